@@ -1,0 +1,95 @@
+"""The errors of mqlab, split by who can mend them.
+
+Everything mqlab raises on purpose is an `MqlabError`. Below it: `LearnerError` (your code or your input; it says what to do),
+`ProtocolError` (a peer or a file sent nonsense), `SimulationError` (the world cannot go on), and RocketMQ's own named
+exceptions. Errors carry fields, so that a program can read them without parsing text.
+"""
+
+from __future__ import annotations
+
+
+class MqlabError(Exception):
+    """The base of everything that mqlab raises on purpose."""
+
+
+class LearnerError(MqlabError):
+    """Something in your code or input is wrong; `hint` says what to do about it."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message}\n  What to do: {hint}" if hint else message)
+        self.message = message
+        self.hint = hint
+
+
+class MissingExtraError(LearnerError):
+    """A feature needs a package that is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"this needs the package {package!r}", f"pip install 'mqlab[{extra}]'")
+        self.package = package
+        self.extra = extra
+
+
+class ProtocolError(MqlabError):
+    """The peer, or a file, holds bytes that RocketMQ would not have written."""
+
+
+class SimulationError(MqlabError):
+    """The world cannot go on: a dead task, a wait without end, a real clock or thread inside the world."""
+
+
+class RemotingException(MqlabError):
+    """A call between two nodes failed (org.apache.rocketmq.remoting.exception.RemotingException)."""
+
+    retriable = True
+
+
+class RemotingConnectException(RemotingException):
+    """No connection to the address could be made."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"connect to {address} failed")
+        self.address = address
+
+
+class RemotingSendRequestException(RemotingException):
+    """The request could not be written to the connection."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"send request to <{address}> failed")
+        self.address = address
+
+
+class RemotingTimeoutException(RemotingException):
+    """No answer came within the time-out."""
+
+    def __init__(self, address: str, timeout_ms: int) -> None:
+        super().__init__(f"wait response on the channel <{address}> timeout, {timeout_ms}(ms)")
+        self.address = address
+        self.timeout_ms = timeout_ms
+
+
+class RemotingTooMuchRequestException(RemotingException):
+    """The client itself refuses the call: no permit, or the time budget is used up."""
+
+    retriable = False
+
+
+class MQClientException(MqlabError):
+    """The client could not do what was asked (org.apache.rocketmq.client.exception.MQClientException)."""
+
+    def __init__(self, message: str, response_code: int = -1) -> None:
+        super().__init__(f"CODE: {response_code}  DESC: {message}" if response_code != -1 else message)
+        self.response_code = response_code
+        self.error_message = message
+
+
+class MQBrokerException(MqlabError):
+    """The broker answered with an error code (org.apache.rocketmq.client.exception.MQBrokerException)."""
+
+    def __init__(self, response_code: int, error_message: str, broker_address: str = "") -> None:
+        where = f" BROKER: {broker_address}" if broker_address else ""
+        super().__init__(f"CODE: {response_code}  DESC: {error_message}{where}")
+        self.response_code = response_code
+        self.error_message = error_message
+        self.broker_address = broker_address
