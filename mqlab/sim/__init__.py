@@ -1,0 +1,55 @@
+"""The world: one clock, one agenda, nodes, network, disk, pools and faults.
+
+A component needs `Node`, `ServiceThread`, `Future`, the queue, semaphore and lock of `sync`, and `public_call`.
+"""
+
+from .call import Call, public_call
+from .choices import Choices
+from .disk import DiskFull, MemoryDisk
+from .door import InterruptedInSlice
+from .faults import FAULTS
+from .future import Future
+from .network import ConnectionRefused, ConnectTimeout, Endpoint, EndpointClosed, LinkSpec, Network
+from .node import Life, Node, NodeSpec, PeriodicTask, WaitTimeout
+from .pool import Pool, PoolJob
+from .service import ServiceThread
+from .sync import Lock, Queue, Semaphore
+from .task import Cancelled, Task, park, sleep_us
+from .timer import Timer
+from .world import EPOCH_MS, WAIT_LIMIT_MS, World
+
+__all__ = [
+    "EPOCH_MS",
+    "FAULTS",
+    "WAIT_LIMIT_MS",
+    "Call",
+    "Cancelled",
+    "Choices",
+    "ConnectTimeout",
+    "ConnectionRefused",
+    "DiskFull",
+    "Endpoint",
+    "EndpointClosed",
+    "Future",
+    "InterruptedInSlice",
+    "Life",
+    "LinkSpec",
+    "Lock",
+    "MemoryDisk",
+    "Network",
+    "Node",
+    "NodeSpec",
+    "PeriodicTask",
+    "Pool",
+    "PoolJob",
+    "Queue",
+    "Semaphore",
+    "ServiceThread",
+    "Task",
+    "Timer",
+    "WaitTimeout",
+    "World",
+    "park",
+    "public_call",
+    "sleep_us",
+]

@@ -1,0 +1,87 @@
+"""Calls: how code outside of a world waits for something inside it."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+from ..errors import LearnerError
+from .node import DEAD_LIFE
+from .world import WAIT_LIMIT_MS
+
+if TYPE_CHECKING:
+    from .node import Node
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Call(Generic[T]):
+    """Something that waits, asked for but not yet awaited.
+
+    Awaited inside a slice of the world it is the coroutine itself. Awaited outside (a cell of a notebook, or `lab.run(call)`)
+    it starts a task on its node and plays the world until the answer is there, whatever loop the cell runs on.
+    """
+
+    __slots__ = ("_arguments", "_awaited", "_function", "node", "text")
+
+    def __init__(self, node: Node, function: Callable[..., Coroutine[Any, Any, T]], arguments: Any, text: str) -> None:
+        self.node = node
+        self.text = text
+        self._function = function
+        self._arguments = arguments
+        self._awaited = False
+
+    def _coroutine(self) -> Coroutine[Any, Any, T]:
+        if self._awaited:
+            raise LearnerError(f"{self.text} was awaited already", "call it again for another answer")
+        self._awaited = True
+        args, kwargs = self._arguments
+        return self._function(*args, **kwargs)
+
+    def play(self, limit_ms: int = WAIT_LIMIT_MS) -> T:
+        """Play the world until the answer is there (at most `limit_ms` of its time) and return it."""
+        if self.node.life.state == DEAD_LIFE:
+            raise LearnerError(f"{self.node.name} is down, so {self.text} cannot run", f"lab.restart({self.node.name!r})")
+        task = self.node.spawn(self._coroutine(), self.text)
+        answer = task.join()
+        answer.label = self.text
+        result: T = self.node.world.wait_for(answer, limit_ms)
+        return result
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        world = self.node.world
+        if world.current is not world.life:
+            return self._coroutine().__await__()
+        return self._from_outside()
+
+    def _from_outside(self) -> Generator[Any, Any, T]:
+        return self.play()
+        yield  # makes this a generator, which is what __await__ must return
+
+    def __repr__(self) -> str:
+        if self._awaited:
+            return f"<call of {self.text}, awaited>"
+        return f"not awaited: {self.text}\n  What to do: write 'await {self.text}' to let it happen."
+
+    def __del__(self) -> None:
+        if not self._awaited:
+            warnings.warn(f"{self.text} was never awaited, so it never happened: write 'await {self.text}'", stacklevel=2)
+
+
+def public_call(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Call[T]]:
+    """Make an `async def` method with a `self.node` return a `Call`; `.inside` is the plain coroutine method.
+
+    Code of the world that calls such a method often should use `.inside`, which spares it the Call.
+    """
+
+    @functools.wraps(method)
+    def calling(*args: P.args, **kwargs: P.kwargs) -> Call[T]:
+        owner: Any = args[0]
+        name = getattr(owner, "call_name", type(owner).__name__)
+        return Call(owner.node, method, (args, kwargs), f"{name}.{method.__name__}(...)")
+
+    calling.inside = method  # type: ignore[attr-defined]  # documented above
+    return calling

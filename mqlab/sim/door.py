@@ -1,0 +1,128 @@
+"""The one door to a world: who may play it, how others leave commands, and how the stop button works."""
+
+from __future__ import annotations
+
+import signal
+from _thread import RLock, get_ident
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SimulationError
+
+if TYPE_CHECKING:
+    from .world import World
+
+GRACE_SECONDS = 1.0
+"""How long a slice may go on after the stop button before it is broken off."""
+
+_playing: list[World] = []
+"""The worlds that are playing a slice's loop right now, innermost last; a playing world belongs to one thread."""
+
+
+class InterruptedInSlice(KeyboardInterrupt):
+    """The stop button broke off a slice that did not end by itself; the world is broken after it."""
+
+
+class Door:
+    """The lock of a world, the commands that other threads left, and the stop button.
+
+    One thread at a time plays. Others call `post`, which never waits: the command runs between two slices, on the thread
+    that plays, or at once if nobody does.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._lock = RLock()
+        self._commands: deque[Callable[[], None]] = deque()
+        self._interrupted = False
+        self.thread: int | None = None
+        self.attention = False
+
+    @contextmanager
+    def playing(self) -> Iterator[None]:
+        """Hold the door while slices are played; the stop button of the main thread is ours meanwhile."""
+        world = self._world
+        if world.broken:
+            raise SimulationError(f"this world is broken: {world.broken}. Make a new one.")
+        if world.current is not world.life:
+            raise SimulationError(
+                "the world is already playing a slice: code inside the world cannot play it. Use 'await' there, "
+                "and step or run the world from outside."
+            )
+        with self._lock:
+            previous_thread, self.thread = self.thread, get_ident()
+            _playing.append(world)
+            restore = self._take_stop_button()
+            try:
+                yield
+            finally:
+                restore()
+                _playing.remove(world)
+                self.thread = previous_thread
+
+    def _take_stop_button(self) -> Callable[[], None]:
+        try:
+            previous = signal.getsignal(signal.SIGINT)
+            signal.signal(signal.SIGINT, self._on_interrupt)
+        except ValueError:  # not the main thread: signals do not come here
+            return lambda: None
+
+        def restore() -> None:
+            signal.signal(signal.SIGINT, previous)
+            if hasattr(signal, "setitimer") and self._interrupted:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            if self._interrupted:
+                self._interrupted = False
+                raise KeyboardInterrupt("stopped between two slices; the world can go on")
+
+        return restore
+
+    def _on_interrupt(self, signum: int, frame: FrameType | None) -> None:
+        if self._interrupted:
+            self._break_off()
+        self._interrupted = True
+        self.attention = True
+        self._world.stop_requested = True
+        if hasattr(signal, "setitimer"):
+            signal.signal(signal.SIGALRM, lambda *_: self._break_off())
+            signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
+
+    def _break_off(self) -> None:
+        world = self._world
+        if world.current is world.life:
+            return
+        self._interrupted = False
+        who = f"task {world.current.name!r} on {world.current.life.node_name}"
+        world.broken = f"the stop button broke off {who} in the middle of a slice"
+        raise InterruptedInSlice(
+            f"{who} did not come to an 'await' within {GRACE_SECONDS:g} s of the stop button. "
+            "A loop in a listener must await something, for example ctx.sleep(ms=10)."
+        )
+
+    def post(self, command: Callable[[], None]) -> None:
+        """Leave a command for the end of the current slice; from any thread, without waiting."""
+        self._commands.append(command)
+        self.attention = True
+        if self.thread is None and self._lock.acquire(blocking=False):
+            try:
+                self.attend()
+            finally:
+                self._lock.release()
+
+    def attend(self) -> None:
+        """Run the commands that were left (between two slices)."""
+        self.attention = self._interrupted
+        while self._commands:
+            self._commands.popleft()()
+
+
+def playing_world() -> Any:
+    """The world that this thread is playing a slice of, or None."""
+    here = get_ident()
+    for world in reversed(_playing):
+        if world.door.thread == here and world.current is not world.life:
+            return world
+    return None

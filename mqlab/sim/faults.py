@@ -1,0 +1,204 @@
+"""Faults: what can be done to a running world, each under a name, so that it can be recorded and done again.
+
+`FAULTS` is the registered vocabulary: verb -> function of (world, JSON-able arguments).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import LearnerError
+from ..trace.events.world import (
+    ClockDrifted,
+    LinkCut,
+    LinkDelayed,
+    LinkHealed,
+    NodeCrashed,
+    NodeFrozen,
+    NodeStarted,
+    NodeThawed,
+    PowerLost,
+)
+from .node import DEAD_LIFE, FROZEN, RUNNING, Life
+
+if TYPE_CHECKING:
+    from .node import Node
+    from .world import World
+
+
+def find_node(world: World, name: str) -> Node:
+    """The node of that name; LearnerError with the names there are."""
+    try:
+        return world.nodes[name]
+    except KeyError:
+        raise LearnerError(f"there is no node {name!r}", f"choose one of {', '.join(world.nodes) or '(none yet)'}") from None
+
+
+def _emit(world: World, event: tuple[Any, ...]) -> None:
+    if world.hooks.on:
+        world.hooks.emit(event)
+
+
+def _end_process(world: World, node: Node, *, silent: bool) -> None:
+    life = node.life
+    life.state = DEAD_LIFE
+    for task in list(life.tasks):
+        task.kill()
+    life.parked.clear()
+    world.network.process_died(life, silent=silent)
+
+
+def crash(world: World, node: str) -> None:
+    """Kill the process (kill -9): memory and tasks are gone, written data is kept by the machine, the others see it close."""
+    target = find_node(world, node)
+    if target.life.state == DEAD_LIFE:
+        raise LearnerError(f"{node} is down already", f"restart it first: restart({node!r})")
+    _emit(world, NodeCrashed(node, target.life.number + 1))
+    _end_process(world, target, silent=False)
+
+
+def power_off(world: World, node: str) -> None:
+    """Pull the plug: as a crash, but nobody is told, and of what was not flushed each page's survival is a choice."""
+    target = find_node(world, node)
+    if not target.powered:
+        raise LearnerError(f"{node} has no power already", f"restart it first: restart({node!r})")
+    _end_process(world, target, silent=True)
+    target.powered = False
+    kept, lost = target.disk.power_loss(lambda point, n: world.choose(f"{node}/{point}", n))
+    _emit(world, PowerLost(node, target.life.number + 1, kept, lost))
+
+
+def restart(world: World, node: str) -> None:
+    """Start the process again on the disk that is left; a running process is killed first."""
+    target = find_node(world, node)
+    if target.life.state != DEAD_LIFE:
+        crash(world, node)
+    was_dark = not target.powered
+    target.powered = True
+    target.life = Life(world, target, target.life.number + 1)
+    if was_dark:
+        world.network.reset_dead_peers(target)
+    start(world, node)
+
+
+def start(world: World, node: str) -> None:
+    """Run the process's main function in a slice of its own."""
+    target = find_node(world, node)
+    if target.boot is None:
+        raise LearnerError(f"{node} has no process to start", "it was made without a boot function")
+    target.call_soon(_boot, target, name="main")
+
+
+def _boot(node: Node) -> None:
+    _emit(node.world, NodeStarted(node.name, node.life.number + 1))
+    assert node.boot is not None
+    node.boot(node)
+
+
+def freeze(world: World, node: str) -> None:
+    """Let the process hang (kill -STOP): connections stay open, nothing is answered."""
+    target = find_node(world, node)
+    if target.life.state == RUNNING:
+        target.life.state = FROZEN
+        _emit(world, NodeFrozen(node))
+
+
+def thaw(world: World, node: str) -> None:
+    """Let a frozen process go on (kill -CONT): all that came due meanwhile happens now, in order."""
+    target = find_node(world, node)
+    if target.life.state == FROZEN:
+        target.life.state = RUNNING
+        _emit(world, NodeThawed(node))
+        world.ready.extend(target.life.parked)
+        target.life.parked.clear()
+
+
+def cut(world: World, source: str, target: str) -> None:
+    """Let nothing through from `source` to `target`; the other direction still works."""
+    find_node(world, source), find_node(world, target)
+    world.network.cut(source, target)
+    _emit(world, LinkCut(source, target))
+
+
+def heal(world: World, source: str, target: str) -> None:
+    """Let frames through again from `source` to `target`, those held back first."""
+    find_node(world, source), find_node(world, target)
+    world.network.heal(source, target)
+    _emit(world, LinkHealed(source, target))
+
+
+def partition(world: World, left: list[str] | str, right: list[str] | str) -> None:
+    """Cut every link between two groups of nodes, in both directions."""
+    _between(world, left, right, cut)
+
+
+def unpartition(world: World, left: list[str] | str, right: list[str] | str) -> None:
+    """Heal every link between two groups of nodes."""
+    _between(world, left, right, heal)
+
+
+def _between(world: World, left: list[str] | str, right: list[str] | str, do: Callable[[World, str, str], None]) -> None:
+    for a in [left] if isinstance(left, str) else left:
+        for b in [right] if isinstance(right, str) else right:
+            do(world, a, b)
+            do(world, b, a)
+
+
+def delay(world: World, source: str, target: str, ms: float) -> None:
+    """Make frames from `source` to `target` take `ms` longer from now on; 0 takes it back."""
+    find_node(world, source), find_node(world, target)
+    link = world.network.link(source, target)
+    link.extra_us = round(ms * 1_000)
+    _emit(world, LinkDelayed(source, target, link.extra_us))
+
+
+def disconnect(world: World, a: str, b: str) -> None:
+    """Break every connection between two nodes: frames in flight are lost, both sides notice."""
+    find_node(world, a), find_node(world, b)
+    world.network.break_connections(a, b)
+    world.network.break_connections(b, a)
+
+
+def drift(world: World, node: str, ppm: int = 0, jump_ms: int = 0) -> None:
+    """Let a machine's wall clock run wrong: `ppm` microseconds per second fast, and a jump."""
+    find_node(world, node).set_drift(ppm, jump_ms)
+    _emit(world, ClockDrifted(node, ppm, jump_ms))
+
+
+def fill_disk(world: World, node: str, free_bytes: int = 0) -> None:
+    """Leave only `free_bytes` of space on a machine's disk."""
+    disk = find_node(world, node).disk
+    disk.capacity_bytes = disk.used_bytes + free_bytes
+
+
+def override(world: World, point: str, k: int, value: int) -> None:
+    """Set the k-th choice at a point that has not been drawn yet."""
+    world.choices.overrides[point, k] = value
+
+
+def pick(world: World, index: int) -> None:
+    """Let the `index`-th of the pending entries go next."""
+    world.pick(index)
+
+
+FAULTS: dict[str, Callable[..., None]] = {
+    f.__name__: f
+    for f in (
+        crash,
+        power_off,
+        restart,
+        freeze,
+        thaw,
+        cut,
+        heal,
+        partition,
+        unpartition,
+        delay,
+        disconnect,
+        drift,
+        fill_disk,
+        override,
+        pick,
+    )
+}

@@ -1,0 +1,109 @@
+"""A future is an answer that is not there yet; tasks wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ..errors import SimulationError
+
+if TYPE_CHECKING:
+    from .task import Task
+
+T = TypeVar("T")
+
+
+class Future(Generic[T]):
+    """A value or an error that comes once; awaiting it parks the task until then.
+
+    Waiting tasks are resumed in the order in which they began to wait, each in a slice of its own. Callbacks run at once,
+    inside the slice that completes the future. `label` says in error reports what is being waited for.
+    """
+
+    __slots__ = ("_callbacks", "_error", "_value", "_waiters", "done", "label")
+
+    def __init__(self, label: str = "") -> None:
+        self.label = label
+        self.done = False
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._waiters: list[Task] | None = None
+        self._callbacks: list[Callable[[Future[T]], None]] | None = None
+
+    def set_result(self, value: T) -> None:
+        """Complete with a value."""
+        if self.done:
+            raise SimulationError(f"future {self.label!r} is already complete")
+        self._value = value
+        self._complete()
+
+    def set_exception(self, error: BaseException) -> None:
+        """Complete with an error, which every waiter will see raised."""
+        if self.done:
+            raise SimulationError(f"future {self.label!r} is already complete")
+        self._error = error
+        self._complete()
+
+    def try_set_result(self, value: T) -> bool:
+        """Complete with a value unless complete already; True if this call did it."""
+        if self.done:
+            return False
+        self._value = value
+        self._complete()
+        return True
+
+    def _complete(self) -> None:
+        self.done = True
+        waiters, self._waiters = self._waiters, None
+        if waiters:
+            for task in waiters:
+                task.resume()
+        callbacks, self._callbacks = self._callbacks, None
+        if callbacks:
+            for callback in callbacks:
+                callback(self)
+
+    def result(self) -> T:
+        """The value; raises the error if there is one, and SimulationError while there is neither."""
+        if not self.done:
+            raise SimulationError(f"future {self.label!r} has no result yet")
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]  # done and no error: the value was set
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error, or None."""
+        return self._error
+
+    def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
+        """Call `callback(future)` when complete; at once if it is already."""
+        if self.done:
+            callback(self)
+        elif self._callbacks is None:
+            self._callbacks = [callback]
+        else:
+            self._callbacks.append(callback)
+
+    def add_waiter(self, task: Task) -> None:
+        """Resume `task` on completion (called by the scheduler when a task awaits this future)."""
+        if self.done:
+            task.resume()
+        elif self._waiters is None:
+            self._waiters = [task]
+        else:
+            self._waiters.append(task)
+
+    def remove_waiter(self, task: Task) -> None:
+        """Forget a task that no longer waits."""
+        if self._waiters is not None and task in self._waiters:
+            self._waiters.remove(task)
+
+    def __await__(self) -> Generator[Any, None, T]:
+        if not self.done:
+            yield self
+        return self.result()
+
+    def __repr__(self) -> str:
+        state = "waiting" if not self.done else f"error {self._error!r}" if self._error else f"{self._value!r}"
+        return f"<Future {self.label or 'unnamed'}: {state}>"

@@ -1,0 +1,379 @@
+"""The network: connections that keep order and break as TCP does, over links with delays, cuts and bandwidth.
+
+A single frame can be neither lost nor doubled: a cut link holds frames back until it is healed (TCP sends them again), and
+losing one for good means that the connection breaks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import LearnerError, MqlabError
+from ..trace.events.network import ConnectionBroken, ConnectionClosed, ConnectionOpened, ConnectionRefusedByHost
+from .future import Future
+from .node import RUNNING, WaitTimeout
+
+if TYPE_CHECKING:
+    from .node import Life, Node
+    from .world import World
+
+AcceptHandler = Callable[["Endpoint"], None]
+
+
+class ConnectionRefused(MqlabError):
+    """Nobody listens at that address."""
+
+
+class ConnectTimeout(MqlabError):
+    """The host did not answer the attempt to connect."""
+
+
+class EndpointClosed(MqlabError):
+    """The connection is closed: nothing can be sent on it."""
+
+
+class LinkSpec(NamedTuple):
+    """How one direction between two hosts behaves: delay drawn from [min_us, max_us], bandwidth in bytes per ms (0: no limit)."""
+
+    min_us: int = 100
+    max_us: int = 300
+    bytes_per_ms: int = 0
+
+
+LOOPBACK = LinkSpec(5, 15)
+
+
+class Pipe:
+    """One direction of a connection: frames in order, only the first of them on the agenda."""
+
+    __slots__ = ("closing", "frames", "last_due_us", "link", "name", "network", "pipe_id", "receiver", "stalled", "token")
+    is_lane = False
+
+    def __init__(self, network: Network, link: Link, receiver: Endpoint, pipe_id: int) -> None:
+        self.network = network
+        self.link = link
+        self.receiver = receiver
+        self.name = f"from {link.source}"
+        self.pipe_id = pipe_id
+        self.frames: deque[tuple[int, Any, tuple[int, int]]] = deque()
+        self.last_due_us = 0
+        self.stalled = False
+        self.token = 0
+
+    @property
+    def life(self) -> Life:
+        """The process that receives."""
+        return self.receiver.life
+
+    def put(self, frame: Any, size: int) -> None:
+        """Send a frame: it arrives after the link's delay, and not before the frames sent earlier."""
+        world = self.network.world
+        due = max(self.last_due_us, world.now_us + self.link.draw_us(size))
+        self.last_due_us = due
+        self.frames.append((due, frame, world.cause))
+        if len(self.frames) == 1:
+            self._arm()
+
+    def _arm(self) -> None:
+        world = self.network.world
+        due, _, cause = self.frames[0]
+        world.cause, kept = cause, world.cause
+        world.push(due, self, self.token)
+        world.cause = kept
+
+    def fire(self) -> None:
+        """Deliver the first frame, or hold it back while the link is cut."""
+        if self.link.cut:
+            self.stalled = True
+            return
+        _, frame, _ = self.frames.popleft()
+        if self.frames:
+            self._arm()
+        self.receiver.deliver(frame)
+
+    def heal(self) -> None:
+        """Deliver again what a cut held back, after one more delay."""
+        if self.stalled:
+            self.stalled = False
+            self.last_due_us = max(self.last_due_us, self.network.world.now_us + self.link.draw_us(0))
+            _, frame, cause = self.frames[0]
+            self.frames[0] = (self.last_due_us, frame, cause)
+            self._arm()
+
+    def drop(self) -> None:
+        """Forget everything in flight: the connection is broken."""
+        self.token += 1
+        self.frames.clear()
+        self.stalled = False
+
+
+class Link:
+    """One direction between two nodes: its behaviour, and whether it is cut."""
+
+    __slots__ = ("_choose", "_point", "cut", "extra_us", "pipes", "source", "spec", "target")
+
+    def __init__(self, world: World, source: str, target: str, spec: LinkSpec) -> None:
+        self._choose = world.choose
+        self._point = f"link:{source}>{target}"
+        self.source = source
+        self.target = target
+        self.spec = spec
+        self.cut = False
+        self.extra_us = 0
+        self.pipes: dict[Pipe, None] = {}
+
+    def draw_us(self, size: int) -> int:
+        """The time a frame of `size` bytes takes now, in microseconds."""
+        spec = self.spec
+        us = spec.min_us + self.extra_us + self._choose(self._point, spec.max_us - spec.min_us + 1)
+        if spec.bytes_per_ms:
+            us += size * 1_000 // spec.bytes_per_ms
+        return us
+
+
+class _Close(NamedTuple):
+    """The last thing in a pipe: the other side has closed."""
+
+
+_CLOSE = _Close()
+
+
+class Endpoint:
+    """One side of a connection. Set `on_frame` and `on_close` before the slice that made it ends."""
+
+    __slots__ = ("connection_id", "life", "local", "on_close", "on_frame", "open", "out", "peer", "remote")
+
+    def __init__(self, life: Life, local: str, remote: str, connection_id: int) -> None:
+        self.life = life
+        self.local = local
+        self.remote = remote
+        self.connection_id = connection_id
+        self.open = True
+        self.out: Pipe
+        self.peer: Endpoint
+        self.on_frame: Callable[[Any], None] = _ignore
+        self.on_close: Callable[[], None] = _ignore_close
+
+    def send(self, frame: Any, size: int = 0) -> None:
+        """Send a frame (an immutable snapshot); EndpointClosed when the connection is no longer open."""
+        if not self.open:
+            raise EndpointClosed(f"the connection {self.local} -> {self.remote} is closed")
+        self.out.put(frame, size)
+
+    def close(self) -> None:
+        """Close in good order: what was sent before still arrives, then the other side sees the end."""
+        if self.open:
+            self.open = False
+            self.out.put(_CLOSE, 0)
+            self._emit(ConnectionClosed(self.local, self.remote, self.connection_id))
+
+    def deliver(self, frame: Any) -> None:
+        """Take a frame from the pipe (the network calls this)."""
+        if frame is _CLOSE:
+            if self.open:
+                self.open = False
+                self._emit(ConnectionClosed(self.local, self.remote, self.connection_id))
+                self.on_close()
+            self.life.world.network.forget(self)
+        elif self.open:
+            self.on_frame(frame)
+
+    def broken(self) -> None:
+        """The connection broke under this side (a reset, a dead peer): nothing more comes or goes."""
+        if self.open:
+            self.open = False
+            self.life.world.network.forget(self)
+            self._emit(ConnectionBroken(self.local, self.remote, self.connection_id))
+            self.on_close()
+
+    def _emit(self, event: tuple[Any, ...]) -> None:
+        hooks = self.life.world.hooks
+        if hooks.on:
+            hooks.emit(event)
+
+    def __repr__(self) -> str:
+        return f"<Endpoint {self.local} -> {self.remote}: {'open' if self.open else 'closed'}>"
+
+
+class Network:
+    """All links and connections of a world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.default = LinkSpec()
+        self._links: dict[tuple[str, str], Link] = {}
+        self._by_ip: dict[str, Node] = {}
+        self._listeners: dict[str, tuple[Life, AcceptHandler]] = {}
+        self._endpoints: dict[Endpoint, None] = {}
+        self._next_connection = 0
+        self._next_port: dict[str, int] = {}
+
+    def add(self, node: Node) -> None:
+        """Give a new node its place; its address must be free."""
+        if node.spec.ip in self._by_ip:
+            raise LearnerError(
+                f"{node.name} and {self._by_ip[node.spec.ip].name} have the same address {node.spec.ip}",
+                "give each node an address of its own",
+            )
+        self._by_ip[node.spec.ip] = node
+
+    def link(self, source: str, target: str) -> Link:
+        """The direction from one node (by name) to another."""
+        link = self._links.get((source, target))
+        if link is None:
+            spec = LOOPBACK if source == target else self.default
+            link = self._links[source, target] = Link(self.world, source, target, spec)
+        return link
+
+    def node_at(self, address: str) -> Node | None:
+        """The node with the host part of "ip:port", or None."""
+        return self._by_ip.get(address.rpartition(":")[0])
+
+    def listen(self, node: Node, port: int, on_accept: AcceptHandler) -> None:
+        """Open a port; LearnerError if this process has it open already."""
+        address = f"{node.spec.ip}:{port}"
+        known = self._listeners.get(address)
+        if known is not None and known[0] is node.life:
+            raise LearnerError(f"{node.name} listens at port {port} already", "choose another port")
+        self._listeners[address] = (node.life, on_accept)
+
+    async def connect(self, node: Node, address: str, ms: int) -> Endpoint:
+        """Open a connection from a node: one round trip, refused or timed out as on a real network."""
+        target = self.node_at(address)
+        answer: Future[Endpoint] = Future(f"connection to {address}")
+        if target is not None:
+            self._knock(node, target, address, answer)
+        try:
+            return await node.wait(answer, ms)
+        except WaitTimeout:
+            raise ConnectTimeout(f"{address} did not answer within {ms} ms") from None
+
+    def _knock(self, node: Node, target: Node, address: str, answer: Future[Endpoint]) -> None:
+        out, back = self.link(node.name, target.name), self.link(target.name, node.name)
+        life = node.life
+
+        def arrive() -> None:
+            if out.cut or back.cut or not target.powered:
+                return
+            listener = self._listeners.get(address)
+            if listener is None or listener[0] is not target.life or target.life.state > 1:
+                refused = ConnectionRefused(f"nobody listens at {address}")
+                self.world.push(self.world.now_us + back.draw_us(0), _Call(life, lambda: self._refuse(answer, refused)), 0)
+                return
+            near, far = self._pair(life, target.life, address)
+            self.world.push(self.world.now_us + back.draw_us(0), _Call(life, lambda: self._established(answer, near)), 0)
+            if target.life.state == RUNNING:
+                listener[1](far)
+            else:
+                self.world.push(0, _Call(target.life, lambda: listener[1](far)), 0)
+
+        self.world.push(self.world.now_us + out.draw_us(0), _Call(self.world.life, arrive), 0)
+
+    def _refuse(self, answer: Future[Endpoint], error: ConnectionRefused) -> None:
+        if not answer.done:
+            if self.world.hooks.on:
+                self.world.hooks.emit(ConnectionRefusedByHost(str(error)))
+            answer.set_exception(error)
+
+    def _established(self, answer: Future[Endpoint], near: Endpoint) -> None:
+        if self.world.hooks.on:
+            self.world.hooks.emit(ConnectionOpened(near.local, near.remote, near.connection_id))
+        if not answer.try_set_result(near):
+            near.close()
+
+    def _pair(self, caller: Life, callee: Life, address: str) -> tuple[Endpoint, Endpoint]:
+        assert caller.node is not None and callee.node is not None
+        self._next_connection += 1
+        number = self._next_connection
+        port = self._next_port.get(caller.node_name, 40_000)
+        self._next_port[caller.node_name] = port + 1
+        here = f"{caller.node.spec.ip}:{port}"
+        near, far = Endpoint(caller, here, address, number), Endpoint(callee, address, here, number)
+        near.peer, far.peer = far, near
+        near.out = Pipe(self, self.link(caller.node_name, callee.node_name), far, number * 2)
+        far.out = Pipe(self, self.link(callee.node_name, caller.node_name), near, number * 2 + 1)
+        for endpoint in (near, far):
+            endpoint.out.link.pipes[endpoint.out] = None
+            self._endpoints[endpoint] = None
+        return near, far
+
+    def forget(self, endpoint: Endpoint) -> None:
+        """Drop a side of a connection that has ended."""
+        self._endpoints.pop(endpoint, None)
+        endpoint.peer.out.link.pipes.pop(endpoint.peer.out, None)
+
+    def connections(self) -> list[Endpoint]:
+        """The open sides of all connections, in the order in which they were opened."""
+        return [endpoint for endpoint in self._endpoints if endpoint.open]
+
+    # -- what faults do ---------------------------------------------------------------------------------------------
+
+    def process_died(self, life: Life, *, silent: bool) -> None:
+        """End all connections of a process: the others see a close, unless the whole machine went dark (`silent`)."""
+        for endpoint in [e for e in self._endpoints if e.life is life]:
+            endpoint.open = False
+            self._endpoints.pop(endpoint, None)
+            peer = endpoint.peer
+            peer.out.drop()
+            if silent:
+                endpoint.out.drop()
+            else:
+                endpoint.out.put(_CLOSE, 0)
+
+    def reset_dead_peers(self, node: Node) -> None:
+        """A machine is back after a power loss: what still talks to its old connections is answered with a reset."""
+        for endpoint in self.connections():
+            if endpoint.peer.life.node is node and endpoint.peer.life is not node.life:
+                delay = self.link(endpoint.life.node_name, node.name).draw_us(0)
+                self.world.push(self.world.now_us + delay, _Call(endpoint.life, endpoint.broken), 0)
+
+    def break_connections(self, a: str, b: str) -> int:
+        """Break every connection between two nodes: what is in flight is lost, both sides see it. Returns how many."""
+        near = [e for e in self.connections() if e.life.node_name == a and e.peer.life.node_name == b]
+        for endpoint in near:
+            peer = endpoint.peer
+            endpoint.out.drop()
+            peer.out.drop()
+            for side in (endpoint, peer):
+                self.world.push(0, _Call(side.life, side.broken), 0)
+        return len(near)
+
+    def cut(self, source: str, target: str) -> None:
+        """Let nothing through from one node to another (one direction)."""
+        self.link(source, target).cut = True
+
+    def heal(self, source: str, target: str) -> None:
+        """Let it through again; what was held back follows."""
+        link = self.link(source, target)
+        if link.cut:
+            link.cut = False
+            for pipe in list(link.pipes):
+                pipe.heal()
+
+
+class _Call:
+    """A callback of the network's own on the agenda."""
+
+    __slots__ = ("callback", "life", "name", "token")
+    is_lane = False
+
+    def __init__(self, life: Life, callback: Callable[[], None]) -> None:
+        self.life = life
+        self.callback = callback
+        self.name = "network"
+        self.token = 0
+
+    def fire(self) -> None:
+        """Call back once."""
+        self.token = -1
+        self.callback()
+
+
+def _ignore(frame: Any) -> None:
+    """The handler of an endpoint that nobody uses."""
+
+
+def _ignore_close() -> None:
+    """The close handler of an endpoint that nobody uses."""

@@ -1,0 +1,242 @@
+"""A node is one machine with one process: all that a component knows of the world."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from ..errors import LearnerError, MqlabError
+from .disk import MemoryDisk
+from .future import Future
+from .pool import Pool
+from .task import Task, sleep_us
+from .timer import Timer
+
+if TYPE_CHECKING:
+    from ..trace.bus import Bus
+    from .network import AcceptHandler, Endpoint
+    from .world import Entry, World
+
+T = TypeVar("T")
+
+RUNNING, FROZEN, DEAD_LIFE = 0, 1, 2
+
+
+class WaitTimeout(MqlabError):
+    """What was waited for did not come in time."""
+
+    def __init__(self, label: str, ms: int) -> None:
+        super().__init__(f"{label or 'the awaited thing'} did not come within {ms} ms")
+        self.label = label
+        self.ms = ms
+
+
+class NodeSpec(NamedTuple):
+    """What RocketMQ would ask its host for: all of it a parameter here, so that no run depends on a machine.
+
+    `memory_bytes` decides what counts as "in memory" when messages are read, `cores` the size of some pools, `salt` stands
+    for the class loader's hash in message ids.
+    """
+
+    ip: str
+    pid: int = 1
+    cores: int = 4
+    memory_bytes: int = 16 * 1024**3
+    salt: int = 0x14_AE_5A_5A
+
+
+class Life:
+    """One life of a node's process, from its start to its crash: what dies with the process hangs on it."""
+
+    __slots__ = ("name", "node", "node_name", "number", "parked", "singletons", "state", "tasks", "world")
+
+    def __init__(self, world: World, node: Node | None, number: int = 0) -> None:
+        self.world = world
+        self.node = node
+        self.node_name = node.name if node is not None else "world"
+        self.number = number
+        self.name = ""
+        self.state = RUNNING
+        self.tasks: dict[Task, None] = {}
+        self.parked: deque[Entry] = deque()
+        self.singletons: dict[str, Any] = {}
+        """What a Java process keeps in static fields, such as the table of its client instances."""
+
+    @property
+    def life(self) -> Life:
+        """Itself: outside of all slices the world's own life is the actor."""
+        return self
+
+
+class Node:
+    """A machine with one process: its clock, tasks, timers, network address, disk, choices and hooks.
+
+    `boot(node)` is the process's main function; a restart calls it again on the same disk.
+    """
+
+    def __init__(self, world: World, name: str, spec: NodeSpec) -> None:
+        self.world = world
+        self.name = name
+        self.spec = spec
+        self.hooks: Bus = world.hooks
+        self.disk = MemoryDisk(name, self.now_ms)
+        self.life = Life(world, self)
+        self.boot: Callable[[Node], Any] | None = None
+        self.powered = True
+        self._clock_base_us = 0
+        self._clock_offset_us = 0
+        self._clock_ppm = 0
+
+    # -- time -------------------------------------------------------------------------------------------------------
+
+    def now_us(self) -> int:
+        """Microseconds since the world began (a monotonic clock: it does not drift)."""
+        return self.world.now_us
+
+    def now_ms(self) -> int:
+        """This machine's wall clock: ms since 1970, with its drift."""
+        world = self.world
+        if not self._clock_ppm and not self._clock_offset_us:
+            return world.epoch_ms + world.now_us // 1_000
+        since = world.now_us - self._clock_base_us
+        return world.epoch_ms + (world.now_us + self._clock_offset_us + since * self._clock_ppm // 1_000_000) // 1_000
+
+    def set_drift(self, ppm: int, jump_ms: int = 0) -> None:
+        """Let the wall clock run `ppm` microseconds per second fast from now on, and jump by `jump_ms`."""
+        since = self.world.now_us - self._clock_base_us
+        self._clock_offset_us += since * self._clock_ppm // 1_000_000 + jump_ms * 1_000
+        self._clock_base_us = self.world.now_us
+        self._clock_ppm = ppm
+
+    def sleep(self, ms: float) -> Any:
+        """`await node.sleep(20)`: let 20 ms pass; fractions down to 0.001 ms."""
+        return sleep_us(_us(ms))
+
+    def sleep_us(self, us: int) -> Any:
+        """`await node.sleep_us(200)`: let 200 microseconds pass."""
+        return sleep_us(us)
+
+    # -- tasks and timers -------------------------------------------------------------------------------------------
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> Task:
+        """Start a task, as a process starts a thread."""
+        if self.life.state == DEAD_LIFE:
+            coroutine.close()
+            raise LearnerError(f"{self.name} is down: {name} cannot start there", f"restart it: lab.restart({self.name!r})")
+        task = Task(self.life, name, coroutine)
+        task.resume()
+        return task
+
+    def call_soon(self, callback: Callable[..., Any], *args: Any, name: str = "") -> Timer:
+        """Call back in a slice of its own, after what is already due."""
+        return self.call_later(0, callback, *args, name=name)
+
+    def call_later(self, ms: float, callback: Callable[..., Any], *args: Any, name: str = "") -> Timer:
+        """Call back once, `ms` from now."""
+        timer = Timer(self.life, name or getattr(callback, "__name__", "timer"), callback, args)
+        self.world.push(self.world.now_us + _us(ms), timer, 0)
+        return timer
+
+    def timeout(self, ms: int, callback: Callable[..., Any], *args: Any, name: str = "timeout") -> Timer:
+        """Like `call_later`, for time-outs: thousands of equal duration that nearly all get cancelled."""
+        timer = Timer(self.life, name, callback, args)
+        if ms <= 0:
+            self.world.push(0, timer, 0)
+        else:
+            self.world.lane(ms * 1_000).add(timer)
+        return timer
+
+    def schedule_at_fixed_rate(
+        self, callback: Callable[[], Any], initial_ms: int, period_ms: int, name: str
+    ) -> PeriodicTask:
+        """Call back every `period_ms` after `initial_ms`; a coroutine function becomes a task each time."""
+        return PeriodicTask(self, callback, initial_ms, period_ms, name)
+
+    def future(self, label: str = "") -> Future[Any]:
+        """A new future."""
+        return Future(label)
+
+    async def wait(self, future: Future[T], ms: int) -> T:
+        """The future's result, or WaitTimeout after `ms`; the future itself stays as it is."""
+        if not future.done:
+            gate: Future[None] = Future(future.label)
+            future.add_done_callback(lambda _: gate.try_set_result(None))
+            timer = self.timeout(ms, gate.try_set_result, None, name=f"time-out of {future.label}")
+            await gate
+            timer.cancel()
+            if not future.done:
+                raise WaitTimeout(future.label, ms)
+        return future.result()
+
+    # -- decisions, pools, network ----------------------------------------------------------------------------------
+
+    def choose(self, point: str, n: int) -> int:
+        """Decide what nothing forces: a number in range(n), drawn for the point "<node>/<point>"."""
+        return self.world.choose(f"{self.name}/{point}", n)
+
+    def preempt(self, point: str) -> Any:
+        """`await node.preempt("ack.before-mark")`: a place where Java drops a lock; others go first if the choice says so."""
+        return _preempt(self, point)
+
+    def pool(self, name: str, threads: int, capacity: int = 1 << 31) -> Pool:
+        """A thread pool of this process: `threads` jobs at a time, `capacity` more in its queue."""
+        return Pool(self, name, threads, capacity)
+
+    def listen(self, port: int, on_accept: AcceptHandler) -> None:
+        """Accept connections at this port: `on_accept(endpoint)` for each."""
+        self.world.network.listen(self, port, on_accept)
+
+    async def connect(self, address: str, ms: int) -> Endpoint:
+        """Open a connection to "ip:port"; ConnectionRefused or ConnectTimeout (see network) when that fails."""
+        return await self.world.network.connect(self, address, ms)
+
+    def __repr__(self) -> str:
+        state = ("running", "frozen", "down")[self.life.state]
+        return f"<Node {self.name} {self.spec.ip}: {state}, {len(self.life.tasks)} tasks>"
+
+
+class PeriodicTask:
+    """A callback at a fixed rate, as ScheduledExecutorService.scheduleAtFixedRate gives it; `cancel()` ends it.
+
+    An error in it stops the world by name (in Java it would silently end the schedule).
+    """
+
+    __slots__ = ("_callback", "_due_us", "_node", "_period_us", "_timer", "name")
+
+    def __init__(self, node: Node, callback: Callable[[], Any], initial_ms: int, period_ms: int, name: str) -> None:
+        self._node = node
+        self._callback = callback
+        self._period_us = period_ms * 1_000
+        self.name = name
+        self._due_us = node.world.now_us + initial_ms * 1_000
+        self._timer = Timer(node.life, name, self._tick, ())
+        node.world.push(self._due_us, self._timer, 0)
+
+    def _tick(self) -> None:
+        node = self._node
+        self._timer = Timer(node.life, self.name, self._tick, ())
+        self._due_us += self._period_us
+        node.world.push(self._due_us, self._timer, 0)
+        result = self._callback()
+        if isinstance(result, Coroutine):
+            node.spawn(result, self.name)
+
+    def cancel(self) -> None:
+        """No further calls."""
+        self._timer.cancel()
+
+
+async def _preempt(node: Node, point: str) -> None:
+    if node.choose(f"preempt/{point}", 2) and node.world.tie_is_choice:
+        await sleep_us(0)
+
+
+def _us(ms: float) -> int:
+    us = ms * 1_000
+    whole = round(us)
+    if whole != us and abs(whole - us) > 1e-6:
+        raise LearnerError(f"{ms} ms is not a whole number of microseconds", "the world's clock counts whole microseconds")
+    if whole < 0:
+        raise LearnerError(f"{ms} ms lie in the past", "give a delay of 0 or more")
+    return whole

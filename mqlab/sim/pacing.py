@@ -1,0 +1,37 @@
+"""Pacing: the same world played at the speed of a person's eye."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import LearnerError
+
+if TYPE_CHECKING:
+    from .world import World
+
+FRAMES_PER_SECOND = 20
+
+
+async def play_in_real_time(world: World, speed: float = 1.0, for_ms: int | None = None) -> bool:
+    """Play the world from the running asyncio loop, `speed` seconds of its time per real second.
+
+    Between two frames the loop is free, so that widgets and sockets are served. Ends after `for_ms` of the world's time,
+    or when a breakpoint or `world.stop_requested` stops it: then it returns False. Which events happen, and when in the
+    world's time, does not depend on the speed.
+    """
+    import asyncio
+
+    if speed <= 0:
+        raise LearnerError(f"speed must be above 0, not {speed}", "0.1 is slow motion, 10 is fast forward")
+    loop = asyncio.get_running_loop()
+    began_real, began_us = loop.time(), world.now_us
+    end_us = None if for_ms is None else began_us + for_ms * 1_000
+    while True:
+        target_us = began_us + int((loop.time() - began_real) * speed * 1_000_000)
+        if end_us is not None:
+            target_us = min(target_us, end_us)
+        if not world.run_to(target_us):
+            return False
+        if world.now_us == end_us:
+            return True
+        await asyncio.sleep(1 / FRAMES_PER_SECOND)

@@ -1,0 +1,123 @@
+"""Thread pools with service times, so that queues really build up and time-outs really happen."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from .task import DEAD, Task
+
+if TYPE_CHECKING:
+    from .node import Node
+
+
+class PoolJob:
+    """One job of a pool: it waits for a slot, holds it for its service time, then runs at the end of that time."""
+
+    __slots__ = ("args", "callback", "cause", "created_us", "life", "pool", "service_us", "token")
+    is_lane = False
+
+    def __init__(self, pool: Pool, callback: Callable[..., Any], args: tuple[Any, ...], service_us: int) -> None:
+        world = pool.node.world
+        self.pool = pool
+        self.life = pool.node.life
+        self.callback = callback
+        self.args = args
+        self.service_us = service_us
+        self.created_us = world.now_us
+        self.cause = world.cause
+        self.token = 0
+
+    @property
+    def name(self) -> str:
+        """The pool's name, as the name of the thread that runs the job."""
+        return self.pool.name
+
+    def fire(self) -> None:
+        """Run the job and free its slot; a coroutine keeps the slot until it has ended."""
+        self.token = DEAD
+        pool = self.pool
+        try:
+            result = self.callback(*self.args)
+        except BaseException:
+            pool._free_slot()
+            raise
+        if isinstance(result, Coroutine):
+            task = Task(self.life, pool.name, result)
+            task.resume()
+            task.join().add_done_callback(pool._task_ended)
+        else:
+            pool._free_slot()
+
+
+class Pool:
+    """A fixed number of threads and a bounded queue before them (java.util.concurrent.ThreadPoolExecutor).
+
+    `busy` is the number of slots held, `queue` the jobs that wait, oldest first. What a processor must wait for (a flush, a
+    replica) is a future that it returns to its caller: the slot does not wait with it.
+    """
+
+    __slots__ = ("busy", "capacity", "closed", "completed", "name", "node", "queue", "rejected", "threads")
+
+    def __init__(self, node: Node, name: str, threads: int, capacity: int) -> None:
+        self.node = node
+        self.name = name
+        self.threads = threads
+        self.capacity = capacity
+        self.busy = 0
+        self.completed = 0
+        self.rejected = 0
+        self.closed = False
+        self.queue: deque[PoolJob] = deque()
+
+    def submit(self, callback: Callable[..., Any], *args: Any, service_us: int = 0) -> bool:
+        """Run `callback(*args)` when a slot is free and its service time has passed; False if the queue is full or closed."""
+        if self.closed or (self.busy >= self.threads and len(self.queue) >= self.capacity):
+            self.rejected += 1
+            return False
+        job = PoolJob(self, callback, args, service_us)
+        if self.busy < self.threads:
+            self._start(job)
+        else:
+            self.queue.append(job)
+        return True
+
+    def _start(self, job: PoolJob) -> None:
+        self.busy += 1
+        world = self.node.world
+        if job.service_us:
+            world.push(world.now_us + job.service_us, job, 0)
+        else:
+            world.ready.append((0, 0, job, 0, job.cause))
+
+    def _free_slot(self) -> None:
+        self.busy -= 1
+        self.completed += 1
+        if self.queue:
+            self._start(self.queue.popleft())
+
+    def _task_ended(self, end: Any) -> None:
+        self._free_slot()
+        if end.error is not None:
+            raise end.error
+
+    def oldest_wait_us(self) -> int:
+        """How long the head of the queue has waited; 0 with an empty queue."""
+        return self.node.world.now_us - self.queue[0].created_us if self.queue else 0
+
+    def take_older_than(self, us: int) -> list[PoolJob]:
+        """Remove and return the jobs at the head of the queue that have waited for `us` or longer."""
+        taken: list[PoolJob] = []
+        limit = self.node.world.now_us - us
+        while self.queue and self.queue[0].created_us <= limit:
+            taken.append(self.queue.popleft())
+        return taken
+
+    def close(self) -> None:
+        """Accept no more jobs and drop those that wait (ExecutorService.shutdownNow); running ones end."""
+        self.closed = True
+        self.queue.clear()
+
+    def __repr__(self) -> str:
+        return f"<Pool {self.name}: {self.busy} of {self.threads} busy, {len(self.queue)} waiting>"

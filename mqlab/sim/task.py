@@ -1,0 +1,179 @@
+"""Tasks: the threads of the simulated processes, written as coroutines."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Coroutine, Generator
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SimulationError
+from .future import Future
+
+if TYPE_CHECKING:
+    from .node import Life
+
+DEAD = -1
+"""The token of something that shall never run again."""
+
+
+class Cancelled(BaseException):
+    """Thrown into a task that was cancelled; let it pass."""
+
+
+class Park:
+    """What a task yields to wait until somebody resumes it by name; `label` says for what."""
+
+    __slots__ = ("label",)
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+
+@types.coroutine
+def sleep_us(us: int) -> Generator[int, None, None]:
+    """Let `us` microseconds of the world's time pass (0: let the others at this instant go first)."""
+    yield us
+
+
+@types.coroutine
+def park(label: str) -> Generator[Park, None, None]:
+    """Wait until `task.resume()` or `task.resume_at(...)` is called on this task."""
+    yield Park(label)
+
+
+class Task:
+    """One thread of one simulated process: a coroutine that the world resumes, a slice at a time.
+
+    `token` counts the resumptions: an agenda entry made before the last one is stale, so waking a task early needs no search
+    in the agenda. An exception that leaves a task nobody joins stops the world, which names the task.
+    """
+
+    __slots__ = ("_coroutine", "_error", "_joined", "_send", "_thrown", "life", "name", "token", "waits_for")
+    is_lane = False
+
+    def __init__(self, life: Life, name: str, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self.life = life
+        self.name = name
+        self.token = 0
+        self.waits_for: Future[Any] | Park | int | None = None
+        self._coroutine = coroutine
+        self._send = coroutine.send
+        self._joined: Future[Any] | None = None
+        self._thrown: BaseException | None = None
+        self._error: BaseException | None = None
+        life.tasks[self] = None
+
+    @property
+    def done(self) -> bool:
+        """True once the coroutine has ended, in whatever way."""
+        return self.token == DEAD
+
+    def resume(self) -> None:
+        """Play this task in a slice of its own, after what is already due now."""
+        world = self.life.world
+        world.ready.append((0, 0, self, self.token, world.cause))
+
+    def resume_at(self, at_us: int) -> None:
+        """Play this task at that time, unless something resumes it earlier."""
+        self.life.world.push(at_us, self, self.token)
+
+    def join(self) -> Future[Any]:
+        """The future of the task's result; asking for it takes over responsibility for the task's error."""
+        if self._joined is None:
+            self._joined = Future(f"end of {self.name}")
+            if self.done:
+                if self._error is None:
+                    self._joined.set_result(None)
+                else:
+                    self._joined.set_exception(self._error)
+        return self._joined
+
+    def fire(self) -> None:
+        """Resume the coroutine until it waits again."""
+        self.token += 1
+        self.waits_for = None
+        try:
+            if self._thrown is None:
+                trap = self._send(None)
+            else:
+                thrown, self._thrown = self._thrown, None
+                trap = self._coroutine.throw(thrown)
+        except StopIteration as stop:
+            self._end(stop.value, None)
+            return
+        except Exception as error:
+            self._end(None, error)
+            return
+        except Cancelled:
+            self._end(None, None)
+            return
+        self._wait(trap)
+
+    def _wait(self, trap: object) -> None:
+        kind = type(trap)
+        if kind is int:
+            self.waits_for = trap
+            world = self.life.world
+            if trap > 0:  # type: ignore[operator]  # kind is int
+                world.push(world.now_us + trap, self, self.token)  # type: ignore[operator]
+            else:
+                self.resume()
+        elif kind is Future:
+            self.waits_for = trap
+            trap.add_waiter(self)  # type: ignore[attr-defined]  # kind is Future
+        elif kind is Park:
+            self.waits_for = trap  # type: ignore[assignment]  # kind is Park
+        else:
+            self._thrown = SimulationError(
+                f"task {self.name!r} on {self.life.node_name} awaited {kind.__module__}.{kind.__qualname__}, which the world "
+                "cannot play (asyncio, for example, waits for real time). Await things of the world: "
+                "ctx.sleep(ms), a future, a call of mqlab."
+            )
+            self.resume()
+
+    def _end(self, value: Any, error: BaseException | None) -> None:
+        self.token = DEAD
+        self._error = error
+        self.life.tasks.pop(self, None)
+        if self._joined is not None:
+            if error is None:
+                self._joined.set_result(value)
+            else:
+                self._joined.set_exception(error)
+        elif error is not None:
+            self.life.world.task_died(self, error)
+
+    def cancel(self) -> None:
+        """Throw Cancelled into the task at its next slice; ended tasks stay as they are."""
+        if self.done:
+            return
+        if type(self.waits_for) is Future:
+            self.waits_for.remove_waiter(self)
+        self.token += 1
+        self._thrown = Cancelled()
+        self.resume()
+
+    def kill(self) -> None:
+        """End the task where it stands, as the end of its process does; `finally` blocks still run."""
+        if self.done:
+            return
+        self.token = DEAD
+        if type(self.waits_for) is Future:
+            self.waits_for.remove_waiter(self)
+        self.life.tasks.pop(self, None)
+        try:
+            self._coroutine.close()
+        except RuntimeError as error:
+            raise SimulationError(f"task {self.name!r} refused to end with its process: {error}") from error
+
+    def describe_wait(self) -> str:
+        """What this task waits for, in words."""
+        waits = self.waits_for
+        if waits is None:
+            return "is ready to run"
+        if isinstance(waits, int):
+            return f"sleeps for {waits / 1000:g} ms"
+        return f"waits for {waits.label or 'an unnamed future'}"
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name} on {self.life.node_name}: {'ended' if self.done else self.describe_wait()}>"

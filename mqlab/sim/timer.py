@@ -1,0 +1,106 @@
+"""Timers: callbacks at a later time, cheap to make and to cancel."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .task import DEAD
+
+if TYPE_CHECKING:
+    from .node import Life
+    from .world import World
+
+
+class Timer:
+    """One call of `callback(*args)` at `due_us`, unless cancelled before."""
+
+    __slots__ = ("args", "callback", "cause", "due_us", "life", "name", "seq", "token")
+    is_lane = False
+
+    def __init__(self, life: Life, name: str, callback: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.life = life
+        self.name = name
+        self.callback = callback
+        self.args = args
+        self.token = 0
+        self.due_us = 0
+        self.seq = 0
+        self.cause = life.world.cause
+
+    @property
+    def active(self) -> bool:
+        """True until the timer has fired or was cancelled."""
+        return self.token != DEAD
+
+    def cancel(self) -> None:
+        """Make sure that the callback will not be called; calling it twice is harmless."""
+        if self.token != DEAD:
+            self.token = DEAD
+            self.life.world.entry_died()
+
+    def fire(self) -> None:
+        """Call the callback (the world does this when the timer is due)."""
+        self.token = DEAD
+        self.callback(*self.args)
+
+
+class Lane:
+    """All timers of one duration, in one queue: only the head is in the agenda.
+
+    Time-outs are nearly always cancelled. In a lane, making one is an append and cancelling one sets a mark; the head that
+    was cancelled is skipped when its time comes, which is not a slice.
+    """
+
+    __slots__ = ("_queue", "duration_us", "life", "name", "token", "world")
+    is_lane = True
+
+    def __init__(self, world: World, duration_us: int) -> None:
+        self.world = world
+        self.life = world.life
+        self.name = f"lane of {duration_us} us"
+        self.duration_us = duration_us
+        self.token = 0
+        self._queue: deque[Timer] = deque()
+
+    def add(self, timer: Timer) -> None:
+        """Queue a timer that is due one duration from now."""
+        timer.due_us = self.world.now_us + self.duration_us
+        timer.seq = self.world.next_seq()
+        self._queue.append(timer)
+        if len(self._queue) == 1:
+            self._arm()
+
+    def _arm(self) -> None:
+        head = self._queue[0]
+        self.world.push_in_order(head.due_us, head.seq, self, self.token)
+
+    def settle(self, due_us: int) -> bool:
+        """Drop cancelled heads; True if the head is a live timer due at `due_us`, else the lane was armed anew."""
+        queue = self._queue
+        while queue and queue[0].token == DEAD:
+            queue.popleft()
+        if not queue:
+            return False
+        if queue[0].due_us == due_us:
+            return True
+        self._arm()
+        return False
+
+    def take(self) -> Timer:
+        """Remove and return the head, and arm the lane for the next live one. Call `settle` before."""
+        head = self._queue.popleft()
+        queue = self._queue
+        while queue and queue[0].token == DEAD:
+            queue.popleft()
+        if queue:
+            self._arm()
+        return head
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def fire(self) -> None:
+        """Never called: the world plays the timer that `take` returns."""
+        raise AssertionError("a lane is not played itself")

@@ -1,0 +1,316 @@
+"""The world: one clock, one agenda, one slice after the other.
+
+A slice is one task resumed or one callback, on one node. Entries due at one instant play in the order in which they came.
+The agenda has two parts: a heap of what is due later, and a queue of what is due now. An entry of the heap was made before
+its instant began and one of the queue after, so at each instant the heap goes first, and the order of arrival holds.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import LearnerError, MqlabError, SimulationError
+from ..trace.bus import NO_CAUSE, Bus
+from .choices import Choices
+from .door import Door
+from .fences import put_up_fences
+from .network import Network
+from .node import FROZEN, RUNNING, Life, Node, NodeSpec
+from .timer import Lane
+
+if TYPE_CHECKING:
+    from .future import Future
+    from .task import Task
+
+EPOCH_MS = 1_767_225_600_000
+"""The wall-clock time at which every world begins: 2026-01-01 00:00:00 UTC, in ms since 1970."""
+
+WAIT_LIMIT_MS = 600_000
+"""How much virtual time a wait from outside may take unless told otherwise: ten minutes."""
+
+Entry = tuple[int, int, Any, int, tuple[int, int]]
+"""(due_us, seq, target, token, cause); the entry is stale when target.token has moved on."""
+
+_NEVER = 1 << 62
+
+
+class World:
+    """A deterministic world: a pure function of its code, its seed and what is done to it.
+
+    `now_us` is the time in integer microseconds since the world began, `slice_no` the number of slices played. With
+    `wire_bytes` every remoting command is encoded and decoded on its way; nothing else may differ.
+    """
+
+    def __init__(
+        self,
+        seed: int | str = 0,
+        *,
+        overrides: Mapping[tuple[str, int], int] | None = None,
+        epoch_ms: int = EPOCH_MS,
+        wire_bytes: bool = False,
+        max_slices_per_instant: int = 100_000,
+    ) -> None:
+        self.seed = seed
+        self.epoch_ms = epoch_ms
+        self.wire_bytes = wire_bytes
+        self.max_slices_per_instant = max_slices_per_instant
+        self.choices = Choices(seed, overrides)
+        self.choose = self.choices.choose
+        self.now_us = 0
+        self.slice_no = 0
+        self.event_index = 0
+        self.cause: tuple[int, int] = NO_CAUSE
+        self.life = Life(self, None)
+        self.current: Any = self.life
+        self.hooks = Bus(self)
+        self.ready: deque[Entry] = deque()
+        self.nodes: dict[str, Node] = {}
+        self.broken: str | None = None
+        self.tie_is_choice = False
+        self.door = Door(self)
+        self.stop_requested = False
+        self._heap: list[Entry] = []
+        self._seq = 0
+        self._dead_entries = 0
+        self._lanes: dict[int, Lane] = {}
+        self._instant_began_at_slice = 0
+        self._died: tuple[Task, BaseException] | None = None
+        self.network = Network(self)
+        put_up_fences()
+
+    # -- the agenda -------------------------------------------------------------------------------------------------
+
+    def next_seq(self) -> int:
+        """The next number in the order of arrival."""
+        self._seq += 1
+        return self._seq
+
+    def push(self, due_us: int, target: Any, token: int) -> None:
+        """Put `target` on the agenda; a time that is not in the future means now."""
+        if due_us <= self.now_us:
+            self.ready.append((0, 0, target, token, self.cause))
+        else:
+            self._seq = seq = self._seq + 1
+            heapq.heappush(self._heap, (due_us, seq, target, token, self.cause))
+
+    def push_in_order(self, due_us: int, seq: int, target: Any, token: int) -> None:
+        """Put `target` on the agenda at the place in the order of arrival that it got earlier."""
+        heapq.heappush(self._heap, (due_us, seq, target, token, self.cause))
+
+    def entry_died(self) -> None:
+        """Count an entry that was cancelled; when half of the heap is dead, it is thrown out."""
+        self._dead_entries += 1
+        if self._dead_entries > 1_000 and self._dead_entries * 2 > len(self._heap):
+            self._heap[:] = [entry for entry in self._heap if entry[3] == entry[2].token]
+            heapq.heapify(self._heap)
+            self._dead_entries = 0
+
+    def lane(self, duration_us: int) -> Lane:
+        """The lane of all time-outs of this duration."""
+        lane = self._lanes.get(duration_us)
+        if lane is None:
+            lane = self._lanes[duration_us] = Lane(self, duration_us)
+        return lane
+
+    def pending(self) -> list[Entry]:
+        """What may legally go next: the head of each connection, and the next timer or task of each node."""
+        heads: dict[tuple[str, int], Entry] = {}
+        for entry in sorted((e for e in self._heap if e[3] == e[2].token), key=lambda e: e[:2]):
+            target = entry[2]
+            if target.life.state == RUNNING and not target.is_lane:
+                own = target.pipe_id if getattr(target, "pipe_id", 0) else 0
+                heads.setdefault((target.life.node_name, own), entry)
+        return [*(e for e in self.ready if e[3] == e[2].token), *heads.values()]
+
+    def pick(self, index: int) -> None:
+        """Let the `index`-th of `pending()` go next: a delivery happens now, a timer moves the clock to its time."""
+        candidates = self.pending()
+        if not 0 <= index < len(candidates):
+            raise LearnerError(f"there is no pending entry {index}", f"choose one of 0..{len(candidates) - 1}")
+        entry = candidates[index]
+        if entry in self.ready:
+            self.ready.remove(entry)
+        else:
+            self._heap.remove(entry)
+            heapq.heapify(self._heap)
+            if not getattr(entry[2], "pipe_id", 0):
+                self._advance(entry[0])
+        self.ready.appendleft(entry)
+
+    # -- playing ----------------------------------------------------------------------------------------------------
+
+    def play_slice(self, limit_us: int = _NEVER) -> bool:
+        """Play the next slice if it is due at `limit_us` or before; False if there is none."""
+        heap, ready = self._heap, self.ready
+        while True:
+            if heap and heap[0][0] <= self.now_us:
+                entry = heapq.heappop(heap)
+            elif ready:
+                entry = self._choose_ready() if self.tie_is_choice else ready.popleft()
+            elif heap and heap[0][0] <= limit_us:
+                due, _, target, token, _ = heap[0]
+                if token != target.token or (target.is_lane and not target.settle(due)):
+                    heapq.heappop(heap)
+                    continue
+                if due != self.now_us:
+                    self.now_us = due
+                    self._instant_began_at_slice = self.slice_no
+                continue
+            else:
+                return False
+            target = entry[2]
+            if entry[3] != target.token:
+                if self._dead_entries:
+                    self._dead_entries -= 1
+                continue
+            cause = entry[4]
+            if target.is_lane:
+                if not target.settle(entry[0]):
+                    continue
+                target = target.take()
+                cause = target.cause
+            state = target.life.state
+            if state:
+                if state == FROZEN:
+                    target.life.parked.append((0, 0, target, target.token, cause))
+                continue
+            self.slice_no = slice_no = self.slice_no + 1
+            self.event_index = 0
+            self.cause = cause
+            self.current = target
+            try:
+                target.fire()
+            except MqlabError:
+                raise
+            except Exception as error:
+                raise SimulationError(
+                    f"{target.name!r} on {target.life.node_name} raised {type(error).__name__}: {error}"
+                ) from error
+            finally:
+                self.current = self.life
+            if slice_no - self._instant_began_at_slice > self.max_slices_per_instant:
+                self._report_endless_instant()
+            if self._died is not None:
+                self._report_dead_task()
+            return True
+
+    def _choose_ready(self) -> Entry:
+        k = self.choose("ties", len(self.ready))
+        entry = self.ready[k]
+        del self.ready[k]
+        return entry
+
+    def _advance(self, to_us: int) -> None:
+        if to_us > self.now_us:
+            self.now_us = to_us
+            self._instant_began_at_slice = self.slice_no
+
+    def _run(self, limit_us: int, done: Callable[[], bool] | None = None) -> bool:
+        """Play until `done()`, the limit, or somebody asks to stop; True if done or the limit was reached."""
+        play, door = self.play_slice, self.door
+        with door.playing():
+            while True:
+                if done is not None and done():
+                    return True
+                if self.stop_requested:
+                    self.stop_requested = False
+                    return False
+                if not play(limit_us):
+                    self._advance(limit_us) if limit_us != _NEVER else None
+                    return done is None
+                if door.attention:
+                    door.attend()
+
+    def step(self) -> bool:
+        """Play one slice; False if the agenda is empty."""
+        with self.door.playing():
+            played = self.play_slice()
+            self.door.attend()
+            return played
+
+    def run_for(self, us: int) -> bool:
+        """Let `us` microseconds pass; False if a breakpoint stopped the world before."""
+        return self._run(self.now_us + us)
+
+    def run_to(self, at_us: int) -> bool:
+        """Let time pass up to `at_us`; False if a breakpoint stopped the world before."""
+        return self._run(max(at_us, self.now_us))
+
+    def run_to_slice(self, slice_no: int) -> None:
+        """Play up to and including slice `slice_no`; SimulationError if the agenda ends before."""
+        with self.door.playing():
+            while self.slice_no < slice_no:
+                if not self.play_slice():
+                    raise SimulationError(f"the agenda ended at slice {self.slice_no}, before slice {slice_no}")
+
+    def run_until(self, done: Callable[[], bool], limit_ms: int = WAIT_LIMIT_MS, what: str = "the condition") -> bool:
+        """Play until `done()` holds; False if a breakpoint came first, SimulationError after `limit_ms` of virtual time."""
+        limit_us = self.now_us + limit_ms * 1_000
+        if self._run(limit_us, done):
+            return True
+        if self.now_us >= limit_us or not (self._heap or self.ready):
+            raise SimulationError(
+                f"{what} did not come true within {limit_ms} ms of the world's time. Who waits for what:\n"
+                + self.describe_waits()
+            )
+        return False
+
+    def wait_for(self, future: Future[Any], limit_ms: int = WAIT_LIMIT_MS) -> Any:
+        """Play until the future is complete and return its result, through any number of breakpoints."""
+        limit_us = self.now_us + limit_ms * 1_000
+        while not future.done:
+            left_ms = (limit_us - self.now_us) // 1_000
+            self.run_until(lambda: future.done, left_ms, what=future.label or "the answer")
+        return future.result()
+
+    def describe_waits(self) -> str:
+        """One line per task: node, task and what it waits for; the running services of a node are one line."""
+        lines = [
+            f"  {node.name}: {task.name} {task.describe_wait()}"
+            for node in self.nodes.values()
+            for task in node.life.tasks
+        ]
+        return "\n".join(lines) or "  (no task is alive)"
+
+    # -- loud failures ----------------------------------------------------------------------------------------------
+
+    def task_died(self, task: Task, error: BaseException) -> None:
+        """Remember that a task ended with an error nobody waits for; the world stops after this slice."""
+        if self._died is None:
+            self._died = (task, error)
+
+    def _report_dead_task(self) -> None:
+        assert self._died is not None
+        task, error = self._died
+        self._died = None
+        raise SimulationError(
+            f"task {task.name!r} on {task.life.node_name} died: {type(error).__name__}: {error}"
+        ) from error
+
+    def _report_endless_instant(self) -> None:
+        names: Counter[str] = Counter()
+        for entry in list(self.ready)[:1_000]:
+            names[f"{entry[2].name} on {entry[2].life.node_name}"] += 1
+        self._instant_began_at_slice = self.slice_no
+        busy = ", ".join(name for name, _ in names.most_common(5)) or "(nobody now)"
+        raise SimulationError(
+            f"{self.max_slices_per_instant} slices were played at one instant ({self.now_us} us): time stands still. "
+            f"Ready again: {busy}. A loop there waits for nothing that takes time."
+        )
+
+    # -- nodes ------------------------------------------------------------------------------------------------------
+
+    def node(self, name: str, spec: NodeSpec | None = None) -> Node:
+        """Add a machine with one process to the world; addresses are given out in the order of creation."""
+        if name in self.nodes:
+            raise LearnerError(f"there is a node {name!r} already", "choose another name")
+        if spec is None:
+            number = len(self.nodes) + 1
+            spec = NodeSpec(ip=f"10.0.{number // 250}.{number % 250}", pid=1_000 + number)
+        node = Node(self, name, spec)
+        self.nodes[name] = node
+        self.network.add(node)
+        return node
