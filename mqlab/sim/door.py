@@ -39,7 +39,6 @@ class Door:
         self._commands: deque[Callable[[], None]] = deque()
         self._interrupted = False
         self.thread: int | None = None
-        self.attention = False
 
     @contextmanager
     def playing(self) -> Iterator[None]:
@@ -84,8 +83,7 @@ class Door:
         if self._interrupted:
             self._break_off()
         self._interrupted = True
-        self.attention = True
-        self._world.stop_requested = True
+        self._world.request_stop()
         if hasattr(signal, "setitimer"):
             signal.signal(signal.SIGALRM, lambda *_: self._break_off())
             signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
@@ -105,7 +103,7 @@ class Door:
     def post(self, command: Callable[[], None]) -> None:
         """Leave a command for the end of the current slice; from any thread, without waiting."""
         self._commands.append(command)
-        self.attention = True
+        self._world.attention = True
         if self.thread is None and self._lock.acquire(blocking=False):
             try:
                 self.attend()
@@ -114,7 +112,6 @@ class Door:
 
     def attend(self) -> None:
         """Run the commands that were left (between two slices)."""
-        self.attention = self._interrupted
         while self._commands:
             self._commands.popleft()()
 

@@ -27,7 +27,7 @@ class Future(Generic[T]):
         self.done = False
         self._value: T | None = None
         self._error: BaseException | None = None
-        self._waiters: list[Task] | None = None
+        self._waiters: Task | list[Task] | None = None
         self._callbacks: list[Callable[[Future[T]], None]] | None = None
 
     def set_result(self, value: T) -> None:
@@ -35,7 +35,9 @@ class Future(Generic[T]):
         if self.done:
             raise SimulationError(f"future {self.label!r} is already complete")
         self._value = value
-        self._complete()
+        self.done = True
+        if self._waiters is not None or self._callbacks is not None:
+            self._complete()
 
     def set_exception(self, error: BaseException) -> None:
         """Complete with an error, which every waiter will see raised."""
@@ -55,9 +57,13 @@ class Future(Generic[T]):
     def _complete(self) -> None:
         self.done = True
         waiters, self._waiters = self._waiters, None
-        if waiters:
+        if waiters is None:
+            pass
+        elif type(waiters) is list:
             for task in waiters:
                 task.resume()
+        else:
+            waiters.resume()  # type: ignore[union-attr]  # not a list, so one task
         callbacks, self._callbacks = self._callbacks, None
         if callbacks:
             for callback in callbacks:
@@ -90,13 +96,17 @@ class Future(Generic[T]):
         if self.done:
             task.resume()
         elif self._waiters is None:
-            self._waiters = [task]
-        else:
+            self._waiters = task
+        elif isinstance(self._waiters, list):
             self._waiters.append(task)
+        else:
+            self._waiters = [self._waiters, task]
 
     def remove_waiter(self, task: Task) -> None:
         """Forget a task that no longer waits."""
-        if self._waiters is not None and task in self._waiters:
+        if self._waiters is task:
+            self._waiters = None
+        elif isinstance(self._waiters, list) and task in self._waiters:
             self._waiters.remove(task)
 
     def __await__(self) -> Generator[Any, None, T]:

@@ -49,7 +49,6 @@ class Pipe:
     """One direction of a connection: frames in order, only the first of them on the agenda."""
 
     __slots__ = ("closing", "frames", "last_due_us", "link", "name", "network", "pipe_id", "receiver", "stalled", "token")
-    is_lane = False
 
     def __init__(self, network: Network, link: Link, receiver: Endpoint, pipe_id: int) -> None:
         self.network = network
@@ -357,7 +356,6 @@ class _Call:
     """A callback of the network's own on the agenda."""
 
     __slots__ = ("callback", "life", "name", "token")
-    is_lane = False
 
     def __init__(self, life: Life, callback: Callable[[], None]) -> None:
         self.life = life

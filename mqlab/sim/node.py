@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import types
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import LearnerError, MqlabError
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-RUNNING, FROZEN, DEAD_LIFE = 0, 1, 2
+RUNNING, FROZEN, DEAD_LIFE, LANES = 0, 1, 2, 3
+"""States of a life; LANES marks the one that all time-out lanes share, so that the scheduler needs one test for all."""
 
 
 class WaitTimeout(MqlabError):
@@ -113,9 +115,10 @@ class Node:
         """`await node.sleep(20)`: let 20 ms pass; fractions down to 0.001 ms."""
         return sleep_us(_us(ms))
 
-    def sleep_us(self, us: int) -> Any:
+    @types.coroutine
+    def sleep_us(self, us: int) -> Generator[int, None, None]:
         """`await node.sleep_us(200)`: let 200 microseconds pass."""
-        return sleep_us(us)
+        yield us
 
     # -- tasks and timers -------------------------------------------------------------------------------------------
 

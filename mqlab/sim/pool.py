@@ -16,7 +16,6 @@ class PoolJob:
     """One job of a pool: it waits for a slot, holds it for its service time, then runs at the end of that time."""
 
     __slots__ = ("args", "callback", "cause", "created_us", "life", "pool", "service_us", "token")
-    is_lane = False
 
     def __init__(self, pool: Pool, callback: Callable[..., Any], args: tuple[Any, ...], service_us: int) -> None:
         world = pool.node.world

@@ -14,25 +14,26 @@ T = TypeVar("T")
 class Queue(Generic[T]):
     """An unbounded queue between tasks (java.util.concurrent.LinkedBlockingQueue)."""
 
-    __slots__ = ("_items", "_takers", "name")
+    __slots__ = ("_items", "_label", "_takers", "name")
 
     def __init__(self, name: str = "queue") -> None:
         self.name = name
+        self._label = f"an item in {name}"
         self._items: deque[T] = deque()
         self._takers: deque[Future[T]] = deque()
 
     def put(self, item: T) -> None:
         """Add at the end; the task that waits longest gets it."""
-        while self._takers:
-            if self._takers.popleft().try_set_result(item):
-                return
-        self._items.append(item)
+        if self._takers:
+            self._takers.popleft().set_result(item)
+        else:
+            self._items.append(item)
 
     async def take(self) -> T:
         """Remove the first item, waiting for one."""
         if self._items:
             return self._items.popleft()
-        taker: Future[T] = Future(f"an item in {self.name}")
+        taker: Future[T] = Future(self._label)
         self._takers.append(taker)
         return await taker
 

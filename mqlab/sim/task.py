@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from heapq import heappush
 from collections.abc import Coroutine, Generator
 from typing import TYPE_CHECKING, Any
 
@@ -48,14 +49,14 @@ class Task:
     in the agenda. An exception that leaves a task nobody joins stops the world, which names the task.
     """
 
-    __slots__ = ("_coroutine", "_error", "_joined", "_send", "_thrown", "life", "name", "token", "waits_for")
-    is_lane = False
+    __slots__ = ("_coroutine", "_error", "_joined", "_send", "_thrown", "_world", "life", "name", "token", "waits_for")
 
     def __init__(self, life: Life, name: str, coroutine: Coroutine[Any, Any, Any]) -> None:
         self.life = life
+        self._world = life.world
         self.name = name
         self.token = 0
-        self.waits_for: Future[Any] | Park | int | None = None
+        self.waits_for: Any = None
         self._coroutine = coroutine
         self._send = coroutine.send
         self._joined: Future[Any] | None = None
@@ -70,7 +71,7 @@ class Task:
 
     def resume(self) -> None:
         """Play this task in a slice of its own, after what is already due now."""
-        world = self.life.world
+        world = self._world
         world.ready.append((0, 0, self, self.token, world.cause))
 
     def resume_at(self, at_us: int) -> None:
@@ -90,14 +91,9 @@ class Task:
 
     def fire(self) -> None:
         """Resume the coroutine until it waits again."""
-        self.token += 1
-        self.waits_for = None
+        self.token = token = self.token + 1
         try:
-            if self._thrown is None:
-                trap = self._send(None)
-            else:
-                thrown, self._thrown = self._thrown, None
-                trap = self._coroutine.throw(thrown)
+            trap = self._send(None) if self._thrown is None else self._throw()
         except StopIteration as stop:
             self._end(stop.value, None)
             return
@@ -107,29 +103,32 @@ class Task:
         except Cancelled:
             self._end(None, None)
             return
-        self._wait(trap)
-
-    def _wait(self, trap: object) -> None:
+        self.waits_for = trap
         kind = type(trap)
-        if kind is int:
-            self.waits_for = trap
-            world = self.life.world
-            if trap > 0:  # type: ignore[operator]  # kind is int
-                world.push(world.now_us + trap, self, self.token)  # type: ignore[operator]
+        if kind is Future:
+            if trap._waiters is None and not trap.done:
+                trap._waiters = self
             else:
-                self.resume()
-        elif kind is Future:
-            self.waits_for = trap
-            trap.add_waiter(self)  # type: ignore[attr-defined]  # kind is Future
-        elif kind is Park:
-            self.waits_for = trap  # type: ignore[assignment]  # kind is Park
-        else:
+                trap.add_waiter(self)
+        elif kind is int:
+            world = self._world
+            if trap > 0:
+                world.seq = seq = world.seq + 1
+                heappush(world.heap, (world.now_us + trap, seq, self, token, world.cause))
+            else:
+                world.ready.append((0, 0, self, token, world.cause))
+        elif kind is not Park:
             self._thrown = SimulationError(
                 f"task {self.name!r} on {self.life.node_name} awaited {kind.__module__}.{kind.__qualname__}, which the world "
                 "cannot play (asyncio, for example, waits for real time). Await things of the world: "
                 "ctx.sleep(ms), a future, a call of mqlab."
             )
             self.resume()
+
+    def _throw(self) -> Any:
+        thrown, self._thrown = self._thrown, None
+        assert thrown is not None
+        return self._coroutine.throw(thrown)
 
     def _end(self, value: Any, error: BaseException | None) -> None:
         self.token = DEAD

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 class Timer:
     """One call of `callback(*args)` at `due_us`, unless cancelled before."""
 
-    __slots__ = ("args", "callback", "cause", "due_us", "life", "name", "seq", "token")
-    is_lane = False
+    __slots__ = ("args", "callback", "cause", "due_us", "lane", "life", "name", "seq", "token")
 
     def __init__(self, life: Life, name: str, callback: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.life = life
@@ -27,6 +26,7 @@ class Timer:
         self.token = 0
         self.due_us = 0
         self.seq = 0
+        self.lane: Lane | None = None
         self.cause = life.world.cause
 
     @property
@@ -38,7 +38,11 @@ class Timer:
         """Make sure that the callback will not be called; calling it twice is harmless."""
         if self.token != DEAD:
             self.token = DEAD
-            self.life.world.entry_died()
+            self.args = ()
+            if self.lane is None:
+                self.life.world.entry_died()
+            else:
+                self.lane.entry_died()
 
     def fire(self) -> None:
         """Call the callback (the world does this when the timer is due)."""
@@ -53,12 +57,12 @@ class Lane:
     was cancelled is skipped when its time comes, which is not a slice.
     """
 
-    __slots__ = ("_queue", "duration_us", "life", "name", "token", "world")
-    is_lane = True
+    __slots__ = ("_dead", "_queue", "duration_us", "life", "name", "token", "world")
 
     def __init__(self, world: World, duration_us: int) -> None:
         self.world = world
-        self.life = world.life
+        self.life = world.lanes_life
+        self._dead = 0
         self.name = f"lane of {duration_us} us"
         self.duration_us = duration_us
         self.token = 0
@@ -66,6 +70,7 @@ class Lane:
 
     def add(self, timer: Timer) -> None:
         """Queue a timer that is due one duration from now."""
+        timer.lane = self
         timer.due_us = self.world.now_us + self.duration_us
         timer.seq = self.world.next_seq()
         self._queue.append(timer)
@@ -97,6 +102,14 @@ class Lane:
         if queue:
             self._arm()
         return head
+
+    def entry_died(self) -> None:
+        """Count a timer that was cancelled; when half of the lane is dead, it is thrown out."""
+        self._dead += 1
+        if self._dead > 1_000 and self._dead * 2 > len(self._queue):
+            head = self._queue[0]
+            self._queue = deque(timer for timer in self._queue if timer is head or timer.token != DEAD)
+            self._dead = 0
 
     def __len__(self) -> int:
         return len(self._queue)

@@ -18,7 +18,7 @@ from .choices import Choices
 from .door import Door
 from .fences import put_up_fences
 from .network import Network
-from .node import FROZEN, RUNNING, Life, Node, NodeSpec
+from .node import FROZEN, LANES, RUNNING, Life, Node, NodeSpec
 from .timer import Lane
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ class World:
         self.event_index = 0
         self.cause: tuple[int, int] = NO_CAUSE
         self.life = Life(self, None)
+        self.lanes_life = Life(self, None)
+        self.lanes_life.state = LANES
         self.current: Any = self.life
         self.hooks = Bus(self)
         self.ready: deque[Entry] = deque()
@@ -71,9 +73,10 @@ class World:
         self.broken: str | None = None
         self.tie_is_choice = False
         self.door = Door(self)
+        self.attention = False
         self.stop_requested = False
-        self._heap: list[Entry] = []
-        self._seq = 0
+        self.heap: list[Entry] = []
+        self.seq = 0
         self._dead_entries = 0
         self._lanes: dict[int, Lane] = {}
         self._instant_began_at_slice = 0
@@ -85,27 +88,27 @@ class World:
 
     def next_seq(self) -> int:
         """The next number in the order of arrival."""
-        self._seq += 1
-        return self._seq
+        self.seq += 1
+        return self.seq
 
     def push(self, due_us: int, target: Any, token: int) -> None:
         """Put `target` on the agenda; a time that is not in the future means now."""
         if due_us <= self.now_us:
             self.ready.append((0, 0, target, token, self.cause))
         else:
-            self._seq = seq = self._seq + 1
-            heapq.heappush(self._heap, (due_us, seq, target, token, self.cause))
+            self.seq = seq = self.seq + 1
+            heapq.heappush(self.heap, (due_us, seq, target, token, self.cause))
 
     def push_in_order(self, due_us: int, seq: int, target: Any, token: int) -> None:
         """Put `target` on the agenda at the place in the order of arrival that it got earlier."""
-        heapq.heappush(self._heap, (due_us, seq, target, token, self.cause))
+        heapq.heappush(self.heap, (due_us, seq, target, token, self.cause))
 
     def entry_died(self) -> None:
         """Count an entry that was cancelled; when half of the heap is dead, it is thrown out."""
         self._dead_entries += 1
-        if self._dead_entries > 1_000 and self._dead_entries * 2 > len(self._heap):
-            self._heap[:] = [entry for entry in self._heap if entry[3] == entry[2].token]
-            heapq.heapify(self._heap)
+        if self._dead_entries > 1_000 and self._dead_entries * 2 > len(self.heap):
+            self.heap[:] = [entry for entry in self.heap if entry[3] == entry[2].token]
+            heapq.heapify(self.heap)
             self._dead_entries = 0
 
     def lane(self, duration_us: int) -> Lane:
@@ -118,9 +121,9 @@ class World:
     def pending(self) -> list[Entry]:
         """What may legally go next: the head of each connection, and the next timer or task of each node."""
         heads: dict[tuple[str, int], Entry] = {}
-        for entry in sorted((e for e in self._heap if e[3] == e[2].token), key=lambda e: e[:2]):
+        for entry in sorted((e for e in self.heap if e[3] == e[2].token), key=lambda e: e[:2]):
             target = entry[2]
-            if target.life.state == RUNNING and not target.is_lane:
+            if target.life.state == RUNNING:
                 own = target.pipe_id if getattr(target, "pipe_id", 0) else 0
                 heads.setdefault((target.life.node_name, own), entry)
         return [*(e for e in self.ready if e[3] == e[2].token), *heads.values()]
@@ -134,68 +137,78 @@ class World:
         if entry in self.ready:
             self.ready.remove(entry)
         else:
-            self._heap.remove(entry)
-            heapq.heapify(self._heap)
+            self.heap.remove(entry)
+            heapq.heapify(self.heap)
             if not getattr(entry[2], "pipe_id", 0):
                 self._advance(entry[0])
         self.ready.appendleft(entry)
 
     # -- playing ----------------------------------------------------------------------------------------------------
 
-    def play_slice(self, limit_us: int = _NEVER) -> bool:
-        """Play the next slice if it is due at `limit_us` or before; False if there is none."""
-        heap, ready = self._heap, self.ready
-        while True:
-            if heap and heap[0][0] <= self.now_us:
-                entry = heapq.heappop(heap)
-            elif ready:
-                entry = self._choose_ready() if self.tie_is_choice else ready.popleft()
-            elif heap and heap[0][0] <= limit_us:
-                due, _, target, token, _ = heap[0]
-                if token != target.token or (target.is_lane and not target.settle(due)):
-                    heapq.heappop(heap)
+    def play(self, limit_us: int = _NEVER, slices: int = _NEVER) -> int:
+        """Play what is due up to `limit_us`, at most `slices` slices, until `attention` is set; the number of slices played.
+
+        This is the hot loop: everything rare (an interrupt, a command, a dead task, a breakpoint) sets `attention`, and the
+        caller looks what it was.
+        """
+        heap, ready = self.heap, self.ready
+        pop, popleft = heapq.heappop, self.ready.popleft
+        now, first, slice_no = self.now_us, self.slice_no, self.slice_no
+        last, instant_limit = first + slices, self._instant_began_at_slice + self.max_slices_per_instant
+        try:
+            while slice_no < last:
+                if heap and heap[0][0] <= now:
+                    entry = pop(heap)
+                elif ready:
+                    entry = self._choose_ready() if self.tie_is_choice else popleft()
+                elif heap and heap[0][0] <= limit_us:
+                    entry = pop(heap)
+                    target = entry[2]
+                    if entry[3] != target.token or (target.life.state == LANES and not target.settle(entry[0])):
+                        continue
+                    self.now_us = now = entry[0]
+                    self._instant_began_at_slice = slice_no
+                    instant_limit = slice_no + self.max_slices_per_instant
+                else:
+                    break
+                _, _, target, token, cause = entry
+                if token != target.token:
                     continue
-                if due != self.now_us:
-                    self.now_us = due
-                    self._instant_began_at_slice = self.slice_no
-                continue
-            else:
-                return False
-            target = entry[2]
-            if entry[3] != target.token:
-                if self._dead_entries:
-                    self._dead_entries -= 1
-                continue
-            cause = entry[4]
-            if target.is_lane:
-                if not target.settle(entry[0]):
-                    continue
-                target = target.take()
-                cause = target.cause
-            state = target.life.state
-            if state:
-                if state == FROZEN:
-                    target.life.parked.append((0, 0, target, target.token, cause))
-                continue
-            self.slice_no = slice_no = self.slice_no + 1
-            self.event_index = 0
-            self.cause = cause
-            self.current = target
-            try:
+                if target.life.state:
+                    target, cause = self._divert(entry)
+                    if target is None:
+                        continue
+                self.slice_no = slice_no = slice_no + 1
+                self.event_index = 0
+                self.cause = cause
+                self.current = target
                 target.fire()
-            except MqlabError:
-                raise
-            except Exception as error:
-                raise SimulationError(
-                    f"{target.name!r} on {target.life.node_name} raised {type(error).__name__}: {error}"
-                ) from error
-            finally:
-                self.current = self.life
-            if slice_no - self._instant_began_at_slice > self.max_slices_per_instant:
-                self._report_endless_instant()
-            if self._died is not None:
-                self._report_dead_task()
-            return True
+                if self.attention:
+                    break
+                if slice_no > instant_limit:
+                    self._report_endless_instant()
+        except MqlabError:
+            raise
+        except Exception as error:
+            who = f"{self.current.name!r} on {self.current.life.node_name}"
+            raise SimulationError(f"{who} raised {type(error).__name__}: {error}") from error
+        finally:
+            self.current = self.life
+        return slice_no - first
+
+    def _divert(self, entry: Entry) -> tuple[Any, tuple[int, int]]:
+        """What plays instead of an entry whose life is not simply running: a lane's head, or nothing."""
+        due, _, target, token, cause = entry
+        if target.life.state == LANES:
+            if not target.settle(due):
+                return None, cause
+            target = target.take()
+            token, cause = target.token, target.cause
+            if not target.life.state:
+                return target, cause
+        if target.life.state == FROZEN:
+            target.life.parked.append((0, 0, target, token, cause))
+        return None, cause
 
     def _choose_ready(self) -> Entry:
         k = self.choose("ties", len(self.ready))
@@ -208,27 +221,40 @@ class World:
             self.now_us = to_us
             self._instant_began_at_slice = self.slice_no
 
+    def request_stop(self) -> None:
+        """Stop playing after the current slice (breakpoints and the stop button do this)."""
+        self.stop_requested = True
+        self.attention = True
+
+    def _attend(self) -> bool:
+        """Look at what set `attention`; True if the world shall stop."""
+        self.attention = False
+        if self._died is not None:
+            self._report_dead_task()
+        self.door.attend()
+        stop, self.stop_requested = self.stop_requested, False
+        return stop
+
     def _run(self, limit_us: int, done: Callable[[], bool] | None = None) -> bool:
-        """Play until `done()`, the limit, or somebody asks to stop; True if done or the limit was reached."""
-        play, door = self.play_slice, self.door
-        with door.playing():
+        """Play until `done()`, the limit, or somebody asks to stop; True if done or, without `done`, the limit was reached."""
+        slices = _NEVER if done is None else 1
+        with self.door.playing():
             while True:
+                if self.attention and self._attend():
+                    return False
                 if done is not None and done():
                     return True
-                if self.stop_requested:
-                    self.stop_requested = False
-                    return False
-                if not play(limit_us):
-                    self._advance(limit_us) if limit_us != _NEVER else None
+                if not self.play(limit_us, slices) and not self.attention:
+                    if limit_us != _NEVER:
+                        self._advance(limit_us)
                     return done is None
-                if door.attention:
-                    door.attend()
 
     def step(self) -> bool:
         """Play one slice; False if the agenda is empty."""
         with self.door.playing():
-            played = self.play_slice()
-            self.door.attend()
+            played = self.play(slices=1) > 0
+            if self.attention:
+                self._attend()
             return played
 
     def run_for(self, us: int) -> bool:
@@ -240,31 +266,41 @@ class World:
         return self._run(max(at_us, self.now_us))
 
     def run_to_slice(self, slice_no: int) -> None:
-        """Play up to and including slice `slice_no`; SimulationError if the agenda ends before."""
+        """Play up to and including slice `slice_no`, through breakpoints; SimulationError if the agenda ends before."""
         with self.door.playing():
             while self.slice_no < slice_no:
-                if not self.play_slice():
+                if not self.play(slices=slice_no - self.slice_no) and not self.attention:
                     raise SimulationError(f"the agenda ended at slice {self.slice_no}, before slice {slice_no}")
+                if self.attention:
+                    self._attend()
 
     def run_until(self, done: Callable[[], bool], limit_ms: int = WAIT_LIMIT_MS, what: str = "the condition") -> bool:
         """Play until `done()` holds; False if a breakpoint came first, SimulationError after `limit_ms` of virtual time."""
         limit_us = self.now_us + limit_ms * 1_000
         if self._run(limit_us, done):
             return True
-        if self.now_us >= limit_us or not (self._heap or self.ready):
-            raise SimulationError(
-                f"{what} did not come true within {limit_ms} ms of the world's time. Who waits for what:\n"
-                + self.describe_waits()
-            )
+        if self.now_us >= limit_us or not (self.heap or self.ready):
+            raise SimulationError(self._too_late(what, limit_ms))
         return False
 
     def wait_for(self, future: Future[Any], limit_ms: int = WAIT_LIMIT_MS) -> Any:
         """Play until the future is complete and return its result, through any number of breakpoints."""
         limit_us = self.now_us + limit_ms * 1_000
+        if not future.done:
+            future.add_done_callback(self._wake_outside)
         while not future.done:
-            left_ms = (limit_us - self.now_us) // 1_000
-            self.run_until(lambda: future.done, left_ms, what=future.label or "the answer")
+            self._run(limit_us)
+            if not future.done and self.now_us >= limit_us:
+                raise SimulationError(self._too_late(future.label or "the answer", limit_ms))
         return future.result()
+
+    def _wake_outside(self, _: Future[Any]) -> None:
+        self.request_stop()
+
+    def _too_late(self, what: str, limit_ms: int) -> str:
+        return (
+            f"{what} did not come within {limit_ms} ms of the world's time. Who waits for what:\n{self.describe_waits()}"
+        )
 
     def describe_waits(self) -> str:
         """One line per task: node, task and what it waits for; the running services of a node are one line."""
@@ -281,6 +317,7 @@ class World:
         """Remember that a task ended with an error nobody waits for; the world stops after this slice."""
         if self._died is None:
             self._died = (task, error)
+        self.attention = True
 
     def _report_dead_task(self) -> None:
         assert self._died is not None
