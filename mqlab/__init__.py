@@ -1,3 +1,70 @@
-"""mqlab: a laboratory for the inside of a message queue."""
+"""mqlab: a laboratory for the inside of a message queue.
+
+A complete RocketMQ (name server, brokers, producers, consumers) in one Python process, on one deterministic clock.
+Start with `Lab`:
+
+    from mqlab import Lab, Message
+
+    lab = Lab(seed=7)
+    lab.name_server()
+    lab.broker("broker-a")
+    producer = lab.producer("orders")
+    await producer.start()
+    result = await producer.send(Message("TopicTest", b"hello", tags="TagA"))
+"""
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "Lab": "lab",
+    "Message": "protocol",
+    "MessageQueue": "protocol",
+    "DefaultMQProducer": "client",
+    "DefaultMQPushConsumer": "client",
+    "ConsumeConcurrentlyStatus": "client",
+    "SendResult": "client",
+    "SendStatus": "client",
+    "LinkSpec": "sim",
+    "NodeSpec": "sim",
+    "World": "sim",
+}
+"""The public names and the part that each comes from; they are imported when first used, which keeps `import mqlab` light."""
+
+__all__ = ["__version__", "load_ipython_extension", *_HOME]
+
+if TYPE_CHECKING:
+    from .client import (
+        ConsumeConcurrentlyStatus,
+        DefaultMQProducer,
+        DefaultMQPushConsumer,
+        SendResult,
+        SendStatus,
+    )
+    from .lab import Lab
+    from .protocol import Message, MessageQueue
+    from .sim import LinkSpec, NodeSpec, World
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _HOME:
+        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    if name in ("scenarios", "check", "errors", "replay"):
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'mqlab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "scenarios", "check", "errors", "replay"})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext mqlab` calls."""
+    from .ipython import load_ipython_extension as load
+
+    load(shell)

@@ -45,6 +45,7 @@ class Call(Generic[T]):
         """Play the world until the answer is there (at most `limit_ms` of its time) and return it."""
         if self.node.life.state == DEAD_LIFE:
             raise LearnerError(f"{self.node.name} is down, so {self.text} cannot run", f"lab.restart({self.node.name!r})")
+        self.node.world.outside_calls.append(self.text)
         task = self.node.spawn(self._coroutine(), self.text)
         answer = task.join()
         answer.label = self.text

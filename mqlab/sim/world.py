@@ -37,6 +37,14 @@ Entry = tuple[int, int, Any, int, tuple[int, int]]
 _NEVER = 1 << 62
 
 
+class Halted(MqlabError):
+    """A world that is replayed up to a slice has reached it."""
+
+    def __init__(self, slice_no: int) -> None:
+        super().__init__(f"the replay ends at slice {slice_no}")
+        self.slice_no = slice_no
+
+
 class World:
     """A deterministic world: a pure function of its code, its seed and what is done to it.
 
@@ -75,6 +83,10 @@ class World:
         self.door = Door(self)
         self.attention = False
         self.stop_requested = False
+        self.halt_at_slice: int | None = None
+        """The last slice of this world, when it is a replay up to there; going on raises Halted."""
+        self.outside_calls: list[str] = []
+        """The calls that were awaited from outside, which no replay can repeat."""
         self.heap: list[Entry] = []
         self.seq = 0
         self._dead_entries = 0
@@ -154,7 +166,8 @@ class World:
         heap, ready = self.heap, self.ready
         pop, popleft = heapq.heappop, self.ready.popleft
         now, first, slice_no = self.now_us, self.slice_no, self.slice_no
-        last, instant_limit = first + slices, self._instant_began_at_slice + self.max_slices_per_instant
+        last = first + slices if self.halt_at_slice is None else min(first + slices, self.halt_at_slice)
+        instant_limit = self._instant_began_at_slice + self.max_slices_per_instant
         try:
             while slice_no < last:
                 if heap and heap[0][0] <= now:
@@ -221,6 +234,16 @@ class World:
             self.now_us = to_us
             self._instant_began_at_slice = self.slice_no
 
+    def _check_halt(self, limit_us: int) -> None:
+        if self.slice_no == self.halt_at_slice and (self.ready or (self.heap and self.heap[0][0] <= limit_us)):
+            raise Halted(self.slice_no)
+
+    def move_clock(self, to_us: int) -> None:
+        """Set the clock forward to a time before which nothing is due (replays place actions so)."""
+        if self.heap and self.heap[0][0] < to_us and self.play(to_us - 1):
+            raise SimulationError(f"slices were due before {to_us} us: the recorded times do not fit this world")
+        self._advance(to_us)
+
     def request_stop(self) -> None:
         """Stop playing after the current slice (breakpoints and the stop button do this)."""
         self.stop_requested = True
@@ -245,6 +268,7 @@ class World:
                 if done is not None and done():
                     return True
                 if not self.play(limit_us, slices) and not self.attention:
+                    self._check_halt(limit_us)
                     if limit_us != _NEVER:
                         self._advance(limit_us)
                     return done is None

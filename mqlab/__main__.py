@@ -1,0 +1,7 @@
+"""`python -m mqlab` is the `mqlab` command."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

@@ -1,0 +1,175 @@
+"""The command line: `mqlab scenarios | trace | replay | store | run | doctor`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import __version__
+from .errors import LearnerError, MqlabError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status: 0 fine, 1 the answer is no, 2 the command could not be carried out."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    passed_on = {"doctor": _doctor, "run": _run, "store": _store}
+    if arguments and arguments[0] in passed_on:
+        return _guarded(lambda: passed_on[arguments[0]](arguments[1:]))
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if not hasattr(options, "command"):
+        parser.print_help()
+        return 2
+    command: Callable[[argparse.Namespace], int] = options.command
+    return _guarded(lambda: command(options))
+
+
+def _guarded(command: Callable[[], int]) -> int:
+    try:
+        return command()
+    except MqlabError as error:
+        print(f"mqlab: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="mqlab", description="A laboratory for the inside of a message queue.")
+    parser.add_argument("--version", action="version", version=f"mqlab {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+
+    scenarios = commands.add_parser("scenarios", help="list the named worlds and their parameters")
+    scenarios.add_argument("--json", action="store_true", help="as one JSON array")
+    scenarios.set_defaults(command=_scenarios)
+
+    trace = commands.add_parser("trace", help="play a scenario and print its events, its hash, or write them to a file")
+    trace.add_argument("scenario")
+    trace.add_argument("--seed", default="0", help="the world's seed (default 0)")
+    trace.add_argument("--seconds", type=float, help="how long to play, in the world's time")
+    trace.add_argument("--param", "-p", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the scenario")
+    trace.add_argument("--wire", choices=["objects", "bytes"], default="objects", help="encode and decode every command")
+    trace.add_argument("--hash", action="store_true", help="print only the hash of the trace")
+    trace.add_argument("--kind", action="append", default=[], help="print only events of this kind (may be repeated)")
+    trace.add_argument("--out", metavar="FILE", help="write to FILE: .jsonl or .parquet")
+    trace.set_defaults(command=_trace)
+
+    replay = commands.add_parser("replay", help="play a report again and say whether its hash agrees")
+    replay.add_argument("report", help="a file that lab.report(...) wrote")
+    replay.add_argument("--allow-source", action="store_true", help="run the scenario source code that the report carries")
+    replay.set_defaults(command=_replay)
+
+    commands.add_parser("store", help="look into a store directory: ls, recover (see mqlab store --help)", add_help=False)
+    commands.add_parser("run", help="execute every lab headless (see mqlab run --help)", add_help=False)
+    commands.add_parser("doctor", help="say what is missing on this machine and how to mend it", add_help=False)
+    return parser
+
+
+def _scenarios(options: argparse.Namespace) -> int:
+    from . import scenarios
+
+    rows = [scenarios.get(name) for name in scenarios.names()]
+    if options.json:
+        listed = [
+            {
+                "name": s.name,
+                "summary": s.summary,
+                "seconds": s.seconds,
+                "parameters": [p._asdict() for p in s.parameters],
+            }
+            for s in rows
+        ]
+        print(json.dumps(listed, indent=1))
+        return 0
+    width = max(len(s.name) for s in rows)
+    for s in rows:
+        print(f"{s.name:<{width}}  {s.summary}")
+        for p in s.parameters:
+            print(f"{'':<{width}}    {p.name}={p.default!r}")
+    return 0
+
+
+def _trace(options: argparse.Namespace) -> int:
+    from . import scenarios
+    from .trace.catalogue import CATALOGUE
+
+    for kind in options.kind:
+        if kind not in CATALOGUE:
+            raise LearnerError(f"there is no event kind {kind!r}", "see docs/events.md")
+    chosen = scenarios.get(options.scenario)
+    lab = chosen.play(
+        seed_of(options.seed), seconds=options.seconds, parameters=_parameters(options.param), wire=options.wire
+    )
+    if options.out:
+        count = write_trace(lab.history.rows(), options.out, {"scenario": chosen.name, "seed": str(options.seed)})
+        print(f"{count} events written to {options.out}")
+    elif options.hash:
+        print(lab.trace_hash())
+    else:
+        for record in lab.history.records():
+            if not options.kind or record.kind in options.kind:
+                print(record)
+    return 0
+
+
+def seed_of(text: str) -> int | str:
+    """A seed from the command line: a whole number, or any text."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def write_trace(rows: Any, path: str, metadata: dict[str, str]) -> int:
+    """Write rows to a .jsonl or .parquet file; returns how many."""
+    from .trace.recorder import JsonLinesRecorder, ParquetRecorder
+
+    recorder_class: Any = {"jsonl": JsonLinesRecorder, "parquet": ParquetRecorder}.get(path.rpartition(".")[2])
+    if recorder_class is None:
+        raise LearnerError(f"{path} is neither .jsonl nor .parquet", "choose one of these endings")
+    count = 0
+    with recorder_class(path, metadata) as recorder:
+        for row in rows:
+            recorder(row)
+            count += 1
+    return count
+
+
+def _parameters(given: list[str]) -> dict[str, str]:
+    pairs = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise LearnerError(f"{text!r} is not NAME=VALUE", "write for example: -p messages=10")
+        pairs[name] = value
+    return pairs
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from .replay import read_report, replay
+
+    result = replay(read_report(options.report), allow_source=options.allow_source)
+    print(result)
+    return 0 if result.agrees else 1
+
+
+def _doctor(arguments: list[str]) -> int:
+    from .doctor import main as doctor
+
+    return doctor(arguments)
+
+
+def _run(arguments: list[str]) -> int:
+    from .run_labs import main as run_labs
+
+    return run_labs(arguments)
+
+
+def _store(arguments: list[str]) -> int:
+    from .store_command import main as store
+
+    return store(arguments)

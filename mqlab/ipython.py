@@ -1,0 +1,67 @@
+"""`%load_ext mqlab`: the `%%scenario` cell, and errors of mqlab shown in full sentences instead of tracebacks.
+
+Top-level `await` needs nothing of this: IPython runs such a cell on its own loop, and a `Call` plays the world without it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from .errors import LearnerError, MqlabError
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by IPython on `%load_ext mqlab`; calling it again changes nothing."""
+    shell.register_magic_function(scenario_cell, "cell", "scenario")
+    shell.set_custom_exc((MqlabError,), _show_error)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Called by IPython on `%unload_ext mqlab`."""
+    shell.set_custom_exc((), None)
+
+
+def scenario_cell(line: str, cell: str) -> None:
+    """Make a scenario of this cell: `%%scenario NAME [seconds=10] [parameter=value ...]`.
+
+    The cell is written as others are, with `lab` already there; it runs when the scenario is built:
+    `lab = mqlab.scenarios.get("NAME").build(seed=7)`.
+    """
+    from .scenarios.source import PLAY_SECONDS, add_from_source
+
+    words = shlex.split(line)
+    if not words or "=" in words[0]:
+        raise LearnerError("%%scenario needs a name", "write: %%scenario my-scenario messages=10")
+    parameters: dict[str, Any] = {}
+    for word in words[1:]:
+        name, equals, value = word.partition("=")
+        if not equals or not name.isidentifier():
+            raise LearnerError(f"{word!r} is not a parameter", "write: %%scenario my-scenario messages=10")
+        parameters[name] = _literal(value)
+    seconds = float(parameters.pop("seconds", PLAY_SECONDS))
+    made = add_from_source(words[0], cell, parameters, seconds)
+    print(f"scenario {made.name!r} is registered: mqlab.scenarios.get({made.name!r}).build(seed=7)")
+
+
+def _literal(text: str) -> Any:
+    import ast
+
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _show_error(shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None) -> None:
+    """Show where in the cell it happened, and the sentence; the inside of mqlab is left out."""
+    import sys
+
+    frames = []
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if code.co_filename.startswith(("<ipython", "<scenario")) or "ipykernel_" in code.co_filename:
+            frames.append(f"line {traceback.tb_lineno}")
+        traceback = traceback.tb_next
+    where = f" (in this cell, {frames[-1]})" if frames else ""
+    print(f"{kind.__name__}{where}: {error}", file=sys.stderr)

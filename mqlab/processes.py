@@ -1,0 +1,165 @@
+"""The processes of a lab: handles that stay while the process behind them is started, killed and started again."""
+
+from __future__ import annotations
+
+import dataclasses
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .broker import BrokerConfig, BrokerController
+from .errors import LearnerError
+from .namesrv import NamesrvConfig, NamesrvController
+from .sim.node import FROZEN, RUNNING
+from .store import DefaultMessageStore, MessageStoreConfig
+
+if TYPE_CHECKING:
+    from .lab import Lab
+    from .sim import Node
+
+ClientT = TypeVar("ClientT")
+
+
+class Process:
+    """A node's process, by name: what a cell holds on to, whatever happens to the process."""
+
+    def __init__(self, lab: Lab, node: Node) -> None:
+        self.lab = lab
+        self.node = node
+        node.boot = self._boot
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.name
+
+    @property
+    def state(self) -> str:
+        """ "running", "frozen" or "down"."""
+        state = self.node.life.state
+        return "running" if state == RUNNING else "frozen" if state == FROZEN else "down"
+
+    def is_up(self) -> bool:
+        """Has the process finished its start?"""
+        raise NotImplementedError
+
+    def _boot(self, node: Node) -> None:
+        raise NotImplementedError
+
+    def crash(self) -> None:
+        """Kill the process."""
+        self.lab.crash(self.name)
+
+    def power_off(self) -> None:
+        """Pull the plug of its machine."""
+        self.lab.power_off(self.name)
+
+    def restart(self) -> None:
+        """Start it (again) on its disk."""
+        self.lab.restart(self.name)
+
+    def freeze(self) -> None:
+        """Let it hang."""
+        self.lab.freeze(self.name)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self.lab.thaw(self.name)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {self.state}>"
+
+
+class NameServerProcess(Process):
+    """A name server of the lab; `controller` is its present NamesrvController."""
+
+    def __init__(self, lab: Lab, node: Node, settings: dict[str, Any]) -> None:
+        super().__init__(lab, node)
+        (self._config,) = split_settings("a name server", settings, NamesrvConfig)
+        self.controller: NamesrvController | None = None
+
+    @property
+    def address(self) -> str:
+        """Its "ip:port"."""
+        return f"{self.node.spec.ip}:{self._config.listen_port}"
+
+    def is_up(self) -> bool:
+        """Has the process finished its start?"""
+        return self.controller is not None and self.state == "running"
+
+    def _boot(self, node: Node) -> None:
+        self.controller = NamesrvController(node, dataclasses.replace(self._config))
+        self.controller.start()
+
+
+class BrokerProcess(Process):
+    """A broker of the lab; `controller` is its present BrokerController, `store` its present message store."""
+
+    def __init__(self, lab: Lab, node: Node, settings: dict[str, Any]) -> None:
+        super().__init__(lab, node)
+        settings = {"broker_name": node.name, "namesrv_addr": lab.name_server_address, **settings}
+        self._config, self._store_config = split_settings("a broker", settings, BrokerConfig, MessageStoreConfig)
+        self.controller: BrokerController | None = None
+
+    @property
+    def store(self) -> DefaultMessageStore:
+        """The message store of the running process."""
+        return self._running().message_store
+
+    def _running(self) -> BrokerController:
+        if self.controller is None or self.state == "down":
+            raise LearnerError(f"{self.name} is down", f"start it: lab.restart({self.name!r})")
+        return self.controller
+
+    def is_up(self) -> bool:
+        """Has the process started, and told every name server that it could reach?"""
+        controller = self.controller
+        return controller is not None and self.state == "running" and controller.registered_once
+
+    def _boot(self, node: Node) -> None:
+        self.controller = BrokerController(
+            node, dataclasses.replace(self._config), dataclasses.replace(self._store_config)
+        )
+        self.controller.start()
+
+    def create_topic(self, topic: str, queues: int = 4, **settings: Any) -> None:
+        """Create a topic here, as an administrator does; the name servers learn of it within the next milliseconds."""
+        self._running().create_topic(topic, queues, **settings)
+        self.lab.run_for(ms=5)
+
+
+class ClientProcess(Process):
+    """A machine with producers and consumers on it; killed and started again, it starts them anew with the same settings."""
+
+    def __init__(self, lab: Lab, node: Node) -> None:
+        super().__init__(lab, node)
+        self.clients: list[Any] = []
+
+    def is_up(self) -> bool:
+        """Does the process run?"""
+        return self.state == "running"
+
+    def add(self, client_class: type[ClientT], group: str, settings: dict[str, Any]) -> ClientT:
+        """Make a client of this class in the process."""
+        client = client_class(self.node, group, namesrv_addr=self.lab.name_server_address, **settings)  # type: ignore[call-arg]
+        self.clients.append(client)
+        return client
+
+    def _boot(self, node: Node) -> None:
+        for client in self.clients:
+            client.start_anew()
+
+
+def split_settings(what: str, settings: dict[str, Any], *config_classes: type) -> list[Any]:
+    """One configuration object per class, each taking the settings it knows. LearnerError for a name that none knows."""
+    left = dict(settings)
+    configs = []
+    for config_class in config_classes:
+        own = {f.name for f in dataclasses.fields(config_class)}
+        configs.append(config_class(**{name: left.pop(name) for name in list(left) if name in own}))
+    if left:
+        name = next(iter(left))
+        known = [f.name for config_class in config_classes for f in dataclasses.fields(config_class)]
+        close = get_close_matches(name, known, 3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"one of: {', '.join(known)}"
+        raise LearnerError(f"{what} has no setting {name!r}", hint)
+    return configs

@@ -1,0 +1,121 @@
+"""Reports and replays: a small file that brings back the exact world at the exact slice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import __version__
+from .errors import LearnerError, ProtocolError
+
+if TYPE_CHECKING:
+    from .lab import Lab
+
+FORMAT = 1
+
+
+class Origin(NamedTuple):
+    """The scenario that made a world, with its parameters, and its source text if it came from a cell."""
+
+    scenario: str
+    parameters: dict[str, Any]
+    source: str | None
+
+
+class ReplayResult(NamedTuple):
+    """What a replay came to: the lab, both hashes, both versions."""
+
+    lab: Lab
+    expected_hash: str
+    hash: str
+    made_by: str
+
+    @property
+    def agrees(self) -> bool:
+        """Did the same things happen again?"""
+        return self.hash == self.expected_hash
+
+    def __str__(self) -> str:
+        if self.agrees:
+            return f"the trace hash agrees: {self.hash}"
+        hint = f" The report was made by mqlab {self.made_by}, this is {__version__}." if self.made_by != __version__ else ""
+        return f"the trace hash DIFFERS: expected {self.expected_hash}, got {self.hash}.{hint}"
+
+
+def write_report(lab: Lab, path: str) -> None:
+    """Write the report of a scenario's world to a file. LearnerError if the world cannot be played again from one."""
+    Path(path).write_text(json.dumps(report_of(lab), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def report_of(lab: Lab) -> dict[str, Any]:
+    """The report as JSON-able data: everything the world is a function of, and the hash that proves it."""
+    origin = lab.replayable_origin()
+    return {
+        "format": FORMAT,
+        "mqlab": __version__,
+        "scenario": origin.scenario,
+        "parameters": origin.parameters,
+        "source": origin.source,
+        "seed": lab.seed,
+        "wire": lab.wire,
+        "actions": [list(action) for action in lab.actions],
+        "overrides": [[point, k, value] for (point, k), value in sorted(lab.first_overrides.items())],
+        "slice": lab.world.slice_no,
+        "now_us": lab.world.now_us,
+        "events": len(lab.history),
+        "trace_hash": lab.trace_hash(),
+    }
+
+
+def read_report(path: str) -> dict[str, Any]:
+    """Read a report; ProtocolError with the reason if the file is not one."""
+    try:
+        report = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise LearnerError(f"there is no file {path!r}", "write one with lab.report('bug.mqlab')") from None
+    except ValueError as error:
+        raise ProtocolError(f"{path} is not a report of mqlab: {error}") from None
+    if not isinstance(report, dict) or report.get("format") != FORMAT:
+        raise ProtocolError(f"{path} is not a report of mqlab in format {FORMAT}")
+    return report
+
+
+def replay(report: dict[str, Any], *, allow_source: bool = False) -> ReplayResult:
+    """Play a report's world again, up to its slice, with its actions at their times.
+
+    A report of a `%%scenario` cell carries the cell's source, which is run only with `allow_source=True`.
+    """
+    lab = replay_to(report, report["slice"], report["now_us"], allow_source=allow_source)
+    return ReplayResult(lab, report["trace_hash"], lab.trace_hash(), report["mqlab"])
+
+
+def replay_to(report: dict[str, Any], slice_no: int, now_us: int | None = None, *, allow_source: bool = False) -> Lab:
+    """A new world, played from the start up to and including slice `slice_no` of the report's world."""
+    from . import scenarios
+
+    if report["source"] is not None:
+        if not allow_source:
+            raise LearnerError(
+                "this report carries a scenario's own source code, which would be run",
+                "read it first (key 'source' of the file), then use --allow-source",
+            )
+        scenarios.add_from_source(report["scenario"], report["source"])
+    lab = scenarios.get(report["scenario"]).build(
+        report["seed"],
+        parameters=report["parameters"],
+        wire=report["wire"],
+        overrides={(point, k): value for point, k, value in report["overrides"]},
+        until_slice=slice_no,
+    )
+    for at_slice, at_us, verb, arguments in report["actions"]:
+        if at_slice > slice_no:
+            break
+        lab.world.run_to_slice(at_slice)
+        lab.world.move_clock(at_us)
+        lab.act(verb, **arguments)
+    lab.world.run_to_slice(slice_no)
+    if now_us is not None:
+        lab.world.move_clock(now_us)
+    lab.world.halt_at_slice = None
+    return lab

@@ -1,0 +1,131 @@
+"""The registry of scenarios: named, parametrised worlds, used by the command line, tests, benchmarks, labs and data sets."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from ..errors import LearnerError
+from ..lab import Lab
+from ..replay import Origin
+
+ScenarioFunction = Callable[..., Awaitable[None]]
+
+
+class Parameter(NamedTuple):
+    """One parameter of a scenario: its name, its type ("int", "bool", "str") and the value it has unless told."""
+
+    name: str
+    type: str
+    default: Any
+
+
+class Scenario(NamedTuple):
+    """A world and its load under a name.
+
+    `function(lab, **parameters)` is an async function, written as the cells of a notebook would be; `seconds` is how long the
+    world plays after it, unless told otherwise. `source` is its text when it comes from a `%%scenario` cell.
+    """
+
+    name: str
+    function: ScenarioFunction
+    seconds: float
+    source: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """The first line of the function's docstring."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """The keyword parameters, in order."""
+        signature = inspect.signature(self.function)
+        return [
+            Parameter(p.name, type(p.default).__name__, p.default)
+            for p in signature.parameters.values()
+            if p.kind is inspect.Parameter.KEYWORD_ONLY
+        ]
+
+    def check(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The parameters with defaults filled in; texts from a command line become the parameter's type."""
+        known = {p.name: p for p in self.parameters}
+        for name in given:
+            if name not in known:
+                raise LearnerError(
+                    f"scenario {self.name!r} has no parameter {name!r}", f"it has: {', '.join(known) or 'none'}"
+                )
+        return {p.name: _convert(p, given[p.name]) if p.name in given else p.default for p in self.parameters}
+
+    def build(self, seed: int | str = 0, *, until_slice: int | None = None, **options: Any) -> Lab:
+        """A new lab with this scenario's world, at the point where its function returned.
+
+        `parameters` (a dict) sets the scenario's parameters, `overrides` its choices; `wire` and `history` go to the Lab.
+        With `until_slice` the world stops for good after that slice.
+        """
+        parameters = self.check(options.pop("parameters", {}))
+        lab = Lab(seed, **options)
+        lab.origin = Origin(self.name, parameters, self.source)
+        lab.world.halt_at_slice = until_slice
+        lab.finish_building(self.function(lab, **parameters))
+        return lab
+
+    def play(self, seed: int | str = 0, *, seconds: float | None = None, **options: Any) -> Lab:
+        """Build the world and let it play for `seconds` (the scenario's own time unless told)."""
+        lab = self.build(seed, **options)
+        return lab.run_for(seconds=self.seconds if seconds is None else seconds)
+
+
+_SCENARIOS: dict[str, Scenario] = {}
+
+
+def scenario(name: str, *, seconds: float) -> Callable[[ScenarioFunction], ScenarioFunction]:
+    """Register an async function `f(lab, *, parameter=default, ...)` as a scenario that plays for `seconds`."""
+
+    def register(function: ScenarioFunction) -> ScenarioFunction:
+        add(Scenario(name, function, seconds))
+        return function
+
+    return register
+
+
+def add(new: Scenario) -> None:
+    """Put a scenario into the registry; one of the same name is replaced (a cell may be run again)."""
+    if not inspect.iscoroutinefunction(new.function):
+        raise LearnerError(f"scenario {new.name!r} must be an async function", "write: async def name(lab, *, ...):")
+    _SCENARIOS[new.name] = new
+
+
+def get(name: str) -> Scenario:
+    """The scenario of that name; LearnerError with the names that come near."""
+    found = _SCENARIOS.get(name)
+    if found is None:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, _SCENARIOS, 3)
+        hint = f"did you mean {' or '.join(close)}?" if close else "list them: mqlab scenarios"
+        raise LearnerError(f"there is no scenario {name!r}", hint)
+    return found
+
+
+def names() -> list[str]:
+    """The names of all scenarios, sorted."""
+    return sorted(_SCENARIOS)
+
+
+def _convert(parameter: Parameter, value: Any) -> Any:
+    wanted = type(parameter.default)
+    if isinstance(value, wanted):
+        return value
+    try:
+        if wanted is bool and isinstance(value, str):
+            return {"true": True, "false": False}[value.lower()]
+        if isinstance(value, str) and wanted in (list, dict):
+            return json.loads(value)
+        return wanted(value)
+    except (KeyError, ValueError, TypeError):
+        raise LearnerError(
+            f"{parameter.name}={value!r} is not a {parameter.type}", f"give a {parameter.type}, like {parameter.default!r}"
+        ) from None

@@ -1,0 +1,44 @@
+"""Scenarios from text: what a `%%scenario` cell holds."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from typing import Any
+
+from ..errors import LearnerError
+from .registry import Scenario, add
+
+PLAY_SECONDS = 10.0
+
+
+def add_from_source(name: str, source: str, parameters: dict[str, Any] | None = None, seconds: float = PLAY_SECONDS) -> Scenario:
+    """Make a scenario of a cell's text, written as cells are: `lab` is there, and `await` works at its top level.
+
+    `parameters` are the scenario's parameters with their defaults; inside they are plain variables.
+    """
+    given = parameters or {}
+    body = textwrap.indent(source.strip("\n"), "    ") or "    pass"
+    keywords = "".join(f", {key}={value!r}" for key, value in given.items())
+    head = f"async def scenario(lab, *{keywords}):\n" if given else "async def scenario(lab):\n"
+    text = f"{head}{body}\n"
+    try:
+        ast.parse(source, mode="exec")
+    except SyntaxError as error:
+        if "outside" not in str(error):
+            raise LearnerError(
+                f"line {error.lineno} of scenario {name!r} is not Python: {error.msg}", "correct the cell and run it again"
+            ) from None
+    namespace: dict[str, Any] = {}
+    exec(compile(text, f"<scenario {name}>", "exec"), _names_of_mqlab(namespace))
+    made = Scenario(name, namespace["scenario"], seconds, source)
+    made.function.__doc__ = f"A scenario of a cell: {name}."
+    add(made)
+    return made
+
+
+def _names_of_mqlab(namespace: dict[str, Any]) -> dict[str, Any]:
+    import mqlab
+
+    namespace.update({public: getattr(mqlab, public) for public in mqlab.__all__})
+    return namespace

@@ -1,0 +1,210 @@
+"""A directory of this machine, with the methods of a disk: for reading and writing real store directories.
+
+Files are opened by position (pread, pwrite) and only when something is read or written, so that looking at a directory never
+changes it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import OrderedDict
+
+from ..errors import LearnerError
+from .disk import DiskFull
+
+_OPEN_FILES = 128
+
+
+class ReadOnlyDisk(LearnerError):
+    """Something was to be changed in a directory that was opened for reading."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is opened read-only", "work on a copy: MemoryDisk.from_directory(...) or RealDisk(copy)")
+        self.path = path
+
+
+class RealFile:
+    """A file of this machine, read and written by position."""
+
+    def __init__(self, disk: RealDisk, path: str) -> None:
+        self._disk = disk
+        self.path = path
+
+    @property
+    def size(self) -> int:
+        """The file's size in bytes."""
+        return os.stat(self._disk.real_path(self.path)).st_size
+
+    def read(self, offset: int, n: int) -> bytes:
+        """The `n` bytes at `offset`, or as many as there are before the end of the file."""
+        return os.pread(self._disk.descriptor(self.path), n, offset)
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Write `data` at `offset`; ReadOnlyDisk on a read-only disk, DiskFull when the machine has no space."""
+        self._disk.check_writable(self.path)
+        descriptor = self._disk.descriptor(self.path)
+        try:
+            written = 0
+            while written < len(data):
+                written += os.pwrite(descriptor, data[written:], offset + written)
+        except OSError as error:
+            raise self._disk.as_disk_full(self.path, error) from error
+
+    def flush(self) -> None:
+        """Let the machine write its page cache of this file to the disk."""
+        if not self._disk.read_only:
+            os.fsync(self._disk.descriptor(self.path))
+
+    def truncate(self, size: int) -> None:
+        """Set the size; what lies behind a smaller one is gone."""
+        self._disk.check_writable(self.path)
+        os.ftruncate(self._disk.descriptor(self.path), size)
+
+
+class RealDisk:
+    """A directory of this machine as a disk; with `read_only` every change raises ReadOnlyDisk.
+
+    `used_bytes` and `capacity_bytes` are those of the partition. At most 128 files are held open at a time.
+    """
+
+    is_slow = False
+
+    def __init__(self, root: str | os.PathLike[str], *, read_only: bool = False) -> None:
+        self.root = os.fspath(root)
+        self.read_only = read_only
+        if not os.path.isdir(self.root):
+            if read_only:
+                raise LearnerError(f"there is no directory {self.root}", "give the path of an existing directory")
+            os.makedirs(self.root)
+        self._descriptors: OrderedDict[str, int] = OrderedDict()
+
+    def real_path(self, path: str) -> str:
+        """The machine's name of a file."""
+        return os.path.join(self.root, *path.split("/")) if path else self.root
+
+    def check_writable(self, path: str) -> None:
+        """ReadOnlyDisk if nothing may be changed here."""
+        if self.read_only:
+            raise ReadOnlyDisk(self.real_path(path))
+
+    def descriptor(self, path: str) -> int:
+        """An open file descriptor of a file; the one used longest ago is closed when there are too many."""
+        descriptors = self._descriptors
+        if path in descriptors:
+            descriptors.move_to_end(path)
+            return descriptors[path]
+        if len(descriptors) >= _OPEN_FILES:
+            os.close(descriptors.popitem(last=False)[1])
+        flags = os.O_RDONLY if self.read_only else os.O_RDWR
+        descriptor = descriptors[path] = os.open(self.real_path(path), flags | getattr(os, "O_CLOEXEC", 0))
+        return descriptor
+
+    def as_disk_full(self, path: str, error: OSError) -> Exception:
+        """DiskFull for the machine's "no space left", any other error as it is."""
+        import errno
+
+        return DiskFull(path, self.capacity_bytes) if error.errno in (errno.ENOSPC, errno.EDQUOT) else error
+
+    def close(self) -> None:
+        """Close all files; the disk can be used again."""
+        while self._descriptors:
+            os.close(self._descriptors.popitem()[1])
+
+    def __enter__(self) -> RealDisk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    # -- the tree ---------------------------------------------------------------------------------------------------
+
+    def exists(self, path: str) -> bool:
+        """Is there a file or a folder of that name?"""
+        return os.path.exists(self.real_path(path))
+
+    def is_dir(self, path: str) -> bool:
+        """Is it a folder?"""
+        return os.path.isdir(self.real_path(path))
+
+    def list(self, path: str) -> list[str]:
+        """The names in a folder, sorted; empty when there is no such folder."""
+        return sorted(os.listdir(self.real_path(path))) if self.is_dir(path) else []
+
+    def files(self) -> list[str]:
+        """The paths of all files, sorted."""
+        found = []
+        for folder, _, names in os.walk(self.root):
+            inside = os.path.relpath(folder, self.root).replace(os.sep, "/")
+            found += [name if inside == "." else f"{inside}/{name}" for name in names]
+        return sorted(found)
+
+    def open(self, path: str, size: int = 0) -> RealFile:
+        """The file of that name; a missing one is made, sparse, with `size` as its logical size."""
+        real = self.real_path(path)
+        if not os.path.exists(real):
+            self.check_writable(path)
+            os.makedirs(os.path.dirname(real), exist_ok=True)
+            with open(real, "wb") as out:
+                out.truncate(size)
+        return RealFile(self, path)
+
+    def _forget(self, path: str) -> None:
+        if path in self._descriptors:
+            os.close(self._descriptors.pop(path))
+
+    def remove(self, path: str) -> None:
+        """Delete a file; FileNotFoundError if there is none."""
+        self.check_writable(path)
+        self._forget(path)
+        os.remove(self.real_path(path))
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file another name, in the place of the one that had it."""
+        self.check_writable(old)
+        self._forget(old)
+        self._forget(new)
+        os.makedirs(os.path.dirname(self.real_path(new)), exist_ok=True)
+        os.replace(self.real_path(old), self.real_path(new))
+
+    def rmtree(self, path: str) -> None:
+        """Delete a folder with all that is in it; nothing happens when there is none."""
+        self.check_writable(path)
+        if self.is_dir(path):
+            self.close()
+            shutil.rmtree(self.real_path(path))
+
+    def read_bytes(self, path: str) -> bytes:
+        """The whole content of a file."""
+        with open(self.real_path(path), "rb") as file:
+            return file.read()
+
+    def write_bytes(self, path: str, data: bytes, *, flush: bool = False) -> None:
+        """Make `data` the whole content of a file; it is safe from a power loss only with `flush`."""
+        file = self.open(path)
+        file.write(0, data)
+        file.truncate(len(data))
+        if flush:
+            file.flush()
+
+    def mtime_ms(self, path: str) -> int:
+        """When a file last changed, ms since 1970."""
+        return os.stat(self.real_path(path)).st_mtime_ns // 1_000_000
+
+    # -- space and time ---------------------------------------------------------------------------------------------
+
+    @property
+    def capacity_bytes(self) -> int:
+        """The size of the partition."""
+        return shutil.disk_usage(self.root).total
+
+    @property
+    def used_bytes(self) -> int:
+        """What is taken of the partition, by whomever."""
+        return shutil.disk_usage(self.root).used
+
+    async def settle(self) -> None:
+        """Nothing to wait for: a real flush takes its real time."""
