@@ -1,0 +1,43 @@
+"""What a lab's notebook needs: bet before you look, build a piece, and have it judged over many seeds.
+
+    from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
+
+A prediction is stored and shown again beside the truth; it is never scored for being right. A check plays your function
+over public seeds and says what it tried, what went wrong and with which seed. Both print the same text every time.
+"""
+
+from mqlab.check.predictions import Prediction, Predictions, Reveal, Revealed, predict, predictions, reveal
+from mqlab.check.registry import (
+    PUBLIC_SEEDS,
+    LabCheck,
+    NotSolvedYet,
+    Wrong,
+    check,
+    checks_of,
+    find_check,
+    lab_check,
+)
+from mqlab.check.seeds import DEFAULT_SEED, seed_for
+from mqlab.check.verdict import VERDICT_MIME, Verdict
+
+__all__ = [
+    "DEFAULT_SEED",
+    "PUBLIC_SEEDS",
+    "VERDICT_MIME",
+    "LabCheck",
+    "NotSolvedYet",
+    "Prediction",
+    "Predictions",
+    "Reveal",
+    "Revealed",
+    "Verdict",
+    "Wrong",
+    "check",
+    "checks_of",
+    "find_check",
+    "lab_check",
+    "predict",
+    "predictions",
+    "reveal",
+    "seed_for",
+]

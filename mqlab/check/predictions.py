@@ -1,0 +1,178 @@
+"""Bets: what you expect is stored before you look, and shown again beside what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from string import ascii_lowercase
+from types import EllipsisType
+from typing import Any
+
+from mqlab.check import show
+from mqlab.errors import LearnerError
+
+Answer = str | int | float
+NO_PREDICTION = "no prediction yet"
+
+
+@dataclass(slots=True)
+class Prediction:
+    """One question and what the student expects; `answer` is None until there is one, `truth` until it is revealed."""
+
+    id: str
+    question: str
+    choices: tuple[str, ...] = ()
+    unit: str = ""
+    answer: Answer | None = None
+    truth: Answer | None = None
+    why: str = ""
+
+    def read(self, answer: Answer) -> Answer:
+        """The answer in its proper form: the text of a choice, a number, or free text. Raises LearnerError."""
+        if self.choices:
+            return self._choice(answer)
+        if self.unit and (isinstance(answer, bool) or not isinstance(answer, int | float)):
+            raise LearnerError(
+                f"{answer!r} is no prediction for {self.id!r}",
+                f"write a number ({self.unit}), for example prediction=3",
+            )
+        return answer
+
+    def _choice(self, answer: Answer) -> str:
+        if answer in self.choices:
+            return str(answer)
+        letters = ascii_lowercase[: len(self.choices)]
+        if isinstance(answer, str) and len(answer) == 1 and answer in letters:
+            return self.choices[letters.index(answer)]
+        raise LearnerError(
+            f"{answer!r} is none of the choices of {self.id!r}",
+            f'write one of the letters {", ".join(letters)}, for example prediction="a"',
+        )
+
+    def _with_unit(self, answer: Answer) -> str:
+        return f"{answer} {self.unit}" if self.unit else str(answer)
+
+    @property
+    def said(self) -> str:
+        """What the student predicted, as text."""
+        return NO_PREDICTION if self.answer is None else self._with_unit(self.answer)
+
+    @property
+    def seen(self) -> str:
+        """What is true, as text."""
+        return "not revealed yet" if self.truth is None else self._with_unit(self.truth)
+
+    @property
+    def options(self) -> str:
+        """The choices, one to a line, each with its letter."""
+        return "\n".join(f"({letter}) {text}" for letter, text in zip(ascii_lowercase, self.choices, strict=False))
+
+    def __repr__(self) -> str:
+        rows = [f"Before you look: {self.question}"]
+        if self.options:
+            rows.append(show.indent(self.options, 2))
+        return "\n".join([*rows, f"  your prediction: {self.said}"])
+
+    def _repr_html_(self) -> str:
+        return show.box(
+            show.BLUE,
+            f"Before you look: {self.question}",
+            "".join(show.line("", option) for option in self.options.splitlines()),
+            show.line("your prediction:", self.said),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reveal:
+    """A prediction beside the truth, as it is at the moment of looking."""
+
+    question: str
+    said: str
+    seen: str
+    why: str
+
+    def __repr__(self) -> str:
+        rows = [self.question, f"  you said: {self.said}", f"  it is:    {self.seen}"]
+        return "\n".join([*rows, f"  why:      {self.why}"] if self.why else rows)
+
+    def _repr_html_(self) -> str:
+        return show.box(
+            show.BLUE,
+            self.question,
+            show.line("you said:", self.said),
+            show.line("it is:", self.seen),
+            show.line("why:", self.why),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    """All predictions of a notebook beside what was seen."""
+
+    rows: tuple[Reveal, ...]
+
+    def __repr__(self) -> str:
+        if not self.rows:
+            return "no predictions in this notebook"
+        return "\n".join(f"{row.question}\n  you said: {row.said}\n  it is:    {row.seen}" for row in self.rows)
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f'<tr><td style="text-align:left">{escape(row.question)}</td><td>{escape(row.said)}</td>'
+            f"<td>{escape(row.seen)}</td></tr>"
+            for row in self.rows
+        )
+        head = '<tr><th style="text-align:left">question</th><th>you said</th><th>it is</th></tr>'
+        return f"<table><thead>{head}</thead><tbody>{cells}</tbody></table>"
+
+
+class Predictions:
+    """The predictions of one notebook, in the order of their questions. Running a cell again replaces its answer."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, Prediction] = {}
+
+    def predict(
+        self,
+        id: str,
+        question: str,
+        prediction: Answer | EllipsisType | None = ...,
+        *,
+        choices: Sequence[str] = (),
+        unit: str = "",
+    ) -> Prediction:
+        """Store what you expect: in place of the dots a letter (with `choices`), a number (with `unit`), or a text.
+
+        The dots mean that there is no prediction yet. Raises LearnerError for an answer that does not fit the question.
+        """
+        if len(choices) > len(ascii_lowercase):
+            raise LearnerError(f"{id!r} has {len(choices)} choices", "give at most 26")
+        asked = Prediction(id, question, tuple(choices), unit)
+        if prediction is not None and not isinstance(prediction, EllipsisType):
+            asked.answer = asked.read(prediction)
+        self._by_id[id] = asked
+        return asked
+
+    def reveal(self, id: str | None = None, truth: Any = None, why: str = "") -> Reveal | Revealed:
+        """Show a prediction beside the truth; without an id, all of them again.
+
+        `truth` is what was seen, in the form of an answer. Raises LearnerError when that question was not asked.
+        """
+        if id is None:
+            return Revealed(tuple(Reveal(p.question, p.said, p.seen, p.why) for p in self._by_id.values()))
+        if id not in self._by_id:
+            asked = ", ".join(self._by_id) or "none yet"
+            raise LearnerError(
+                f"the prediction {id!r} was not asked", f"run the notebook from its top (asked so far: {asked})"
+            )
+        if truth is None:
+            raise LearnerError(f"reveal({id!r}) has no truth to show", f"write reveal({id!r}, what_was_seen)")
+        shown = self._by_id[id]
+        shown.truth, shown.why = shown.read(truth), why
+        return Reveal(shown.question, shown.said, shown.seen, shown.why)
+
+
+predictions = Predictions()
+predict = predictions.predict
+reveal = predictions.reveal

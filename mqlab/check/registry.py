@@ -1,0 +1,175 @@
+"""Checks by name: each judges a student's function with one seed, and is played over many.
+
+    @lab_check("02/read-entry", points=2)
+    def read_entry(answer, *, seed):
+        '''Entries of a consume queue are read back as they were written.'''
+        ...
+        return Wrong(f"offset {want}, yours says {got}", trace=...)      # or None: this seed went well
+
+The checks of a lab live in `mqlab/labs/checks/<lab>.py`, apart from the notebook, so that whoever marks it imports them
+without it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import pkgutil
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from typing import Any
+
+from mqlab.check.verdict import Verdict
+from mqlab.errors import LearnerError
+
+PUBLIC_SEEDS = range(1, 51)
+_FRAMES_SHOWN = 5
+
+
+class NotSolvedYet(LearnerError):
+    """This exercise is still to be written: put your own lines where this is raised."""
+
+    def __init__(self) -> None:
+        super().__init__("this exercise is not solved yet", "write your code in place of `raise NotSolvedYet`")
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """What went wrong with one seed: an explanation, and the trace (as text) that shows it."""
+
+    explanation: str
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LabCheck:
+    """A judge with a name and points: `judge(*answers, seed=...)` returns None when that seed went well, else `Wrong`."""
+
+    name: str
+    points: int
+    judge: Callable[..., Wrong | None]
+
+    @property
+    def tries(self) -> str:
+        """What is tried, in one sentence: the first line of the judge's docstring."""
+        return (self.judge.__doc__ or "").strip().partition("\n")[0]
+
+    def play(self, *answers: Any, seeds: Iterable[int] = PUBLIC_SEEDS) -> Verdict:
+        """Judge the answers with every seed. What they print meanwhile is not shown.
+
+        An exception in the student's code is a finding like any other; `NotSolvedYet` ends the play at once.
+        """
+        played = 0
+        failures: list[tuple[int, Wrong]] = []
+        for seed in seeds:
+            try:
+                wrong = self._judge_one(answers, seed)
+            except NotSolvedYet:
+                return Verdict(name=self.name, tries=self.tries, points=self.points, state="not solved yet", tried=0)
+            played += 1
+            if wrong is not None:
+                failures.append((seed, wrong))
+        if not failures:
+            return Verdict(name=self.name, tries=self.tries, points=self.points, state="passed", tried=played)
+        failed_seed, shortest = min(failures, key=lambda failure: len(failure[1].trace.splitlines()))
+        return Verdict(
+            name=self.name,
+            tries=self.tries,
+            points=self.points,
+            state="wrong",
+            tried=played,
+            failed=len(failures),
+            failed_seed=failed_seed,
+            explanation=shortest.explanation,
+            trace=shortest.trace,
+        )
+
+    def _judge_one(self, answers: tuple[Any, ...], seed: int) -> Wrong | None:
+        try:
+            with redirect_stdout(io.StringIO()):
+                return self.judge(*answers, seed=seed)
+        except Exception as error:
+            if _was_not_solved(error):
+                raise NotSolvedYet() from error
+            return Wrong(f"your code raised {type(error).__name__}: {error}", _students_frames(error))
+
+
+def _was_not_solved(error: BaseException) -> bool:
+    """Whether the exception is NotSolvedYet, or stands in for one that stopped a world."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, NotSolvedYet):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
+
+
+def _students_frames(error: BaseException) -> str:
+    """Where the exception came from, in the student's own lines; no file names, they differ between machines."""
+    frames = [
+        f"in {frame.f_code.co_name}, line {number}"
+        for frame, number in traceback.walk_tb(error.__traceback__)
+        if not str(frame.f_globals.get("__name__", "")).startswith("mqlab.")
+    ]
+    return "\n".join(frames[-_FRAMES_SHOWN:])
+
+
+_checks: dict[str, LabCheck] = {}
+
+
+def lab_check(name: str, *, points: int) -> Callable[[Callable[..., Wrong | None]], LabCheck]:
+    """Make a judge the check of that name ("02/read-entry": lab number, then exercise).
+
+    The first line of the judge's docstring says what is tried, and is shown with every verdict.
+    """
+    lab, slash, exercise = name.partition("/")
+    if not (lab.isdigit() and slash and exercise):
+        raise LearnerError(f"{name!r} is no name of a check", 'name it "NN/exercise", for example "02/read-entry"')
+
+    def register(judge: Callable[..., Wrong | None]) -> LabCheck:
+        if not (judge.__doc__ or "").strip():
+            raise LearnerError(f"the check {name!r} does not say what it tries", "give its function a docstring")
+        _checks[name] = LabCheck(name, points, judge)
+        return _checks[name]
+
+    return register
+
+
+def checks_of(lab: str) -> list[LabCheck]:
+    """The checks of the lab with that number ("02"), in the order in which they are written."""
+    _load(lab)
+    return [check for name, check in _checks.items() if name.startswith(f"{lab}/")]
+
+
+def find_check(name: str) -> LabCheck:
+    """The check of that name; raises LearnerError with the names that there are."""
+    lab = name.partition("/")[0]
+    known = checks_of(lab)
+    if name not in _checks:
+        names = ", ".join(check.name for check in known) or f"none for lab {lab}"
+        raise LearnerError(f"there is no check {name!r}", f"checks that there are: {names}")
+    return _checks[name]
+
+
+def _load(lab: str) -> None:
+    """Import the modules of checks whose name begins with the lab's number."""
+    package = importlib.import_module("mqlab.labs.checks")
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.name.startswith(f"{lab}_"):
+            importlib.import_module(f"mqlab.labs.checks.{module.name}")
+
+
+def check(name: str, *answers: Any, seeds: Iterable[int] = PUBLIC_SEEDS) -> Verdict:
+    """Play your function over public seeds and say how it went: `check("02/read-entry", read_entry)`.
+
+    Give the function (or class) itself, without brackets behind it.
+    """
+    for answer in answers:
+        if not callable(answer):
+            raise LearnerError(
+                f"the check {name!r} wants your function itself, and got {type(answer).__name__}",
+                f'write check("{name}", your_function), without brackets behind the function\'s name',
+            )
+    return find_check(name).play(*answers, seeds=seeds)
