@@ -238,6 +238,10 @@ class Network:
             raise LearnerError(f"{node.name} listens at port {port} already", "choose another port")
         self._listeners[address] = (node.life, on_accept)
 
+    def stop_listening(self, node: Node, port: int) -> None:
+        """Close a port: new connections are refused, those made stay."""
+        self._listeners.pop(f"{node.spec.ip}:{port}", None)
+
     async def connect(self, node: Node, address: str, ms: int) -> Endpoint:
         """Open a connection from a node: one round trip, refused or timed out as on a real network."""
         target = self.node_at(address)

@@ -190,6 +190,10 @@ class Node:
         """Accept connections at this port: `on_accept(endpoint)` for each."""
         self.world.network.listen(self, port, on_accept)
 
+    def stop_listening(self, port: int) -> None:
+        """Close this port to new connections."""
+        self.world.network.stop_listening(self, port)
+
     async def connect(self, address: str, ms: int) -> Endpoint:
         """Open a connection to "ip:port"; ConnectionRefused or ConnectTimeout (see network) when that fails."""
         return await self.world.network.connect(self, address, ms)

@@ -1,0 +1,184 @@
+"""Channels: idleness, bad bytes, listeners, and the choice of a name server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mqlab.errors import RemotingConnectException
+from mqlab.protocol.command import RemotingCommand
+from mqlab.remoting import (
+    Channel,
+    ChannelEventListener,
+    RemotingClient,
+    RemotingServer,
+    RequestProcessor,
+    waiting_request,
+)
+from mqlab.sim import Node, World
+
+
+class Ok(RequestProcessor):
+    """Says yes to everything."""
+
+    def process_request(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        return RemotingCommand.response(0)
+
+
+def serve(world: World, name: str, port: int = 9876) -> tuple[Node, RemotingServer]:
+    node = world.node(name)
+    server = RemotingServer(node, port)
+    server.register_default_processor(Ok())
+    server.start()
+    return node, server
+
+
+def ask(world: World, node: Node, client: RemotingClient, address: str | None) -> RemotingCommand:
+    call = client.invoke_sync(address, RemotingCommand.request(1), 3000)
+    answer: RemotingCommand = world.wait_for(node.spawn(call, "ask").join())
+    return answer
+
+
+def test_a_channel_that_is_idle_for_120_seconds_is_closed_and_not_a_moment_earlier() -> None:
+    world = World(1)
+    _, server = serve(world, "server")
+    node = world.node("client")
+    client = RemotingClient(node)
+    ask(world, node, client, "10.0.0.1:9876")
+    world.run_for(100_000_000)
+    ask(world, node, client, "10.0.0.1:9876")
+    last_us = world.now_us
+    world.run_to(last_us + 119_900_000)
+    assert client.is_channel_writable("10.0.0.1:9876") and len(server.channels) == 1
+    world.run_to(last_us + 120_100_000)
+    assert not client.is_channel_writable("10.0.0.1:9876") and not server.channels
+
+
+def test_an_idle_channel_costs_no_slice_per_frame() -> None:
+    world = World(1)
+    serve(world, "server")
+    node = world.node("client")
+    client = RemotingClient(node)
+    for _ in range(100):
+        ask(world, node, client, "10.0.0.1:9876")
+    before = world.slice_no
+    world.run_for(119_000_000)
+    assert world.slice_no - before <= 2
+
+
+def test_listeners_hear_of_connections_that_come_and_go() -> None:
+    world = World(1)
+    _, server = serve(world, "server")
+    node = world.node("client")
+    client = RemotingClient(node)
+    heard: list[str] = []
+
+    class Listening(ChannelEventListener):
+        def __init__(self, side: str) -> None:
+            self.side = side
+
+        def on_connect(self, channel: Channel) -> None:
+            heard.append(f"{self.side} connected to {channel.remote_address}")
+
+        def on_close(self, channel: Channel) -> None:
+            heard.append(f"{self.side} lost {channel.remote_address}")
+
+    server.channel_listeners.append(Listening("server"))
+    client.channel_listeners.append(Listening("client"))
+    ask(world, node, client, "10.0.0.1:9876")
+    client.shutdown()
+    world.run_for(1_000_000)
+    assert heard == [
+        "server connected to 10.0.0.2:40000",
+        "client connected to 10.0.0.1:9876",
+        "client lost 10.0.0.1:9876",
+        "server lost 10.0.0.2:40000",
+    ]
+
+
+def test_bytes_that_are_no_command_close_the_connection() -> None:
+    world = World(1)
+    _, server = serve(world, "server")
+    node = world.node("client")
+    rows: list[tuple[Any, ...]] = []
+    world.hooks.attach(rows.append)
+
+    async def send_nonsense() -> Any:
+        endpoint = await node.connect("10.0.0.1:9876", 3000)
+        endpoint.send(b"GET / HTTP/1.1\r\n")
+        return endpoint
+
+    endpoint = world.wait_for(node.spawn(send_nonsense(), "nonsense").join())
+    world.run_for(1_000_000)
+    assert not endpoint.open and not server.channels
+    assert [row[7] for row in rows].count("FrameRefused") == 1
+
+
+def test_a_server_that_was_shut_down_refuses_connections() -> None:
+    world = World(1)
+    _, server = serve(world, "server")
+    node = world.node("client")
+    server.shutdown()
+    with pytest.raises(RemotingConnectException):
+        ask(world, node, RemotingClient(node), "10.0.0.1:9876")
+
+
+def test_a_client_stays_with_its_name_server_until_that_breaks_and_then_takes_the_next() -> None:
+    world = World(3)
+    servers = [serve(world, f"namesrv-{k}") for k in range(3)]
+    node = world.node("client")
+    client = RemotingClient(node)
+    addresses = [f"10.0.0.{k}:9876" for k in (1, 2, 3)]
+    client.update_name_server_address_list(addresses)
+    for _ in range(5):
+        ask(world, node, client, None)
+    first = client.name_server_chosen
+    assert first in addresses
+    servers[addresses.index(first)][1].shutdown()
+    world.run_for(100_000)
+    ask(world, node, client, None)
+    assert client.name_server_chosen == addresses[(addresses.index(first) + 1) % 3]
+
+
+def test_a_started_client_connects_to_every_name_server_and_comes_back_to_one_that_was_away() -> None:
+    world = World(3)
+    nodes = [serve(world, f"namesrv-{k}") for k in range(2)]
+    node = world.node("client")
+    client = RemotingClient(node)
+    client.update_name_server_address_list(["10.0.0.1:9876", "10.0.0.2:9876"])
+    client.start()
+    world.run_for(1_000_000)
+    assert sorted(client.channel_table) == ["10.0.0.1:9876", "10.0.0.2:9876"]
+    nodes[0][1].shutdown()
+    world.run_for(1_000_000)
+    assert sorted(client.channel_table) == ["10.0.0.2:9876"]
+    again = RemotingServer(nodes[0][0], 9876)
+    again.start()
+    world.run_for(3_000_000)
+    assert sorted(client.channel_table) == ["10.0.0.1:9876", "10.0.0.2:9876"]
+
+
+def test_without_a_name_server_a_call_to_it_fails() -> None:
+    world = World(1)
+    node = world.node("client")
+    with pytest.raises(RemotingConnectException, match="connect to null failed"):
+        ask(world, node, RemotingClient(node), None)
+
+
+def test_a_job_of_a_pool_tells_which_request_waits_in_it() -> None:
+    world = World(1)
+    server_node, server = serve(world, "server")
+    pool = server_node.pool("narrow", 1)
+    server.register_processor(7, Ok(), pool, service_us=500_000)
+    node = world.node("client")
+    client = RemotingClient(node)
+    for _ in range(2):
+        client.invoke_async("10.0.0.1:9876", RemotingCommand.request(7), 3000, lambda future: None)
+    world.run_for(400_000)
+    (job,) = pool.take_older_than(200_000)
+    waiting = waiting_request(job)
+    assert waiting is not None and waiting[1].code == 7
+    server.refuse(*waiting, 2, "[TIMEOUT_CLEAN_QUEUE]broker busy")
+    world.run_for(10_000)
+    assert client.semaphore_async.permits == 65534
