@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from types import UnionType
 from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
@@ -157,10 +156,15 @@ def _text(value: object) -> str:
     return str(value)
 
 
-@lru_cache(maxsize=None)
+_CODECS: dict[type, HeaderCodec] = {}
+
+
 def codec_of(cls: type) -> HeaderCodec:
     """The codec of a header class, built once."""
-    return HeaderCodec(cls)
+    codec = _CODECS.get(cls)
+    if codec is None:
+        codec = _CODECS[cls] = HeaderCodec(cls)
+    return codec
 
 
 def encode_header(header: Any) -> dict[str, str]:

@@ -1,0 +1,276 @@
+"""A stored message: the same bytes in the commit log, in the answer to a pull, and on the way to a slave.
+
+Java: org.apache.rocketmq.store.MessageExtEncoder, org.apache.rocketmq.common.message.MessageDecoder and MessageVersion.
+All numbers are big-endian; offsets are those of a record with two IPv4 hosts, each IPv6 host adds 12 bytes.
+
+     0  total size       i32   of the whole record        48  born host           8 or 20 bytes
+     4  magic code       i32   V1, V2 or blank            56  store time stamp    i64, ms
+     8  body CRC         i32   of the body as stored      64  store host          8 or 20 bytes
+    12  queue id         i32                              72  reconsume times     i32
+    16  flag             i32   the user's                 76  prepared offset     i64
+    20  queue offset     i64                              84  body length         i32, then the body
+    28  physical offset  i64                                  topic length        1 byte (V1) or i16 (V2), then the topic
+    36  sys flag         i32                                  properties length   i16, then the properties
+    40  born time stamp  i64, ms
+
+A file of the commit log that has no room for the next record ends with a blank: total size, magic code, nothing more.
+With `enabledAppendPropCRC` the properties end with 20 bytes `__CRC32#`, 1, ten digits, 2: the CRC of all bytes before them,
+its least significant digit first.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from functools import lru_cache
+from zlib import crc32
+
+from mqlab.errors import LearnerError
+from mqlab.protocol import compression
+from mqlab.protocol.errors import CompressionError, RecordError
+from mqlab.protocol.hosts import decode_host, encode_host
+from mqlab.protocol.message import MessageExt
+from mqlab.protocol.properties import PROPERTIES_MAX_BYTES, decode_properties
+from mqlab.protocol.sysflag import MessageSysFlag
+
+MESSAGE_MAGIC_CODE = -626843481
+MESSAGE_MAGIC_CODE_V2 = -626843477
+BLANK_MAGIC_CODE = -875286124
+BLANK_MIN_BYTES = 8
+RECORD_MIN_BYTES = 91
+"""A record with IPv4 hosts and nothing in it."""
+
+TOTAL_SIZE_OFFSET = 0
+MAGIC_CODE_OFFSET = 4
+BODY_CRC_OFFSET = 8
+QUEUE_OFFSET_OFFSET = 20
+PHYSICAL_OFFSET_OFFSET = 28
+SYS_FLAG_OFFSET = 36
+STORE_TIMESTAMP_OFFSET = 56
+
+CRC_TAIL_BYTES = 20
+
+_FIXED = struct.Struct(">iiIiiqqiq")
+_HEADS = {
+    (born, store): struct.Struct(f">iiIiiqqiq{born}sq{store}siqi") for born in (8, 20) for store in (8, 20)
+}
+_HEAD = _HEADS[8, 8]
+_PROPERTIES_LENGTH = struct.Struct(">H")
+_BLANK = struct.Struct(">ii")
+_V1_TOPIC_MAX = 127
+
+
+@lru_cache(maxsize=16384)
+def _topic_field(topic: str) -> tuple[int, bytes]:
+    """The magic code that a topic asks for, and its length with its bytes."""
+    stored = topic.encode("utf-8", "replace")
+    if len(topic) <= _V1_TOPIC_MAX and len(stored) <= 255:
+        return MESSAGE_MAGIC_CODE, bytes((len(stored),)) + stored
+    if len(stored) > 0x7FFF:
+        raise LearnerError(f"the topic has {len(stored)} bytes", "the longest topic name has 255 characters")
+    return MESSAGE_MAGIC_CODE_V2, len(stored).to_bytes(2, "big") + stored
+
+
+def record_size(
+    topic: str, body_length: int, properties_length: int, sys_flag: int = 0, append_crc: bool = False
+) -> int:
+    """How many bytes a record takes; the two lengths are in bytes, the CRC tail is not counted in the latter."""
+    size = 90 + len(_topic_field(topic)[1]) + body_length + properties_length
+    if sys_flag & MessageSysFlag.BORNHOST_V6:
+        size += 12
+    if sys_flag & MessageSysFlag.STOREHOST_V6:
+        size += 12
+    return size + CRC_TAIL_BYTES if append_crc else size
+
+
+def encode_record(
+    topic: str,
+    body: bytes,
+    properties: str,
+    queue_id: int,
+    queue_offset: int,
+    physical_offset: int,
+    store_timestamp: int,
+    born_timestamp: int,
+    born_host: str,
+    store_host: str,
+    flag: int = 0,
+    sys_flag: int = 0,
+    reconsume_times: int = 0,
+    prepared_transaction_offset: int = 0,
+    append_crc: bool = False,
+) -> bytes:
+    """The bytes of one record as the broker writes them.
+
+    `body` is written as it is, packed or not; `properties` is the encoded text; the time stamps are ms since 1970, hosts
+    `ip:port`. The two bits of the sys flag that tell IPv6 hosts are set here. Raises LearnerError when the properties are
+    longer than 32767 bytes.
+    """
+    born = encode_host(born_host)
+    store = encode_host(store_host)
+    magic, topic_field = _topic_field(topic)
+    stored_properties = properties.encode("utf-8", "replace")
+    properties_length = len(stored_properties)
+    body_length = len(body)
+    if append_crc:
+        if properties_length and stored_properties[-1] != 2:
+            stored_properties += b"\x02"
+            properties_length += 1
+        properties_length += CRC_TAIL_BYTES
+    if properties_length > PROPERTIES_MAX_BYTES:
+        raise LearnerError(
+            f"the properties of the message take {properties_length} bytes",
+            f"{PROPERTIES_MAX_BYTES} bytes are the most; put long values into the body",
+        )
+    head = _HEAD
+    size = 90 + len(topic_field) + body_length + properties_length
+    if len(born) == 20 or len(store) == 20:
+        head = _HEADS[len(born), len(store)]
+        size += len(born) + len(store) - 16
+        sys_flag |= (MessageSysFlag.BORNHOST_V6 if len(born) == 20 else 0) | (
+            MessageSysFlag.STOREHOST_V6 if len(store) == 20 else 0
+        )
+    record = b"".join((
+        head.pack(
+            size, magic, crc32(body) & 0x7FFFFFFF, queue_id, flag, queue_offset, physical_offset, sys_flag,
+            born_timestamp, born, store_timestamp, store, reconsume_times, prepared_transaction_offset, body_length,
+        ),
+        body,
+        topic_field,
+        _PROPERTIES_LENGTH.pack(properties_length),
+        stored_properties,
+    ))  # fmt: skip
+    return record + crc_tail(record) if append_crc else record
+
+
+def crc_tail(record: bytes) -> bytes:
+    """The 20 bytes that end a record with `enabledAppendPropCRC`, for the bytes before them."""
+    return b"__CRC32#\x01" + f"{crc32(record) & 0x7FFFFFFF:010d}"[::-1].encode() + b"\x02"
+
+
+def encode_blank(size: int) -> bytes:
+    """The 8 bytes that say: nothing follows in this file; `size` is what is left of it, these 8 bytes included."""
+    return _BLANK.pack(size, BLANK_MAGIC_CODE)
+
+
+def decode_record(
+    buffer: bytes | memoryview,
+    offset: int = 0,
+    *,
+    check_crc: bool = True,
+    check_properties_crc: bool = False,
+    decompress: bool = True,
+    read_body: bool = True,
+) -> MessageExt:
+    """The message whose record begins at `offset`; RecordError with that offset when it is none.
+
+    With `decompress` a packed body is unpacked and the bit that says so is taken out of `sys_flag`; all else stays as
+    stored. With `check_properties_crc` the CRC tail is compared as well, if there is one. Without `read_body` the body
+    stays empty and its CRC unchecked; `stored_body_length` is its length in the record in any case.
+    """
+    size, magic = _frame(buffer, offset)
+    if magic == BLANK_MAGIC_CODE:
+        raise RecordError(offset, "it is the blank at the end of a file")
+    try:
+        head, body_at = _unpack_head(buffer, offset)
+        body_length = head[14]
+        topic_at = body_at + body_length
+        if magic == MESSAGE_MAGIC_CODE:
+            topic_length, topic_at = buffer[topic_at], topic_at + 1
+        else:
+            (topic_length,), topic_at = _PROPERTIES_LENGTH.unpack_from(buffer, topic_at), topic_at + 2
+        properties_at = topic_at + topic_length + 2
+        (properties_length,) = _PROPERTIES_LENGTH.unpack_from(buffer, properties_at - 2)
+    except (struct.error, IndexError):
+        raise RecordError(offset, "a length inside it points behind the end of the buffer") from None
+    if body_length < 0 or properties_at + properties_length != offset + size:
+        raise RecordError(
+            offset,
+            f"its parts take {properties_at + properties_length - offset} bytes, its total size is {size}",
+        )
+    body, sys_flag = b"", head[7]
+    if read_body and body_length:
+        body = bytes(buffer[body_at : body_at + body_length])
+        if check_crc and crc32(body) & 0x7FFFFFFF != head[2]:
+            raise RecordError(offset, f"the CRC of the body is {crc32(body) & 0x7FFFFFFF}, the record says {head[2]}")
+        if decompress and sys_flag & MessageSysFlag.COMPRESSED:
+            body = _unpacked(offset, sys_flag, body)
+            sys_flag = MessageSysFlag.clear_compressed(sys_flag)
+    if check_properties_crc:
+        _check_tail(buffer, offset, size)
+    try:
+        topic = str(buffer[topic_at : topic_at + topic_length], "utf-8")
+        properties = str(buffer[properties_at : properties_at + properties_length], "utf-8")
+    except UnicodeDecodeError as problem:
+        raise RecordError(offset, f"its topic or properties are not UTF-8: {problem}") from None
+    message = MessageExt.__new__(MessageExt)
+    message.topic = topic
+    message.body = body
+    message.flag = head[4]
+    message.transaction_id = None
+    message.properties = decode_properties(properties)
+    message.queue_id = head[3]
+    message.queue_offset = head[5]
+    message.commit_log_offset = head[6]
+    message.store_size = size
+    message.sys_flag = sys_flag
+    message.born_timestamp = head[8]
+    message.born_host = decode_host(head[9])
+    message.store_timestamp = head[10]
+    message.store_host = decode_host(head[11])
+    message.reconsume_times = head[12]
+    message.prepared_transaction_offset = head[13]
+    message.body_crc = head[2]
+    message.broker_name = None
+    message.magic = magic
+    message.stored_body_length = body_length
+    return message
+
+
+def _frame(buffer: bytes | memoryview, offset: int) -> tuple[int, int]:
+    """The total size and the magic code of the record at `offset`, both checked."""
+    if offset < 0 or len(buffer) - offset < BLANK_MIN_BYTES:
+        raise RecordError(offset, f"only {max(0, len(buffer) - offset)} bytes are left")
+    size, magic = _BLANK.unpack_from(buffer, offset)
+    if magic == BLANK_MAGIC_CODE:
+        return size, magic
+    if magic not in (MESSAGE_MAGIC_CODE, MESSAGE_MAGIC_CODE_V2):
+        raise RecordError(offset, f"unknown magic code 0x{magic & 0xFFFFFFFF:08X}")
+    if size < RECORD_MIN_BYTES or size > len(buffer) - offset:
+        raise RecordError(offset, f"its total size is {size}, {len(buffer) - offset} bytes are left")
+    return size, magic
+
+
+def _unpack_head(buffer: bytes | memoryview, offset: int) -> tuple[tuple[int, ...], int]:
+    sys_flag = int.from_bytes(buffer[offset + SYS_FLAG_OFFSET : offset + SYS_FLAG_OFFSET + 4], "big")
+    head = _HEAD
+    if sys_flag & 0x30:
+        head = _HEADS[20 if sys_flag & 0x10 else 8, 20 if sys_flag & 0x20 else 8]
+    return head.unpack_from(buffer, offset), offset + head.size
+
+
+def _unpacked(offset: int, sys_flag: int, body: bytes) -> bytes:
+    try:
+        return compression.decompress(sys_flag, body)
+    except CompressionError as problem:
+        raise RecordError(offset, str(problem)) from problem
+
+
+def _check_tail(buffer: bytes | memoryview, offset: int, size: int) -> None:
+    tail = bytes(buffer[offset + size - CRC_TAIL_BYTES : offset + size])
+    if not tail.startswith(b"__CRC32#\x01"):
+        return
+    expected = crc_tail(bytes(buffer[offset : offset + size - CRC_TAIL_BYTES]))
+    if tail != expected:
+        raise RecordError(offset, f"the CRC at its end is {tail[9:-1]!r}, its bytes give {expected[9:-1]!r}")
+
+
+def scan_records(
+    buffer: bytes | memoryview, *, check_crc: bool = True, decompress: bool = True
+) -> Iterator[MessageExt]:
+    """The messages of records that lie one behind the other, as in the body of a pull; RecordError at the first bad one."""
+    offset = 0
+    while offset < len(buffer):
+        message = decode_record(buffer, offset, check_crc=check_crc, decompress=decompress)
+        yield message
+        offset += message.store_size
