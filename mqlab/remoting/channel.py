@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.codes import code_name
-from ..protocol.command import RemotingCommand
-from ..protocol.errors import CommandError
-from ..sim import Endpoint, EndpointClosed
-from ..trace.events.remoting import (
+from mqlab.protocol.codes import code_name
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.errors import CommandError
+from mqlab.sim import Endpoint, EndpointClosed
+from mqlab.trace.events.remoting import (
     ChannelIdle,
     FrameRefused,
     RequestReceived,
@@ -19,7 +19,7 @@ from ..trace.events.remoting import (
 )
 
 if TYPE_CHECKING:
-    from ..sim import Node
+    from mqlab.sim import Node
 
 CommandHandler = Callable[["Channel", RemotingCommand], None]
 CloseHandler = Callable[["Channel"], None]

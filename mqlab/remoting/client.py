@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import (
+from mqlab.errors import (
     RemotingConnectException,
     RemotingSendRequestException,
     RemotingTimeoutException,
 )
-from ..protocol.codes import ResponseCode
-from ..protocol.command import RemotingCommand
-from ..sim import ConnectionRefused, ConnectTimeout, Future, Timer, WaitTimeout
-from ..trace.events.remoting import NameServerChosen
+from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.sim import ConnectionRefused, ConnectTimeout, Future, Timer, WaitTimeout
+from mqlab.trace.events.remoting import NameServerChosen
+
 from .channel import Channel
 from .config import RemotingClientConfig
 from .dispatch import RemotingDispatch
 from .response_future import InvokeCallback, ResponseFuture
 
 if TYPE_CHECKING:
-    from ..sim import Node
+    from mqlab.sim import Node
 
 MIN_CLOSE_TIMEOUT_MS = 100
 """A synchronous call that had more time than this, or a quarter of its budget, closes its channel on time-out."""

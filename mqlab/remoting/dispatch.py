@@ -9,22 +9,24 @@ from collections.abc import Coroutine
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import (
+from mqlab.errors import (
     RemotingException,
     RemotingSendRequestException,
     RemotingTimeoutException,
     RemotingTooMuchRequestException,
     SimulationError,
 )
-from ..protocol.codes import ResponseCode, code_name
-from ..protocol.command import RemotingCommand
-from ..sim import EndpointClosed, Future, Pool, Semaphore, Timer
-from ..trace.events.remoting import ProcessorFailed, RequestFailed, RequestRefused, RequestTimedOut, ResponseDropped
+from mqlab.protocol.codes import ResponseCode, code_name
+from mqlab.protocol.command import RemotingCommand
+from mqlab.sim import EndpointClosed, Future, Pool, Semaphore, Timer
+from mqlab.trace.events.remoting import ProcessorFailed, RequestFailed, RequestRefused, RequestTimedOut, ResponseDropped
+
 from .processor import AbortProcessException, RequestProcessor, RPCHook
 from .response_future import InvokeCallback, ResponseFuture
 
 if TYPE_CHECKING:
-    from ..sim import Node
+    from mqlab.sim import Node
+
     from .channel import Channel
     from .processor import ChannelEventListener
 
@@ -127,7 +129,7 @@ class RemotingDispatch:
             result = processor.process_request(channel, request)
         except SimulationError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # whatever a processor raises becomes its answer
             self._answer_error(channel, request, error)
             return None
         if type(result) is RemotingCommand:
@@ -157,7 +159,7 @@ class RemotingDispatch:
             response = await coroutine
         except SimulationError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # whatever a processor raises becomes its answer
             self._answer_error(channel, request, error)
         else:
             self._answer(channel, request, response)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MqlabError
-from ..protocol.command import RemotingCommand
-from ..sim import Future
+from mqlab.errors import MqlabError
+from mqlab.protocol.command import RemotingCommand
+from mqlab.sim import Future
 
 if TYPE_CHECKING:
     from .channel import Channel

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING
 
-from ..errors import RemotingException
-from ..protocol.command import RemotingCommand
+from mqlab.errors import RemotingException
+from mqlab.protocol.command import RemotingCommand
 
 if TYPE_CHECKING:
-    from ..sim import Semaphore
+    from mqlab.sim import Semaphore
+
     from .channel import Channel
 
 InvokeCallback = Callable[["ResponseFuture"], object]

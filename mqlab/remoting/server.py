@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.command import RemotingCommand
-from ..sim import Endpoint, PoolJob
+from mqlab.protocol.command import RemotingCommand
+from mqlab.sim import Endpoint, PoolJob
+
 from .channel import Channel
 from .config import RemotingServerConfig
 from .dispatch import RemotingDispatch
 from .response_future import InvokeCallback
 
 if TYPE_CHECKING:
-    from ..sim import Node
+    from mqlab.sim import Node
 
 
 class RemotingServer(RemotingDispatch):

@@ -115,7 +115,8 @@ def test_every_frame_can_be_matched_between_its_sender_and_its_receiver() -> Non
     for sent, received in (("RequestSent", "RequestReceived"), ("ResponseSent", "ResponseReceived")):
         out = [(row[0], row[1], row[2], row[3], *row[4:]) for row in setting.events(sent)]
         into = [(row[0], row[1], row[3], row[2], *row[4:]) for row in setting.events(received)]
-        assert out == into and len(out) == 2
+        assert out == into
+        assert len(out) == 2
 
 
 def test_an_asynchronous_call_calls_back_once_with_the_answer() -> None:
@@ -138,7 +139,7 @@ def test_a_one_way_request_is_processed_and_never_answered() -> None:
 def test_callers_that_come_at_the_same_time_share_one_connection() -> None:
     setting = Setting()
     for _ in range(5):
-        setting.client.invoke_async(setting.address, RemotingCommand.request(ECHO), 3000, lambda future: None)
+        setting.client.invoke_async(setting.address, RemotingCommand.request(ECHO), 3000, lambda _: None)
     setting.world.run_for(1_000_000)
     assert len(setting.events("ConnectionOpened")) == 1
     assert len(setting.echo.seen) == 5
@@ -190,7 +191,7 @@ def test_the_scan_finds_expired_requests_a_second_after_their_time_out_on_its_ow
 
 def test_an_answer_after_the_scan_is_dropped() -> None:
     setting = Setting()
-    setting.client.invoke_async(setting.address, RemotingCommand.request(SLOW, body=b"6000"), 500, lambda future: None)
+    setting.client.invoke_async(setting.address, RemotingCommand.request(SLOW, body=b"6000"), 500, lambda _: None)
     setting.world.run_for(10_000_000)
     assert [event[2] for event in setting.events("ResponseDropped")] == [0]
 
@@ -211,15 +212,15 @@ def test_a_closed_connection_fails_at_once_whatever_waits_for_it() -> None:
     setting = Setting()
     outcomes: list[int] = []
     setting.client.invoke_async(
-        setting.address, RemotingCommand.request(SILENT), 30_000, lambda future: outcomes.append(setting.world.now_us)
+        setting.address, RemotingCommand.request(SILENT), 30_000, lambda _: outcomes.append(setting.world.now_us)
     )
     setting.world.run_for(100_000)
     setting.world.network.break_connections("client", "server")
     setting.world.run_for(1)
     assert outcomes == [100_000]
     setting.call(ECHO)
+    setting.client_node.call_later(10, setting.client.close_channel, setting.address)
     with pytest.raises(RemotingSendRequestException):
-        setting.client_node.call_later(10, setting.client.close_channel, setting.address)
         setting.call(SILENT)
 
 
@@ -315,7 +316,7 @@ def test_rpc_hooks_see_requests_and_answers_on_both_sides() -> None:
     setting.client.rpc_hooks.append(Noting("client"))
     setting.server.rpc_hooks.append(Noting("server"))
     setting.call()
-    setting.client.invoke_async(setting.address, RemotingCommand.request(ECHO), 3000, lambda future: None)
+    setting.client.invoke_async(setting.address, RemotingCommand.request(ECHO), 3000, lambda _: None)
     setting.world.run_for(1_000_000)
     assert seen == ["client before 1", "server before 1", "server after 0 a", "client after 0 a"] * 2
 

@@ -50,9 +50,11 @@ def test_a_channel_that_is_idle_for_120_seconds_is_closed_and_not_a_moment_earli
     ask(world, node, client, "10.0.0.1:9876")
     last_us = world.now_us
     world.run_to(last_us + 119_900_000)
-    assert client.is_channel_writable("10.0.0.1:9876") and len(server.channels) == 1
+    assert client.is_channel_writable("10.0.0.1:9876")
+    assert len(server.channels) == 1
     world.run_to(last_us + 120_100_000)
-    assert not client.is_channel_writable("10.0.0.1:9876") and not server.channels
+    assert not client.is_channel_writable("10.0.0.1:9876")
+    assert not server.channels
 
 
 def test_an_idle_channel_costs_no_slice_per_frame() -> None:
@@ -111,7 +113,8 @@ def test_bytes_that_are_no_command_close_the_connection() -> None:
 
     endpoint = world.wait_for(node.spawn(send_nonsense(), "nonsense").join())
     world.run_for(1_000_000)
-    assert not endpoint.open and not server.channels
+    assert not endpoint.open
+    assert not server.channels
     assert [row[7] for row in rows].count("FrameRefused") == 1
 
 
@@ -174,11 +177,12 @@ def test_a_job_of_a_pool_tells_which_request_waits_in_it() -> None:
     node = world.node("client")
     client = RemotingClient(node)
     for _ in range(2):
-        client.invoke_async("10.0.0.1:9876", RemotingCommand.request(7), 3000, lambda future: None)
+        client.invoke_async("10.0.0.1:9876", RemotingCommand.request(7), 3000, lambda _: None)
     world.run_for(400_000)
     (job,) = pool.take_older_than(200_000)
     waiting = waiting_request(job)
-    assert waiting is not None and waiting[1].code == 7
+    assert waiting is not None
+    assert waiting[1].code == 7
     server.refuse(*waiting, 2, "[TIMEOUT_CLEAN_QUEUE]broker busy")
     world.run_for(10_000)
     assert client.semaphore_async.permits == 65534
