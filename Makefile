@@ -1,0 +1,138 @@
+# Every target sets up what it needs, works from a fresh clone as the first command, and costs nothing when all is there.
+# Needs: make, a POSIX shell, Python 3.11 or newer with venv, and a network the first time. Nothing is written outside
+# this directory. GNU make 3.81, which macOS has, is enough.
+
+.DEFAULT_GOAL := help
+# Two installers in one environment at once would trip over each other.
+.NOTPARALLEL:
+SHELL := /bin/sh
+
+PYTHON ?=
+VENV ?= .venv
+CACHE := $(CURDIR)/.cache
+STAMPS := $(VENV)/.stamps
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+
+# A home directory that can't be written to is no obstacle.
+JUPYTER_CONFIG_DIR ?= $(CACHE)/jupyter/config
+JUPYTER_DATA_DIR ?= $(CACHE)/jupyter/data
+JUPYTER_RUNTIME_DIR ?= $(CACHE)/jupyter/runtime
+IPYTHONDIR ?= $(CACHE)/ipython
+UV_CACHE_DIR ?= $(CACHE)/uv
+PIP_CACHE_DIR ?= $(CACHE)/pip
+# Else Spark's workers take the first python3 on PATH, which has none of our packages.
+PYSPARK_PYTHON ?= $(CURDIR)/$(PY)
+export PYTHON JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR IPYTHONDIR UV_CACHE_DIR PIP_CACHE_DIR PYSPARK_PYTHON
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Where nobody watches, lists of packages are noise.
+QUIET := $(if $(CI),--quiet,)
+UV_INSTALL = $(BIN)/uv pip install $(QUIET) --python $(PY) --no-build-isolation
+INSTALL = $(UV_INSTALL) --require-hashes --requirement
+
+# Strict: a cell's output must be the one in the notebook. NBVAL=--nbval-lax only runs the cells.
+NBVAL ?= --nbval
+# JupyterLab refuses to run as root unless told; in a container that is who one is.
+LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root,)
+
+.PHONY: help
+help: ## this text
+	@echo 'mqlab: a RocketMQ that can be stopped, stepped and looked into. Usage: make TARGET'
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo 'The first call makes $(VENV); PYTHON=/path/to/python3 picks the Python (3.11 or newer) for it.'
+
+# --- what people type ------------------------------------------------------------------------------------------------
+
+.PHONY: lab
+lab: $(STAMPS)/labs $(STAMPS)/project ## open JupyterLab on the labs (LAB_FLAGS=--no-browser: only print the address)
+	$(PY) -m jupyterlab $(LAB_FLAGS) labs
+
+.PHONY: run
+run: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/project ## execute every lab into out/ and print a table of them
+	$(PY) -m mqlab run
+
+.PHONY: spark
+spark: $(STAMPS)/spark $(STAMPS)/project ## add Spark, and a Java for it where there is none (the Spark labs need it)
+
+.PHONY: doctor
+doctor: $(STAMPS)/labs $(STAMPS)/project ## say what is missing on this machine, and the line that mends it
+	$(PY) -m mqlab doctor
+
+.PHONY: test
+test: all-sets ## everything that must hold: lint, types, imports, labs, tests
+	$(BIN)/ruff check
+	$(PY) -m mypy
+	$(BIN)/lint-imports
+	$(PY) -m mqlab.labs check
+	$(PY) -m pytest $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) tests labs
+
+.PHONY: bench
+bench: all-sets ## measure, print the figures beside their aims, and write out/bench.json
+	$(PY) -m bench
+
+.PHONY: labs
+labs: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/project ## build the notebooks from their sources
+	$(PY) -m mqlab.labs build
+
+.PHONY: lint
+lint: $(STAMPS)/dev $(STAMPS)/project ## ruff and the import rules
+	$(BIN)/ruff check
+	$(BIN)/lint-imports
+
+.PHONY: type
+type: all-sets ## mypy, strict
+	$(PY) -m mypy
+
+.PHONY: format
+format: $(STAMPS)/dev ## sort imports and mend what ruff can mend
+	$(BIN)/ruff check --fix
+
+.PHONY: lock
+lock: $(STAMPS)/build ## pin the requirements again (UPGRADE=--upgrade: to the newest versions)
+	sh requirements/lock.sh $(BIN)/uv $(PY) $(UPGRADE)
+
+.PHONY: clean
+clean: ## back to a fresh clone: removes the environment, caches and out/
+	rm -rf $(VENV) .cache out dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -path ./.git -prune -o -name __pycache__ -prune -exec rm -rf {} +
+
+# --- the environment: one stamp for each set of packages -------------------------------------------------------------
+
+.PHONY: all-sets
+all-sets: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/dev $(STAMPS)/project
+
+# An environment holds absolute paths, so it is made anew when the directory was moved or its Python is gone.
+ifneq ($(shell test -x $(PY) && cat $(STAMPS)/place 2>/dev/null),$(CURDIR))
+.PHONY: $(STAMPS)/venv
+endif
+
+$(STAMPS)/venv:
+	@GOAL='$(firstword $(MAKECMDGOALS))' sh requirements/new-venv.sh $(VENV)
+	@mkdir -p $(STAMPS)
+	@printf '%s\n' '$(CURDIR)' > $(STAMPS)/place
+	@touch $@
+
+$(STAMPS)/build: requirements/build.txt $(STAMPS)/venv
+	$(PY) -m pip install --quiet --require-hashes --requirement requirements/build.txt
+	@touch $@
+
+$(STAMPS)/labs: requirements/labs.txt $(STAMPS)/build
+	$(INSTALL) requirements/labs.txt
+	@touch $@
+
+$(STAMPS)/spark: requirements/spark.txt requirements/java.txt $(STAMPS)/build $(STAMPS)/project
+	@echo 'Adding Spark: 450 MB, once'
+	$(INSTALL) requirements/spark.txt
+	@$(PY) -m mqlab_spark.java || { echo 'Adding a Java for Spark'; $(INSTALL) requirements/java.txt; }
+	@touch $@
+
+$(STAMPS)/dev: requirements/dev.txt $(STAMPS)/build
+	$(INSTALL) requirements/dev.txt
+	@touch $@
+
+$(STAMPS)/project: pyproject.toml $(STAMPS)/build
+	$(UV_INSTALL) --no-index --no-deps --editable .
+	@touch $@

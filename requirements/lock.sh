@@ -1,0 +1,24 @@
+#!/bin/sh
+# Pins every requirement, with hashes and without addresses: lock.sh UV PYTHON [--upgrade]
+# Each set is pinned under the sets before it, since all of them share one environment.
+set -eu
+
+uv=$1
+python=$2
+shift 2
+
+pin() {
+    "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+        --no-emit-index-url --no-header --no-annotate "$@"
+}
+
+pin "$@" requirements/build.in -o requirements/build.txt
+pin "$@" requirements/java.in -o requirements/java.txt
+pin "$@" pyproject.toml --extra labs --extra widgets --extra trace --extra codecs \
+    -c requirements/build.txt -o requirements/labs.txt
+pin "$@" pyproject.toml --extra spark \
+    -c requirements/build.txt -c requirements/labs.txt -o requirements/spark.txt
+pin "$@" pyproject.toml --extra dev \
+    -c requirements/build.txt -c requirements/labs.txt -c requirements/spark.txt -o requirements/dev.txt
+
+"$python" requirements/conda.py

@@ -1,0 +1,1 @@
+"""Traces of mqlab as Spark data: readers, jobs and streams."""
