@@ -36,7 +36,11 @@ class Future(Generic[T]):
             raise SimulationError(f"future {self.label!r} is already complete")
         self._value = value
         self.done = True
-        if self._waiters is not None or self._callbacks is not None:
+        waiter = self._waiters
+        if self._callbacks is None and type(waiter) is not list:
+            if waiter is not None:
+                waiter.resume()  # type: ignore[union-attr]  # not a list, so one task
+        else:
             self._complete()
 
     def set_exception(self, error: BaseException) -> None:
@@ -112,7 +116,9 @@ class Future(Generic[T]):
     def __await__(self) -> Generator[Any, None, T]:
         if not self.done:
             yield self
-        return self.result()
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]  # done and no error: the value was set
 
     def __repr__(self) -> str:
         state = "waiting" if not self.done else f"error {self._error!r}" if self._error else f"{self._value!r}"

@@ -17,7 +17,7 @@ from .timer import Timer
 if TYPE_CHECKING:
     from ..trace.bus import Bus
     from .network import AcceptHandler, Endpoint
-    from .world import Entry, World
+    from .world import Ready, World
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class Life:
         self.name = ""
         self.state = RUNNING
         self.tasks: dict[Task, None] = {}
-        self.parked: deque[Entry] = deque()
+        self.parked: deque[Ready] = deque()
         self.singletons: dict[str, Any] = {}
         """What a Java process keeps in static fields, such as the table of its client instances."""
 

@@ -88,7 +88,7 @@ class Pool:
         if job.service_us:
             world.push(world.now_us + job.service_us, job, 0)
         else:
-            world.ready.append((0, 0, job, 0, job.cause))
+            world.ready.append((job, 0, job.cause))
 
     def _free_slot(self) -> None:
         self.busy -= 1

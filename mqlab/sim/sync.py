@@ -29,13 +29,14 @@ class Queue(Generic[T]):
         else:
             self._items.append(item)
 
-    async def take(self) -> T:
-        """Remove the first item, waiting for one."""
-        if self._items:
-            return self._items.popleft()
+    def take(self) -> Future[T]:
+        """`await queue.take()`: remove the first item, waiting for one."""
         taker: Future[T] = Future(self._label)
-        self._takers.append(taker)
-        return await taker
+        if self._items:
+            taker.set_result(self._items.popleft())
+        else:
+            self._takers.append(taker)
+        return taker
 
     def __len__(self) -> int:
         return len(self._items)

@@ -72,7 +72,7 @@ class Task:
     def resume(self) -> None:
         """Play this task in a slice of its own, after what is already due now."""
         world = self._world
-        world.ready.append((0, 0, self, self.token, world.cause))
+        world.ready.append((self, self.token, world.cause))
 
     def resume_at(self, at_us: int) -> None:
         """Play this task at that time, unless something resumes it earlier."""
@@ -116,7 +116,7 @@ class Task:
                 world.seq = seq = world.seq + 1
                 heappush(world.heap, (world.now_us + trap, seq, self, token, world.cause))
             else:
-                world.ready.append((0, 0, self, token, world.cause))
+                world.ready.append((self, token, world.cause))
         elif kind is not Park:
             self._thrown = SimulationError(
                 f"task {self.name!r} on {self.life.node_name} awaited {kind.__module__}.{kind.__qualname__}, which the world "

@@ -1,8 +1,8 @@
 """The world: one clock, one agenda, one slice after the other.
 
 A slice is one task resumed or one callback, on one node. Entries due at one instant play in the order in which they came.
-The agenda has two parts: a heap of what is due later, and a queue of what is due now. An entry of the heap was made before
-its instant began and one of the queue after, so at each instant the heap goes first, and the order of arrival holds.
+The agenda has two parts: a heap of what is due later, and a queue of what is due now. When the queue is empty, the clock moves
+and all that is due at the new instant goes from the heap to the queue; what is added during the instant comes behind it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ EPOCH_MS = 1_767_225_600_000
 WAIT_LIMIT_MS = 600_000
 """How much virtual time a wait from outside may take unless told otherwise: ten minutes."""
 
+Ready = tuple[Any, int, tuple[int, int]]
+"""What is due now: (target, token, cause); the entry is stale when target.token has moved on."""
+
 Entry = tuple[int, int, Any, int, tuple[int, int]]
-"""(due_us, seq, target, token, cause); the entry is stale when target.token has moved on."""
+"""What is due later: (due_us, seq, target, token, cause)."""
 
 _NEVER = 1 << 62
 
@@ -69,14 +72,13 @@ class World:
         self.choose = self.choices.choose
         self.now_us = 0
         self.slice_no = 0
-        self.event_index = 0
         self.cause: tuple[int, int] = NO_CAUSE
         self.life = Life(self, None)
         self.lanes_life = Life(self, None)
         self.lanes_life.state = LANES
         self.current: Any = self.life
         self.hooks = Bus(self)
-        self.ready: deque[Entry] = deque()
+        self.ready: deque[Ready] = deque()
         self.nodes: dict[str, Node] = {}
         self.broken: str | None = None
         self.tie_is_choice = False
@@ -106,7 +108,7 @@ class World:
     def push(self, due_us: int, target: Any, token: int) -> None:
         """Put `target` on the agenda; a time that is not in the future means now."""
         if due_us <= self.now_us:
-            self.ready.append((0, 0, target, token, self.cause))
+            self.ready.append((target, token, self.cause))
         else:
             self.seq = seq = self.seq + 1
             heapq.heappush(self.heap, (due_us, seq, target, token, self.cause))
@@ -130,30 +132,30 @@ class World:
             lane = self._lanes[duration_us] = Lane(self, duration_us)
         return lane
 
-    def pending(self) -> list[Entry]:
-        """What may legally go next: the head of each connection, and the next timer or task of each node."""
-        heads: dict[tuple[str, int], Entry] = {}
-        for entry in sorted((e for e in self.heap if e[3] == e[2].token), key=lambda e: e[:2]):
-            target = entry[2]
+    def pending(self) -> list[Ready]:
+        """What may legally go next: what is due now, the head of each connection, the next timer or task of each node."""
+        heads: dict[tuple[str, int], Ready] = {}
+        for _, _, target, token, cause in sorted((e for e in self.heap if e[3] == e[2].token), key=lambda e: e[:2]):
             if target.life.state == RUNNING:
-                own = target.pipe_id if getattr(target, "pipe_id", 0) else 0
-                heads.setdefault((target.life.node_name, own), entry)
-        return [*(e for e in self.ready if e[3] == e[2].token), *heads.values()]
+                heads.setdefault((target.life.node_name, getattr(target, "pipe_id", 0)), (target, token, cause))
+        return [*(entry for entry in self.ready if entry[1] == entry[0].token), *heads.values()]
 
     def pick(self, index: int) -> None:
         """Let the `index`-th of `pending()` go next: a delivery happens now, a timer moves the clock to its time."""
         candidates = self.pending()
         if not 0 <= index < len(candidates):
             raise LearnerError(f"there is no pending entry {index}", f"choose one of 0..{len(candidates) - 1}")
-        entry = candidates[index]
-        if entry in self.ready:
-            self.ready.remove(entry)
+        picked = candidates[index]
+        if picked in self.ready:
+            self.ready.remove(picked)
         else:
+            target, token, _ = picked
+            entry = min(e for e in self.heap if e[2] is target and e[3] == token)
             self.heap.remove(entry)
             heapq.heapify(self.heap)
-            if not getattr(entry[2], "pipe_id", 0):
+            if not getattr(target, "pipe_id", 0):
                 self._advance(entry[0])
-        self.ready.appendleft(entry)
+        self.ready.appendleft(picked)
 
     # -- playing ----------------------------------------------------------------------------------------------------
 
@@ -164,35 +166,27 @@ class World:
         caller looks what it was.
         """
         heap, ready = self.heap, self.ready
-        pop, popleft = heapq.heappop, self.ready.popleft
-        now, first, slice_no = self.now_us, self.slice_no, self.slice_no
+        popleft = ready.popleft
+        slice_no = first = self.slice_no
         last = first + slices if self.halt_at_slice is None else min(first + slices, self.halt_at_slice)
         instant_limit = self._instant_began_at_slice + self.max_slices_per_instant
         try:
             while slice_no < last:
-                if heap and heap[0][0] <= now:
-                    entry = pop(heap)
-                elif ready:
-                    entry = self._choose_ready() if self.tie_is_choice else popleft()
+                if ready:
+                    target, token, cause = self._choose_ready() if self.tie_is_choice else popleft()
                 elif heap and heap[0][0] <= limit_us:
-                    entry = pop(heap)
-                    target = entry[2]
-                    if entry[3] != target.token or (target.life.state == LANES and not target.settle(entry[0])):
-                        continue
-                    self.now_us = now = entry[0]
-                    self._instant_began_at_slice = slice_no
-                    instant_limit = slice_no + self.max_slices_per_instant
+                    self._begin_instant(limit_us)
+                    instant_limit = self._instant_began_at_slice + self.max_slices_per_instant
+                    continue
                 else:
                     break
-                _, _, target, token, cause = entry
                 if token != target.token:
                     continue
                 if target.life.state:
-                    target, cause = self._divert(entry)
-                    if target is None:
-                        continue
+                    if target.life.state == FROZEN:
+                        target.life.parked.append((target, token, cause))
+                    continue
                 self.slice_no = slice_no = slice_no + 1
-                self.event_index = 0
                 self.cause = cause
                 self.current = target
                 target.fire()
@@ -209,21 +203,28 @@ class World:
             self.current = self.life
         return slice_no - first
 
-    def _divert(self, entry: Entry) -> tuple[Any, tuple[int, int]]:
-        """What plays instead of an entry whose life is not simply running: a lane's head, or nothing."""
-        due, _, target, token, cause = entry
-        if target.life.state == LANES:
-            if not target.settle(due):
-                return None, cause
-            target = target.take()
-            token, cause = target.token, target.cause
-            if not target.life.state:
-                return target, cause
-        if target.life.state == FROZEN:
-            target.life.parked.append((0, 0, target, token, cause))
-        return None, cause
+    def _begin_instant(self, limit_us: int) -> None:
+        """Move the clock to what is due next, and all that is due then to `ready`, in the order in which it came.
 
-    def _choose_ready(self) -> Entry:
+        Stale entries and cancelled time-outs at the front are dropped without moving the clock. Called with `ready` empty.
+        """
+        heap, ready = self.heap, self.ready
+        now = self.now_us
+        while heap and (heap[0][0] <= now or (not ready and heap[0][0] <= limit_us)):
+            due, _, target, token, cause = heapq.heappop(heap)
+            if token != target.token:
+                continue
+            if target.life.state == LANES:
+                if not target.settle(due):
+                    continue
+                target = target.take()
+                token, cause = target.token, target.cause
+            ready.append((target, token, cause))
+            if due > now:
+                self.now_us = now = due
+                self._instant_began_at_slice = self.slice_no
+
+    def _choose_ready(self) -> Ready:
         k = self.choose("ties", len(self.ready))
         entry = self.ready[k]
         del self.ready[k]

@@ -33,7 +33,6 @@ class Moment(Protocol):
 
     now_us: int
     slice_no: int
-    event_index: int
     cause: tuple[int, int]
     current: Any
 
@@ -46,11 +45,13 @@ class Bus:
     scheduled the slice; (-1, -1) means that there was none, or that nobody listened then.
     """
 
-    __slots__ = ("_moment", "_sinks", "on", "sources")
+    __slots__ = ("_i", "_moment", "_sinks", "_slice", "on", "sources")
 
     def __init__(self, moment: Moment) -> None:
         self._moment = moment
         self._sinks: tuple[Sink, ...] = ()
+        self._slice = -1
+        self._i = 0
         self.on = False
         self.sources: dict[tuple[int, int], tuple[str, int]] | None = None
         """(slice, i) -> (file, line) of the emitting statement, while stepping keeps it; None costs nothing."""
@@ -75,11 +76,14 @@ class Bus:
     def emit(self, event: tuple[Any, ...]) -> None:
         """Publish one event (a NamedTuple of the catalogue)."""
         moment = self._moment
-        i = moment.event_index
-        moment.event_index = i + 1
+        slice_no = moment.slice_no
+        if slice_no != self._slice:
+            self._slice = slice_no
+            self._i = 0
+        at = (slice_no, self._i)
+        self._i += 1
         actor = moment.current
         cause = moment.cause
-        at = (moment.slice_no, i)
         row = (*at, moment.now_us, actor.life.node_name, actor.name, *cause, type(event).__name__, *event)
         moment.cause = at
         if self.sources is not None:
