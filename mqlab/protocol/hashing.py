@@ -61,3 +61,16 @@ def _java_map_order(keys: tuple[str, ...], capacity: int) -> tuple[str, ...]:
         return (value ^ (value >> 16)) & mask
 
     return tuple(sorted(keys, key=bucket))
+
+
+def java_number_order(numbers: Iterable[int], capacity: int = 16) -> list[int]:
+    """Numbers in the order in which a Java `HashSet<Integer>` that got them in this order gives them back."""
+    given = list(numbers)
+    while len(given) > capacity * 3 // 4:
+        capacity *= 2
+
+    def bucket(number: int) -> int:
+        value = number & 0xFFFFFFFF
+        return (value ^ (value >> 16)) & (capacity - 1)
+
+    return sorted(given, key=bucket)

@@ -134,10 +134,24 @@ def parse_normal_topic(topic: str, group: str | None = None) -> str:
     if not is_retry_topic(topic):
         return topic
     if group is None:
-        return topic.split("+", 1)[1] if is_pop_retry_topic_v2(topic) else topic
+        parts = topic.split("+")
+        return parts[1] if len(parts) == 2 else topic
     start = len(RETRY_GROUP_TOPIC_PREFIX) + len(group) + 1
     if start > len(topic):
         raise ValueError(f"{topic!r} is no Pop retry topic of the group {group!r}")
+    return topic[start:]
+
+
+def parse_group(topic: str) -> str:
+    """The group in a retry topic; in a Pop retry topic of the first form the topic is still behind it.
+
+    Raises ValueError for a name that is too short to be a retry topic.
+    """
+    start = len(RETRY_GROUP_TOPIC_PREFIX)
+    if is_pop_retry_topic_v2(topic):
+        return topic[start : topic.index("+")]
+    if len(topic) < start:
+        raise ValueError(f"{topic!r} is no retry topic")
     return topic[start:]
 
 

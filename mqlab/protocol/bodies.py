@@ -1,0 +1,190 @@
+"""The JSON bodies of the remaining commands: who is in a group, locks, statistics, assignment.
+
+Java: the classes of the same names in org.apache.rocketmq.remoting.protocol.body and ...protocol.admin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
+from mqlab.protocol.json_body import JsonBody, json_names
+from mqlab.protocol.message import MessageQueue
+
+
+@dataclass(slots=True)
+class GetConsumerListByGroupResponseBody(JsonBody):
+    """The client ids in a consumer group."""
+
+    consumer_id_list: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LockBatchRequestBody(JsonBody):
+    """A consumer wants queues for itself, because it consumes in order."""
+
+    consumer_group: str
+    client_id: str
+    mq_set: list[MessageQueue] = field(default_factory=list)
+    only_this_broker: bool = False
+
+
+@json_names(lock_ok_mq_set="lockOKMQSet")
+@dataclass(slots=True)
+class LockBatchResponseBody(JsonBody):
+    """The queues it got."""
+
+    lock_ok_mq_set: list[MessageQueue] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class UnlockBatchRequestBody(JsonBody):
+    """The queues it gives back."""
+
+    consumer_group: str
+    client_id: str
+    mq_set: list[MessageQueue] = field(default_factory=list)
+    only_this_broker: bool = False
+
+
+@dataclass(slots=True)
+class CheckClientRequestBody(JsonBody):
+    """Would the broker accept this subscription?"""
+
+    client_id: str
+    group: str
+    subscription_data: SubscriptionData
+    namespace: str | None = None
+
+
+@dataclass(slots=True)
+class TopicOffset(JsonBody):
+    """The bounds of one queue, and when it last got a message (ms)."""
+
+    min_offset: int = 0
+    max_offset: int = 0
+    last_update_timestamp: int = 0
+
+
+@dataclass(slots=True)
+class TopicStatsTable(JsonBody):
+    """The bounds of all queues of a topic; how many messages it got per second."""
+
+    offset_table: dict[MessageQueue, TopicOffset] = field(default_factory=dict)
+    topic_put_tps: float = 0.0
+
+
+@dataclass(slots=True)
+class OffsetWrapper(JsonBody):
+    """How far a group is in one queue: end of the queue, progress, and what was pulled already."""
+
+    broker_offset: int = 0
+    consumer_offset: int = 0
+    pull_offset: int = 0
+    last_timestamp: int = 0
+
+
+@dataclass(slots=True)
+class ConsumeStats(JsonBody):
+    """How far a group is in all its queues; how many messages it consumes per second."""
+
+    offset_table: dict[MessageQueue, OffsetWrapper] = field(default_factory=dict)
+    consume_tps: float = 0.0
+
+
+@dataclass(slots=True)
+class Connection(JsonBody):
+    """One connected client."""
+
+    client_id: str
+    client_addr: str
+    language: str
+    version: int
+
+
+@dataclass(slots=True)
+class ConsumerConnection(JsonBody):
+    """The connected clients of a consumer group, and what it subscribes to."""
+
+    connection_set: list[Connection] = field(default_factory=list)
+    subscription_table: dict[str, SubscriptionData] = field(default_factory=dict)
+    consume_type: ConsumeType | None = None
+    message_model: MessageModel | None = None
+    consume_from_where: ConsumeFromWhere | None = None
+
+
+@dataclass(slots=True)
+class ProducerConnection(JsonBody):
+    """The connected clients of a producer group."""
+
+    connection_set: list[Connection] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ResetOffsetBody(JsonBody):
+    """Where each queue is set to."""
+
+    offset_table: dict[MessageQueue, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class GetConsumerStatusBody(JsonBody):
+    """Where a consumer is in its queues, or all consumers of a group in theirs."""
+
+    message_queue_table: dict[MessageQueue, int] = field(default_factory=dict)
+    consumer_table: dict[str, dict[MessageQueue, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ConsumeMessageDirectlyResult(JsonBody):
+    """How it went when a consumer was told to consume one message; times in ms."""
+
+    order: bool = False
+    auto_commit: bool = True
+    consume_result: str | None = None
+    remark: str | None = None
+    spent_time_mills: int = 0
+
+
+@dataclass(slots=True)
+class QueryAssignmentRequestBody(JsonBody):
+    """A consumer asks the broker which queues it shall consume."""
+
+    topic: str
+    consumer_group: str
+    client_id: str
+    strategy_name: str
+    message_model: MessageModel
+
+
+@dataclass(slots=True)
+class MessageQueueAssignment(JsonBody):
+    """One of those queues; `mode` is PULL or POP, and queue id -1 with POP means all queues of the broker."""
+
+    message_queue: MessageQueue
+    mode: str = "PULL"
+    attachments: dict[str, str] | None = None
+
+
+@dataclass(slots=True)
+class QueryAssignmentResponseBody(JsonBody):
+    """The queues; None means: keep what you have."""
+
+    message_queue_assignments: list[MessageQueueAssignment] | None = None
+
+
+@dataclass(slots=True)
+class SetMessageRequestModeRequestBody(JsonBody):
+    """Whether a group shall pull or pop a topic, and how many clients share a queue."""
+
+    topic: str
+    consumer_group: str
+    mode: str = "PULL"
+    pop_share_queue_num: int = 0
+
+
+@dataclass(slots=True)
+class MessageRequestModeSerializeWrapper(JsonBody):
+    """The same for all topics and groups: the content of messageRequestMode.json."""
+
+    message_request_mode_map: dict[str, dict[str, SetMessageRequestModeRequestBody]] = field(default_factory=dict)
