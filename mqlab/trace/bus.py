@@ -1,7 +1,7 @@
 """The bus carries every event of a world to whoever listens: history, recorders, breakpoints, viewers.
 
-Nobody instruments twice: a part emits one typed event where the thing happens, and everything that looks at a world reads
-this one stream. With nobody listening, `bus.on` is False and a hook costs one attribute test.
+Nobody instruments twice: a part emits one typed event where the thing happens, and everything that looks at a world
+reads this one stream. With nobody listening, `bus.on` is False and a hook costs one attribute test.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Moment(Protocol):
 class Bus:
     """Numbers the events of one world and hands them to its sinks, in the order in which the sinks came.
 
-    Everybody sees the same numbering, because (slice, i) depends on the world alone: attaching or removing a sink changes
-    no id, no hash and no choice. The cause of an event is the event before it in the same slice, else the event that
-    scheduled the slice; (-1, -1) means that there was none, or that nobody listened then.
+    Everybody sees the same numbering, because (slice, i) depends on the world alone: attaching or removing a sink
+    changes no id, no hash and no choice. The cause of an event is the event before it in the same slice, else the event
+    that scheduled the slice; (-1, -1) means that there was none, or that nobody listened then.
     """
 
     __slots__ = ("_i", "_moment", "_sinks", "_slice", "on", "sources")
