@@ -45,7 +45,7 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class LabCheck:
-    """A judge with a name and points: `judge(*answers, seed=...)` returns None when that seed went well, else `Wrong`."""
+    """A judge with a name and points: `judge(*answers, seed=...)` gives None when that seed went well, else `Wrong`."""
 
     name: str
     points: int

@@ -1,0 +1,126 @@
+"""From a lab's source to its two notebooks, not yet executed: the student's and the one with solutions.
+
+Cells carry nbgrader's metadata (schema version 3), so that nbgrader, and whoever marks the lab, finds exercises and
+checks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from hashlib import blake2b
+from typing import Any, Literal
+
+from mqlab.check import find_check
+from mqlab.labs.errors import LabError
+from mqlab.labs.extra import extra
+from mqlab.labs.solution import remove_solutions
+from mqlab.labs.source import KERNEL, Cell, LabSource, text_argument
+
+Version = Literal["student", "solution"]
+Notebook = dict[str, Any]
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def make_notebook(lab: LabSource, version: Version) -> Notebook:
+    """The notebook of that version, without outputs. The same source always gives the same notebook."""
+    for_teacher = version == "solution"
+    head = {"cell_type": "markdown", "metadata": {}, "source": lab.head.markdown(lab.number, for_teacher=for_teacher)}
+    cells = [head | {"id": f"{lab.number}-head"}]
+    for cell in lab.cells:
+        if for_teacher or "teacher" not in cell.tags:
+            cells.append(_make_cell(lab, cell, version))
+    _name_cells(lab, cells)
+    return {
+        "cells": cells,
+        "metadata": {
+            "kernelspec": dict(KERNEL),
+            "language_info": {"name": "python"},
+            "mqlab": {"lab": lab.name, "minutes": lab.head.minutes, "version": version},
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+def _make_cell(lab: LabSource, cell: Cell, version: Version) -> dict[str, Any]:
+    source = remove_solutions(cell.source) if version == "student" and "exercise" in cell.tags else cell.source
+    metadata: dict[str, Any] = {"tags": list(cell.tags)} if cell.tags else {}
+    metadata |= _grading(lab, cell)
+    made: dict[str, Any] = {"cell_type": cell.kind, "metadata": metadata, "source": source}
+    if cell.kind == "code":
+        made |= {"execution_count": None, "outputs": []}
+    return made
+
+
+def _grading(lab: LabSource, cell: Cell) -> dict[str, Any]:
+    """nbgrader's metadata of a cell, and Jupyter's own locks, which nbgrader sets too."""
+    if "check" in cell.tags:
+        name = text_argument(cell.calls("check")[0]) or ""
+        grade_id = name.replace("/", "-check-")
+        graded = _nbgrader(grade_id, grade=True, locked=True) | {"points": find_check(name).points}
+        return {"nbgrader": graded, "deletable": False, "editable": False}
+    if "exercise" in cell.tags:
+        return {"nbgrader": _nbgrader(f"{lab.number}-{cell.definitions[-1]}", solution=True), "deletable": False}
+    if "prediction" in cell.tags:
+        asked = text_argument(cell.calls("predict")[0])
+        return {"nbgrader": _nbgrader(f"{lab.number}-predict-{asked}", solution=True), "deletable": False}
+    return {}
+
+
+def _nbgrader(grade_id: str, *, grade: bool = False, solution: bool = False, locked: bool = False) -> dict[str, Any]:
+    return {
+        "schema_version": 3,
+        "grade_id": grade_id,
+        "grade": grade,
+        "solution": solution,
+        "locked": locked,
+        "task": False,
+    }
+
+
+def _name_cells(lab: LabSource, cells: list[dict[str, Any]]) -> None:
+    """Give every cell an id that follows from what it holds, so that moving one cell does not rename the others."""
+    seen: Counter[str] = Counter()
+    for cell in cells:
+        if "id" in cell:
+            continue
+        graded = cell["metadata"].get("nbgrader")
+        name = graded["grade_id"] if graded else _digest(cell)
+        seen[name] += 1
+        if graded and (seen[name] > 1 or not _ID.fullmatch(name)):
+            problem = "stands there twice" if seen[name] > 1 else "is no cell id (letters, digits, - and _; at most 64)"
+            raise LabError(lab.name, [f"the name {name!r} {problem}"], "rename the exercise, check or prediction")
+        cell["id"] = name if seen[name] == 1 else f"{name}-{seen[name]}"
+
+
+def _digest(cell: dict[str, Any]) -> str:
+    return blake2b(f"{cell['cell_type']}\n{cell['source']}".encode(), digest_size=6).hexdigest()
+
+
+def write_notebook(notebook: Notebook) -> str:
+    """The notebook as the text of an .ipynb file, always the same for the same notebook; checked against its schema."""
+    nbformat = extra("nbformat")
+    node = nbformat.from_dict(notebook)
+    nbformat.validate(node)
+    return str(nbformat.writes(node)).rstrip("\n") + "\n"
+
+
+def read_notebook(text: str) -> Notebook:
+    """The notebook in the text of an .ipynb file."""
+    notebook: Notebook = extra("nbformat").reads(text, as_version=4)
+    return notebook
+
+
+def code_cells(notebook: Notebook) -> list[dict[str, Any]]:
+    """The notebook's code cells, in order."""
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def without_outputs(notebook: Notebook) -> Notebook:
+    """The notebook as it was before it was executed."""
+    cells = [
+        dict(cell) | {"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else dict(cell)
+        for cell in notebook["cells"]
+    ]
+    return dict(notebook) | {"cells": cells}
