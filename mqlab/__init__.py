@@ -30,9 +30,25 @@ _HOME = {
     "NodeSpec": "sim",
     "World": "sim",
 }
-"""The public names and the part that each comes from; they are imported when first used, which keeps `import mqlab` light."""
+"""The public names and the part that each comes from; they are imported when first used, which keeps `import mqlab`
+light.
+"""
 
-__all__ = ["__version__", "load_ipython_extension", *_HOME]
+__all__ = [
+    "ConsumeConcurrentlyStatus",
+    "DefaultMQProducer",
+    "DefaultMQPushConsumer",
+    "Lab",
+    "LinkSpec",
+    "Message",
+    "MessageQueue",
+    "NodeSpec",
+    "SendResult",
+    "SendStatus",
+    "World",
+    "__version__",
+    "load_ipython_extension",
+]
 
 if TYPE_CHECKING:
     from .client import (

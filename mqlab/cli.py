@@ -51,8 +51,12 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("scenario")
     trace.add_argument("--seed", default="0", help="the world's seed (default 0)")
     trace.add_argument("--seconds", type=float, help="how long to play, in the world's time")
-    trace.add_argument("--param", "-p", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the scenario")
-    trace.add_argument("--wire", choices=["objects", "bytes"], default="objects", help="encode and decode every command")
+    trace.add_argument(
+        "--param", "-p", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the scenario"
+    )
+    trace.add_argument(
+        "--wire", choices=["objects", "bytes"], default="objects", help="encode and decode every command"
+    )
     trace.add_argument("--hash", action="store_true", help="print only the hash of the trace")
     trace.add_argument("--kind", action="append", default=[], help="print only events of this kind (may be repeated)")
     trace.add_argument("--out", metavar="FILE", help="write to FILE: .jsonl or .parquet")
@@ -60,10 +64,14 @@ def _parser() -> argparse.ArgumentParser:
 
     replay = commands.add_parser("replay", help="play a report again and say whether its hash agrees")
     replay.add_argument("report", help="a file that lab.report(...) wrote")
-    replay.add_argument("--allow-source", action="store_true", help="run the scenario source code that the report carries")
+    replay.add_argument(
+        "--allow-source", action="store_true", help="run the scenario source code that the report carries"
+    )
     replay.set_defaults(command=_replay)
 
-    commands.add_parser("store", help="look into a store directory: ls, recover (see mqlab store --help)", add_help=False)
+    commands.add_parser(
+        "store", help="look into a store directory: ls, recover (see mqlab store --help)", add_help=False
+    )
     commands.add_parser("run", help="execute every lab headless (see mqlab run --help)", add_help=False)
     commands.add_parser("doctor", help="say what is missing on this machine and how to mend it", add_help=False)
     return parser

@@ -1,7 +1,8 @@
 """Space-time diagrams: a stretch of history with the nodes as lanes and the frames between them as arrows.
 
-Time runs downwards, one row per event, so that a chain of microseconds is as readable as a wait of seconds; the left margin
-says when, and a gap in time is drawn as a gap. The picture is static SVG, so that it also shows on a page of the repository.
+Time runs downwards, one row per event, so that a chain of microseconds is as readable as a wait of seconds; the left
+margin says when, and a gap in time is drawn as a gap. The picture is static SVG, so that it also shows on a page of the
+repository.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ class SpaceTimeDiagram:
     ) -> SpaceTimeDiagram:
         """The stretch from `start_ms` to `end_ms` of the world's time.
 
-        `nodes` restricts the lanes, `kinds` the events drawn as dots, `requests` the frames to those of these request names
-        (with their responses). More than `most` rows are left out, and the diagram says so.
+        `nodes` restricts the lanes, `kinds` the events drawn as dots, `requests` the frames to those of these request
+        names (with their responses). More than `most` rows are left out, and the diagram says so.
         """
         if end_ms < start_ms:
             raise LearnerError(f"the stretch ends ({end_ms} ms) before it begins ({start_ms} ms)", "swap the two times")
@@ -106,9 +107,13 @@ class SpaceTimeDiagram:
 
     @property
     def _note(self) -> str:
-        return f"... and {self.left_out} more rows: ask for a shorter stretch, fewer nodes or kinds" if self.left_out else ""
+        return (
+            f"... and {self.left_out} more rows: ask for a shorter stretch, fewer nodes or kinds"
+            if self.left_out
+            else ""
+        )
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     def save(self, path: str) -> None:
@@ -153,7 +158,7 @@ class SpaceTimeDiagram:
             'orient="auto-start-reverse"><path d="M0,0 L8,4 L0,8 z" fill="context-stroke"/></marker></defs>'
             f'<rect width="100%" height="100%" fill="#ffffff"/>'
             f'<text x="12" y="20" font-size="14" font-weight="600" fill="{INK}">{escape(title)}</text>'
-            f"{_legend(width)}{''.join(body)}</svg>"
+            f"{_legend()}{''.join(body)}</svg>"
         )
 
     def _span(self) -> str:
@@ -205,7 +210,8 @@ class SpaceTimeDiagram:
             if mark.frame is None and mark.lane in x_of:
                 x = x_of[mark.lane]
                 yield (
-                    f'<circle cx="{x}" cy="{y:g}" r="4.5" fill="{DOT}"><title>{escape(str(mark.record))}</title></circle>'
+                    f'<circle cx="{x}" cy="{y:g}" r="4.5" fill="{DOT}">'
+                    f"<title>{escape(str(mark.record))}</title></circle>"
                     f"{_label(x + 10, y + 4, mark.text, INK)}"
                 )
             elif mark.lane == "world":
@@ -255,7 +261,7 @@ def _frame_text(record: Record) -> str:
 
 
 def _dot_text(record: Record) -> str:
-    fields = record.fields()
+    fields = record.fields
     parts = []
     for name in ("topic", "queue_id", "queue_offset", "reason", "status", "target", "broker_name"):
         value = fields.get(name)
@@ -291,7 +297,8 @@ def _arrow(x1: int, y1: float, x2: int, y2: float, mark: Mark) -> str:
 
 def _bar(x: int, y1: float, y2: float) -> str:
     return (
-        f'<rect x="{x - 7}" y="{y1:g}" width="14" height="{max(6.0, y2 - y1):g}" fill="{HOLD}" fill-opacity="0.45" rx="4">'
+        f'<rect x="{x - 7}" y="{y1:g}" width="14" height="{max(6.0, y2 - y1):g}" fill="{HOLD}" '
+        'fill-opacity="0.45" rx="4">'
         "<title>a held pull</title></rect>"
     )
 
@@ -303,7 +310,7 @@ def _label(x: float, y: float, text: str, colour: str, anchor: str = "start") ->
     )
 
 
-def _legend(width: int) -> str:
+def _legend() -> str:
     entries = (
         (REQUEST, "request", ""),
         (RESPONSE, "response", ' stroke-dasharray="7 3"'),
@@ -316,7 +323,9 @@ def _legend(width: int) -> str:
             f'<text x="{x + 32}" y="40" fill="{INK}">{word}</text>'
         )
         x += 110
-    parts.append(f'<circle cx="{x + 6}" cy="36" r="4.5" fill="{DOT}"/><text x="{x + 16}" y="40" fill="{INK}">event</text>')
+    parts.append(
+        f'<circle cx="{x + 6}" cy="36" r="4.5" fill="{DOT}"/><text x="{x + 16}" y="40" fill="{INK}">event</text>'
+    )
     return "".join(parts)
 
 

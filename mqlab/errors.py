@@ -1,8 +1,8 @@
 """The errors of mqlab, split by who can mend them.
 
-Everything mqlab raises on purpose is an `MqlabError`. Below it: `LearnerError` (your code or your input; it says what to do),
-`ProtocolError` (a peer or a file sent nonsense), `SimulationError` (the world cannot go on), and RocketMQ's own named
-exceptions. Errors carry fields, so that a program can read them without parsing text.
+Everything mqlab raises on purpose is an `MqlabError`. Below it: `LearnerError` (your code or your input; it says what
+to do), `ProtocolError` (a peer or a file sent nonsense), `SimulationError` (the world cannot go on), and RocketMQ's own
+named exceptions. Errors carry fields, so that a program can read them without parsing text.
 """
 
 from __future__ import annotations

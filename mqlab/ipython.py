@@ -1,6 +1,7 @@
 """`%load_ext mqlab`: the `%%scenario` cell, and errors of mqlab shown in full sentences instead of tracebacks.
 
-Top-level `await` needs nothing of this: IPython runs such a cell on its own loop, and a `Call` plays the world without it.
+Top-level `await` needs nothing of this: IPython runs such a cell on its own loop, and a `Call` plays the world without
+it.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from .trace.breakpoints import Breakpoint
 from .trace.digest import TraceDigest
 from .trace.events.world import ActionTaken
 from .trace.history import History
+from .trace.matching import Kinds
 from .trace.record import Record
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ START_LIMIT_MS = 60_000
 class Lab:
     """A laboratory: one world with its name servers, brokers and clients.
 
-    The same seed and the same code give the same events, byte for byte. `history` keeps every event unless it is switched
-    off; `wire="bytes"` encodes and decodes each command on its way, which changes nothing that can be seen.
+    The same seed and the same code give the same events, byte for byte. `history` keeps every event unless it is
+    switched off; `wire="bytes"` encodes and decodes each command on its way, which changes nothing that can be seen.
     """
 
     def __init__(
@@ -84,7 +85,9 @@ class Lab:
         self.world.outside_calls.clear()
 
     def replayable_origin(self) -> Origin:
-        """The scenario that this world can be played from again; LearnerError if there is none, saying why and what to do."""
+        """The scenario that this world can be played from again; LearnerError if there is none, saying why and what to
+        do.
+        """
         if self.origin is None:
             raise LearnerError(
                 "this world was built cell by cell, so it cannot be played again from a file",
@@ -116,27 +119,35 @@ class Lab:
     def broker(self, name: str = "", *, start: bool = True, **settings: Any) -> BrokerProcess:
         """Add a broker (port 10911) and start it: the call returns when its first registration is through.
 
-        `settings` are RocketMQ's BrokerConfig and MessageStoreConfig in Python's case, in one list. With `start=False` the
-        process waits for `lab.start(name)`, so that its start can be stepped.
+        `settings` are RocketMQ's BrokerConfig and MessageStoreConfig in Python's case, in one list. With `start=False`
+        the process waits for `lab.start(name)`, so that its start can be stepped.
         """
         process = BrokerProcess(self, self._new_node(name, "broker", letters=True), settings)
         return self._add(process, start)
 
     def producer(self, group: str, *, node: str = "", **settings: Any) -> DefaultMQProducer:
-        """A producer on a machine of its own (or on `node`, shared with other clients); `await producer.start()` starts it."""
+        """A producer on a machine of its own (or on `node`, shared with other clients); `await producer.start()` starts
+        it.
+        """
         process = self._client_process(node, "producer")
         return process.add(DefaultMQProducer, group, settings)
 
     def consumer(self, group: str, *, node: str = "", **settings: Any) -> DefaultMQPushConsumer:
-        """A push consumer on a machine of its own (or on `node`); subscribe, register a listener, then `await consumer.start()`."""
+        """A push consumer on a machine of its own (or on `node`); subscribe, register a listener, then `await
+        consumer.start()`.
+        """
         process = self._client_process(node, "consumer")
         return process.add(DefaultMQPushConsumer, group, settings)
 
     def create_topic(self, topic: str, queues: int = 4, *, brokers: list[str] | None = None, **settings: Any) -> None:
-        """Create a topic on the brokers (all of them unless told), as an administrator does, and wait until it is registered."""
+        """Create a topic on the brokers (all of them unless told), as an administrator does, and wait until it is
+        registered.
+        """
         chosen = [b for b in self.brokers if brokers is None or b.name in brokers]
         if not chosen:
-            raise LearnerError(f"there is no broker to create topic {topic!r} on", "start one first: lab.broker('broker-a')")
+            raise LearnerError(
+                f"there is no broker to create topic {topic!r} on", "start one first: lab.broker('broker-a')"
+            )
         for broker in chosen:
             broker.create_topic(topic, queues, **settings)
 
@@ -202,16 +213,18 @@ class Lab:
         self.world.run_until(condition, limit_ms)
         return self
 
-    def run_until_event(self, kind: str | type, *, limit_ms: int = 600_000, **fields: Any) -> Record:
+    def run_until_event(self, kind: Kinds, *, limit_ms: int = 600_000, **fields: Any) -> Record:
         """Play until the next event of this kind (with these field values), and return it."""
-        with self.break_on(kind, **fields):
+        with self.break_on(kind, **fields) as awaited:
             self._stopped_at = None
-            self.world.run_until(lambda: self._stopped_at is not None, limit_ms, what=f"an event {_kind_name(kind)}")
+            self.world.run_until(lambda: awaited.hits > 0, limit_ms, what=f"an event {awaited.about}")
         assert self._stopped_at is not None
         return self._stopped_at
 
     def step(self, slices: int = 1) -> list[Record]:
-        """Play one slice (or some) and return the events of it; an empty list means that nothing worth an event happened."""
+        """Play one slice (or some) and return the events of it; an empty list means that nothing worth an event
+        happened.
+        """
         before = len(self.history)
         for _ in range(slices):
             if not self.world.step():
@@ -252,7 +265,7 @@ class Lab:
         return self._stopped_at
 
     @contextmanager
-    def break_on(self, kind: str | type, **fields: Any) -> Iterator[Breakpoint]:
+    def break_on(self, kind: Kinds | Callable[[Record], bool], **fields: Any) -> Iterator[Breakpoint]:
         """Stop `run_for` and `run_until` at each event of this kind with these field values, inside a `with` block."""
         breakpoint_ = self.add_breakpoint(kind, **fields)
         try:
@@ -260,9 +273,9 @@ class Lab:
         finally:
             self.remove_breakpoint(breakpoint_)
 
-    def add_breakpoint(self, kind: str | type, **fields: Any) -> Breakpoint:
+    def add_breakpoint(self, kind: Kinds | Callable[[Record], bool], **fields: Any) -> Breakpoint:
         """Stop at each event of this kind with these field values, until the breakpoint is removed."""
-        breakpoint_ = Breakpoint(_kind_name(kind), on_hit=self._hit, **fields)
+        breakpoint_ = Breakpoint(kind, self._hit, **fields)
         self._breakpoints.append(breakpoint_)
         self.world.hooks.attach(breakpoint_)
         return breakpoint_
@@ -302,7 +315,9 @@ class Lab:
         try:
             text = json.dumps(arguments, sort_keys=True)
         except TypeError as error:
-            raise LearnerError(f"the arguments of {verb!r} are not JSON: {error}", "use texts, numbers and lists") from None
+            raise LearnerError(
+                f"the arguments of {verb!r} are not JSON: {error}", "use texts, numbers and lists"
+            ) from None
         self.actions.append((self.world.slice_no, self.world.now_us, verb, arguments))
         if self.world.hooks.on:
             self.world.hooks.emit(ActionTaken(verb, text))
@@ -363,7 +378,8 @@ class Lab:
             self.world.network.link(source, target).spec = spec
 
     def report(self, path: str) -> None:
-        """Write what is needed to play this world again: scenario, parameters, seed, actions, overrides and trace hash."""
+        """Write what is needed to play this world again: scenario, parameters, seed, actions, overrides and trace hash.
+        """
         from .replay import write_report
 
         write_report(self, path)
@@ -371,20 +387,3 @@ class Lab:
     def __repr__(self) -> str:
         names = ", ".join(self.world.nodes) or "no nodes yet"
         return f"<Lab seed={self.seed!r}: {names}; {self.now_ms:g} ms, slice {self.world.slice_no}>"
-
-
-def _kind_name(kind: str | type) -> str:
-    from .trace.catalogue import CATALOGUE
-
-    name = kind if isinstance(kind, str) else kind.__name__
-    if name not in CATALOGUE:
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, CATALOGUE, 3)
-        raise LearnerError(
-            f"there is no event kind {name!r}", f"did you mean {' or '.join(close)}?" if close else "see docs/events.md"
-        )
-    return name
-
-
-__all__ = ["Call", "Future", "Lab"]

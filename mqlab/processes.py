@@ -128,7 +128,9 @@ class BrokerProcess(Process):
 
 
 class ClientProcess(Process):
-    """A machine with producers and consumers on it; killed and started again, it starts them anew with the same settings."""
+    """A machine with producers and consumers on it; killed and started again, it starts them anew with the same
+    settings.
+    """
 
     def __init__(self, lab: Lab, node: Node) -> None:
         super().__init__(lab, node)
@@ -150,7 +152,8 @@ class ClientProcess(Process):
 
 
 def split_settings(what: str, settings: dict[str, Any], *config_classes: type) -> list[Any]:
-    """One configuration object per class, each taking the settings it knows. LearnerError for a name that none knows."""
+    """One configuration object per class, each taking the settings it knows. LearnerError for a name that none knows.
+    """
     left = dict(settings)
     configs = []
     for config_class in config_classes:

@@ -39,7 +39,11 @@ class ReplayResult(NamedTuple):
     def __str__(self) -> str:
         if self.agrees:
             return f"the trace hash agrees: {self.hash}"
-        hint = f" The report was made by mqlab {self.made_by}, this is {__version__}." if self.made_by != __version__ else ""
+        hint = (
+            f" The report was made by mqlab {self.made_by}, this is {__version__}."
+            if self.made_by != __version__
+            else ""
+        )
         return f"the trace hash DIFFERS: expected {self.expected_hash}, got {self.hash}.{hint}"
 
 

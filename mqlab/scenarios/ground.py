@@ -19,7 +19,13 @@ def keep_nothing(messages: list[Any], context: Any) -> ConsumeConcurrentlyStatus
 
 
 def spawn_load(
-    producer: DefaultMQProducer, topic: str, *, messages: int, every_ms: float, size: int = 100, tags: tuple[str, ...] = ("TagA",)
+    producer: DefaultMQProducer,
+    topic: str,
+    *,
+    messages: int,
+    every_ms: float,
+    size: int = 100,
+    tags: tuple[str, ...] = ("TagA",),
 ) -> None:
     """Let a producer send `messages` messages of `size` bytes, one each `every_ms`, from a task of its own."""
 
@@ -73,7 +79,9 @@ async def steady_load(
 
 
 @scenario("held-pulls", seconds=120)
-async def held_pulls(lab: Lab, *, consumers: int = 3, queues: int = 6, every_ms: int = 20_000, messages: int = 5) -> None:
+async def held_pulls(
+    lab: Lab, *, consumers: int = 3, queues: int = 6, every_ms: int = 20_000, messages: int = 5
+) -> None:
     """Pulls on nearly empty queues are held by the broker, woken by a message now and then, or sent home after 15 s."""
     lab.name_server()
     lab.broker("broker-a")
@@ -103,7 +111,9 @@ async def rebalance(lab: Lab, *, queues: int = 8, every_ms: int = 50) -> None:
 
 
 @scenario("two-brokers", seconds=60)
-async def two_brokers(lab: Lab, *, every_ms: int = 200, name_servers: int = 1, faults: str = "at 20s: crash broker-b for 20s") -> None:
+async def two_brokers(
+    lab: Lab, *, every_ms: int = 200, name_servers: int = 1, faults: str = "at 20s: crash broker-b for 20s"
+) -> None:
     """Two brokers serve one topic; one of them is killed and comes back."""
     for _ in range(name_servers):
         lab.name_server()

@@ -1,17 +1,19 @@
-"""The registry of scenarios: named, parametrised worlds, used by the command line, tests, benchmarks, labs and data sets."""
+"""The registry of scenarios: named, parametrised worlds, used by the command line, tests, benchmarks, labs and data
+sets.
+"""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
 from ..errors import LearnerError
 from ..lab import Lab
 from ..replay import Origin
 
-ScenarioFunction = Callable[..., Awaitable[None]]
+ScenarioFunction = Callable[..., Coroutine[Any, Any, None]]
 
 
 class Parameter(NamedTuple):
@@ -25,8 +27,8 @@ class Parameter(NamedTuple):
 class Scenario(NamedTuple):
     """A world and its load under a name.
 
-    `function(lab, **parameters)` is an async function, written as the cells of a notebook would be; `seconds` is how long the
-    world plays after it, unless told otherwise. `source` is its text when it comes from a `%%scenario` cell.
+    `function(lab, **parameters)` is an async function, written as the cells of a notebook would be; `seconds` is how
+    long the world plays after it, unless told otherwise. `source` is its text when it comes from a `%%scenario` cell.
     """
 
     name: str
@@ -62,8 +64,8 @@ class Scenario(NamedTuple):
     def build(self, seed: int | str = 0, *, until_slice: int | None = None, **options: Any) -> Lab:
         """A new lab with this scenario's world, at the point where its function returned.
 
-        `parameters` (a dict) sets the scenario's parameters, `overrides` its choices; `wire` and `history` go to the Lab.
-        With `until_slice` the world stops for good after that slice.
+        `parameters` (a dict) sets the scenario's parameters, `overrides` its choices; `wire` and `history` go to the
+        Lab. With `until_slice` the world stops for good after that slice.
         """
         parameters = self.check(options.pop("parameters", {}))
         lab = Lab(seed, **options)
@@ -127,5 +129,6 @@ def _convert(parameter: Parameter, value: Any) -> Any:
         return wanted(value)
     except (KeyError, ValueError, TypeError):
         raise LearnerError(
-            f"{parameter.name}={value!r} is not a {parameter.type}", f"give a {parameter.type}, like {parameter.default!r}"
+            f"{parameter.name}={value!r} is not a {parameter.type}",
+            f"give a {parameter.type}, like {parameter.default!r}",
         ) from None

@@ -12,7 +12,9 @@ from .registry import Scenario, add
 PLAY_SECONDS = 10.0
 
 
-def add_from_source(name: str, source: str, parameters: dict[str, Any] | None = None, seconds: float = PLAY_SECONDS) -> Scenario:
+def add_from_source(
+    name: str, source: str, parameters: dict[str, Any] | None = None, seconds: float = PLAY_SECONDS
+) -> Scenario:
     """Make a scenario of a cell's text, written as cells are: `lab` is there, and `await` works at its top level.
 
     `parameters` are the scenario's parameters with their defaults; inside they are plain variables.
@@ -27,10 +29,12 @@ def add_from_source(name: str, source: str, parameters: dict[str, Any] | None = 
     except SyntaxError as error:
         if "outside" not in str(error):
             raise LearnerError(
-                f"line {error.lineno} of scenario {name!r} is not Python: {error.msg}", "correct the cell and run it again"
+                f"line {error.lineno} of scenario {name!r} is not Python: {error.msg}",
+                "correct the cell and run it again",
             ) from None
     namespace: dict[str, Any] = {}
-    exec(compile(text, f"<scenario {name}>", "exec"), _names_of_mqlab(namespace))
+    exec(  # noqa: S102 - a cell of the user, run in their own process
+        compile(text, f"<scenario {name}>", "exec"), _names_of_mqlab(namespace))
     made = Scenario(name, namespace["scenario"], seconds, source)
     made.function.__doc__ = f"A scenario of a cell: {name}."
     add(made)

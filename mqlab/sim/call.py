@@ -21,8 +21,9 @@ T = TypeVar("T")
 class Call(Generic[T]):
     """Something that waits, asked for but not yet awaited.
 
-    Awaited inside a slice of the world it is the coroutine itself. Awaited outside (a cell of a notebook, or `lab.run(call)`)
-    it starts a task on its node and plays the world until the answer is there, whatever loop the cell runs on.
+    Awaited inside a slice of the world it is the coroutine itself. Awaited outside (a cell of a notebook, or
+    `lab.run(call)`) it starts a task on its node and plays the world until the answer is there, whatever loop the cell
+    runs on.
     """
 
     __slots__ = ("_arguments", "_awaited", "_function", "node", "text")
@@ -44,7 +45,10 @@ class Call(Generic[T]):
     def play(self, limit_ms: int = WAIT_LIMIT_MS) -> T:
         """Play the world until the answer is there (at most `limit_ms` of its time) and return it."""
         if self.node.life.state == DEAD_LIFE:
-            raise LearnerError(f"{self.node.name} is down, so {self.text} cannot run", f"lab.restart({self.node.name!r})")
+            self._awaited = True
+            raise LearnerError(
+                f"{self.node.name} is down, so {self.text} cannot run", f"lab.restart({self.node.name!r})"
+            )
         self.node.world.outside_calls.append(self.text)
         task = self.node.spawn(self._coroutine(), self.text)
         answer = task.join()
@@ -52,15 +56,11 @@ class Call(Generic[T]):
         result: T = self.node.world.wait_for(answer, limit_ms)
         return result
 
-    def __await__(self) -> Generator[Any, Any, T]:
+    def __await__(self) -> Generator[Any, Any, T] | AnswerFromOutside[T]:
         world = self.node.world
         if world.current is not world.life:
             return self._coroutine().__await__()
-        return self._from_outside()
-
-    def _from_outside(self) -> Generator[Any, Any, T]:
-        return self.play()
-        yield  # makes this a generator, which is what __await__ must return
+        return AnswerFromOutside(self)
 
     def __repr__(self) -> str:
         if self._awaited:
@@ -69,7 +69,24 @@ class Call(Generic[T]):
 
     def __del__(self) -> None:
         if not self._awaited:
-            warnings.warn(f"{self.text} was never awaited, so it never happened: write 'await {self.text}'", stacklevel=2)
+            warnings.warn(
+                f"{self.text} was never awaited, so it never happened: write 'await {self.text}'", stacklevel=2
+            )
+
+
+class AnswerFromOutside(Generic[T]):
+    """What awaiting a call outside of the world runs: it plays the world, and never yields to the loop of the cell."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Call[T]) -> None:
+        self._call = call
+
+    def __iter__(self) -> AnswerFromOutside[T]:
+        return self
+
+    def __next__(self) -> Any:
+        raise StopIteration(self._call.play())
 
 
 def public_call(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Call[T]]:

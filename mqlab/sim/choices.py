@@ -1,4 +1,5 @@
-"""Choices: every decision of a world that nothing forces, by name, so that it can be drawn, overridden and told again."""
+"""Choices: every decision of a world that nothing forces, by name, so that it can be drawn, overridden and told again.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ Policy = Callable[[str, int, int, int], int]
 class Choices:
     """One generator per choice point, so that one more draw here moves nothing there.
 
-    A choice is named by (point, k): the k-th draw at that point, counted from 0. Only deviations from what the seed draws
-    are stored, in `overrides`; a click, a random search or a shrinker all work on that one table.
+    A choice is named by (point, k): the k-th draw at that point, counted from 0. Only deviations from what the seed
+    draws are stored, in `overrides`; a click, a random search or a shrinker all work on that one table.
     """
 
     def __init__(self, seed: int | str, overrides: Mapping[tuple[str, int], int] | None = None) -> None:
@@ -46,6 +47,16 @@ class Choices:
                 f"choice ({point!r}, {k}) was set to {value}, but only 0..{n - 1} are possible", "correct the override"
             )
         return value
+
+    def override(self, point: str, k: int, value: int) -> None:
+        """Set the k-th choice at a point; LearnerError if it was made already."""
+        made = self.drawn().get(point, 0)
+        if k < made:
+            raise LearnerError(
+                f"choice ({point!r}, {k}) was made already: {made} draws have been made there",
+                f"override one of k = {made} or later, or play the world again from the start with this override",
+            )
+        self.overrides[point, k] = value
 
     def drawn(self) -> dict[str, int]:
         """How many draws each point has made so far."""

@@ -29,8 +29,8 @@ class InterruptedInSlice(KeyboardInterrupt):
 class Door:
     """The lock of a world, the commands that other threads left, and the stop button.
 
-    One thread at a time plays. Others call `post`, which never waits: the command runs between two slices, on the thread
-    that plays, or at once if nobody does.
+    One thread at a time plays. Others call `post`, which never waits: the command runs between two slices, on the
+    thread that plays, or at once if nobody does.
     """
 
     def __init__(self, world: World) -> None:

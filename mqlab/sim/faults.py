@@ -32,7 +32,9 @@ def find_node(world: World, name: str) -> Node:
     try:
         return world.nodes[name]
     except KeyError:
-        raise LearnerError(f"there is no node {name!r}", f"choose one of {', '.join(world.nodes) or '(none yet)'}") from None
+        raise LearnerError(
+            f"there is no node {name!r}", f"choose one of {', '.join(world.nodes) or '(none yet)'}"
+        ) from None
 
 
 def _emit(world: World, event: tuple[Any, ...]) -> None:
@@ -41,19 +43,32 @@ def _emit(world: World, event: tuple[Any, ...]) -> None:
 
 
 def _end_process(world: World, node: Node, *, silent: bool) -> None:
+    """End a process; an error in one of its `finally` blocks is raised when all of it has ended."""
     life = node.life
     life.state = DEAD_LIFE
-    for task in list(life.tasks):
-        task.kill()
+    errors = [error for error in [task.kill() for task in list(life.tasks)] if error is not None]
     life.parked.clear()
     world.network.process_died(life, silent=silent)
+    if errors:
+        raise errors[0]
+
+
+def _must_not_play(world: World, node: Node) -> None:
+    if world.current.life is node.life:
+        raise LearnerError(
+            f"{node.name} is playing a slice, so its process cannot be ended in the middle of it",
+            "do it between two slices: from a cell, or in a fault schedule",
+        )
 
 
 def crash(world: World, node: str) -> None:
-    """Kill the process (kill -9): memory and tasks are gone, written data is kept by the machine, the others see it close."""
+    """Kill the process (kill -9): memory and tasks are gone, written data is kept by the machine, the others see it
+    close.
+    """
     target = find_node(world, node)
     if target.life.state == DEAD_LIFE:
         raise LearnerError(f"{node} is down already", f"restart it first: restart({node!r})")
+    _must_not_play(world, target)
     _emit(world, NodeCrashed(node, target.life.number + 1))
     _end_process(world, target, silent=False)
 
@@ -63,10 +78,13 @@ def power_off(world: World, node: str) -> None:
     target = find_node(world, node)
     if not target.powered:
         raise LearnerError(f"{node} has no power already", f"restart it first: restart({node!r})")
-    _end_process(world, target, silent=True)
+    _must_not_play(world, target)
     target.powered = False
-    kept, lost = target.disk.power_loss(lambda point, n: world.choose(f"{node}/{point}", n))
-    _emit(world, PowerLost(node, target.life.number + 1, kept, lost))
+    try:
+        _end_process(world, target, silent=True)
+    finally:
+        kept, lost = target.disk.power_loss(lambda point, n: world.choose(f"{node}/{point}", n))
+        _emit(world, PowerLost(node, target.life.number + 1, kept, lost))
 
 
 def restart(world: World, node: str) -> None:
@@ -138,7 +156,9 @@ def unpartition(world: World, left: list[str] | str, right: list[str] | str) -> 
     _between(world, left, right, heal)
 
 
-def _between(world: World, left: list[str] | str, right: list[str] | str, do: Callable[[World, str, str], None]) -> None:
+def _between(
+    world: World, left: list[str] | str, right: list[str] | str, do: Callable[[World, str, str], None]
+) -> None:
     for a in [left] if isinstance(left, str) else left:
         for b in [right] if isinstance(right, str) else right:
             do(world, a, b)
@@ -174,7 +194,7 @@ def fill_disk(world: World, node: str, free_bytes: int = 0) -> None:
 
 def override(world: World, point: str, k: int, value: int) -> None:
     """Set the k-th choice at a point that has not been drawn yet."""
-    world.choices.overrides[point, k] = value
+    world.choices.override(point, k, value)
 
 
 def pick(world: World, index: int) -> None:

@@ -16,11 +16,11 @@ T = TypeVar("T")
 class Future(Generic[T]):
     """A value or an error that comes once; awaiting it parks the task until then.
 
-    Waiting tasks are resumed in the order in which they began to wait, each in a slice of its own. Callbacks run at once,
-    inside the slice that completes the future. `label` says in error reports what is being waited for.
+    Waiting tasks are resumed in the order in which they began to wait, each in a slice of its own. Callbacks run at
+    once, inside the slice that completes the future. `label` says in error reports what is being waited for.
     """
 
-    __slots__ = ("_callbacks", "_error", "_value", "_waiters", "done", "label")
+    __slots__ = ("_callbacks", "_error", "_value", "_waiters", "done", "label", "on_abandon")
 
     def __init__(self, label: str = "") -> None:
         self.label = label
@@ -29,6 +29,8 @@ class Future(Generic[T]):
         self._error: BaseException | None = None
         self._waiters: Task | list[Task] | None = None
         self._callbacks: list[Callable[[Future[T]], None]] | None = None
+        self.on_abandon: Callable[[Future[T]], None] | None = None
+        """Called when the one who waited was cancelled or killed, before the answer or with it on its way."""
 
     def set_result(self, value: T) -> None:
         """Complete with a value."""
@@ -94,6 +96,11 @@ class Future(Generic[T]):
             self._callbacks = [callback]
         else:
             self._callbacks.append(callback)
+
+    def remove_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
+        """Forget a callback that was added and not called yet."""
+        if self._callbacks is not None and callback in self._callbacks:
+            self._callbacks.remove(callback)
 
     def add_waiter(self, task: Task) -> None:
         """Resume `task` on completion (called by the scheduler when a task awaits this future)."""

@@ -1,7 +1,7 @@
 """The network: connections that keep order and break as TCP does, over links with delays, cuts and bandwidth.
 
-A single frame can be neither lost nor doubled: a cut link holds frames back until it is healed (TCP sends them again), and
-losing one for good means that the connection breaks.
+A single frame can be neither lost nor doubled: a cut link holds frames back until it is healed (TCP sends them again),
+and losing one for good means that the connection breaks.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class EndpointClosed(MqlabError):
 
 
 class LinkSpec(NamedTuple):
-    """How one direction between two hosts behaves: delay drawn from [min_us, max_us], bandwidth in bytes per ms (0: no limit)."""
+    """How one direction between two hosts behaves: delay drawn from [min_us, max_us], bandwidth in bytes per ms (0: no
+    limit).
+    """
 
     min_us: int = 100
     max_us: int = 300
@@ -48,7 +50,18 @@ LOOPBACK = LinkSpec(5, 15)
 class Pipe:
     """One direction of a connection: frames in order, only the first of them on the agenda."""
 
-    __slots__ = ("closing", "frames", "last_due_us", "link", "name", "network", "pipe_id", "receiver", "stalled", "token")
+    __slots__ = (
+        "closing",
+        "frames",
+        "last_due_us",
+        "link",
+        "name",
+        "network",
+        "pipe_id",
+        "receiver",
+        "stalled",
+        "token",
+    )
 
     def __init__(self, network: Network, link: Link, receiver: Endpoint, pipe_id: int) -> None:
         self.network = network
@@ -263,10 +276,14 @@ class Network:
             listener = self._listeners.get(address)
             if listener is None or listener[0] is not target.life or target.life.state > 1:
                 refused = ConnectionRefused(f"nobody listens at {address}")
-                self.world.push(self.world.now_us + back.draw_us(0), _Call(life, lambda: self._refuse(answer, refused)), 0)
+                self.world.push(
+                    self.world.now_us + back.draw_us(0), _Call(life, lambda: self._refuse(answer, refused)), 0
+                )
                 return
             near, far = self._pair(life, target.life, address)
-            self.world.push(self.world.now_us + back.draw_us(0), _Call(life, lambda: self._established(answer, near)), 0)
+            self.world.push(
+                self.world.now_us + back.draw_us(0), _Call(life, lambda: self._established(answer, near)), 0
+            )
             if target.life.state == RUNNING:
                 listener[1](far)
             else:
@@ -287,7 +304,8 @@ class Network:
             near.close()
 
     def _pair(self, caller: Life, callee: Life, address: str) -> tuple[Endpoint, Endpoint]:
-        assert caller.node is not None and callee.node is not None
+        assert caller.node is not None
+        assert callee.node is not None
         self._next_connection += 1
         number = self._next_connection
         port = self._next_port.get(caller.node_name, 40_000)

@@ -37,8 +37,8 @@ class WaitTimeout(MqlabError):
 class NodeSpec(NamedTuple):
     """What RocketMQ would ask its host for: all of it a parameter here, so that no run depends on a machine.
 
-    `memory_bytes` decides what counts as "in memory" when messages are read, `cores` the size of some pools, `salt` stands
-    for the class loader's hash in message ids.
+    `memory_bytes` decides what counts as "in memory" when messages are read, `cores` the size of some pools, `salt`
+    stands for the class loader's hash in message ids.
     """
 
     ip: str
@@ -83,7 +83,7 @@ class Node:
         self.spec = spec
         self.hooks: Bus = world.hooks
         self.disk = MemoryDisk(name, self.now_ms)
-        self.life = Life(world, self)
+        self.life: Life = Life(world, self)
         self.boot: Callable[[Node], Any] | None = None
         self.powered = True
         self._clock_base_us = 0
@@ -126,7 +126,9 @@ class Node:
         """Start a task, as a process starts a thread."""
         if self.life.state == DEAD_LIFE:
             coroutine.close()
-            raise LearnerError(f"{self.name} is down: {name} cannot start there", f"restart it: lab.restart({self.name!r})")
+            raise LearnerError(
+                f"{self.name} is down: {name} cannot start there", f"restart it: lab.restart({self.name!r})"
+            )
         task = Task(self.life, name, coroutine)
         task.resume()
         return task
@@ -164,10 +166,17 @@ class Node:
         """The future's result, or WaitTimeout after `ms`; the future itself stays as it is."""
         if not future.done:
             gate: Future[None] = Future(future.label)
-            future.add_done_callback(lambda _: gate.try_set_result(None))
+
+            def open_gate(_: Future[T]) -> None:
+                gate.try_set_result(None)
+
+            future.add_done_callback(open_gate)
             timer = self.timeout(ms, gate.try_set_result, None, name=f"time-out of {future.label}")
-            await gate
-            timer.cancel()
+            try:
+                await gate
+            finally:
+                timer.cancel()
+                future.remove_done_callback(open_gate)
             if not future.done:
                 raise WaitTimeout(future.label, ms)
         return future.result()
@@ -179,7 +188,9 @@ class Node:
         return self.world.choose(f"{self.name}/{point}", n)
 
     def preempt(self, point: str) -> Any:
-        """`await node.preempt("ack.before-mark")`: a place where Java drops a lock; others go first if the choice says so."""
+        """`await node.preempt("ack.before-mark")`: a place where Java drops a lock; others go first if the choice says
+        so.
+        """
         return _preempt(self, point)
 
     def pool(self, name: str, threads: int, capacity: int = 1 << 31) -> Pool:
@@ -243,7 +254,9 @@ def _us(ms: float) -> int:
     us = ms * 1_000
     whole = round(us)
     if whole != us and abs(whole - us) > 1e-6:
-        raise LearnerError(f"{ms} ms is not a whole number of microseconds", "the world's clock counts whole microseconds")
+        raise LearnerError(
+            f"{ms} ms is not a whole number of microseconds", "the world's clock counts whole microseconds"
+        )
     if whole < 0:
         raise LearnerError(f"{ms} ms lie in the past", "give a delay of 0 or more")
     return whole

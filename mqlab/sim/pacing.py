@@ -15,9 +15,9 @@ FRAMES_PER_SECOND = 20
 async def play_in_real_time(world: World, speed: float = 1.0, for_ms: int | None = None) -> bool:
     """Play the world from the running asyncio loop, `speed` seconds of its time per real second.
 
-    Between two frames the loop is free, so that widgets and sockets are served. Ends after `for_ms` of the world's time,
-    or when a breakpoint or `world.stop_requested` stops it: then it returns False. Which events happen, and when in the
-    world's time, does not depend on the speed.
+    Between two frames the loop is free, so that widgets and sockets are served. Ends after `for_ms` of the world's
+    time, or when a breakpoint or `world.stop_requested` stops it: then it returns False. Which events happen, and when
+    in the world's time, does not depend on the speed.
     """
     import asyncio
 

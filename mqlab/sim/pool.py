@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .task import DEAD, Task
 
 if TYPE_CHECKING:
-    from .node import Node
+    from .node import Life, Node
 
 
 class PoolJob:
@@ -20,7 +20,7 @@ class PoolJob:
     def __init__(self, pool: Pool, callback: Callable[..., Any], args: tuple[Any, ...], service_us: int) -> None:
         world = pool.node.world
         self.pool = pool
-        self.life = pool.node.life
+        self.life: Life = pool.node.life
         self.callback = callback
         self.args = args
         self.service_us = service_us
@@ -53,8 +53,8 @@ class PoolJob:
 class Pool:
     """A fixed number of threads and a bounded queue before them (java.util.concurrent.ThreadPoolExecutor).
 
-    `busy` is the number of slots held, `queue` the jobs that wait, oldest first. What a processor must wait for (a flush, a
-    replica) is a future that it returns to its caller: the slot does not wait with it.
+    `busy` is the number of slots held, `queue` the jobs that wait, oldest first. What a processor must wait for (a
+    flush, a replica) is a future that it returns to its caller: the slot does not wait with it.
     """
 
     __slots__ = ("busy", "capacity", "closed", "completed", "name", "node", "queue", "rejected", "threads")
@@ -71,7 +71,9 @@ class Pool:
         self.queue: deque[PoolJob] = deque()
 
     def submit(self, callback: Callable[..., Any], *args: Any, service_us: int = 0) -> bool:
-        """Run `callback(*args)` when a slot is free and its service time has passed; False if the queue is full or closed."""
+        """Run `callback(*args)` when a slot is free and its service time has passed; False if the queue is full or
+        closed.
+        """
         if self.closed or (self.busy >= self.threads and len(self.queue) >= self.capacity):
             self.rejected += 1
             return False
@@ -86,7 +88,9 @@ class Pool:
         self.busy += 1
         world = self.node.world
         if job.service_us:
+            kept, world.cause = world.cause, job.cause
             world.push(world.now_us + job.service_us, job, 0)
+            world.cause = kept
         else:
             world.ready.append((job, 0, job.cause))
 

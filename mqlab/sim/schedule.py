@@ -1,10 +1,10 @@
 """Fault schedules: faults as data, a line each, part of a scenario and shown in the trace.
 
-    at 12.5s: partition broker-a | broker-b for 3s
-    at 20s: freeze consumer-1 for 130s
-    at 30s: power_off broker-a
-    at 31s: restart broker-a
-    at 40s: delay producer-1 > broker-a by 250ms for 5s
+at 12.5s: partition broker-a | broker-b for 3s
+at 20s: freeze consumer-1 for 130s
+at 30s: power_off broker-a
+at 31s: restart broker-a
+at 40s: delay producer-1 > broker-a by 250ms for 5s
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def _parse_line(line: str, number: int) -> list[Fault]:
     if lasting:
         if verb not in UNDO:
             raise LearnerError(f"line {number}: {verb} cannot last 'for' a time", "leave 'for' away")
-        undone = {**arguments, "ms": 0} if verb == "delay" else {**arguments, "ppm": 0} if verb == "drift" else arguments
+        undone = (
+            {**arguments, "ms": 0} if verb == "delay" else {**arguments, "ppm": 0} if verb == "drift" else arguments
+        )
         faults.append(Fault(at_us + parse_time_us(lasting[1]), UNDO[verb], undone))
     return faults
 
@@ -105,4 +107,3 @@ def _arguments(verb: str, rest: str, amount: str | None, number: int) -> dict[st
 
 
 _EXAMPLE = "write it like: at 12.5s: partition broker-a | broker-b for 3s"
-

@@ -1,4 +1,5 @@
-"""Service threads: the loops that a RocketMQ process keeps turning, and that cost nothing here while there is no work."""
+"""Service threads: the loops that a RocketMQ process keeps turning, and that cost nothing here while there is no work.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
 class ServiceThread:
     """A loop that looks for work every `period_ms` (org.apache.rocketmq.common.ServiceThread).
 
-    Subclasses write `run` as the Java thread's loop, around `await self.wait_for_running()`. Differs from RocketMQ: a service
-    without work (`has_work()` is False) arms no timer. New work must call `wakeup_for_work()`, which arms the next tick on
-    the thread's own grid, so that things happen when a loop that always turns would have done them.
+    Subclasses write `run` as the Java thread's loop, around `await self.wait_for_running()`. Differs from RocketMQ: a
+    service without work (`has_work()` is False) arms no timer. New work must call `wakeup_for_work()`, which arms the
+    next tick on the thread's own grid, so that things happen when a loop that always turns would have done them.
     """
 
     period_ms: float = 1
@@ -94,5 +95,7 @@ class ServiceThread:
             return
         self._notified = True
         if self._waiting:
+            if not self._idle:
+                self.node.world.entry_died()
             self._idle = False
             self._task.resume()

@@ -36,7 +36,17 @@ class Queue(Generic[T]):
             taker.set_result(self._items.popleft())
         else:
             self._takers.append(taker)
+            taker.on_abandon = self.give_up
         return taker
+
+    def give_up(self, taker: Future[T]) -> None:
+        """Stop waiting for an item; one that came meanwhile goes to the next taker, or back to the front."""
+        if not taker.done:
+            self._takers.remove(taker)
+        elif self._takers:
+            self._takers.popleft().set_result(taker.result())
+        else:
+            self._items.appendleft(taker.result())
 
     def __len__(self) -> int:
         return len(self._items)
@@ -66,6 +76,7 @@ class Semaphore:
             future.set_result(None)
         else:
             self._waiters.append(future)
+            future.on_abandon = self.abandon
         return future
 
     def abandon(self, future: Future[None]) -> None:

@@ -53,8 +53,8 @@ class Timer:
 class Lane:
     """All timers of one duration, in one queue: only the head is in the agenda.
 
-    Time-outs are nearly always cancelled. In a lane, making one is an append and cancelling one sets a mark; the head that
-    was cancelled is skipped when its time comes, which is not a slice.
+    Time-outs are nearly always cancelled. In a lane, making one is an append and cancelling one sets a mark; the head
+    that was cancelled is skipped when its time comes, which is not a slice.
     """
 
     __slots__ = ("_dead", "_queue", "duration_us", "life", "name", "token", "world")
@@ -81,14 +81,14 @@ class Lane:
         head = self._queue[0]
         self.world.push_in_order(head.due_us, head.seq, self, self.token)
 
-    def settle(self, due_us: int) -> bool:
-        """Drop cancelled heads; True if the head is a live timer due at `due_us`, else the lane was armed anew."""
+    def settle(self, seq: int) -> bool:
+        """Drop cancelled heads; True if the head is the live timer with that place in the order, else arm the lane anew."""
         queue = self._queue
         while queue and queue[0].token == DEAD:
             queue.popleft()
         if not queue:
             return False
-        if queue[0].due_us == due_us:
+        if queue[0].seq == seq:
             return True
         self._arm()
         return False

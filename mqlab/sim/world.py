@@ -1,8 +1,9 @@
 """The world: one clock, one agenda, one slice after the other.
 
-A slice is one task resumed or one callback, on one node. Entries due at one instant play in the order in which they came.
-The agenda has two parts: a heap of what is due later, and a queue of what is due now. When the queue is empty, the clock moves
-and all that is due at the new instant goes from the heap to the queue; what is added during the instant comes behind it.
+A slice is one task resumed or one callback, on one node. Entries due at one instant play in the order in which they
+came. The agenda has two parts: a heap of what is due later, and a queue of what is due now. When the queue is empty,
+the clock moves and all that is due at the new instant goes from the heap to the queue; what is added during the instant
+comes behind it.
 """
 
 from __future__ import annotations
@@ -133,7 +134,8 @@ class World:
         return lane
 
     def pending(self) -> list[Ready]:
-        """What may legally go next: what is due now, the head of each connection, the next timer or task of each node."""
+        """What may legally go next: what is due now, the head of each connection, the next timer or task of each node.
+        """
         heads: dict[tuple[str, int], Ready] = {}
         for _, _, target, token, cause in sorted((e for e in self.heap if e[3] == e[2].token), key=lambda e: e[:2]):
             if target.life.state == RUNNING:
@@ -160,10 +162,11 @@ class World:
     # -- playing ----------------------------------------------------------------------------------------------------
 
     def play(self, limit_us: int = _NEVER, slices: int = _NEVER) -> int:
-        """Play what is due up to `limit_us`, at most `slices` slices, until `attention` is set; the number of slices played.
+        """Play what is due up to `limit_us`, at most `slices` slices, until `attention` is set; the number of slices
+        played.
 
-        This is the hot loop: everything rare (an interrupt, a command, a dead task, a breakpoint) sets `attention`, and the
-        caller looks what it was.
+        This is the hot loop: everything rare (an interrupt, a command, a dead task, a breakpoint) sets `attention`, and
+        the caller looks what it was.
         """
         heap, ready = self.heap, self.ready
         popleft = ready.popleft
@@ -206,16 +209,17 @@ class World:
     def _begin_instant(self, limit_us: int) -> None:
         """Move the clock to what is due next, and all that is due then to `ready`, in the order in which it came.
 
-        Stale entries and cancelled time-outs at the front are dropped without moving the clock. Called with `ready` empty.
+        Stale entries and cancelled time-outs at the front are dropped without moving the clock. Called with `ready`
+        empty.
         """
         heap, ready = self.heap, self.ready
         now = self.now_us
         while heap and (heap[0][0] <= now or (not ready and heap[0][0] <= limit_us)):
-            due, _, target, token, cause = heapq.heappop(heap)
+            due, seq, target, token, cause = heapq.heappop(heap)
             if token != target.token:
                 continue
             if target.life.state == LANES:
-                if not target.settle(due):
+                if not target.settle(seq):
                     continue
                 target = target.take()
                 token, cause = target.token, target.cause
@@ -260,7 +264,9 @@ class World:
         return stop
 
     def _run(self, limit_us: int, done: Callable[[], bool] | None = None) -> bool:
-        """Play until `done()`, the limit, or somebody asks to stop; True if done or, without `done`, the limit was reached."""
+        """Play until `done()`, the limit, or somebody asks to stop; True if done or, without `done`, the limit was
+        reached.
+        """
         slices = _NEVER if done is None else 1
         with self.door.playing():
             while True:
@@ -300,7 +306,9 @@ class World:
                     self._attend()
 
     def run_until(self, done: Callable[[], bool], limit_ms: int = WAIT_LIMIT_MS, what: str = "the condition") -> bool:
-        """Play until `done()` holds; False if a breakpoint came first, SimulationError after `limit_ms` of virtual time."""
+        """Play until `done()` holds; False if a breakpoint came first, SimulationError after `limit_ms` of virtual
+        time.
+        """
         limit_us = self.now_us + limit_ms * 1_000
         if self._run(limit_us, done):
             return True
@@ -323,9 +331,8 @@ class World:
         self.request_stop()
 
     def _too_late(self, what: str, limit_ms: int) -> str:
-        return (
-            f"{what} did not come within {limit_ms} ms of the world's time. Who waits for what:\n{self.describe_waits()}"
-        )
+        waits = self.describe_waits()
+        return f"{what} did not come within {limit_ms} ms of the world's time. Who waits for what:\n{waits}"
 
     def describe_waits(self) -> str:
         """One line per task: node, task and what it waits for; the running services of a node are one line."""
@@ -355,7 +362,7 @@ class World:
     def _report_endless_instant(self) -> None:
         names: Counter[str] = Counter()
         for entry in list(self.ready)[:1_000]:
-            names[f"{entry[2].name} on {entry[2].life.node_name}"] += 1
+            names[f"{entry[0].name} on {entry[0].life.node_name}"] += 1
         self._instant_began_at_slice = self.slice_no
         busy = ", ".join(name for name, _ in names.most_common(5)) or "(nobody now)"
         raise SimulationError(

@@ -69,7 +69,7 @@ class LabelledBytes:
         dump = []
         for at in range(0, len(self._shown), BYTES_PER_LINE):
             chunk = self._shown[at : at + BYTES_PER_LINE]
-            cells = "".join(self._byte(at + k, byte, owner.get(at + k)) for k, byte in enumerate(chunk))
+            cells = "".join(self._byte(byte, owner.get(at + k)) for k, byte in enumerate(chunk))
             dump.append(f'<span style="opacity:.6">{self.base + at:08x}</span>  {cells}  {escape(_printable(chunk))}')
         rows = "".join(
             f'<tr><td style="padding:1px 8px"><span style="display:inline-block;width:10px;height:10px;'
@@ -79,16 +79,18 @@ class LabelledBytes:
             for n, f in enumerate(self.fields)
         )
         return (
-            f'<div style="font-family:ui-monospace,monospace;font-size:12px"><div style="font-weight:600;padding:4px 0">'
+            '<div style="font-family:ui-monospace,monospace;font-size:12px">'
+            '<div style="font-weight:600;padding:4px 0">'
             f"{escape(self.title)} ({len(self.data)} bytes)</div>"
             f'<pre style="line-height:1.6;margin:0;background:transparent;color:inherit">{chr(10).join(dump)}</pre>'
             f"<div>{escape(self._note)}</div>"
-            '<table style="border-collapse:collapse;font-size:12px"><thead><tr><th></th><th style="text-align:left">field</th>'
+            '<table style="border-collapse:collapse;font-size:12px">'
+            '<thead><tr><th></th><th style="text-align:left">field</th>'
             '<th>at</th><th>bytes</th><th style="text-align:left">says</th></tr></thead>'
             f"<tbody>{rows}</tbody></table></div>"
         )
 
-    def _byte(self, at: int, byte: int, number: int | None) -> str:
+    def _byte(self, byte: int, number: int | None) -> str:
         if number is None:
             return f"{byte:02x} "
         colour = PALETTE[number % len(PALETTE)]

@@ -1,4 +1,5 @@
-"""The layouts of RocketMQ's bytes, labelled: a stored message, a consume-queue entry, an index file, a remoting frame."""
+"""The layouts of RocketMQ's bytes, labelled: a stored message, a consume-queue entry, an index file, a remoting frame.
+"""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ CELL = "padding:2px 8px;border-bottom:1px solid rgba(128,128,128,.35);"
 class Table:
     """Rows under a header, with a title; numbers stand right, texts left.
 
-    `str(table)` is the plain-text twin of the HTML: the same cells in the same order. `most` rows are shown, and a last line
-    says how many were left out.
+    `str(table)` is the plain-text twin of the HTML: the same cells in the same order. `most` rows are shown, and a last
+    line says how many were left out.
     """
 
     def __init__(self, title: str, header: Sequence[str], rows: Iterable[Sequence[Any]], *, most: int = 50) -> None:
@@ -64,7 +64,8 @@ class Table:
         body = "".join(
             "<tr>"
             + "".join(
-                f'<td style="{CELL}text-align:{a}">{escape(_text(value))}</td>' for value, a in zip(row, align, strict=True)
+                f'<td style="{CELL}text-align:{a}">{escape(_text(value))}</td>'
+                for value, a in zip(row, align, strict=True)
             )
             + "</tr>"
             for row in self.rows[: self.most]
