@@ -2,10 +2,11 @@
 
 Java: org.apache.rocketmq.common.message.MessageBatch and MessageDecoder.encodeMessages, decodeMessages. One entry is
 
-    total size i32, magic code i32 = 0, body CRC i32 = 0, flag i32, body length i32, body, properties length i16, properties
+    total size i32, magic code i32 = 0, body CRC i32 = 0, flag i32, body length i32, body,
+    properties length i16, properties
 
-A broker splits such a body into records of their own. Only for a topic with `queue.type=BatchCQ` it stores the body as it
-is, as one inner batch with the properties INNER_NUM and INNER_BASE, and the consumer takes it apart.
+A broker splits such a body into records of their own. Only for a topic with `queue.type=BatchCQ` it stores the body as
+it is, as one inner batch with the properties INNER_NUM and INNER_BASE, and the consumer takes it apart.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def _entries(body: bytes | memoryview) -> Iterator[BatchEntry]:
             raise RecordError(offset, "a batch entry ends behind the end of the body") from None
         end = properties_at + properties_length
         if body_length < 0 or size != end - offset or end > len(body):
-            raise RecordError(offset, f"the parts of a batch entry take {end - offset} bytes, its total size is {size}")
+            taken = end - offset
+            raise RecordError(offset, f"the parts of a batch entry take {taken} bytes, its total size is {size}")
         try:
             properties = str(body[properties_at:end], "utf-8")
         except UnicodeDecodeError as problem:
@@ -84,8 +86,8 @@ def _entries(body: bytes | memoryview) -> Iterator[BatchEntry]:
 class MessageBatch(Message):
     """Several messages of one topic that are sent, and stored, together.
 
-    Java: org.apache.rocketmq.common.message.MessageBatch. Its body is made by `generate_from_list` and must be made again
-    (`encode`) after an inner message got its unique key.
+    Java: org.apache.rocketmq.common.message.MessageBatch. Its body is made by `generate_from_list` and must be made
+    again (`encode`) after an inner message got its unique key.
     """
 
     __slots__ = ("messages",)

@@ -38,13 +38,24 @@ H = TypeVar("H")
 class RemotingCommand:
     """One request or response: a code, a typed header, a body of bytes.
 
-    `opaque` ties a response to its request; whoever sends the command sets it. `header` is the typed header of a command
-    made here and None in one that came as bytes: read it with `header_as`. Fields beside the typed header are added with
-    `add_ext_field`. Strings inside are never validated here: that is the processors' work.
+    `opaque` ties a response to its request; whoever sends the command sets it. `header` is the typed header of a
+    command made here and None in one that came as bytes: read it with `header_as`. Fields beside the typed header are
+    added with `add_ext_field`. Texts inside are never checked here: that is the processors' work.
     """
 
-    __slots__ = ("code", "language", "version", "opaque", "flag", "remark", "body", "header", "serialize_type",
-                 "_fields", "_keys")  # fmt: skip
+    __slots__ = (
+        "_fields",
+        "_keys",
+        "body",
+        "code",
+        "flag",
+        "header",
+        "language",
+        "opaque",
+        "remark",
+        "serialize_type",
+        "version",
+    )  # fmt: skip
 
     def __init__(
         self,

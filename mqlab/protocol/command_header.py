@@ -3,8 +3,8 @@
 Java: org.apache.rocketmq.remoting.protocol.RemotingSerializable and RocketMQSerializable.
 
 The binary form: code i16, language i8, version i16, opaque i32, flag i32, remark length i32 and text, length of all
-extension fields i32, then for each of them key length i16, key, value length i32, value. A code over 32767 is cut to its
-low 16 bits, so that Pop commands only work in JSON.
+extension fields i32, then for each of them key length i16, key, value length i32, value. A code over 32767 is cut to
+its low 16 bits, so that Pop commands only work in JSON.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _signed16(value: int) -> int:
 class _Reader:
     """Takes bytes off a buffer and says clearly when there are too few."""
 
-    __slots__ = ("_data", "_at")
+    __slots__ = ("_at", "_data")
 
     def __init__(self, data: bytes) -> None:
         self._data = data

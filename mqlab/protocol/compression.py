@@ -1,9 +1,9 @@
 """Packing and unpacking message bodies: ZLIB, LZ4 and ZSTD.
 
-Java: org.apache.rocketmq.common.compression.ZlibCompressor, Lz4Compressor, ZstdCompressor. ZLIB is deflate with the zlib
-wrapper, LZ4 the frame format, ZSTD its usual frames. ZLIB is part of Python; the other two come with the extra `codecs`.
-A producer packs bodies of 4096 bytes and more, at level 5, and says so in the message's sys flag; the broker stores what
-it gets, and the consumer unpacks.
+Java: org.apache.rocketmq.common.compression.ZlibCompressor, Lz4Compressor, ZstdCompressor. ZLIB is deflate with the
+zlib wrapper, LZ4 the frame format, ZSTD its usual frames. ZLIB is part of Python; the other two come with the extra
+`codecs`. A producer packs bodies of 4096 bytes and more, at level 5, and says so in the message's sys flag; the broker
+stores what it gets, and the consumer unpacks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ DEFAULT_LEVEL = 5
 COMPRESS_OVER_BYTES = 4096
 """A producer packs a body of this length or more (compressMsgBodyOverHowmuch)."""
 
-_FLAGS = {ZLIB: MessageSysFlag.COMPRESSION_ZLIB, LZ4: MessageSysFlag.COMPRESSION_LZ4, ZSTD: MessageSysFlag.COMPRESSION_ZSTD}
+_FLAGS = {
+    ZLIB: MessageSysFlag.COMPRESSION_ZLIB,
+    LZ4: MessageSysFlag.COMPRESSION_LZ4,
+    ZSTD: MessageSysFlag.COMPRESSION_ZSTD,
+}
 
 
 def compression_flag(kind: str) -> int:

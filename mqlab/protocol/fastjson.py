@@ -1,9 +1,9 @@
 """Reading and writing JSON as fastjson 1, RocketMQ's JSON library, does.
 
-Two things of it are not JSON: a key that is a number stands without quotes, `{0:"10.0.0.2:10911"}`, and a key that is an
-object is written as an object, `{{"brokerName":"a","queueId":0,"topic":"T"}:3}`. When it writes on several lines it
-indents with tabs, puts texts as keys on lines of their own but numbers and objects not, and ends a map on a line of its
-own. It writes a Java list one element to a line, a Java set or array on one line.
+Two things of it are not JSON: a key that is a number stands without quotes, `{0:"10.0.0.2:10911"}`, and a key that is
+an object is written as an object, `{{"brokerName":"a","queueId":0,"topic":"T"}:3}`. When it writes on several lines it
+indents with tabs, puts texts as keys on lines of their own but numbers and objects not, and ends a map on a line of
+its own. It writes a Java list one element to a line, a Java set or array on one line.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _write_list(out: list[str], value: Any, lines: bool, pretty: bool, depth: in
 class _Reader:
     """Reads one value after the other off a text."""
 
-    __slots__ = ("_text", "_at", "_keep_arrays", "_depth", "_string")
+    __slots__ = ("_at", "_depth", "_keep_arrays", "_string", "_text")
 
     def __init__(self, text: str, keep_arrays: bool) -> None:
         self._text = text

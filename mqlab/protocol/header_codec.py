@@ -38,7 +38,7 @@ def wire(**names: str) -> Callable[[C], C]:
 def fast_codes(cls: C) -> C:
     """Class decorator: in the binary form this header is written in the order of its fields.
 
-    Java: org.apache.rocketmq.remoting.protocol.FastCodesHeader; all other headers are written in the order of a HashMap.
+    Java: org.apache.rocketmq.remoting.protocol.FastCodesHeader; all others are written in the order of a HashMap.
     """
     _FAST.add(cls)
     return cls
@@ -135,7 +135,8 @@ class HeaderCodec:
         if field.kind is bool:
             return text.lower() == "true"
         if not _INTEGER.fullmatch(text) or not -(1 << 63) <= (number := int(text)) < 1 << 63:
-            raise HeaderError(self._cls.__name__, field.name, f"the field {field.wire_name!r} is not a number: {text!r}")
+            reason = f"the field {field.wire_name!r} is not a number: {text!r}"
+            raise HeaderError(self._cls.__name__, field.name, reason)
         return number
 
 

@@ -120,8 +120,8 @@ class ConsumerData(JsonBody):
 class HeartbeatData(JsonBody):
     """The body of a heartbeat.
 
-    A fingerprint other than 0 lets the client leave out the subscriptions (`without_sub`) while they do not change. Java
-    keeps the groups in sets without an order; here they stay as given.
+    A fingerprint other than 0 lets the client leave out the subscriptions (`without_sub`) while they do not change.
+    Java keeps the groups in sets without an order; here they stay as given.
     """
 
     client_id: str

@@ -33,13 +33,14 @@ def ip_bytes(ip: str) -> bytes:
     try:
         return IPv6Address(text).packed if ":" in text else IPv4Address(text).packed
     except AddressValueError as problem:
-        raise LearnerError(f"{ip!r} is not an IP address: {problem}", "write it as 10.0.0.2 or as 2001:db8::1") from None
+        hint = "write it as 10.0.0.2 or as 2001:db8::1"
+        raise LearnerError(f"{ip!r} is not an IP address: {problem}", hint) from None
 
 
 def ip_text(packed: bytes) -> str:
     """The text of 4 or 16 bytes, spelled as Java does."""
     if len(packed) == 4:
-        return "%d.%d.%d.%d" % tuple(packed)
+        return ".".join(map(str, packed))
     return ":".join(f"{packed[i] << 8 | packed[i + 1]:x}" for i in range(0, 16, 2))
 
 

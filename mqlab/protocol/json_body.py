@@ -1,9 +1,9 @@
 """How a class with typed fields becomes the JSON body of a command, and back.
 
-A body is a dataclass that inherits from JsonBody. Its snake_case fields stand in the JSON under camelCase names, sorted,
-as fastjson writes a bean; a field that is None is left out. `@json_names` names the exceptions. Reading takes what
-fastjson writes (mqlab.protocol.fastjson), passes over members that the class does not know, and raises BodyError when a
-member is missing that has no default or is not what its type wants.
+A body is a dataclass that inherits from JsonBody. Its snake_case fields stand in the JSON under camelCase names,
+sorted, as fastjson writes a bean; a field that is None is left out. `@json_names` names the exceptions. Reading takes
+what fastjson writes (mqlab.protocol.fastjson), passes over members that the class does not know, and raises BodyError
+when a member is missing that has no default or is not what its type wants.
 """
 
 from __future__ import annotations

@@ -106,12 +106,12 @@ class MessageQueue(NamedTuple):
 class Message:
     """A message as its producer makes it: a topic, a body of bytes, and named properties that are texts.
 
-    `tags` is one tag, which consumers can subscribe to; `keys` are words to find the message by, one text with spaces or
-    a list. `delay_level` 1 to 18 delivers it later. A text given as body is turned into UTF-8. As in RocketMQ, tag, keys
-    and the rest are kept in `properties` (org.apache.rocketmq.common.message.Message).
+    `tags` is one tag, which consumers can subscribe to; `keys` are words to find the message by, one text with spaces
+    or a list. `delay_level` 1 to 18 delivers it later. A text given as body is turned into UTF-8. As in RocketMQ, tag,
+    keys and the rest are kept in `properties` (org.apache.rocketmq.common.message.Message).
     """
 
-    __slots__ = ("topic", "body", "flag", "properties", "transaction_id")
+    __slots__ = ("body", "flag", "properties", "topic", "transaction_id")
 
     def __init__(
         self,
@@ -212,15 +212,27 @@ class Message:
 class MessageExt(Message):
     """A message as a consumer gets it: with where and when it was stored.
 
-    `queue_offset` counts messages in the queue, `commit_log_offset` bytes in the commit log; the time stamps are ms since
-    1970; hosts are texts `ip:port`; `store_size` is the size of the record in bytes. `broker_name` is filled in by the
-    client that pulled it.
+    `queue_offset` counts messages in the queue, `commit_log_offset` bytes in the commit log; the time stamps are ms
+    since 1970; hosts are texts `ip:port`; `store_size` is the size of the record in bytes. `broker_name` is filled in
+    by the client that pulled it (org.apache.rocketmq.common.message.MessageExt, MessageClientExt).
     """
 
     __slots__ = (
-        "queue_id", "queue_offset", "commit_log_offset", "store_size", "sys_flag", "born_timestamp", "born_host",
-        "store_timestamp", "store_host", "reconsume_times", "prepared_transaction_offset", "body_crc", "broker_name",
-        "magic", "stored_body_length",
+        "body_crc",
+        "born_host",
+        "born_timestamp",
+        "broker_name",
+        "commit_log_offset",
+        "magic",
+        "prepared_transaction_offset",
+        "queue_id",
+        "queue_offset",
+        "reconsume_times",
+        "store_host",
+        "store_size",
+        "store_timestamp",
+        "stored_body_length",
+        "sys_flag",
     )  # fmt: skip
 
     def __init__(

@@ -8,14 +8,14 @@ Unique key (org.apache.rocketmq.common.message.MessageClientIDSetter), upper-cas
     4 bytes         milliseconds since the start of the month
     2 bytes         counter
 
-Offset message id (org.apache.rocketmq.common.message.MessageDecoder.createMessageId): store host with port, 8 or 20 bytes,
-and the byte offset in the commit log, 8 bytes.
+Offset message id (org.apache.rocketmq.common.message.MessageDecoder.createMessageId): store host with port, 8 or 20
+bytes, and the byte offset in the commit log, 8 bytes.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from mqlab.protocol.errors import MessageIdError
@@ -53,7 +53,7 @@ class UniqueKeyGenerator:
     never made up.
     """
 
-    __slots__ = ("_prefix", "_counter", "_month_ms", "_next_month_ms")
+    __slots__ = ("_counter", "_month_ms", "_next_month_ms", "_prefix")
 
     def __init__(self, ip: str, pid: int, class_loader_hash: int, counter: int = 0) -> None:
         salt = (pid & 0xFFFF) << 32 | class_loader_hash & 0xFFFFFFFF
@@ -77,9 +77,9 @@ class UniqueKeyGenerator:
 
 def month_bounds_ms(now_ms: int) -> tuple[int, int]:
     """The first ms of the month (UTC) and of the next one."""
-    moment = datetime.fromtimestamp(now_ms // 1000, timezone.utc)
-    start = datetime(moment.year, moment.month, 1, tzinfo=timezone.utc)
-    after = datetime(moment.year + moment.month // 12, moment.month % 12 + 1, 1, tzinfo=timezone.utc)
+    moment = datetime.fromtimestamp(now_ms // 1000, UTC)
+    start = datetime(moment.year, moment.month, 1, tzinfo=UTC)
+    after = datetime(moment.year + moment.month // 12, moment.month % 12 + 1, 1, tzinfo=UTC)
     return int(start.timestamp()) * 1000, int(after.timestamp()) * 1000
 
 

@@ -32,10 +32,9 @@ def wrap_namespace_and_retry(namespace: str, group: str) -> str | None:
 
 def without_namespace(resource: str, namespace: str | None = None) -> str:
     """The resource without its namespace; with `namespace` only when it is that one."""
-    if namespace is not None:
-        if not namespace or not without_retry_and_dlq(resource).startswith(namespace + NAMESPACE_SEPARATOR):
-            return resource
     if not resource or _is_system(resource):
+        return resource
+    if namespace is not None and not is_already_with_namespace(resource, namespace):
         return resource
     _, separator, rest = _split(resource)
     return _prefix(resource) + rest if separator else resource

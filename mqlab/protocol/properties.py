@@ -1,7 +1,7 @@
 """The properties of a message as one text: name, character 1, value, character 2, and so on.
 
-Java: org.apache.rocketmq.common.message.MessageDecoder.messageProperties2String and string2messageProperties. Nothing is
-escaped: a value that holds character 2 ends there, and what follows is lost or taken for another property.
+Java: org.apache.rocketmq.common.message.MessageDecoder.messageProperties2String and string2messageProperties. Nothing
+is escaped: a value that holds character 2 ends there, and what follows is lost or taken for another property.
 """
 
 from __future__ import annotations

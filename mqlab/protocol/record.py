@@ -14,8 +14,8 @@ All numbers are big-endian; offsets are those of a record with two IPv4 hosts, e
     40  born time stamp  i64, ms
 
 A file of the commit log that has no room for the next record ends with a blank: total size, magic code, nothing more.
-With `enabledAppendPropCRC` the properties end with 20 bytes `__CRC32#`, 1, ten digits, 2: the CRC of all bytes before them,
-its least significant digit first.
+With `enabledAppendPropCRC` the properties end with 20 bytes `__CRC32#`, 1, ten digits, 2: the CRC of all bytes before
+them, its least significant digit first.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def encode_record(
 ) -> bytes:
     """The bytes of one record as the broker writes them.
 
-    `body` is written as it is, packed or not; `properties` is the encoded text; the time stamps are ms since 1970, hosts
-    `ip:port`. The two bits of the sys flag that tell IPv6 hosts are set here. Raises LearnerError when the properties are
-    longer than 32767 bytes.
+    `body` is written as it is, packed or not; `properties` is the encoded text; the time stamps are ms since 1970,
+    hosts `ip:port`. The two bits of the sys flag that tell IPv6 hosts are set here. Raises LearnerError when the
+    properties are longer than 32767 bytes.
     """
     born = encode_host(born_host)
     store = encode_host(store_host)
@@ -268,7 +268,7 @@ def _check_tail(buffer: bytes | memoryview, offset: int, size: int) -> None:
 def scan_records(
     buffer: bytes | memoryview, *, check_crc: bool = True, decompress: bool = True
 ) -> Iterator[MessageExt]:
-    """The messages of records that lie one behind the other, as in the body of a pull; RecordError at the first bad one."""
+    """The messages of records one behind the other, as in the body of a pull; RecordError at the first bad one."""
     offset = 0
     while offset < len(buffer):
         message = decode_record(buffer, offset, check_crc=check_crc, decompress=decompress)

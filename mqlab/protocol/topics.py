@@ -1,7 +1,7 @@
 """Names of topics and groups: those of RocketMQ itself, those made from others, and which are allowed.
 
-Java: org.apache.rocketmq.common.topic.TopicValidator, org.apache.rocketmq.common.MixAll, org.apache.rocketmq.common.KeyBuilder
-and org.apache.rocketmq.client.Validators; the texts of the errors are theirs.
+Java: org.apache.rocketmq.common.topic.TopicValidator, org.apache.rocketmq.common.MixAll and KeyBuilder,
+org.apache.rocketmq.client.Validators; the texts of the errors are theirs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The typed headers of every command, one file per area; `table` says which code goes with which header."""
+"""The typed headers of every command, one file per area; `table` says which code goes with which header.
+
+These files do without `from __future__ import annotations`: a NamedTuple would compile each of those texts on import.
+"""
 
 from mqlab.protocol.headers.admin import (
     CreateTopicRequestHeader,
@@ -13,19 +16,19 @@ from mqlab.protocol.headers.admin import (
     GetTopicConfigRequestHeader,
 )
 from mqlab.protocol.headers.client import (
+    IS_SUB_CHANGE,
+    IS_SUPPORT_HEART_BEAT_V2,
     ConsumeMessageDirectlyResultRequestHeader,
     ConsumerSendMsgBackRequestHeader,
-    GetConsumeStatsRequestHeader,
     GetConsumerConnectionListRequestHeader,
     GetConsumerListByGroupRequestHeader,
     GetConsumerListByGroupResponseHeader,
     GetConsumerRunningInfoRequestHeader,
     GetConsumerStatusRequestHeader,
+    GetConsumeStatsRequestHeader,
     GetProducerConnectionListRequestHeader,
     GetTopicStatsInfoRequestHeader,
     HeartbeatRequestHeader,
-    IS_SUB_CHANGE,
-    IS_SUPPORT_HEART_BEAT_V2,
     NotifyConsumerIdsChangedRequestHeader,
     ResetOffsetRequestHeader,
     UnregisterClientRequestHeader,
@@ -81,11 +84,11 @@ from mqlab.protocol.headers.pop import (
     PopMessageResponseHeader,
 )
 from mqlab.protocol.headers.pull import (
+    UNIQUE_KEY_QUERY,
     PullMessageRequestHeader,
     PullMessageResponseHeader,
     QueryMessageRequestHeader,
     QueryMessageResponseHeader,
-    UNIQUE_KEY_QUERY,
     ViewMessageRequestHeader,
 )
 from mqlab.protocol.headers.send import (
@@ -97,13 +100,18 @@ from mqlab.protocol.headers.send import (
     SendMessageResponseHeader,
     parse_send_header,
 )
+from mqlab.protocol.headers.table import REQUEST_HEADERS, RESPONSE_HEADERS
 from mqlab.protocol.headers.transaction import (
     CheckTransactionStateRequestHeader,
     EndTransactionRequestHeader,
 )
-from mqlab.protocol.headers.table import REQUEST_HEADERS, RESPONSE_HEADERS
 
 __all__ = [
+    "IS_SUB_CHANGE",
+    "IS_SUPPORT_HEART_BEAT_V2",
+    "REQUEST_HEADERS",
+    "RESPONSE_HEADERS",
+    "UNIQUE_KEY_QUERY",
     "AckMessageRequestHeader",
     "AddWritePermOfBrokerRequestHeader",
     "AddWritePermOfBrokerResponseHeader",
@@ -147,8 +155,6 @@ __all__ = [
     "GetTopicStatsInfoRequestHeader",
     "GetTopicsByClusterRequestHeader",
     "HeartbeatRequestHeader",
-    "IS_SUB_CHANGE",
-    "IS_SUPPORT_HEART_BEAT_V2",
     "NotificationRequestHeader",
     "NotificationResponseHeader",
     "NotifyConsumerIdsChangedRequestHeader",
@@ -167,8 +173,6 @@ __all__ = [
     "QueryDataVersionResponseHeader",
     "QueryMessageRequestHeader",
     "QueryMessageResponseHeader",
-    "REQUEST_HEADERS",
-    "RESPONSE_HEADERS",
     "RecallMessageRequestHeader",
     "RecallMessageResponseHeader",
     "RegisterBrokerRequestHeader",
@@ -181,7 +185,6 @@ __all__ = [
     "SendMessageRequestHeader",
     "SendMessageRequestHeaderV2",
     "SendMessageResponseHeader",
-    "UNIQUE_KEY_QUERY",
     "UnRegisterBrokerRequestHeader",
     "UnregisterClientRequestHeader",
     "UnregisterClientResponseHeader",

@@ -3,8 +3,6 @@
 Java: org.apache.rocketmq.remoting.protocol.header.CreateTopicRequestHeader, DeleteTopicRequestHeader and neighbours.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from mqlab.protocol.header_codec import put_first

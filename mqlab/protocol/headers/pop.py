@@ -3,8 +3,6 @@
 Java: org.apache.rocketmq.remoting.protocol.header.PopMessageRequestHeader and its neighbours. All times are in ms.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from mqlab.protocol.header_codec import put_first
@@ -14,8 +12,8 @@ from mqlab.protocol.header_codec import put_first
 class PopMessageRequestHeader(NamedTuple):
     """Give me messages, and show them to nobody else for a while (POP_MESSAGE).
 
-    `queue_id` -1 means any queue; `poll_time` is how long the request may wait from `born_time` on; `init_mode` 0 starts
-    an unknown group at the oldest message, 1 at the newest.
+    `queue_id` -1 means any queue; `poll_time` is how long the request may wait from `born_time` on; `init_mode` 0
+    starts an unknown group at the oldest message, 1 at the newest.
     """
 
     consumer_group: str

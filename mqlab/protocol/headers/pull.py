@@ -4,8 +4,6 @@ Java: org.apache.rocketmq.remoting.protocol.header.PullMessageRequestHeader, Pul
 QueryMessageRequestHeader, QueryMessageResponseHeader, ViewMessageRequestHeader.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from mqlab.protocol.header_codec import fast_codes

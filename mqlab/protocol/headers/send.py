@@ -4,8 +4,6 @@ Java: org.apache.rocketmq.remoting.protocol.header.SendMessageRequestHeader, Sen
 SendMessageResponseHeader, ReplyMessageRequestHeader, RecallMessageRequestHeader.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from mqlab.protocol.codes import RequestCode
@@ -84,8 +82,8 @@ class SendMessageRequestHeaderV2(NamedTuple):
 class SendMessageResponseHeader(NamedTuple):
     """Where the broker put the message.
 
-    `msg_id` is the offset message id, for a batch one per message joined by commas; `queue_offset` is that of the first;
-    `transaction_id` is the unique key of the client.
+    `msg_id` is the offset message id, for a batch one per message joined by commas; `queue_offset` is that of the
+    first; `transaction_id` is the unique key of the client.
     """
 
     msg_id: str
