@@ -101,6 +101,7 @@ class Future(Generic[T]):
         """Forget a callback that was added and not called yet."""
         if self._callbacks is not None and callback in self._callbacks:
             self._callbacks.remove(callback)
+            self._callbacks = self._callbacks or None
 
     def add_waiter(self, task: Task) -> None:
         """Resume `task` on completion (called by the scheduler when a task awaits this future)."""
@@ -122,7 +123,12 @@ class Future(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self.done:
-            yield self
+            try:
+                yield self
+            except BaseException:
+                if self.on_abandon is not None:
+                    self.on_abandon(self)
+                raise
         if self._error is not None:
             raise self._error
         return self._value  # type: ignore[return-value]  # done and no error: the value was set

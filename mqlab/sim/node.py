@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import LearnerError, MqlabError
@@ -122,8 +123,9 @@ class Node:
 
     # -- tasks and timers -------------------------------------------------------------------------------------------
 
-    def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> Task:
-        """Start a task, as a process starts a thread."""
+    def spawn(self, work: Awaitable[Any], name: str) -> Task:
+        """Start a task, as a process starts a thread; `work` is a coroutine, or anything else to wait for."""
+        coroutine = work if type(work) is types.CoroutineType else _coroutine_of(work, name)
         if self.life.state == DEAD_LIFE:
             coroutine.close()
             raise LearnerError(
@@ -143,26 +145,32 @@ class Node:
         self.world.push(self.world.now_us + _us(ms), timer, 0)
         return timer
 
-    def timeout(self, ms: int, callback: Callable[..., Any], *args: Any, name: str = "timeout") -> Timer:
+    def timeout(self, ms: float, callback: Callable[..., Any], *args: Any, name: str = "timeout") -> Timer:
         """Like `call_later`, for time-outs: thousands of equal duration that nearly all get cancelled."""
         timer = Timer(self.life, name, callback, args)
         if ms <= 0:
             self.world.push(0, timer, 0)
         else:
-            self.world.lane(ms * 1_000).add(timer)
+            self.world.lane(ms * 1_000 if type(ms) is int else _us(ms)).add(timer)
         return timer
 
     def schedule_at_fixed_rate(
         self, callback: Callable[[], Any], initial_ms: int, period_ms: int, name: str
     ) -> PeriodicTask:
-        """Call back every `period_ms` after `initial_ms`; a coroutine function becomes a task each time."""
-        return PeriodicTask(self, callback, initial_ms, period_ms, name)
+        """Call back every `period_ms` after `initial_ms`; of a coroutine function the next run waits for the last one."""
+        return PeriodicTask(self, callback, initial_ms, period_ms, name, fixed_rate=True)
+
+    def schedule_with_fixed_delay(
+        self, callback: Callable[[], Any], initial_ms: int, delay_ms: int, name: str
+    ) -> PeriodicTask:
+        """Call back after `initial_ms`, and then again `delay_ms` after the end of each run."""
+        return PeriodicTask(self, callback, initial_ms, delay_ms, name, fixed_rate=False)
 
     def future(self, label: str = "") -> Future[Any]:
         """A new future."""
         return Future(label)
 
-    async def wait(self, future: Future[T], ms: int) -> T:
+    async def wait(self, future: Future[T], ms: float) -> T:
         """The future's result, or WaitTimeout after `ms`; the future itself stays as it is."""
         if not future.done:
             gate: Future[None] = Future(future.label)
@@ -215,34 +223,76 @@ class Node:
 
 
 class PeriodicTask:
-    """A callback at a fixed rate, as ScheduledExecutorService.scheduleAtFixedRate gives it; `cancel()` ends it.
+    """A callback again and again (java.util.concurrent.ScheduledExecutorService); `cancel()` ends it.
 
-    An error in it stops the world by name (in Java it would silently end the schedule).
+    As in Java, two runs of one schedule never overlap: at a fixed rate, a run that takes longer than the period delays the
+    next ones, which then follow at once until the grid is caught up. Differs from Java: an error stops the world by name
+    (there it would silently end the schedule).
     """
 
-    __slots__ = ("_callback", "_due_us", "_node", "_period_us", "_timer", "name")
+    __slots__ = ("_callback", "_cancelled", "_due_us", "_fixed_rate", "_life", "_node", "_period_us", "_timer", "name")
 
-    def __init__(self, node: Node, callback: Callable[[], Any], initial_ms: int, period_ms: int, name: str) -> None:
+    def __init__(
+        self,
+        node: Node,
+        callback: Callable[[], Any],
+        initial_ms: float,
+        period_ms: float,
+        name: str,
+        *,
+        fixed_rate: bool,
+    ) -> None:
         self._node = node
+        self._life = node.life
         self._callback = callback
-        self._period_us = period_ms * 1_000
+        self._period_us = _us(period_ms)
+        if not self._period_us:
+            raise LearnerError(f"the period of {name} is 0 ms", "give it a period above 0")
+        self._fixed_rate = fixed_rate
+        self._cancelled = False
         self.name = name
-        self._due_us = node.world.now_us + initial_ms * 1_000
-        self._timer = Timer(node.life, name, self._tick, ())
-        node.world.push(self._due_us, self._timer, 0)
+        self._due_us = node.world.now_us + _us(initial_ms)
+        self._arm()
+
+    def _arm(self) -> None:
+        self._timer = Timer(self._life, self.name, self._tick, ())
+        self._node.world.push(self._due_us, self._timer, 0)
 
     def _tick(self) -> None:
-        node = self._node
-        self._timer = Timer(node.life, self.name, self._tick, ())
-        self._due_us += self._period_us
-        node.world.push(self._due_us, self._timer, 0)
         result = self._callback()
         if isinstance(result, Coroutine):
-            node.spawn(result, self.name)
+            task = self._node.spawn(result, self.name)
+            task.join().add_done_callback(self._run_ended)
+        else:
+            self._arm_next()
+
+    def _run_ended(self, end: Future[Any]) -> None:
+        if end.error is not None:
+            raise end.error
+        self._arm_next()
+
+    def _arm_next(self) -> None:
+        if not self._cancelled:
+            self._due_us = (self._due_us if self._fixed_rate else self._node.world.now_us) + self._period_us
+            self._arm()
 
     def cancel(self) -> None:
-        """No further calls."""
+        """No further calls; one that runs now ends in peace."""
+        self._cancelled = True
         self._timer.cancel()
+
+
+def _coroutine_of(work: Any, name: str) -> Coroutine[Any, Any, Any]:
+    if inspect.iscoroutine(work):
+        return work
+    if inspect.isawaitable(work):
+        return _awaiting(work)
+    hint = f"call it: {work.__name__}()" if inspect.iscoroutinefunction(work) else "give a coroutine, a call or a future"
+    raise LearnerError(f"{name} cannot be started from a {type(work).__name__}", hint)
+
+
+async def _awaiting(work: Awaitable[Any]) -> Any:
+    return await work
 
 
 async def _preempt(node: Node, point: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import types
-from heapq import heappush
 from collections.abc import Coroutine, Generator
+from heapq import heappush
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SimulationError
@@ -45,11 +45,23 @@ def park(label: str) -> Generator[Park, None, None]:
 class Task:
     """One thread of one simulated process: a coroutine that the world resumes, a slice at a time.
 
-    `token` counts the resumptions: an agenda entry made before the last one is stale, so waking a task early needs no search
-    in the agenda. An exception that leaves a task nobody joins stops the world, which names the task.
+    `token` counts the resumptions: an agenda entry made before the last one is stale, so waking a task early needs no
+    search in the agenda. An exception that leaves a task nobody joins stops the world, which names the task.
     """
 
-    __slots__ = ("_coroutine", "_error", "_joined", "_send", "_thrown", "_world", "life", "name", "token", "waits_for")
+    __slots__ = (
+        "_coroutine",
+        "_error",
+        "_joined",
+        "_send",
+        "_thrown",
+        "_value",
+        "_world",
+        "life",
+        "name",
+        "token",
+        "waits_for",
+    )
 
     def __init__(self, life: Life, name: str, coroutine: Coroutine[Any, Any, Any]) -> None:
         self.life = life
@@ -61,6 +73,7 @@ class Task:
         self._send = coroutine.send
         self._joined: Future[Any] | None = None
         self._thrown: BaseException | None = None
+        self._value: Any = None
         self._error: BaseException | None = None
         life.tasks[self] = None
 
@@ -84,7 +97,7 @@ class Task:
             self._joined = Future(f"end of {self.name}")
             if self.done:
                 if self._error is None:
-                    self._joined.set_result(None)
+                    self._joined.set_result(self._value)
                 else:
                     self._joined.set_exception(self._error)
         return self._joined
@@ -118,12 +131,16 @@ class Task:
             else:
                 world.ready.append((self, token, world.cause))
         elif kind is not Park:
-            self._thrown = SimulationError(
-                f"task {self.name!r} on {self.life.node_name} awaited {kind.__module__}.{kind.__qualname__}, which the world "
-                "cannot play (asyncio, for example, waits for real time). Await things of the world: "
-                "ctx.sleep(ms), a future, a call of mqlab."
-            )
+            self._thrown = self._foreign(kind)
             self.resume()
+
+    def _foreign(self, kind: type) -> SimulationError:
+        what = "None (as asyncio.sleep(0) does)" if kind is type(None) else f"{kind.__module__}.{kind.__qualname__}"
+        return SimulationError(
+            f"task {self.name!r} on {self.life.node_name} awaited {what}, which the world "
+            "cannot play (asyncio, for example, waits for real time). Await things of the world: "
+            "ctx.sleep(ms), a future, a call of mqlab."
+        )
 
     def _throw(self) -> Any:
         thrown, self._thrown = self._thrown, None
@@ -132,6 +149,7 @@ class Task:
 
     def _end(self, value: Any, error: BaseException | None) -> None:
         self.token = DEAD
+        self._value = value
         self._error = error
         self.life.tasks.pop(self, None)
         if self._joined is not None:
@@ -146,24 +164,40 @@ class Task:
         """Throw Cancelled into the task at its next slice; ended tasks stay as they are."""
         if self.done:
             return
+        if self._world.current is self:
+            self._cancel_after_this_slice()
+            return
         if type(self.waits_for) is Future:
             self.waits_for.remove_waiter(self)
+        elif type(self.waits_for) is int:
+            self._world.entry_died()
         self.token += 1
         self._thrown = Cancelled()
         self.resume()
 
-    def kill(self) -> None:
-        """End the task where it stands, as the end of its process does; `finally` blocks still run."""
+    def _cancel_after_this_slice(self) -> None:
+        from .timer import Timer
+
+        self._world.push(0, Timer(self.life, self.name, self.cancel, ()), 0)
+
+    def kill(self) -> SimulationError | None:
+        """End the task where it stands, as the end of its process does; `finally` blocks still run.
+
+        Returns the error of a `finally` block that failed, or that waited for something.
+        """
         if self.done:
-            return
+            return None
         self.token = DEAD
         if type(self.waits_for) is Future:
             self.waits_for.remove_waiter(self)
         self.life.tasks.pop(self, None)
         try:
             self._coroutine.close()
-        except RuntimeError as error:
-            raise SimulationError(f"task {self.name!r} refused to end with its process: {error}") from error
+        except Exception as error:
+            refused = SimulationError(f"task {self.name!r} refused to end with its process: {type(error).__name__}: {error}")
+            refused.__cause__ = error
+            return refused
+        return None
 
     def describe_wait(self) -> str:
         """What this task waits for, in words."""
@@ -171,7 +205,7 @@ class Task:
         if waits is None:
             return "is ready to run"
         if isinstance(waits, int):
-            return f"sleeps for {waits / 1000:g} ms"
+            return f"sleeps for {waits / 1000:.12g} ms"
         return f"waits for {waits.label or 'an unnamed future'}"
 
     def __repr__(self) -> str:
