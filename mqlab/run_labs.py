@@ -1,0 +1,188 @@
+"""`mqlab run`: executes every lab headless, and prints a table of what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple
+
+from .errors import LearnerError, MissingExtraError
+
+if TYPE_CHECKING:
+    import psutil
+
+CELL_TIMEOUT_S = 300
+_SAMPLE_S = 0.1
+
+
+class LabRun(NamedTuple):
+    """What came of one lab. `peak_mib` is the most that its kernel and the processes under it held at once."""
+
+    lab: str
+    seconds: float
+    peak_mib: float
+    verdict: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether every cell ran to its end."""
+        return self.verdict == "ok"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the labs; 0 when every one went well, 1 when one did not."""
+    options = _parser().parse_args(argv)
+    labs = select_labs(options.root / "labs", options.only)
+    out = options.out or options.root / "out"
+    out.mkdir(parents=True, exist_ok=True)
+    width = max(len(lab.stem) for lab in labs)
+    print(f"{'lab':<{width}}  {'seconds':>7}  {'peak MiB':>8}  verdict", flush=True)
+    runs = []
+    for lab in labs:
+        run = run_lab(lab, out, options.cell_timeout)
+        runs.append(run)
+        print(f"{run.lab:<{width}}  {run.seconds:7.1f}  {run.peak_mib:8.0f}  {run.verdict}", flush=True)
+    passed = sum(run.ok for run in runs)
+    total_s = sum(run.seconds for run in runs)
+    print(f"{passed} of {len(runs)} labs ok in {total_s:.1f} s; the executed notebooks are in {out}")
+    return 0 if passed == len(runs) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="mqlab run", description="Execute every lab headless and print a table.")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only this lab: 02, or 02_store")
+    parser.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
+    parser.add_argument("--out", type=Path, help="where the executed notebooks go (default: out/ in the clone)")
+    parser.add_argument(
+        "--cell-timeout", type=int, default=CELL_TIMEOUT_S, metavar="S", help="the longest a cell may run (%(default)s)"
+    )
+    return parser
+
+
+def select_labs(directory: Path, wanted: Sequence[str] = ()) -> list[Path]:
+    """The notebooks of a directory in order of their names; only those whose name or number is wanted, when any is."""
+    labs = sorted(directory.glob("*.ipynb"))
+    if not labs:
+        raise LearnerError(f"there is no notebook in {directory}", "run this in the root of a clone")
+    if not wanted:
+        return labs
+    for name in wanted:
+        if not any(_is_named(lab, name) for lab in labs):
+            names = ", ".join(lab.stem for lab in labs)
+            raise LearnerError(f"there is no lab {name!r}", f"labs that there are: {names}")
+    return [lab for lab in labs if any(_is_named(lab, name) for name in wanted)]
+
+
+def _is_named(lab: Path, name: str) -> bool:
+    return name in (lab.stem, lab.stem.partition("_")[0])
+
+
+def run_lab(lab: Path, out: Path, cell_timeout_s: int = CELL_TIMEOUT_S) -> LabRun:
+    """Execute one notebook into the directory `out`, in a process of its own with a fresh kernel.
+
+    Raises MissingExtraError when the packages for it are not installed.
+    """
+    for package in ("papermill", "psutil"):
+        _require(package)
+    with TemporaryDirectory(prefix="mqlab-run-") as place:
+        result = Path(place) / "result.json"
+        log = Path(place) / "log.txt"
+        command = [sys.executable, "-m", "mqlab.run_one_lab"]
+        command += [str(lab.resolve()), str(out.resolve() / lab.name), str(result), str(cell_timeout_s)]
+        started = time.monotonic()
+        with log.open("wb") as sink:
+            child = subprocess.Popen(
+                command, env=_environment(), stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT
+            )
+            peak_bytes = _watch(child)
+        seconds = time.monotonic() - started
+        verdict = _verdict(child, result, log)
+    return LabRun(lab.stem, seconds, peak_bytes / 2**20, verdict)
+
+
+def _require(package: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        raise MissingExtraError(package, "labs")
+
+
+def _environment() -> dict[str, str]:
+    """The environment of the lab, whose kernel works in another directory: relative import paths are made absolute."""
+    environment = dict(os.environ)
+    if "PYTHONPATH" in environment:
+        parts = environment["PYTHONPATH"].split(os.pathsep)
+        environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in parts)
+    return environment
+
+
+def _watch(child: subprocess.Popen[bytes]) -> int:
+    """Wait for the child to end; returns the most bytes that the processes under it (kernel, Java) held at once.
+
+    Whatever the child leaves running is ended: a kernel that died leaves its Java behind.
+    """
+    import psutil
+
+    peak = 0
+    seen: dict[int, psutil.Process] = {}
+    try:
+        while child.poll() is None:
+            below = _descendants(child.pid)
+            seen.update((process.pid, process) for process in below)
+            peak = max(peak, sum(map(_resident_bytes, below)))
+            try:
+                child.wait(_SAMPLE_S)
+            except subprocess.TimeoutExpired:
+                continue
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+        for process in seen.values():
+            # psutil compares start times, so a process number that the system gave away again is not hit.
+            if process.is_running():
+                _end(process)
+    return peak
+
+
+def _descendants(pid: int) -> list[psutil.Process]:
+    import psutil
+
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _resident_bytes(process: psutil.Process) -> int:
+    import psutil
+
+    try:
+        return int(process.memory_info().rss)
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return 0
+
+
+def _end(process: psutil.Process) -> None:
+    import psutil
+
+    try:
+        process.kill()
+    except psutil.NoSuchProcess:
+        return
+
+
+def _verdict(child: subprocess.Popen[bytes], result: Path, log: Path) -> str:
+    """What the child wrote, else how it ended: a run without a result did not go well."""
+    if child.returncode == 0 and result.exists():
+        return str(json.loads(result.read_text(encoding="utf-8"))["verdict"])
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    last = lines[-1] if lines else "no output"
+    return f"failed: the run ended with status {child.returncode}: {last}"

@@ -1,0 +1,79 @@
+"""Executes one lab with papermill, in a process of its own: `python -m mqlab.run_one_lab LAB OUT RESULT TIMEOUT_S`.
+
+RESULT gets one JSON object, `{"verdict": ...}`, as the last thing that happens. A run that dies leaves no RESULT, and so can't be
+taken for one that went well. What papermill writes into the notebook says "completed" of cells that never ran, so only
+the error that it raises counts.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def run(lab: Path, out: Path, timeout_s: int) -> str:
+    """Execute the lab into `out`; returns "ok", or in one line what ended it."""
+    import papermill
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
+    try:
+        papermill.execute_notebook(
+            str(lab),
+            str(out),
+            cwd=str(lab.parent),
+            execution_timeout=timeout_s,
+            progress_bar=False,
+        )
+    except PapermillExecutionError as failed:
+        if _meant_to_raise(lab, failed):
+            _remove_error_banner(out)
+            return "ok"
+        return f"failed: cell {failed.cell_index + 1} (In [{failed.exec_count}]): {_one_line(failed)}"
+    except CellTimeoutError:
+        return f"timed out: a cell ran longer than {timeout_s} s"
+    except DeadKernelError:
+        return "failed: the kernel died"
+    return "ok"
+
+
+def _meant_to_raise(lab: Path, failed: Any) -> bool:
+    """Whether the last error of the run is one that the lab shows on purpose.
+
+    papermill takes every error output for a failure, also that of a cell that carries Jupyter's tag for an intended one. A real
+    failure ends the run, so it is always the last, which is the one reported.
+    """
+    cell = json.loads(lab.read_text(encoding="utf-8"))["cells"][failed.cell_index]
+    return "raises-exception" in cell["metadata"].get("tags", ())
+
+
+def _remove_error_banner(out: Path) -> None:
+    """Take out the cells in which papermill announces a failure that is none."""
+    notebook = json.loads(out.read_text(encoding="utf-8"))
+    notebook["cells"] = [
+        cell for cell in notebook["cells"] if "papermill-error-cell-tag" not in cell["metadata"].get("tags", ())
+    ]
+    out.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _one_line(failed: Any) -> str:
+    """The error's name and the first line of its text."""
+    first = str(failed.evalue).partition("\n")[0]
+    return f"{failed.ename}: {first}" if first else str(failed.ename)
+
+
+def main(arguments: list[str]) -> int:
+    """Run what the command line names, and write the result."""
+    from mqlab.labs.execute import jupyter_apart
+
+    lab, out, result, timeout_s = Path(arguments[0]), Path(arguments[1]), Path(arguments[2]), int(arguments[3])
+    with jupyter_apart():
+        verdict = run(lab, out, timeout_s)
+    result.write_text(json.dumps({"verdict": verdict}), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
