@@ -13,12 +13,12 @@ from typing import Any, get_type_hints
 
 from ..errors import LearnerError
 from .bus import COMMON_FIELDS, Row
-from .events import broker, namesrv, network, remoting, world
+from .events import broker, namesrv, network, remoting, store, world
 
 SCHEMA_VERSION = 1
 """Rises when a recorded trace can no longer be read as it was: a field renamed, removed or given another type."""
 
-AREAS: tuple[ModuleType, ...] = (world, network, remoting, namesrv, broker)
+AREAS: tuple[ModuleType, ...] = (world, network, remoting, namesrv, store, broker)
 """The files of events, from the ground up."""
 
 ATOMS: Mapping[type, str] = MappingProxyType({int: "int", str: "str", bool: "bool"})
@@ -46,7 +46,7 @@ RECORD_NAMES = ("cause", "event", "fields", "row", "ts_ms")
 
 
 class CatalogueError(Exception):
-    """Two event kinds contradict each other, or one has a field that no trace can hold: a defect in the events package."""
+    """Event kinds contradict each other, or one holds what no trace can hold: a defect of the events package."""
 
 
 def kinds_in(module: ModuleType) -> Iterator[type]:
@@ -75,7 +75,7 @@ def index(modules: Collection[ModuleType]) -> dict[str, type]:
 
 
 def types_of_fields(kinds: Mapping[str, type]) -> dict[str, str]:
-    """Field name -> "int", "str" or "bool", in order of first use. CatalogueError if a name has two types, naming both places."""
+    """Field name -> "int", "str" or "bool". CatalogueError if a name has two types, naming both places."""
     types: dict[str, str] = {}
     places: dict[str, str] = {}
     for kind in kinds.values():
@@ -147,7 +147,8 @@ def check_row(row: Row) -> None:
     for column, value in zip(columns, row, strict=True):
         wanted = COMMON_TYPES.get(column) or field_types()[column]
         if ATOMS.get(type(value)) != wanted:
-            raise CatalogueError(f"{row[7]}.{column} is {value!r}, a {type(value).__name__}; it must be exactly {wanted}")
+            found = type(value).__name__
+            raise CatalogueError(f"{row[7]}.{column} is {value!r}, a {found}; it must be exactly {wanted}")
 
 
 def _nearest(name: str, known: Collection[str]) -> str:

@@ -26,9 +26,10 @@ CACHED_BLOCKS = 4
 
 
 class History:
-    """A sink that keeps all events of a world: `len(history)` counts them, `history[n]` reads one, `for record in history` all.
+    """A sink that keeps all events of a world.
 
-    At most 100,000 rows stay in memory; older ones go to an anonymous temporary file, which ends with the process. The
+    `len(history)` counts them, `history[n]` reads one, `history[m:n]` some, `for record in history` all. At most
+    100,000 rows stay in memory; older ones go to an anonymous temporary file, which ends with the history. The
     `cursor` is a place between two events: `cursor == n` means that `n` events lie behind it.
     """
 
@@ -78,7 +79,7 @@ class History:
         return map(Record, self.rows())
 
     def rows(self, start: int = 0, stop: int | None = None) -> Iterator[Row]:
-        """The rows from place `start` up to (not including) `stop`, lazily; without `stop`, up to the last one there is now."""
+        """The rows from place `start` up to (not including) `stop`, lazily; without `stop`, up to the last one now."""
         end = len(self) if stop is None else min(stop, len(self))
         place = max(start, 0)
         while place < end:
@@ -92,11 +93,11 @@ class History:
             place += len(part)
 
     def records(self, start: int = 0, stop: int | None = None) -> list[Record]:
-        """The events from place `start` up to (not including) `stop`, as a list. For a long stretch, iterate instead."""
+        """The events from place `start` up to (not including) `stop` as a list; for a long stretch, iterate instead."""
         return list(map(Record, self.rows(start, stop)))
 
     def find(self, kind: Kinds = None, *, start: int = 0, stop: int | None = None, **fields: Any) -> Iterator[Record]:
-        """The events of this kind with these values, in order and lazily: `find(PullHeld, node="broker-a", queue_id=3)`."""
+        """The events of this kind with these values, lazily: `find(PullHeld, node="broker-a", queue_id=3)`."""
         matches = row_filter(kind, **fields)
         return (Record(row) for row in self.rows(start, stop) if matches(row))
 
@@ -158,7 +159,7 @@ class History:
         return self.at_cursor
 
     def forward(self, kind: Kinds = None, **fields: Any) -> Record | None:
-        """Move the cursor behind the next event (of this kind, with these values) and return it; None, unmoved, if there is none."""
+        """Move the cursor behind the next event that is meant, and return it; None, unmoved, if there is none."""
         matches = row_filter(kind, **fields)
         for place, row in enumerate(self.rows(self.cursor), self.cursor):
             if matches(row):
@@ -166,7 +167,7 @@ class History:
         return None
 
     def back(self, kind: Kinds = None, **fields: Any) -> Record | None:
-        """Move the cursor behind the event before (of this kind, with these values) and return it; None, unmoved, if there is none."""
+        """Move the cursor behind the event before that is meant, and return it; None, unmoved, if there is none."""
         place = self._last_place(row_filter(kind, **fields), self.cursor - 1)
         return None if place is None else self.move_to(place + 1)
 
@@ -177,8 +178,8 @@ class History:
 class _Spill:
     """The rows that left memory: blocks in an anonymous temporary file, and where each begins.
 
-    The file lives as long as the process and is read by nobody else, so its form may be Python's own (`marshal`): ten times
-    cheaper than JSON, which keeps the hook cheap.
+    The file lives as long as the history and is read by nobody else, so its form may be Python's own (`marshal`): ten
+    times cheaper than JSON, which keeps the hook cheap.
     """
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ Checks = tuple[tuple[int, Any], ...]
 def row_filter(kind: Kinds = None, **fields: Any) -> Callable[[Row], bool]:
     """A test of rows: is it one of these kinds, and do its fields (common columns too) have these values?
 
-    Without a kind, every kind that has all of these fields is meant. LearnerError for a kind or field that does not exist.
+    Without a kind, every kind that has all of these fields is meant. LearnerError for an unknown kind or field.
     """
     by_kind = _checks_by_kind(kind, fields)
 
@@ -26,10 +26,7 @@ def row_filter(kind: Kinds = None, **fields: Any) -> Callable[[Row], bool]:
         checks = by_kind.get(row[7])
         if checks is None:
             return False
-        for position, wanted in checks:
-            if row[position] != wanted:
-                return False
-        return True
+        return all(row[position] == wanted for position, wanted in checks)
 
     return matches
 
