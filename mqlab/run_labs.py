@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import time
@@ -41,7 +40,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     labs = select_labs(options.root / "labs", options.only)
     out = options.out or options.root / "out"
-    out.mkdir(parents=True, exist_ok=True)
     width = max(len(lab.stem) for lab in labs)
     print(f"{'lab':<{width}}  {'seconds':>7}  {'peak MiB':>8}  verdict", flush=True)
     runs = []
@@ -91,6 +89,7 @@ def run_lab(lab: Path, out: Path, cell_timeout_s: int = CELL_TIMEOUT_S) -> LabRu
     """
     for package in ("papermill", "psutil"):
         _require(package)
+    out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="mqlab-run-") as place:
         result = Path(place) / "result.json"
         log = Path(place) / "log.txt"
@@ -98,9 +97,7 @@ def run_lab(lab: Path, out: Path, cell_timeout_s: int = CELL_TIMEOUT_S) -> LabRu
         command += [str(lab.resolve()), str(out.resolve() / lab.name), str(result), str(cell_timeout_s)]
         started = time.monotonic()
         with log.open("wb") as sink:
-            child = subprocess.Popen(
-                command, env=_environment(), stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT
-            )
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT)
             peak_bytes = _watch(child)
         seconds = time.monotonic() - started
         verdict = _verdict(child, result, log)
@@ -112,15 +109,6 @@ def _require(package: str) -> None:
 
     if find_spec(package) is None:
         raise MissingExtraError(package, "labs")
-
-
-def _environment() -> dict[str, str]:
-    """The environment of the lab, whose kernel works in another directory: relative import paths are made absolute."""
-    environment = dict(os.environ)
-    if "PYTHONPATH" in environment:
-        parts = environment["PYTHONPATH"].split(os.pathsep)
-        environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in parts)
-    return environment
 
 
 def _watch(child: subprocess.Popen[bytes]) -> int:
