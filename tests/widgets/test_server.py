@@ -1,0 +1,51 @@
+"""JupyterLab as `make lab` starts it: the settings that are installed with mqlab hold."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def jupyter_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory for all that Jupyter writes."""
+    for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    return tmp_path
+
+
+def serve(home: Path) -> Any:
+    """A Jupyter server in this process, on a free port of the loopback interface."""
+    from jupyter_server.serverapp import ServerApp
+
+    server = ServerApp()
+    options = ["--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
+    options += [f"--ServerApp.root_dir={home}", "--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True"]
+    server.initialize(options)
+    return server
+
+
+def test_a_kernels_connection_sends_without_delay(jupyter_home: Path) -> None:
+    from tornado.httpclient import AsyncHTTPClient
+    from tornado.websocket import websocket_connect
+
+    async def nodelay_of_a_connection() -> int:
+        server = serve(jupyter_home)
+        try:
+            address = f"127.0.0.1:{server.port}/api/kernels"
+            answer = await AsyncHTTPClient().fetch(f"http://{address}", method="POST", body="{}")
+            client = await websocket_connect(f"ws://{address}/{json.loads(answer.body)['id']}/channels")
+            (connection,) = server.kernel_websocket_connection_class._open_sockets
+            sending = connection.websocket_handler.ws_connection.stream.socket
+            nodelay = sending.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            client.close()
+            return int(nodelay)
+        finally:
+            await server._cleanup()
+
+    assert asyncio.run(nodelay_of_a_connection()) != 0
