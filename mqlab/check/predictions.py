@@ -20,7 +20,7 @@ NO_PREDICTION = "no prediction yet"
 class Prediction:
     """One question and what the student expects; `answer` is None until there is one, `truth` until it is revealed."""
 
-    id: str
+    name: str
     question: str
     choices: tuple[str, ...] = ()
     unit: str = ""
@@ -34,7 +34,7 @@ class Prediction:
             return self._choice(answer)
         if self.unit and (isinstance(answer, bool) or not isinstance(answer, int | float)):
             raise LearnerError(
-                f"{answer!r} is no prediction for {self.id!r}",
+                f"{answer!r} is no prediction for {self.name!r}",
                 f"write a number ({self.unit}), for example prediction=3",
             )
         return answer
@@ -46,7 +46,7 @@ class Prediction:
         if isinstance(answer, str) and len(answer) == 1 and answer in letters:
             return self.choices[letters.index(answer)]
         raise LearnerError(
-            f"{answer!r} is none of the choices of {self.id!r}",
+            f"{answer!r} is none of the choices of {self.name!r}",
             f'write one of the letters {", ".join(letters)}, for example prediction="a"',
         )
 
@@ -131,11 +131,11 @@ class Predictions:
     """The predictions of one notebook, in the order of their questions. Running a cell again replaces its answer."""
 
     def __init__(self) -> None:
-        self._by_id: dict[str, Prediction] = {}
+        self._by_name: dict[str, Prediction] = {}
 
     def predict(
         self,
-        id: str,
+        name: str,
         question: str,
         prediction: Answer | EllipsisType | None = ...,
         *,
@@ -147,28 +147,28 @@ class Predictions:
         The dots mean that there is no prediction yet. Raises LearnerError for an answer that does not fit the question.
         """
         if len(choices) > len(ascii_lowercase):
-            raise LearnerError(f"{id!r} has {len(choices)} choices", "give at most 26")
-        asked = Prediction(id, question, tuple(choices), unit)
+            raise LearnerError(f"{name!r} has {len(choices)} choices", "give at most 26")
+        asked = Prediction(name, question, tuple(choices), unit)
         if prediction is not None and not isinstance(prediction, EllipsisType):
             asked.answer = asked.read(prediction)
-        self._by_id[id] = asked
+        self._by_name[name] = asked
         return asked
 
-    def reveal(self, id: str | None = None, truth: Any = None, why: str = "") -> Reveal | Revealed:
-        """Show a prediction beside the truth; without an id, all of them again.
+    def reveal(self, name: str | None = None, truth: Any = None, why: str = "") -> Reveal | Revealed:
+        """Show a prediction beside the truth; without a name, all of them again.
 
         `truth` is what was seen, in the form of an answer. Raises LearnerError when that question was not asked.
         """
-        if id is None:
-            return Revealed(tuple(Reveal(p.question, p.said, p.seen, p.why) for p in self._by_id.values()))
-        if id not in self._by_id:
-            asked = ", ".join(self._by_id) or "none yet"
+        if name is None:
+            return Revealed(tuple(Reveal(p.question, p.said, p.seen, p.why) for p in self._by_name.values()))
+        if name not in self._by_name:
+            asked = ", ".join(self._by_name) or "none yet"
             raise LearnerError(
-                f"the prediction {id!r} was not asked", f"run the notebook from its top (asked so far: {asked})"
+                f"the prediction {name!r} was not asked", f"run the notebook from its top (asked so far: {asked})"
             )
         if truth is None:
-            raise LearnerError(f"reveal({id!r}) has no truth to show", f"write reveal({id!r}, what_was_seen)")
-        shown = self._by_id[id]
+            raise LearnerError(f"reveal({name!r}) has no truth to show", f"write reveal({name!r}, what_was_seen)")
+        shown = self._by_name[name]
         shown.truth, shown.why = shown.read(truth), why
         return Reveal(shown.question, shown.said, shown.seen, shown.why)
 

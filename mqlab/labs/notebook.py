@@ -48,50 +48,59 @@ def _make_cell(lab: LabSource, cell: Cell, version: Version) -> dict[str, Any]:
     metadata: dict[str, Any] = {"tags": list(cell.tags)} if cell.tags else {}
     metadata |= _grading(lab, cell)
     made: dict[str, Any] = {"cell_type": cell.kind, "metadata": metadata, "source": source}
+    name = _given_name(lab, cell)
+    if name:
+        made["id"] = name
     if cell.kind == "code":
         made |= {"execution_count": None, "outputs": []}
     return made
 
 
+def _given_name(lab: LabSource, cell: Cell) -> str | None:
+    """The name of a cell that is found by it: an exercise, a check, a prediction."""
+    if "check" in cell.tags:
+        return _called(cell, "check").replace("/", "-check-")
+    if "exercise" in cell.tags:
+        return f"{lab.number}-{cell.definitions[-1]}"
+    if "prediction" in cell.tags:
+        return f"{lab.number}-predict-{_called(cell, 'predict')}"
+    return None
+
+
+def _called(cell: Cell, function: str) -> str:
+    return text_argument(cell.calls(function)[0]) or ""
+
+
 def _grading(lab: LabSource, cell: Cell) -> dict[str, Any]:
     """nbgrader's metadata of a cell, and Jupyter's own locks, which nbgrader sets too."""
+    graded = {"schema_version": 3, "grade_id": _given_name(lab, cell), "task": False}
     if "check" in cell.tags:
-        name = text_argument(cell.calls("check")[0]) or ""
-        grade_id = name.replace("/", "-check-")
-        graded = _nbgrader(grade_id, grade=True, locked=True) | {"points": find_check(name).points}
+        graded |= {"grade": True, "solution": False, "locked": True}
+        graded |= {"points": find_check(_called(cell, "check")).points}
         return {"nbgrader": graded, "deletable": False, "editable": False}
     if "exercise" in cell.tags:
-        return {"nbgrader": _nbgrader(f"{lab.number}-{cell.definitions[-1]}", solution=True), "deletable": False}
-    if "prediction" in cell.tags:
-        asked = text_argument(cell.calls("predict")[0])
-        return {"nbgrader": _nbgrader(f"{lab.number}-predict-{asked}", solution=True), "deletable": False}
+        graded |= {"grade": False, "solution": True, "locked": False}
+        return {"nbgrader": graded, "deletable": False}
     return {}
-
-
-def _nbgrader(grade_id: str, *, grade: bool = False, solution: bool = False, locked: bool = False) -> dict[str, Any]:
-    return {
-        "schema_version": 3,
-        "grade_id": grade_id,
-        "grade": grade,
-        "solution": solution,
-        "locked": locked,
-        "task": False,
-    }
 
 
 def _name_cells(lab: LabSource, cells: list[dict[str, Any]]) -> None:
     """Give every cell an id that follows from what it holds, so that moving one cell does not rename the others."""
+    given = Counter(cell["id"] for cell in cells if "id" in cell)
+    problems = [f"the name {name!r} stands there {count} times" for name, count in given.items() if count > 1]
+    problems += [
+        f"{name!r} is no name of a cell (letters, digits, - and _; at most 64)"
+        for name in given
+        if not _ID.fullmatch(name)
+    ]
+    if problems:
+        raise LabError(lab.name, problems, "rename the exercise, check or prediction")
     seen: Counter[str] = Counter()
     for cell in cells:
-        if "id" in cell:
-            continue
-        graded = cell["metadata"].get("nbgrader")
-        name = graded["grade_id"] if graded else _digest(cell)
-        seen[name] += 1
-        if graded and (seen[name] > 1 or not _ID.fullmatch(name)):
-            problem = "stands there twice" if seen[name] > 1 else "is no cell id (letters, digits, - and _; at most 64)"
-            raise LabError(lab.name, [f"the name {name!r} {problem}"], "rename the exercise, check or prediction")
-        cell["id"] = name if seen[name] == 1 else f"{name}-{seen[name]}"
+        if "id" not in cell:
+            name = _digest(cell)
+            seen[name] += 1
+            cell["id"] = name if seen[name] == 1 else f"{name}-{seen[name]}"
 
 
 def _digest(cell: dict[str, Any]) -> str:

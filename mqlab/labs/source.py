@@ -82,7 +82,7 @@ def read_source(path: Path) -> LabSource:
     """Read the source file of a lab. Raises LabError for what is no head, no cell or no Python; rules come later."""
     if not NAME.fullmatch(path.stem):
         raise LearnerError(f"{path.name} is no name of a lab", "name it NN_name.py, for example 02_store.py")
-    notebook = extra("jupytext").reads(path.read_text(encoding="utf-8"), fmt="py:percent")
+    notebook = _parse(path)
     problems = _metadata_problems(notebook.metadata) + head_problems(notebook.metadata.get("mqlab"))
     cells = []
     for at, raw in enumerate(notebook.cells, 1):
@@ -90,8 +90,20 @@ def read_source(path: Path) -> LabSource:
         problems += wrong
         cells.append(cell)
     if problems:
-        raise LabError(path.stem, problems, f"correct labs/sources/{path.name}; docs/labs.md describes the format")
+        raise _refused(path, problems)
     return LabSource(path.stem, make_head(notebook.metadata["mqlab"]), tuple(cells))
+
+
+def _parse(path: Path) -> Any:
+    try:
+        return extra("jupytext").reads(path.read_text(encoding="utf-8"), fmt="py:percent")
+    except (extra("yaml").YAMLError, extra("nbformat").ValidationError) as unreadable:
+        reason = " ".join(str(unreadable).split())
+        raise _refused(path, [f"its header cannot be read: {reason}"]) from unreadable
+
+
+def _refused(path: Path, problems: list[str]) -> LabError:
+    return LabError(path.stem, problems, f"correct labs/sources/{path.name}; docs/labs.md describes the format")
 
 
 def _metadata_problems(metadata: Any) -> list[str]:

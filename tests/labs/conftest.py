@@ -1,0 +1,28 @@
+"""The example lab, for tests that read its source."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from mqlab.labs.build import read_lab
+from mqlab.labs.source import LabSource
+
+EXAMPLES = Path(__file__).parent / "examples"
+
+
+@pytest.fixture(scope="session")
+def example_text() -> str:
+    """The example lab as its author wrote it; its checks are registered."""
+    runpy.run_path(str(EXAMPLES / "checks" / "90_batches.py"), run_name="mqlab.labs.checks.90_batches")
+    return (EXAMPLES / "source" / "90_batches.py").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def example(example_text: str, tmp_path_factory: pytest.TempPathFactory) -> LabSource:
+    """The example lab, read."""
+    path = tmp_path_factory.mktemp("example") / "90_batches.py"
+    path.write_text(example_text, encoding="utf-8")
+    return read_lab(path)

@@ -1,0 +1,87 @@
+"""A prediction is stored, shown again beside the truth, and never scored."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqlab.check import Predictions
+from mqlab.errors import LearnerError
+
+
+@pytest.fixture
+def sheet() -> Predictions:
+    return Predictions()
+
+
+def test_three_dots_are_no_prediction_yet(sheet: Predictions) -> None:
+    asked = sheet.predict("requests", "How many requests before the first message?", unit="requests", prediction=...)
+    assert repr(asked) == (
+        "Before you look: How many requests before the first message?\n  your prediction: no prediction yet"
+    )
+
+
+def test_a_prediction_stands_beside_the_truth_with_its_reason(sheet: Predictions) -> None:
+    sheet.predict("requests", "How many requests?", 0, unit="requests")
+    assert repr(sheet.reveal("requests", 1, why="the first send asks for the route")) == (
+        "How many requests?\n"
+        "  you said: 0 requests\n"
+        "  it is:    1 requests\n"
+        "  why:      the first send asks for the route"
+    )
+
+
+def test_a_choice_is_named_by_its_letter_or_its_text(sheet: Predictions) -> None:
+    choices = ["the oldest", "the newest"]
+    by_letter = sheet.predict("out", "Which leaves first?", "b", choices=choices)
+    by_text = sheet.predict("out", "Which leaves first?", "the newest", choices=choices)
+    assert by_letter == by_text
+    assert repr(by_text).splitlines()[1:] == [
+        "  (a) the oldest",
+        "  (b) the newest",
+        "  your prediction: the newest",
+    ]
+
+
+def test_running_a_cell_again_replaces_its_answer_and_keeps_its_place(sheet: Predictions) -> None:
+    sheet.predict("first", "First?", "x")
+    sheet.predict("second", "Second?", "y")
+    sheet.reveal("first", "z")
+    sheet.predict("first", "First?", "other")
+    assert repr(sheet.reveal()) == (
+        "First?\n  you said: other\n  it is:    not revealed yet\nSecond?\n  you said: y\n  it is:    not revealed yet"
+    )
+
+
+def test_what_was_shown_does_not_change_when_the_answer_does(sheet: Predictions) -> None:
+    sheet.predict("first", "First?", "x")
+    shown = sheet.reveal("first", "z")
+    sheet.predict("first", "First?", "other")
+    assert "you said: x" in repr(shown)
+
+
+@pytest.mark.parametrize(
+    ("answer", "options", "hint"),
+    [
+        ("many", {"unit": "requests"}, "write a number (requests)"),
+        (True, {"unit": "requests"}, "write a number"),
+        ("c", {"choices": ["yes", "no"]}, "one of the letters a, b"),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_refused_with_what_to_write(
+    sheet: Predictions, answer: str | bool, options: dict[str, list[str]], hint: str
+) -> None:
+    with pytest.raises(LearnerError) as refused:
+        sheet.predict("requests", "How many?", answer, **options)  # type: ignore[arg-type]
+    assert hint in refused.value.hint
+
+
+def test_a_reveal_without_its_question_says_to_run_from_the_top(sheet: Predictions) -> None:
+    sheet.predict("asked", "Asked?")
+    with pytest.raises(LearnerError, match=r"'never' was not asked\n.*from its top \(asked so far: asked\)"):
+        sheet.reveal("never", 1)
+
+
+def test_html_says_the_same_and_escapes_what_it_is_given(sheet: Predictions) -> None:
+    sheet.predict("tag", "Is <b> a tag?", "a < b")
+    assert "Is &lt;b&gt; a tag?" in sheet.reveal("tag", "a & b")._repr_html_()
+    assert "a &lt; b</td><td>a &amp; b" in sheet.reveal()._repr_html_()

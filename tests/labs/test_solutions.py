@@ -1,0 +1,78 @@
+"""Every check of every lab accepts its reference solution and catches plausible wrong ones.
+
+The wrong solutions of a lab are kept in wrong/<lab>.py: `WRONG` maps the name of a check to functions (or tuples of them,
+where a check is given several).
+"""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqlab.check import checks_of, find_check
+from mqlab.labs.build import read_lab
+from mqlab.labs.reference import reference_answers, unsolved_answers
+from mqlab.labs.source import LabSource
+
+HERE = Path(__file__).parent
+SOURCES = sorted((HERE.parents[1] / "labs" / "sources").glob("*.py"))
+WRONG_OF = {path: HERE / "wrong" / path.name for path in SOURCES}
+WRONG_OF[HERE / "examples" / "source" / "90_batches.py"] = HERE / "examples" / "wrong" / "90_batches.py"
+NAMES = [path.stem for path in WRONG_OF]
+
+
+def wrong_solutions(source: Path) -> dict[str, list[Any]]:
+    """The wrong solutions that are kept for a lab, by check."""
+    wrong: dict[str, list[Any]] = runpy.run_path(str(WRONG_OF[source]))["WRONG"]
+    return wrong
+
+
+def every_wrong_solution() -> list[Any]:
+    """One parameter for each wrong solution of each lab: check, answers."""
+    return [
+        pytest.param(name, answer if isinstance(answer, tuple) else (answer,), id=f"{name}-{label(answer)}")
+        for source in WRONG_OF
+        for name, answers in wrong_solutions(source).items()
+        for answer in answers
+    ]
+
+
+def label(answer: Any) -> str:
+    """The name of a wrong solution."""
+    return "+".join(part.__name__ for part in answer) if isinstance(answer, tuple) else str(answer.__name__)
+
+
+@pytest.fixture(params=WRONG_OF, ids=NAMES)
+def source(request: pytest.FixtureRequest, example: LabSource) -> Path:
+    path: Path = request.param
+    return path
+
+
+def test_the_reference_solution_passes(source: Path) -> None:
+    for name, answers in reference_answers(read_lab(source)).items():
+        verdict = find_check(name).play(*answers)
+        assert verdict.passed, verdict
+
+
+def test_the_stub_is_not_solved_yet(source: Path) -> None:
+    for name, answers in unsolved_answers(read_lab(source)).items():
+        assert find_check(name).play(*answers).state == "not solved yet"
+
+
+def test_every_check_has_two_wrong_solutions(source: Path) -> None:
+    wrong = wrong_solutions(source)
+    names = [check.name for check in checks_of(source.stem[:2])]
+    assert sorted(wrong) == sorted(names)
+    assert [name for name in names if len(wrong[name]) < 2] == []
+
+
+@pytest.mark.parametrize(("name", "answers"), every_wrong_solution())
+@pytest.mark.usefixtures("example")
+def test_a_wrong_solution_is_caught_and_explained(name: str, answers: tuple[Any, ...]) -> None:
+    verdict = find_check(name).play(*answers)
+    assert verdict.state == "wrong"
+    assert verdict.explanation
+    assert repr(verdict) == repr(find_check(name).play(*answers))

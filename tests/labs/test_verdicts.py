@@ -1,0 +1,115 @@
+"""A check plays a function over many seeds and says what it tried, what went wrong and with which seed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from mqlab.check import VERDICT_MIME, LabCheck, NotSolvedYet, Wrong, check, checks_of, find_check, lab_check
+from mqlab.errors import LearnerError
+
+
+@pytest.fixture
+def twice() -> LabCheck:
+    @lab_check("95/twice", points=2)
+    def judge(answer: Callable[[int], int], *, seed: int) -> Wrong | None:
+        """A number comes back doubled."""
+        got = answer(seed)
+        return None if got == 2 * seed else Wrong(f"twice {seed} is {2 * seed}, not {got}", "step\n" * (60 - seed))
+
+    return judge
+
+
+def test_a_right_function_passes_every_public_seed(twice: LabCheck) -> None:
+    assert repr(twice.play(lambda n: 2 * n)) == (
+        "95/twice: passed (2 points)\n  what is tried: A number comes back doubled.\n  50 seeds played, all went well"
+    )
+
+
+def test_a_wrong_function_is_shown_its_shortest_trace(twice: LabCheck) -> None:
+    verdict = twice.play(lambda n: 2 * n if n % 10 else 0, seeds=range(1, 51))
+    assert (verdict.state, verdict.tried, verdict.failed, verdict.failed_seed) == ("wrong", 50, 5, 50)
+    assert repr(verdict).splitlines()[0] == "95/twice: not right yet (45 of 50 seeds went well)"
+    assert repr(verdict).splitlines()[2:4] == ["  seed 50: twice 50 is 100, not 0", "    step"]
+
+
+def test_an_unsolved_exercise_is_not_solved_yet(twice: LabCheck) -> None:
+    def unsolved(_: int) -> int:
+        raise NotSolvedYet
+
+    assert repr(check("95/twice", unsolved)) == (
+        "95/twice: not solved yet (2 points)\n  what is tried: A number comes back doubled."
+    )
+
+
+def test_an_unsolved_exercise_that_stopped_a_world_is_still_not_solved_yet(twice: LabCheck) -> None:
+    def stopped(_: int) -> int:
+        try:
+            raise NotSolvedYet
+        except NotSolvedYet as inner:
+            raise RuntimeError("the world stopped") from inner
+
+    assert twice.play(stopped).state == "not solved yet"
+
+
+def test_an_exception_is_a_finding_that_names_the_line_and_no_file(twice: LabCheck) -> None:
+    def divides(n: int) -> int:
+        return n // 0
+
+    verdict = twice.play(divides)
+    assert verdict.explanation.startswith("your code raised ZeroDivisionError: ")
+    assert "in divides, line " in verdict.trace
+    assert ".py" not in repr(verdict)
+
+
+def test_what_the_function_prints_does_not_flood_the_notebook(
+    twice: LabCheck, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twice.play(lambda n: print("called with", n) or 2 * n)  # type: ignore[func-returns-value]
+    assert capsys.readouterr().out == ""
+
+
+def test_the_notebook_keeps_text_html_and_facts(twice: LabCheck) -> None:
+    bundle = twice.play(lambda n: "<b>")._repr_mimebundle_()  # type: ignore[arg-type, return-value]
+    assert "&lt;b&gt;" in bundle["text/html"]
+    assert bundle[VERDICT_MIME] == {
+        "check": "95/twice",
+        "state": "wrong",
+        "points": 2,
+        "tried": 50,
+        "failed": 50,
+        "failed_seed": 50,
+    }
+
+
+def test_hidden_seeds_are_played_by_the_same_judge(twice: LabCheck) -> None:
+    assert find_check("95/twice").play(lambda n: 2 * n, seeds=[1_000_003]).tried == 1
+
+
+def test_a_call_instead_of_the_function_is_explained(twice: LabCheck) -> None:
+    with pytest.raises(LearnerError, match="wants your function itself, and got int\n.*without brackets"):
+        check("95/twice", 4)
+
+
+def test_an_unknown_check_names_those_that_there_are(twice: LabCheck) -> None:
+    assert checks_of("95") == [twice]
+    with pytest.raises(LearnerError, match="there is no check '95/thrice'\n.*: 95/twice"):
+        find_check("95/thrice")
+
+
+@pytest.mark.parametrize(("name", "message"), [("twice", "no name of a check"), ("95/mute", "does not say what it")])
+def test_a_check_has_a_name_and_says_what_it_tries(name: str, message: str) -> None:
+    with pytest.raises(LearnerError, match=message):
+
+        @lab_check(name, points=1)
+        def judge(answer: Callable[[int], int], *, seed: int) -> Wrong | None:
+            return None
+
+
+def test_a_notebook_pays_nothing_for_the_builder() -> None:
+    probe = "import sys, mqlab.check; print([m for m in ('nbformat', 'jupytext', 'IPython', 'asyncio') if m in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
