@@ -13,12 +13,12 @@ from typing import Any, get_type_hints
 
 from ..errors import LearnerError
 from .bus import COMMON_FIELDS, Row
-from .events import broker, namesrv, network, remoting, store, world
+from .events import broker, client, namesrv, network, remoting, store, world
 
 SCHEMA_VERSION = 1
 """Rises when a recorded trace can no longer be read as it was: a field renamed, removed or given another type."""
 
-AREAS: tuple[ModuleType, ...] = (world, network, remoting, namesrv, store, broker)
+AREAS: tuple[ModuleType, ...] = (world, network, remoting, namesrv, store, broker, client)
 """The files of events, from the ground up."""
 
 ATOMS: Mapping[type, str] = MappingProxyType({int: "int", str: "str", bool: "bool"})
@@ -41,7 +41,7 @@ COMMON_MEANINGS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-RECORD_NAMES = ("cause", "event", "fields", "row", "ts_ms")
+RECORD_NAMES = ("at", "cause", "event", "fields", "get", "row", "ts_ms")
 """What a `Record` says of every event beside the common columns; no event may have a field of such a name."""
 
 

@@ -1,8 +1,8 @@
 """Recorders write a trace to a file, event by event: as JSON lines for reading, as Parquet for analysis.
 
 JSON lines: the first line is a header, `{"mqlab_trace": 1, "mqlab": "0.1.0", "metadata": {...}}`, where the first
-number is the schema version. Every other line is one event, an object with the common columns and the fields of its kind
-only: `{"slice": 3, "i": 0, ..., "kind": "PullHeld", "group": "readers", ...}`.
+number is the schema version. Every other line is one event, an object with the common columns and the fields of its
+kind only: `{"slice": 3, "i": 0, ..., "kind": "PullHeld", "group": "readers", ...}`.
 
 Parquet: the common columns, then the union of the fields of all kinds, null where a kind has no such field. The header
 is in the file's own metadata under the key `mqlab`, as the same JSON.

@@ -1,0 +1,176 @@
+"""Traces in files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqlab.errors import LearnerError, MissingExtraError, ProtocolError
+from mqlab.trace.bus import Row
+from mqlab.trace.catalogue import CATALOGUE, CatalogueError, field_types
+from mqlab.trace.recorder import (
+    BATCH_ROWS,
+    JsonLinesRecorder,
+    ParquetRecorder,
+    Recorder,
+    json_lines_to_parquet,
+    read_header,
+    read_json_lines,
+    read_parquet,
+)
+
+SAMPLES: dict[str, Any] = {"int": -(2**40), "str": 'a "quoted"\n\x00 text, 中文 \ud800', "bool": True}
+
+
+def one_of_each() -> list[Row]:
+    """A row of every kind there is, with awkward values."""
+    rows = []
+    for n, (kind, made) in enumerate(CATALOGUE.items()):
+        fields = [SAMPLES[field_types()[field]] for field in made._fields]
+        rows.append((n, n % 2, n * 1_000, "broker-a", "task 1", n - 1, 0, kind, *fields))
+    return rows
+
+
+def sendable(rows: list[Row]) -> list[Row]:
+    """The rows without lone surrogates, which Parquet's UTF-8 cannot hold."""
+    return [tuple(v.replace("\ud800", "") if isinstance(v, str) else v for v in row) for row in rows]
+
+
+def record(recorder: Recorder, rows: list[Row]) -> None:
+    with recorder:
+        for row in rows:
+            recorder(row)
+
+
+def test_json_lines_hold_every_kind(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    record(JsonLinesRecorder(path, {"seed": 7}), one_of_each())
+    assert list(read_json_lines(path)) == one_of_each()
+
+
+def test_parquet_holds_every_kind(tmp_path: Path) -> None:
+    path = tmp_path / "trace.parquet"
+    record(ParquetRecorder(path, {"seed": 7}), sendable(one_of_each()))
+    assert list(read_parquet(path)) == sendable(one_of_each())
+
+
+def test_the_first_line_is_a_header_and_each_other_line_has_the_fields_of_its_kind(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    record(JsonLinesRecorder(path, {"seed": 7}), [(3, 0, 5, "broker-a", "x", -1, -1, "BrokerShutDown", "broker-a", 0)])
+    header, line = path.read_text().splitlines()
+    assert json.loads(header) == {"mqlab_trace": 1, "mqlab": "0.1.0", "metadata": {"seed": 7}} == read_header(path)
+    assert line == (
+        '{"slice":3,"i":0,"ts_us":5,"node":"broker-a","task":"x","cause_slice":-1,"cause_i":-1,'
+        '"kind":"BrokerShutDown","broker_name":"broker-a","broker_id":0}'
+    )
+
+
+def test_both_files_hold_the_same_events_and_metadata(tmp_path: Path) -> None:
+    rows = sendable(one_of_each()) * 300
+    source, target = tmp_path / "trace.jsonl", tmp_path / "trace.parquet"
+    record(JsonLinesRecorder(source, {"seed": 7}), rows)
+    assert json_lines_to_parquet(source, target) == len(rows) > 2 * BATCH_ROWS
+    assert list(read_parquet(target)) == list(read_json_lines(source)) == rows
+    assert read_header(target) == read_header(source)
+
+
+def test_parquet_has_a_column_for_each_field_and_null_where_a_kind_has_none(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "trace.parquet"
+    record(ParquetRecorder(path), [(3, 0, 5, "broker-a", "x", -1, -1, "BrokerShutDown", "broker-a", 0)])
+    table = pq.read_table(path)
+    assert table.num_rows == 1
+    assert [f.name for f in table.schema if not f.nullable] == [
+        "slice", "i", "ts_us", "node", "task", "cause_slice", "cause_i", "kind",
+    ]  # fmt: skip
+    assert table.column_names[8:] == list(field_types())
+    assert table["broker_id"].to_pylist() == [0]
+    assert table["topic"].to_pylist() == [None]
+
+
+def test_an_empty_trace_is_a_trace(tmp_path: Path) -> None:
+    record(JsonLinesRecorder(tmp_path / "t.jsonl"), [])
+    record(ParquetRecorder(tmp_path / "t.parquet"), [])
+    assert list(read_json_lines(tmp_path / "t.jsonl")) == list(read_parquet(tmp_path / "t.parquet")) == []
+
+
+def test_a_recorder_counts_and_may_be_closed_twice(tmp_path: Path) -> None:
+    recorder = JsonLinesRecorder(tmp_path / "t.jsonl")
+    recorder((3, 0, 5, "broker-a", "x", -1, -1, "BrokerShutDown", "broker-a", 0))
+    recorder.close()
+    recorder.close()
+    assert recorder.count == 1
+
+
+def test_what_no_trace_can_hold_is_refused_by_name(tmp_path: Path) -> None:
+    row = (3, 0, 5, "broker-a", "x", -1, -1, "BrokerShutDown", "broker-a", 0.5)
+    with pytest.raises(CatalogueError, match=r"BrokerShutDown.broker_id is 0.5"):
+        record(JsonLinesRecorder(tmp_path / "t.jsonl"), [row])
+
+
+def test_metadata_that_is_not_json_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(LearnerError, match="must be JSON"):
+        JsonLinesRecorder(tmp_path / "t.jsonl", {"seed": object()})
+    assert not (tmp_path / "t.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "does not begin with a header"),
+        ('{"slice": 1}\n', "does not begin with a header"),
+        (
+            '{"mqlab_trace": 99, "mqlab": "9.0", "metadata": {}}\n',
+            "schema version 99 .*written by mqlab 9.0.*reads version 1",
+        ),
+        ('{"mqlab_trace": 1, "metadata": {}}\nnonsense\n', "line 2: this is not an event: 'nonsense'"),
+        (
+            '{"mqlab_trace": 1, "metadata": {}}\n{"kind": "Strange"}\n',
+            "line 2: this mqlab knows no event kind 'Strange'",
+        ),
+        ('{"mqlab_trace": 1, "metadata": {}}\n{"kind": "BrokerShutDown"}\n', "fields of BrokerShutDown are not those"),
+        ('{"mqlab_trace": 1, "metadata": {}}\n{"slice": 3, "i"', "line 2: this is not an event"),
+    ],
+)
+def test_a_file_that_is_no_trace_says_so(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    with pytest.raises(ProtocolError, match=reason):
+        list(read_json_lines(path))
+
+
+def test_another_version_is_refused_before_the_first_row_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"mqlab_trace": 99, "mqlab": "9.0", "metadata": {}}\n')
+    with pytest.raises(ProtocolError):
+        read_json_lines(path)
+
+
+def test_a_parquet_file_that_is_no_trace_says_so(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (tmp_path / "text.parquet").write_text("text")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
+    with pytest.raises(ProtocolError, match="not a Parquet file, or was not closed"):
+        read_parquet(tmp_path / "text.parquet")
+    with pytest.raises(ProtocolError, match="does not begin with a header"):
+        read_parquet(tmp_path / "other.parquet")
+
+
+@pytest.mark.parametrize("read", [read_json_lines, read_parquet])
+def test_a_file_that_is_not_there_says_how_to_write_one(tmp_path: Path, read: Callable[[Path], Any]) -> None:
+    with pytest.raises(LearnerError, match="mqlab trace SCENARIO --out FILE"):
+        read(tmp_path / "none")
+
+
+def test_parquet_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'mqlab\[trace\]'"):
+        ParquetRecorder(tmp_path / "t.parquet")
