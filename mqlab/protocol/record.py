@@ -8,9 +8,9 @@ All numbers are big-endian; offsets are those of a record with two IPv4 hosts, e
      8  body CRC         i32   of the body as stored      64  store host          8 or 20 bytes
     12  queue id         i32                              72  reconsume times     i32
     16  flag             i32   the user's                 76  prepared offset     i64
-    20  queue offset     i64                              84  body length         i32, then the body
-    28  physical offset  i64                                  topic length        1 byte (V1) or i16 (V2), then the topic
-    36  sys flag         i32                                  properties length   i16, then the properties
+    20  queue offset     i64                              84  body length         i32, then body
+    28  physical offset  i64                                  topic length        1 byte (V1) or i16 (V2), then topic
+    36  sys flag         i32                                  properties length   i16, then properties
     40  born time stamp  i64, ms
 
 A file of the commit log that has no room for the next record ends with a blank: total size, magic code, nothing more.
