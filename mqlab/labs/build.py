@@ -36,7 +36,8 @@ def read_lab(path: Path) -> LabSource:
 def build(lab: LabSource, directory: Path) -> Built:
     """Execute both notebooks of a lab in `directory`. Raises LabError when a cell fails, a check does not say what it
     must (passed with the solution, "not solved yet" without), or an output can not be committed."""
-    return Built(lab.name, _build(lab, "student", directory), _build(lab, "solution", directory))
+    solution = _build(lab, "solution", directory)
+    return Built(lab.name, _build(lab, "student", directory), solution)
 
 
 def _build(lab: LabSource, version: Version, directory: Path) -> str:

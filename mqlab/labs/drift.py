@@ -10,7 +10,7 @@ from mqlab.labs.errors import LabError
 from mqlab.labs.notebook import Notebook, make_notebook, read_notebook, without_outputs, write_notebook
 from mqlab.labs.outputs import settle_outputs
 from mqlab.labs.project import Project
-from mqlab.labs.source import LabSource
+from mqlab.labs.source import LabSource, place_of
 
 _LINES_SHOWN = 12
 
@@ -52,7 +52,7 @@ def _first_difference(committed: Notebook, wanted: Notebook) -> str:
     for at, (old, new) in enumerate(zip(without_outputs(committed)["cells"], wanted["cells"], strict=False), 1):
         if old != new:
             parts = [part for part in ("source", "metadata", "id", "cell_type") if old.get(part) != new.get(part)]
-            return f"cell {at} ({new['source'].partition(chr(10))[0][:50]!r}) has another {' and '.join(parts)}"
+            return f"{place_of(at, new['source'])} has another {' and '.join(parts)}"
     if len(committed["cells"]) != len(wanted["cells"]):
         return f"it has {len(committed['cells'])} cells, the source gives {len(wanted['cells'])}"
     return "its metadata differ"

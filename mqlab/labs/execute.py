@@ -12,6 +12,7 @@ from typing import Any
 from mqlab.labs.errors import LabError
 from mqlab.labs.extra import extra
 from mqlab.labs.notebook import Notebook
+from mqlab.labs.source import place_of
 
 TIMEOUT_S = 300
 _OWN_DIRECTORIES = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
@@ -70,4 +71,4 @@ def _place(node: Any, failed: Exception) -> str:
     if not run:
         return "a cell"
     at, cell = run[-1]
-    return f"cell {at} ({cell['source'].partition(chr(10))[0][:50]!r})"
+    return place_of(at, cell["source"])

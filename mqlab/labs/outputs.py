@@ -11,6 +11,7 @@ from typing import Any
 
 from mqlab.labs.errors import LabError
 from mqlab.labs.notebook import Notebook, code_cells
+from mqlab.labs.source import place_of
 
 LIMIT_BYTES = 200_000
 IGNORED = "nbval-ignore-output"
@@ -40,7 +41,7 @@ def settle_outputs(name: str, notebook: Notebook) -> None:
     problems: list[str] = []
     cells = code_cells(notebook)
     for at, cell in enumerate(cells):
-        place = f"code cell {at + 1} ({cell['source'].partition(chr(10))[0][:50]!r})"
+        place = "code " + place_of(at + 1, cell["source"])
         live = any(mime in output.get("data", {}) for output in cell["outputs"] for mime in _LIVE)
         if IGNORED in cell["metadata"].get("tags", ()):
             cell["outputs"] = []

@@ -70,6 +70,11 @@ class LabSource:
         return [cell for cell in self.cells if tag in cell.tags]
 
 
+def place_of(at: int, source: str) -> str:
+    """How a message names a cell: by its number and how it begins."""
+    return f"cell {at} ({' '.join(source.split())[:50]!r})"
+
+
 def text_argument(call: ast.Call, position: int = 0) -> str | None:
     """The text that stands literally at that position of a call; None when it is something else."""
     if len(call.args) <= position:
@@ -114,9 +119,8 @@ def _metadata_problems(metadata: Any) -> list[str]:
 
 def _read_cell(at: int, raw: Any) -> tuple[Cell, list[str]]:
     source = raw.source.strip("\n")
-    first = source.partition("\n")[0]
     tags = tuple(raw.metadata.get("tags", ()))
-    cell = Cell(f"cell {at} ({first[:50]!r})", raw.cell_type, source, tags)
+    cell = Cell(place_of(at, source), raw.cell_type, source, tags)
     problems = [
         f"{cell.place}: the tag `{tag}` is none of {', '.join(sorted(TAGS))}" for tag in tags if tag not in TAGS
     ]

@@ -99,7 +99,7 @@ def test_a_widget_without_a_static_twin_is_refused() -> None:
 
 
 def test_a_bokeh_picture_wants_the_tag() -> None:
-    with pytest.raises(LabError, match="shows a script .*; tag the cell `nbval-ignore-output`"):
+    with pytest.raises(LabError, match=r"shows a script .*; tag the cell `nbval-ignore-output`"):
         settle_outputs("90_batches", notebook(([shown(**BOKEH)], [])))
 
 

@@ -1,7 +1,7 @@
 """Every check of every lab accepts its reference solution and catches plausible wrong ones.
 
-The wrong solutions of a lab are kept in wrong/<lab>.py: `WRONG` maps the name of a check to functions (or tuples of them,
-where a check is given several).
+The wrong solutions of a lab are kept in wrong/<lab>.py: `WRONG` maps the name of a check to functions (or tuples of
+them, where a check is given several).
 """
 
 from __future__ import annotations

@@ -90,13 +90,13 @@ def test_hidden_seeds_are_played_by_the_same_judge(twice: LabCheck) -> None:
 
 
 def test_a_call_instead_of_the_function_is_explained(twice: LabCheck) -> None:
-    with pytest.raises(LearnerError, match="wants your function itself, and got int\n.*without brackets"):
+    with pytest.raises(LearnerError, match=r"wants your function itself, and got int\n.*without brackets"):
         check("95/twice", 4)
 
 
 def test_an_unknown_check_names_those_that_there_are(twice: LabCheck) -> None:
     assert checks_of("95") == [twice]
-    with pytest.raises(LearnerError, match="there is no check '95/thrice'\n.*: 95/twice"):
+    with pytest.raises(LearnerError, match=r"there is no check '95/thrice'\n.*: 95/twice"):
         find_check("95/thrice")
 
 
@@ -110,6 +110,7 @@ def test_a_check_has_a_name_and_says_what_it_tries(name: str, message: str) -> N
 
 
 def test_a_notebook_pays_nothing_for_the_builder() -> None:
-    probe = "import sys, mqlab.check; print([m for m in ('nbformat', 'jupytext', 'IPython', 'asyncio') if m in sys.modules])"
+    heavy = ("nbformat", "jupytext", "IPython", "asyncio")
+    probe = f"import sys, mqlab.check; print([name for name in {heavy} if name in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"

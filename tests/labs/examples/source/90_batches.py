@@ -52,7 +52,7 @@ reveal("first-out", "a", why="offsets grow, and a pull starts at the smallest on
 reveal("left", len(queue))
 
 # %% [markdown]
-# The error that a wrong prediction gives, once on purpose:
+# An error, shown once on purpose:
 
 # %% tags=["raises-exception"]
 1 / 0
