@@ -46,6 +46,7 @@ class File(Protocol):
     def write(self, offset: int, data: bytes) -> None: ...
     def flush(self) -> None: ...
     def truncate(self, size: int) -> None: ...
+    def data_end(self) -> int: ...
 
 
 class Disk(Protocol):
@@ -284,6 +285,25 @@ class MemoryFile:
             if data:
                 stretches.append((index << _CHUNK_BITS, data))
         return stretches
+
+    def data_end(self) -> int:
+        """The offset behind the last byte that is not zero."""
+        for index in sorted(self._chunks, reverse=True):
+            data = self._chunks[index].rstrip(b"\0")
+            if data:
+                end = (index << _CHUNK_BITS) + len(data)
+                break
+        else:
+            end = 0
+        if self._backing is not None:
+            behind = min(self._backing.data_end(), self._backing_size)
+            while behind > end:
+                index = (behind - 1) >> _CHUNK_BITS
+                start = index << _CHUNK_BITS
+                if index not in self._chunks and (data := self._backing.read(start, behind - start).rstrip(b"\0")):
+                    return start + len(data)
+                behind = start
+        return end
 
     def allocated_bytes(self) -> int:
         """The space that the file takes on the disk."""

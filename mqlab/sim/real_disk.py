@@ -14,6 +14,7 @@ from ..errors import LearnerError
 from .disk import DiskFull
 
 _OPEN_FILES = 128
+_SCAN_BYTES = 1 << 20
 
 
 class ReadOnlyDisk(LearnerError):
@@ -50,6 +51,17 @@ class RealFile:
                 written += os.pwrite(descriptor, data[written:], offset + written)
         except OSError as error:
             raise self._disk.as_disk_full(self.path, error) from error
+
+    def data_end(self) -> int:
+        """The offset behind the last byte that is not zero."""
+        end = self.size
+        while end > 0:
+            start = max(0, end - _SCAN_BYTES)
+            data = self.read(start, end - start).rstrip(b"\0")
+            if data:
+                return start + len(data)
+            end = start
+        return 0
 
     def flush(self) -> None:
         """Let the machine write its page cache of this file to the disk."""

@@ -1,0 +1,87 @@
+"""The store of a broker: commit log, consume queues, index, flushing, recovery and deletion, byte for byte RocketMQ's.
+
+What a broker uses:
+
+    store = DefaultMessageStore(node, MessageStoreConfig(...), is_batch_topic=lambda topic: False)
+    store.load() -> Recovery                      opens config.store_path_root_dir on node.disk; StoreError if it can't be
+    store.start(); store.shutdown()               threads on the node; abort file made and removed
+
+    store.put_message(MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]     (a Future: waits for a flush)
+    store.put_messages(batch: MessageExtBrokerInner with a batch body) -> the same; result.msg_num, .msg_offsets
+        result.status (PutMessageStatus), .wrote_offset, .wrote_bytes, .logics_offset (first queue offset), .msg_id, .remark,
+        .store_timestamp, .is_ok, .is_stored; a status that stored nothing has wrote_bytes 0
+    store.put_message_hooks: list of (message) -> PutMessageResult | None      refuse or rewrite before storing
+    store.message_arriving_listener = (topic, queue_id, queue_offset + 1, tags_code, store_timestamp, None, properties)
+
+    store.get_message(group, topic, queue_id, offset, max_msg_nums, message_filter=None, max_total_msg_size=...)
+        -> GetMessageResult (status, next_begin_offset, min_offset, max_offset, messages: list of raw records, queue_offsets,
+           message_count, buffer_total_size, body, suggest_pulling_from_slave) or None when the store does not read
+        message_filter: .is_matched_by_consume_queue(tags_code) and .is_matched_by_commit_log(record)
+    store.get_max_offset_in_queue(topic, queue_id, committed=True); .get_min_offset_in_queue(topic, queue_id)  (-1: unknown)
+    store.get_offset_in_queue_by_time(topic, queue_id, timestamp, BoundaryType.LOWER | UPPER)
+    store.get_message_store_timestamp(topic, queue_id, queue_offset); .get_earliest_message_time(topic=None, queue_id=0)
+    store.get_commit_log_offset_in_queue(topic, queue_id, queue_offset); .find_consume_queue(topic, queue_id)
+    store.look_message_by_offset(commit_log_offset) -> MessageExt | None; .select_one_message_by_offset(...) -> bytes | None
+    store.query_message(topic, key, max_num, begin, end) -> QueryMessageResult (messages, index_last_update_timestamp, ...)
+    store.check_in_mem_by_consume_offset(topic, queue_id, queue_offset, batch_size=1); .is_in_memory(commit_log_offset)
+    store.is_os_page_cache_busy(); .dispatch_behind_bytes; .min_phy_offset; .max_phy_offset; .running_flags
+    store.delete_topics([topic, ...]); .consume_queues.topics() -> {topic: [queue ids]}
+
+To look into a directory without a world: `DefaultMessageStore(DiskHost(MemoryDisk.over_directory(path)), config).load()`.
+"""
+
+from .batch_consume_queue import BatchConsumeQueue
+from .commit_log import CommitLog
+from .consume_queue import ConsumeQueue, CqUnit
+from .consume_queue_store import ConsumeQueueStore
+from .default_message_store import ArrivingListener, DefaultMessageStore, PutMessageHook
+from .dispatch_request import RMQ_SYS_SCHEDULE_TOPIC, DispatchRequest, delay_level_table
+from .errors import StoreError
+from .get_message import MAX_PULL_MSG_SIZE, GetMessageResult, GetMessageStatus, MessageFilter
+from .host import DiskHost, Host
+from .index_file import IndexFile
+from .index_service import IndexService
+from .mapped_file import MappedFile, MappedFileQueue
+from .message_store_config import BrokerRole, FlushDiskType, MessageStoreConfig
+from .put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
+from .query_message import QueryMessageResult
+from .recovery import Recovery
+from .running_flags import RunningFlags
+from .search_by_time import BoundaryType
+from .store_checkpoint import StoreCheckpoint
+
+__all__ = [
+    "MAX_PULL_MSG_SIZE",
+    "RMQ_SYS_SCHEDULE_TOPIC",
+    "ArrivingListener",
+    "BatchConsumeQueue",
+    "BoundaryType",
+    "BrokerRole",
+    "CommitLog",
+    "ConsumeQueue",
+    "ConsumeQueueStore",
+    "CqUnit",
+    "DefaultMessageStore",
+    "DiskHost",
+    "DispatchRequest",
+    "FlushDiskType",
+    "GetMessageResult",
+    "GetMessageStatus",
+    "Host",
+    "IndexFile",
+    "IndexService",
+    "MappedFile",
+    "MappedFileQueue",
+    "MessageExtBrokerInner",
+    "MessageFilter",
+    "MessageStoreConfig",
+    "PutMessageHook",
+    "PutMessageResult",
+    "PutMessageStatus",
+    "QueryMessageResult",
+    "Recovery",
+    "RunningFlags",
+    "StoreCheckpoint",
+    "StoreError",
+    "delay_level_table",
+]

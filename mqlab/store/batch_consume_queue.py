@@ -1,0 +1,115 @@
+"""A batch consume queue: one entry for each batch, for topics with `queue.type=BatchCQ`.
+
+An entry has 46 bytes: physical offset i64, size i32, tags code i64, store time i64, queue offset of the first message i64,
+number of messages i16, compacted offset i32 (-1), reserved i32 (0). A queue offset has to be searched for, since entries
+stand for different numbers of messages.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from .consume_queue import ConsumeQueue, CqUnit
+from .dispatch_request import DispatchRequest
+from .mapped_file import MappedFile
+from .message_store_config import BATCH_CQ_STORE_UNIT_SIZE
+
+BATCH_ENTRY = struct.Struct(">qiqqqhii")
+_NO_COMPACTED_OFFSET = -1
+
+
+class BatchConsumeQueue(ConsumeQueue):
+    """One queue of a topic whose batches stay whole (org.apache.rocketmq.store.queue.BatchConsumeQueue).
+
+    Differs from RocketMQ: the last entry is read when the end of the queue is asked for, no cache of offsets is kept.
+    """
+
+    unit_size = BATCH_CQ_STORE_UNIT_SIZE
+    __slots__ = ()
+
+    def put(self, request: DispatchRequest) -> None:
+        """Add the entry of a batch; one that the queue already knows is passed over."""
+        end = request.commit_log_offset + request.msg_size
+        if end <= self.max_physic_offset:
+            return
+        last = self.files.last_for_append()
+        entry = BATCH_ENTRY.pack(
+            request.commit_log_offset,
+            request.msg_size,
+            request.tags_code,
+            request.store_timestamp,
+            request.consume_queue_offset,
+            request.batch_size or 1,
+            _NO_COMPACTED_OFFSET,
+            0,
+        )
+        last.append(entry)
+        self.max_physic_offset = end
+
+    @property
+    def min_offset_in_queue(self) -> int:
+        """The queue offset of the first message of the first batch that is still there."""
+        unit = self.offset_of_unit(self.min_logic_offset // self.unit_size)
+        return unit.queue_offset if unit is not None else self.max_offset_in_queue
+
+    @property
+    def max_offset_in_queue(self) -> int:
+        """The queue offset that the next message will get."""
+        files = self.files
+        unit = self.offset_of_unit(files.max_offset // self.unit_size - 1)
+        return unit.queue_offset + unit.batch_num if unit is not None else 0
+
+    def offset_of_unit(self, unit_no: int) -> CqUnit | None:
+        """The entry number `unit_no`."""
+        file = self.files.find(unit_no * self.unit_size) if unit_no >= 0 else None
+        data = file.select(unit_no * self.unit_size - file.from_offset, self.unit_size) if file is not None else None
+        return _unit(BATCH_ENTRY.unpack(data)) if data else None
+
+    def iterate_from(self, queue_offset: int, count: int) -> Iterator[CqUnit] | None:
+        """At most `count` entries, from the one that holds `queue_offset`; None when it is not there."""
+        low, high = self.min_logic_offset // self.unit_size, self.files.max_offset // self.unit_size
+        while low < high:
+            middle = (low + high) // 2
+            unit = self.offset_of_unit(middle)
+            if unit is None or unit.queue_offset + unit.batch_num <= queue_offset:
+                low = middle + 1
+            else:
+                high = middle
+        first = self.offset_of_unit(low)
+        if first is None or not first.queue_offset <= queue_offset < first.queue_offset + first.batch_num:
+            return None
+        file = self.files.find(low * self.unit_size)
+        assert file is not None
+        position = low * self.unit_size - file.from_offset
+        data = file.file.read(position, min(count * self.unit_size, file.wrote - position))
+        return (_unit(entry) for entry in BATCH_ENTRY.iter_unpack(data))
+
+    def _recover_file(self, file: MappedFile) -> int:
+        data = file.file.read(0, file.file_size)
+        wrote = 0
+        for entry in BATCH_ENTRY.iter_unpack(data[: len(data) - len(data) % self.unit_size]):
+            offset, size, batch_num = entry[0], entry[1], entry[5]
+            if offset < 0 or size <= 0 or batch_num <= 0:
+                break
+            wrote += self.unit_size
+            self.max_physic_offset = offset + size
+        return wrote
+
+    def _units_before(self, file: MappedFile, phy_offset: int) -> int:
+        count = 0
+        data = file.file.read(0, file.wrote)
+        for entry in BATCH_ENTRY.iter_unpack(data[: len(data) - len(data) % self.unit_size]):
+            if entry[0] < 0 or entry[1] <= 0 or entry[0] >= phy_offset:
+                break
+            count += 1
+        return count
+
+    def _read_max_physic_offset(self, last: MappedFile) -> None:
+        offset, size = BATCH_ENTRY.unpack(last.file.read(last.wrote - self.unit_size, self.unit_size))[:2]
+        self.max_physic_offset = offset + size
+
+
+def _unit(entry: tuple[int, ...]) -> CqUnit:
+    offset, size, tags, _, base, batch_num, _, _ = entry
+    return CqUnit(base, offset, size, tags, batch_num)

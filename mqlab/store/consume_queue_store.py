@@ -1,0 +1,152 @@
+"""All consume queues of a store, and the queue offset that the next message of each queue will get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..sim.disk import Disk
+from .batch_consume_queue import BatchConsumeQueue
+from .consume_queue import ConsumeQueue
+from .dispatch_request import DispatchRequest
+from .errors import StoreError
+from .message_store_config import MessageStoreConfig
+
+QueueKey = tuple[str, int]
+
+
+class ConsumeQueueStore:
+    """The queues by (topic, queue id), made when their first message comes (org.apache.rocketmq.store.queue.ConsumeQueueStore).
+
+    `queue_offsets` is RocketMQ's topicQueueTable: it runs ahead of the queues by what is not yet dispatched.
+    `is_batch_topic(topic)` says whether a new topic has `queue.type=BatchCQ`.
+    """
+
+    def __init__(self, disk: Disk, config: MessageStoreConfig, is_batch_topic: Callable[[str], bool]) -> None:
+        self.disk = disk
+        self.config = config
+        self.is_batch_topic = is_batch_topic
+        self.queues: dict[QueueKey, ConsumeQueue] = {}
+        self.queue_offsets: dict[QueueKey, int] = {}
+        self.dirty: dict[QueueKey, ConsumeQueue] = {}
+        """The queues that got entries since their last full flush, in the order of the first."""
+
+    # -- the table --------------------------------------------------------------------------------------------------
+
+    def find(self, topic: str, queue_id: int) -> ConsumeQueue | None:
+        """The queue, None when nothing was ever stored for it."""
+        return self.queues.get((topic, queue_id))
+
+    def find_or_create(self, topic: str, queue_id: int) -> ConsumeQueue:
+        """The queue; a new one has no file until its first entry."""
+        queue = self.queues.get((topic, queue_id))
+        if queue is None:
+            queue = self._make(topic, queue_id, self.is_batch_topic(topic))
+        return queue
+
+    def _make(self, topic: str, queue_id: int, batch: bool) -> ConsumeQueue:
+        config = self.config
+        if batch:
+            path = config.path("batchconsumequeue", topic, str(queue_id))
+            queue: ConsumeQueue = BatchConsumeQueue(
+                self.disk, path, topic, queue_id, config.mapper_file_size_batch_consume_queue
+            )
+        else:
+            path = config.path("consumequeue", topic, str(queue_id))
+            queue = ConsumeQueue(self.disk, path, topic, queue_id, config.mapped_file_size_consume_queue)
+        self.queues[topic, queue_id] = queue
+        return queue
+
+    def is_batch(self, topic: str, queue_id: int) -> bool:
+        """Do the batches of this queue stay whole?"""
+        queue = self.queues.get((topic, queue_id))
+        return isinstance(queue, BatchConsumeQueue) if queue is not None else self.is_batch_topic(topic)
+
+    def put(self, request: DispatchRequest) -> None:
+        """Add the entry of a message to its queue."""
+        key = request.topic, request.queue_id
+        queue = self.queues.get(key)
+        if queue is None:
+            queue = self._make(*key, request.batch_size > 0 or self.is_batch_topic(request.topic))
+        queue.put(request)
+        if key not in self.dirty:
+            self.dirty[key] = queue
+
+    # -- after a stop -----------------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Take in the queues that have a folder."""
+        for kind, batch in (("consumequeue", False), ("batchconsumequeue", True)):
+            root = self.config.path(kind)
+            for topic in self.disk.list(root):
+                for name in self.disk.list(f"{root}/{topic}"):
+                    if not (name.isascii() and name.isdigit()):
+                        raise StoreError(
+                            f"{root}/{topic}/{name}", "its name is not a queue id", "move what does not belong there away"
+                        )
+                    if (topic, int(name)) in self.queues:
+                        raise StoreError(
+                            f"{root}/{topic}/{name}",
+                            "the queue has a folder as consume queue and one as batch consume queue",
+                            "remove the one that does not fit the topic's queue.type",
+                        )
+                    self._make(topic, int(name), batch).load()
+
+    def recover(self) -> None:
+        """Find the end of each queue."""
+        for queue in self.queues.values():
+            queue.recover()
+
+    @property
+    def max_physic_offset(self) -> int:
+        """The end of the newest record that any queue knows, -1 for none: where dispatching has to go on."""
+        return max((queue.max_physic_offset for queue in self.queues.values()), default=-1)
+
+    def truncate_dirty(self, phy_offset: int) -> None:
+        """Drop all entries of messages at and behind `phy_offset` in the commit log."""
+        for queue in self.queues.values():
+            queue.truncate_dirty_logic_files(phy_offset)
+
+    def recover_queue_offsets(self, min_commit_log_offset: int) -> None:
+        """Take the next queue offset of each queue from its length, and its start from what the commit log still has."""
+        self.queue_offsets = {key: queue.max_offset_in_queue for key, queue in self.queues.items()}
+        for queue in self.queues.values():
+            queue.correct_min_offset(min_commit_log_offset)
+
+    # -- flushing and deleting --------------------------------------------------------------------------------------
+
+    def flush(self, least_pages: int) -> int:
+        """Flush the queues that have so many dirty pages (0: any dirty byte); how many were written."""
+        flushed = 0
+        for key, queue in list(self.dirty.items()):
+            if least_pages == 0:
+                flushed += queue.files.flush_all()
+                del self.dirty[key]
+            else:
+                flushed += queue.files.flush(least_pages)
+        return flushed
+
+    def destroy_all(self) -> None:
+        """Delete every queue: what happens when there is no commit log any more."""
+        for queue in self.queues.values():
+            queue.destroy()
+        self.queues.clear()
+        self.queue_offsets.clear()
+        self.dirty.clear()
+
+    def delete_topic(self, topic: str) -> int:
+        """Delete all queues of a topic; how many there were."""
+        keys = [key for key in self.queues if key[0] == topic]
+        for key in keys:
+            self.queues.pop(key).destroy()
+            self.queue_offsets.pop(key, None)
+            self.dirty.pop(key, None)
+        for kind in ("consumequeue", "batchconsumequeue"):
+            self.disk.rmtree(self.config.path(kind, topic))
+        return len(keys)
+
+    def topics(self) -> dict[str, list[int]]:
+        """The queue ids of each topic, both in order."""
+        table: dict[str, list[int]] = {}
+        for topic, queue_id in sorted(self.queues):
+            table.setdefault(topic, []).append(queue_id)
+        return table

@@ -1,0 +1,104 @@
+"""What consume queues and index must know of a stored message: handed over by `put`, or read back from its bytes.
+
+Both ways give the same request, which is what makes recovery possible; a test holds them equal.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from ..errors import LearnerError
+from ..protocol.hashing import tags_code
+from ..protocol.message import MessageExt
+from ..protocol.record import decode_record
+from ..protocol.sysflag import MessageSysFlag
+
+RMQ_SYS_SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+
+INNER_BATCH_FLAGS = MessageSysFlag.INNER_BATCH | MessageSysFlag.NEED_UNWRAP
+
+_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class DispatchRequest(NamedTuple):
+    """One stored message on its way to the queues and the index (org.apache.rocketmq.store.DispatchRequest).
+
+    `batch_size` is 0 except for an inner batch, whose messages share one record. Differs from RocketMQ: keys and tags are
+    taken from `properties` by whoever needs them.
+    """
+
+    topic: str
+    queue_id: int
+    commit_log_offset: int
+    msg_size: int
+    tags_code: int
+    store_timestamp: int
+    consume_queue_offset: int
+    sys_flag: int
+    batch_size: int
+    properties: dict[str, str]
+
+    @property
+    def has_queue_entry(self) -> bool:
+        """False for a prepared or rolled-back transaction: nobody may pull those."""
+        return MessageSysFlag.transaction_value(self.sys_flag) in (
+            MessageSysFlag.TRANSACTION_NOT_TYPE,
+            MessageSysFlag.TRANSACTION_COMMIT,
+        )
+
+
+@lru_cache(maxsize=16)
+def delay_level_table(levels: str) -> tuple[int, ...]:
+    """The delays in ms of the levels 1, 2, ... in a text such as "1s 5s 10s"; LearnerError when it is none."""
+    delays = []
+    for word in levels.split():
+        number, unit = word[:-1], word[-1]
+        if unit not in _UNIT_MS or not number.isdigit():
+            raise LearnerError(f"{word!r} is not a delay", "write message_delay_level like '1s 5s 10m 2h'")
+        delays.append(int(number) * _UNIT_MS[unit])
+    return tuple(delays)
+
+
+def stored_tags_code(topic: str, properties: dict[str, str], store_timestamp: int, delays_ms: tuple[int, ...]) -> int:
+    """What the queue entry keeps for filtering: the hash of the tag, or in the schedule topic the time of delivery."""
+    if topic == RMQ_SYS_SCHEDULE_TOPIC:
+        level = _as_int(properties.get("DELAY"))
+        if level > 0 and delays_ms:
+            return store_timestamp + delays_ms[min(level, len(delays_ms)) - 1]
+    return tags_code(properties.get("TAGS"))
+
+
+def _as_int(text: str | None) -> int:
+    try:
+        return int(text or 0)
+    except ValueError:
+        return 0
+
+
+def inner_num(sys_flag: int, properties: dict[str, str]) -> int:
+    """How many messages an inner batch holds; 0 for a message that is none."""
+    return _as_int(properties.get("INNER_NUM")) if sys_flag & INNER_BATCH_FLAGS else 0
+
+
+def request_of(message: MessageExt, delays_ms: tuple[int, ...]) -> DispatchRequest:
+    """The request for a message that was read back from the commit log."""
+    properties = message.properties
+    return DispatchRequest(
+        message.topic,
+        message.queue_id,
+        message.commit_log_offset,
+        message.store_size,
+        stored_tags_code(message.topic, properties, message.store_timestamp, delays_ms),
+        message.store_timestamp,
+        message.queue_offset,
+        message.sys_flag,
+        inner_num(message.sys_flag, properties),
+        properties,
+    )
+
+
+def read_request(buffer: bytes | memoryview, at: int, delays_ms: tuple[int, ...], *, check_crc: bool) -> DispatchRequest:
+    """The request for the record at `at` of a buffer; RecordError when there is none (CommitLog.checkMessageAndReturnSize)."""
+    message = decode_record(buffer, at, check_crc=check_crc, decompress=False, read_body=check_crc)
+    return request_of(message, delays_ms)

@@ -1,0 +1,130 @@
+"""The index over the commit log: from a topic and a key to the messages that may have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timezone
+
+from ..protocol.sysflag import MessageSysFlag
+from ..sim.disk import Disk
+from .dispatch_request import DispatchRequest
+from .index_file import IndexFile
+from .message_store_config import MessageStoreConfig
+from .store_checkpoint import StoreCheckpoint
+
+ReadRequests = Callable[[int, int], tuple[list[DispatchRequest], int]]
+_STRETCH_BYTES = 1 << 20
+
+
+class IndexService:
+    """The index files of a store (org.apache.rocketmq.store.index.IndexService).
+
+    Differs from RocketMQ in when, not in what: `watermark` says up to which commit-log offset keys are in the files, and they
+    catch up with the dispatched messages when somebody asks for a key, and when the store stops. A file is named for the
+    store time of its first message, which in RocketMQ is the moment of its making, some ms later.
+    """
+
+    def __init__(self, disk: Disk, config: MessageStoreConfig, checkpoint: StoreCheckpoint, read: ReadRequests) -> None:
+        self.disk = disk
+        self.config = config
+        self.checkpoint = checkpoint
+        self.read = read
+        self.files: list[IndexFile] = []
+        self.watermark = 0
+
+    def load(self, clean: bool) -> None:
+        """Open the files; after a crash those that are newer than the checkpoint says are deleted."""
+        folder = self.config.path("index")
+        for name in self.disk.list(folder):
+            path = f"{folder}/{name}"
+            file = IndexFile(self.disk, path, self.config.max_hash_slot_num, self.config.max_index_num)
+            if not clean and file.end_timestamp > self.checkpoint.index_msg_timestamp:
+                self.disk.remove(path)
+            else:
+                self.files.append(file)
+
+    @property
+    def end_phy_offset(self) -> int:
+        """The offset of the newest message with a key in the files, -1 without files."""
+        return self.files[-1].end_phy_offset if self.files else -1
+
+    # -- growing ----------------------------------------------------------------------------------------------------
+
+    def catch_up(self, end: int) -> int:
+        """Put the keys of all messages before the commit-log offset `end` into the files; how many keys that were."""
+        if not self.config.message_index_enable:
+            return 0
+        keys = 0
+        while self.watermark < end:
+            requests, self.watermark = self.read(self.watermark, min(end, self.watermark + _STRETCH_BYTES))
+            for request in requests:
+                keys += self.build(request)
+        if keys:
+            self.files[-1].write_header()
+        return keys
+
+    def build(self, request: DispatchRequest) -> int:
+        """Put the keys of one message into the files; a message that they know already is passed over."""
+        if request.commit_log_offset < self.end_phy_offset:
+            return 0
+        if MessageSysFlag.transaction_value(request.sys_flag) == MessageSysFlag.TRANSACTION_ROLLBACK:
+            return 0
+        properties = request.properties
+        names = [properties["UNIQ_KEY"]] if properties.get("UNIQ_KEY") else []
+        names += [word for word in properties.get("KEYS", "").split(" ") if word]
+        for name in names:
+            self._file(request.store_timestamp).put_key(
+                f"{request.topic}#{name}", request.commit_log_offset, request.store_timestamp
+            )
+        return len(names)
+
+    def _file(self, store_timestamp: int) -> IndexFile:
+        if self.files and not self.files[-1].is_full:
+            return self.files[-1]
+        previous = self.files[-1] if self.files else None
+        folder = self.config.path("index")
+        moment = store_timestamp
+        while self.disk.exists(path := f"{folder}/{_file_name(moment)}"):
+            moment += 1
+        file = IndexFile(self.disk, path, self.config.max_hash_slot_num, self.config.max_index_num)
+        if previous is not None:
+            previous.flush()
+            self.checkpoint.index_msg_timestamp = previous.end_timestamp
+            self.checkpoint.flush()
+            file.begin_after(previous)
+        self.files.append(file)
+        return file
+
+    # -- asking -----------------------------------------------------------------------------------------------------
+
+    def query_offset(self, topic: str, key: str, max_num: int, begin: int, end: int) -> list[int]:
+        """Commit-log offsets of messages that may have the key and were stored in [begin, end], newest first."""
+        found: list[int] = []
+        max_num = min(max_num, self.config.max_msgs_num_batch)
+        for file in reversed(self.files):
+            if file.is_time_matched(begin, end):
+                file.select_phy_offset(found, f"{topic}#{key}", max_num, begin, end)
+            if file.begin_timestamp < begin or len(found) >= max_num:
+                break
+        return found
+
+    # -- flushing and deleting --------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Make all files safe from a power loss."""
+        for file in self.files:
+            file.flush()
+
+    def delete_expired_file(self, min_commit_log_offset: int) -> list[str]:
+        """Delete the files that know only messages before that offset, never the last one; the paths of those deleted."""
+        deleted = []
+        while len(self.files) > 1 and self.files[0].end_phy_offset < min_commit_log_offset:
+            path = self.files.pop(0).file.path
+            self.disk.remove(path)
+            deleted.append(path)
+        return deleted
+
+
+def _file_name(moment_ms: int) -> str:
+    moment = datetime.fromtimestamp(moment_ms // 1_000, timezone.utc)
+    return f"{moment:%Y%m%d%H%M%S}{moment_ms % 1_000:03d}"

@@ -1,0 +1,91 @@
+"""The settings of a store, with RocketMQ's names and defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+CQ_STORE_UNIT_SIZE = 20
+"""Bytes of a consume queue entry."""
+
+BATCH_CQ_STORE_UNIT_SIZE = 46
+"""Bytes of a batch consume queue entry."""
+
+
+class FlushDiskType(Enum):
+    """When a message counts as safe: once the disk has it, or as soon as the page cache has it."""
+
+    SYNC_FLUSH = "SYNC_FLUSH"
+    ASYNC_FLUSH = "ASYNC_FLUSH"
+
+
+class BrokerRole(Enum):
+    """Whether a broker takes messages, and whether it waits for its slaves."""
+
+    ASYNC_MASTER = "ASYNC_MASTER"
+    SYNC_MASTER = "SYNC_MASTER"
+    SLAVE = "SLAVE"
+
+
+@dataclass
+class MessageStoreConfig:
+    """Settings of a store (org.apache.rocketmq.store.config.MessageStoreConfig).
+
+    Sizes are bytes, times ms unless the name says otherwise. `store_path_root_dir` is a path on the node's disk; an empty one
+    is the disk's root. Settings of parts that mqlab does not have yet are absent.
+    """
+
+    store_path_root_dir: str = "store"
+    mapped_file_size_commit_log: int = 1024 * 1024 * 1024
+    mapped_file_size_consume_queue: int = 300_000 * CQ_STORE_UNIT_SIZE
+    mapper_file_size_batch_consume_queue: int = 300_000 * BATCH_CQ_STORE_UNIT_SIZE
+    flush_disk_type: FlushDiskType = FlushDiskType.ASYNC_FLUSH
+    flush_interval_commit_log: int = 500
+    flush_commit_log_least_pages: int = 4
+    flush_commit_log_thorough_interval: int = 10_000
+    flush_interval_consume_queue: int = 1_000
+    flush_consume_queue_least_pages: int = 2
+    flush_consume_queue_thorough_interval: int = 60_000
+    sync_flush_timeout: int = 5_000
+    os_page_cache_busy_time_out_mills: int = 1_000
+    max_message_size: int = 4 * 1024 * 1024
+    check_crc_on_recover: bool = True
+    message_index_enable: bool = True
+    message_index_safe: bool = False
+    max_hash_slot_num: int = 5_000_000
+    max_index_num: int = 5_000_000 * 4
+    max_msgs_num_batch: int = 64
+    broker_role: BrokerRole = BrokerRole.ASYNC_MASTER
+    offset_check_in_slave: bool = False
+    message_delay_level: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+    delete_when: str = "04"
+    file_reserved_time: int = 72
+    """Hours that a commit-log file is kept after its last change."""
+    clean_resource_interval: int = 10_000
+    delete_commit_log_files_interval: int = 100
+    delete_consume_queue_files_interval: int = 100
+    delete_file_batch_max: int = 10
+    clean_file_forcibly_enable: bool = True
+    disk_max_used_space_ratio: int = 75
+    """Percent of the disk in use from which expired files go at once."""
+    disk_space_clean_forcibly_ratio: int = 85
+    """Percent from which files go even if they have not expired."""
+    disk_space_warning_level_ratio: int = 90
+    """Percent from which no message is taken any more."""
+    max_transfer_bytes_on_message_in_memory: int = 256 * 1024
+    max_transfer_count_on_message_in_memory: int = 32
+    max_transfer_bytes_on_message_in_disk: int = 64 * 1024
+    max_transfer_count_on_message_in_disk: int = 8
+    access_message_in_memory_max_ratio: int = 40
+    """Percent of the machine's memory that the newest messages are taken to lie in."""
+    max_filter_message_size: int = 16_000
+    """Bytes of queue entries that one pull looks at."""
+
+    def path(self, *parts: str) -> str:
+        """A path inside the store directory."""
+        return "/".join((self.store_path_root_dir, *parts) if self.store_path_root_dir else parts)
+
+    @property
+    def max_record_size(self) -> int:
+        """The most bytes that a record may take: the largest body and 64 KiB for all else."""
+        return self.max_message_size + 64 * 1024
