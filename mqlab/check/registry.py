@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 import io
 import pkgutil
+import sys
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
@@ -107,13 +108,21 @@ def _was_not_solved(error: BaseException) -> bool:
 
 
 def _students_frames(error: BaseException) -> str:
-    """Where the exception came from, in the student's own lines; no file names, they differ between machines."""
+    """Where the exception first came from, in the student's own lines; file names differ between machines."""
+    first: BaseException = error
+    while first.__cause__ is not None:
+        first = first.__cause__
     frames = [
         f"in {frame.f_code.co_name}, line {number}"
-        for frame, number in traceback.walk_tb(error.__traceback__)
-        if not str(frame.f_globals.get("__name__", "")).startswith("mqlab.")
+        for frame, number in traceback.walk_tb(first.__traceback__)
+        if _is_students(str(frame.f_globals.get("__name__", "")))
     ]
     return "\n".join(frames[-_FRAMES_SHOWN:])
+
+
+def _is_students(module: str) -> bool:
+    top = module.partition(".")[0]
+    return top != "mqlab" and top not in sys.stdlib_module_names
 
 
 _checks: dict[str, LabCheck] = {}

@@ -65,6 +65,21 @@ def test_an_exception_is_a_finding_that_names_the_line_and_no_file(twice: LabChe
     assert ".py" not in repr(verdict)
 
 
+def test_an_exception_that_stopped_a_world_names_the_line_where_it_began(twice: LabCheck) -> None:
+    def stopped(n: int) -> int:
+        try:
+            return divides(n)
+        except ZeroDivisionError as inner:
+            raise RuntimeError("the world stopped") from inner
+
+    def divides(n: int) -> int:
+        return n // 0
+
+    verdict = twice.play(stopped)
+    assert verdict.explanation == "your code raised RuntimeError: the world stopped"
+    assert "in divides, line " in verdict.trace
+
+
 def test_what_the_function_prints_does_not_flood_the_notebook(
     twice: LabCheck, capsys: pytest.CaptureFixture[str]
 ) -> None:
