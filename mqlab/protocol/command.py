@@ -28,6 +28,7 @@ FRAME_MAX_LENGTH = 16_777_216
 RESPONSE_FLAG = 1
 ONEWAY_FLAG = 2
 
+_JAVA = int(LanguageCode.JAVA)
 _HEADER_MAX_LENGTH = 0xFFFFFF
 _EXTRA_FIELDS_CAPACITY = 256
 _PREFIX = struct.Struct(">iI")
@@ -66,13 +67,14 @@ class RemotingCommand:
         remark: str | None = None,
         opaque: int = 0,
     ) -> None:
-        self.code = code
+        # A plain number, as it will be once it has travelled as bytes.
+        self.code = int(code)
         self.header = header
         self.body = body or None
         self.flag = flag
         self.remark = remark
         self.opaque = opaque
-        self.language: int = LanguageCode.JAVA
+        self.language = _JAVA
         self.version = CURRENT_VERSION
         self.serialize_type = JSON
         self._fields: dict[str, str] | None = None

@@ -65,6 +65,7 @@ def test_a_request_and_its_response_know_what_they_are():
     assert (request.is_response, request.is_oneway, request.flag) == (False, False, 0)
     assert (response.is_response, response.remark) == (True, "[OVERLOAD]system busy")
     assert request.mark_oneway().is_oneway
+    assert RemotingCommand.request(RequestCode.HEART_BEAT).mark_response().is_response
 
 
 def test_a_typed_header_is_handed_over_as_it_is():
@@ -201,6 +202,30 @@ def test_members_that_rocketmq_does_not_know_are_passed_over():
     assert (command.code, command.language, command.ext_fields) == (34, LanguageCode.GO, None)
 
 
+def test_fields_that_are_numbers_or_truth_values_are_taken_as_texts():
+    command = RemotingCommand.decode(frame_of(b'{"code":34,"extFields":{"a":1,"b":true,"c":false,"d":null,"e":"x"}}'))
+    assert command.ext_fields == {"a": "1", "b": "true", "c": "false", "e": "x"}
+
+
+def test_a_code_is_a_plain_number():
+    assert type(RemotingCommand.request(RequestCode.HEART_BEAT).code) is int
+    assert type(RemotingCommand.response(ResponseCode.SUCCESS).language) is int
+
+
+def test_a_command_with_an_unknown_language_is_not_sent():
+    command = RemotingCommand.request(RequestCode.HEART_BEAT)
+    command.language = 99
+    with pytest.raises(CommandError, match="unknown language 99"):
+        command.encode()
+
+
+def test_a_header_that_does_not_fit_its_length_is_refused():
+    command = RemotingCommand.request(RequestCode.HEART_BEAT)
+    command.add_ext_field("a", "x" * (1 << 24))
+    with pytest.raises(CommandError, match="does not fit the 24 bits of its length"):
+        command.encode()
+
+
 def test_a_header_in_another_order_keeps_it():
     frame = frame_of(b'{"version":401,"code":34,"language":"CPP","flag":0,"opaque":3}', b"body")
     assert RemotingCommand.decode(frame).encode() == frame
@@ -221,7 +246,11 @@ def test_a_value_that_does_not_fit_the_binary_header_is_refused():
 def test_a_command_shows_itself_by_name():
     command = RemotingCommand.request(RequestCode.HEART_BEAT, None, b"12345")
     assert repr(command) == "RemotingCommand [request, code=34 HEART_BEAT, opaque=0, body=5 bytes]"
-    assert "17 TOPIC_NOT_EXIST" in repr(RemotingCommand.response(17, "no such topic"))
+    response = RemotingCommand.response(17, "no such topic")
+    response.add_ext_field("MSG_REGION", "DefaultRegion")
+    shown = "RemotingCommand [response, code=17 TOPIC_NOT_EXIST, opaque=0, remark='no such topic', extFields={'MSG"
+    assert repr(response).startswith(shown)
+    assert "topic='T'" in repr(RemotingCommand.request(105, GetRouteInfoRequestHeader("T")))
 
 
 texts = st.text(st.characters(blacklist_categories=["Cs"]), max_size=20)

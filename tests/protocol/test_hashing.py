@@ -79,6 +79,9 @@ def test_a_flag_loses_single_bits():
     assert PullSysFlag.clear_suspend(flag) == PullSysFlag.build(True, False, True)
     assert not PullSysFlag.has_lite_pull(flag)
     assert MessageSysFlag.check(0xC0, MessageSysFlag.INNER_BATCH | MessageSysFlag.NEED_UNWRAP)
+    assert MessageSysFlag.is_compressed(0x301)
+    assert not PermName.is_accessible(PermName.INHERIT)
+    assert PermName.is_accessible(PermName.READ)
     assert not MessageSysFlag.check(0x80, MessageSysFlag.INNER_BATCH | MessageSysFlag.NEED_UNWRAP)
 
 

@@ -107,6 +107,14 @@ def test_an_id_that_is_none_says_why():
         decode_message_id("zz" * 16)
     with pytest.raises(MessageIdError, match="not hexadecimal"):
         decode_unique_key(" 0" * 16, 0)
+    with pytest.raises(MessageIdError, match="it has 2 characters"):
+        decode_unique_key("7F", 0)
+
+
+def test_the_time_of_a_unique_key_from_the_end_of_a_month_lies_in_the_month_before():
+    _, after = month_bounds_ms(1700000000000)
+    key = UniqueKeyGenerator("10.0.0.1", 1, 1).next(after - 5)
+    assert decode_unique_key(key, after + 5).time_ms == after - 5
 
 
 def test_every_unique_key_vector(vectors):

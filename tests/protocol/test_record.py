@@ -149,6 +149,11 @@ def test_a_topic_that_needs_more_bytes_than_characters_still_fits():
     assert decode_record(make(topic="主" * 100)).topic == "主" * 100
 
 
+def test_a_topic_that_no_length_field_can_hold_is_refused():
+    with pytest.raises(LearnerError, match="the topic has 40000 bytes"):
+        make(topic="t" * 40000)
+
+
 def test_properties_that_are_too_long_are_refused():
     with pytest.raises(LearnerError, match="32768 bytes"):
         make(properties="x" * 32768)
