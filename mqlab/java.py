@@ -1,4 +1,4 @@
-"""Finds the Java of this machine, which Spark runs on: `python -m mqlab.java` prints it, and fails where there is none."""
+"""Finds the Java of this machine, for Spark: `python -m mqlab.java` prints it, and fails where there is none."""
 
 from __future__ import annotations
 

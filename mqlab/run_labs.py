@@ -116,8 +116,6 @@ def _watch(child: subprocess.Popen[bytes]) -> int:
 
     Whatever the child leaves running is ended: a kernel that died leaves its Java behind.
     """
-    import psutil
-
     peak = 0
     seen: dict[int, psutil.Process] = {}
     try:

@@ -1,8 +1,8 @@
 """Executes one lab with papermill, in a process of its own: `python -m mqlab.run_one_lab LAB OUT RESULT TIMEOUT_S`.
 
-RESULT gets one JSON object, `{"verdict": ...}`, as the last thing that happens. A run that dies leaves no RESULT, and so can't be
-taken for one that went well. What papermill writes into the notebook says "completed" of cells that never ran, so only
-the error that it raises counts.
+RESULT gets one JSON object, `{"verdict": ...}`, as the last thing that happens. A run that dies leaves no RESULT, and so
+can't be taken for one that went well. What papermill writes into the notebook says "completed" of cells that never ran,
+so only the error that it raises counts.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def run(lab: Path, out: Path, timeout_s: int) -> str:
 def _meant_to_raise(lab: Path, failed: Any) -> bool:
     """Whether the last error of the run is one that the lab shows on purpose.
 
-    papermill takes every error output for a failure, also that of a cell that carries Jupyter's tag for an intended one. A real
-    failure ends the run, so it is always the last, which is the one reported.
+    papermill takes every error output for a failure, also that of a cell that carries Jupyter's tag for an intended
+    one. A real failure ends the run, so it is always the last, which is the one reported.
     """
     cell = json.loads(lab.read_text(encoding="utf-8"))["cells"][failed.cell_index]
     return "raises-exception" in cell["metadata"].get("tags", ())

@@ -1,7 +1,7 @@
 """Write environment.yml, and its copy for Binder, from the pinned requirement files.
 
-Binder reads its files in binder/ alone, and conda resolves a `-r` beside the file that has it; so the pins themselves stand in
-both, and both are made here.
+Binder reads its files in binder/ alone, and conda resolves a `-r` beside the file that has it; so the pins themselves
+stand in both, and both are made here.
 """
 
 from __future__ import annotations

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+# What Jupyter's own packages say to each other.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
 
 @pytest.fixture
-def jupyter_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory for all that Jupyter writes."""
+def jupyter_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory for all that Jupyter writes; the signals that a server takes for itself are given back."""
     for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
-    return tmp_path
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
+    yield tmp_path
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def serve(home: Path) -> Any:

@@ -1,7 +1,7 @@
 """An extension of Jupyter Server that lets a live view answer a click at once.
 
-Jupyter Server leaves the kernel's socket to gather small messages, so that each answer to a click waits about 40 ms for the
-browser's acknowledgement. With this extension it sends them as they come. It is switched on by
+Jupyter Server leaves the kernel's socket to gather small messages, so that each answer to a click waits about 40 ms for
+the browser's acknowledgement. With this extension it sends them as they come. It is switched on by
 etc/jupyter/jupyter_server_config.d/mqlab.json, which is installed with mqlab.
 """
 

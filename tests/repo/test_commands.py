@@ -1,0 +1,66 @@
+"""The commands that the documentation gives are there, and .ci/run runs what `make test` runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from .tree import ROOT, make_targets, read
+
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/dependencies.md")
+PROMISED = {"help", "lab", "run", "test", "bench", "lint", "type", "format", "labs", "clean", "spark", "lock", "doctor"}
+
+
+def in_code(page: str) -> str:
+    """The code of a page: its fenced blocks and what stands in backticks."""
+    text = read(page)
+    fenced = re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
+    inline = re.findall(r"`([^`\n]+)`", re.sub(r"(?ms)^```.*?^```", "", text))
+    return "\n".join([*fenced, *inline])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_make_target_that_a_page_names_exists(page: str) -> None:
+    named = set(re.findall(r"(?m)^(?:\$ )?make ([a-z-]+)", in_code(page)))
+    assert named <= set(make_targets())
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_mqlab_command_that_a_page_names_exists(page: str) -> None:
+    named = set(re.findall(r"(?m)^(?:\$ )?mqlab ([a-z]+)", in_code(page)))
+    listing = subprocess.run([sys.executable, "-m", "mqlab", "--help"], capture_output=True, text=True, check=True)
+    assert named <= set(re.findall(r"(?m)^    ([a-z]+)", listing.stdout))
+
+
+def make(*arguments: str) -> str:
+    """What make prints; run as a person would run it, also when these tests run inside of make."""
+    outside = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    answer = subprocess.run(["make", *arguments], cwd=ROOT, env=outside, capture_output=True, text=True, check=True)
+    return answer.stdout
+
+
+def test_make_help_explains_every_target_that_people_type() -> None:
+    explained = dict(re.findall(r"(?m)^  ([a-z-]+) +(\S.*)$", make("help")))
+    assert set(explained) == PROMISED
+    assert explained == make_targets()
+
+
+def test_make_alone_shows_the_help() -> None:
+    assert make() == make("help")
+
+
+def test_every_target_that_people_type_is_phony() -> None:
+    phony = set(re.findall(r"(?m)^\.PHONY: ([a-z-]+)$", read("Makefile")))
+    assert set(make_targets()) <= phony
+
+
+def test_ci_runs_make_test_and_stops_at_the_first_error() -> None:
+    script = read(".ci/run").splitlines()
+    assert script[0] == "#!/usr/bin/env bash"
+    assert "set -euo pipefail" in script
+    assert script[-1] == "exec make test"
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
