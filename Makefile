@@ -26,6 +26,9 @@ PYSPARK_PYTHON ?= $(CURDIR)/$(PY)
 export PYTHON JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR IPYTHONDIR UV_CACHE_DIR PIP_CACHE_DIR PYSPARK_PYTHON
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# Spark's source distribution and what is built of it would stay in the cache with 1.4 GB; a cache of one's own is left alone.
+DROP_SPARK_SOURCE = $(if $(filter $(CACHE)/%,$(UV_CACHE_DIR)),$(BIN)/uv cache clean --quiet pyspark,:)
+
 # Where nobody watches, lists of packages are noise.
 QUIET := $(if $(CI),--quiet,)
 UV_INSTALL = $(BIN)/uv pip install $(QUIET) --python $(PY) --no-build-isolation
@@ -126,7 +129,8 @@ $(STAMPS)/labs: requirements/labs.txt $(STAMPS)/build
 $(STAMPS)/spark: requirements/spark.txt requirements/java.txt $(STAMPS)/build $(STAMPS)/project
 	@echo 'Adding Spark: 450 MB, once'
 	$(INSTALL) requirements/spark.txt
-	@$(PY) -m mqlab_spark.java || { echo 'Adding a Java for Spark'; $(INSTALL) requirements/java.txt; }
+	@$(DROP_SPARK_SOURCE)
+	@$(PY) -m mqlab.java || { echo 'Adding a Java for Spark'; $(INSTALL) requirements/java.txt; }
 	@touch $@
 
 $(STAMPS)/dev: requirements/dev.txt $(STAMPS)/build
