@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import types
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from heapq import heappush
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,6 @@ class Task:
         "_error",
         "_joined",
         "_send",
-        "_thrown",
         "_value",
         "_world",
         "life",
@@ -70,9 +70,8 @@ class Task:
         self.token = 0
         self.waits_for: Any = None
         self._coroutine = coroutine
-        self._send = coroutine.send
+        self._send: Callable[[None], Any] = coroutine.send
         self._joined: Future[Any] | None = None
-        self._thrown: BaseException | None = None
         self._value: Any = None
         self._error: BaseException | None = None
         life.tasks[self] = None
@@ -106,7 +105,7 @@ class Task:
         """Resume the coroutine until it waits again."""
         self.token = token = self.token + 1
         try:
-            trap = self._send(None) if self._thrown is None else self._throw()
+            trap = self._send(None)
         except StopIteration as stop:
             self._end(stop.value, None)
             return
@@ -119,7 +118,7 @@ class Task:
         self.waits_for = trap
         kind = type(trap)
         if kind is Future:
-            if trap._waiters is None and not trap.done:
+            if trap._waiters is None:
                 trap._waiters = self
             else:
                 trap.add_waiter(self)
@@ -131,8 +130,7 @@ class Task:
             else:
                 world.ready.append((self, token, world.cause))
         elif kind is not Park:
-            self._thrown = self._foreign(kind)
-            self.resume()
+            self._throw_next(self._foreign(kind))
 
     def _foreign(self, kind: type) -> SimulationError:
         what = "None (as asyncio.sleep(0) does)" if kind is type(None) else f"{kind.__module__}.{kind.__qualname__}"
@@ -142,10 +140,14 @@ class Task:
             "ctx.sleep(ms), a future, a call of mqlab."
         )
 
-    def _throw(self) -> Any:
-        thrown, self._thrown = self._thrown, None
-        assert thrown is not None
-        return self._coroutine.throw(thrown)
+    def _throw_next(self, error: BaseException) -> None:
+        """Let the next slice of this task raise `error` where the coroutine waits."""
+        self._send = functools.partial(self._throw, error)
+        self.resume()
+
+    def _throw(self, error: BaseException, _: None) -> Any:
+        self._send = self._coroutine.send
+        return self._coroutine.throw(error)
 
     def _end(self, value: Any, error: BaseException | None) -> None:
         self.token = DEAD
@@ -172,8 +174,7 @@ class Task:
         elif type(self.waits_for) is int:
             self._world.entry_died()
         self.token += 1
-        self._thrown = Cancelled()
-        self.resume()
+        self._throw_next(Cancelled())
 
     def _cancel_after_this_slice(self) -> None:
         from .timer import Timer

@@ -94,7 +94,7 @@ class World:
         self.seq = 0
         self._dead_entries = 0
         self._lanes: dict[int, Lane] = {}
-        self._instant_began_at_slice = 0
+        self._endless_at = max_slices_per_instant
         self._died: tuple[Task, BaseException] | None = None
         self.network = Network(self)
         put_up_fences()
@@ -169,18 +169,36 @@ class World:
         the caller looks what it was.
         """
         heap, ready = self.heap, self.ready
-        popleft = ready.popleft
+        pop, popleft = heapq.heappop, ready.popleft
         slice_no = first = self.slice_no
         last = first + slices if self.halt_at_slice is None else min(first + slices, self.halt_at_slice)
-        instant_limit = self._instant_began_at_slice + self.max_slices_per_instant
+        stop = min(last, self._endless_at)
         try:
-            while slice_no < last:
+            while True:
+                if slice_no >= stop:
+                    if slice_no >= last:
+                        break
+                    self._report_endless_instant()
                 if ready:
                     target, token, cause = self._choose_ready() if self.tie_is_choice else popleft()
                 elif heap and heap[0][0] <= limit_us:
-                    self._begin_instant(limit_us)
-                    instant_limit = self._instant_began_at_slice + self.max_slices_per_instant
-                    continue
+                    due, seq, target, token, cause = pop(heap)
+                    if token != target.token:
+                        continue
+                    if target.life.state == LANES:
+                        if not target.settle(seq):
+                            continue
+                        target = target.take()
+                        token, cause = target.token, target.cause
+                    if due > self.now_us:
+                        self.now_us = due
+                        self._endless_at = slice_no + self.max_slices_per_instant
+                        stop = min(last, self._endless_at)
+                    if heap and heap[0][0] <= self.now_us:
+                        self._gather_due()
+                    if self.tie_is_choice:
+                        ready.appendleft((target, token, cause))
+                        continue
                 else:
                     break
                 if token != target.token:
@@ -195,8 +213,6 @@ class World:
                 target.fire()
                 if self.attention:
                     break
-                if slice_no > instant_limit:
-                    self._report_endless_instant()
         except MqlabError:
             raise
         except Exception as error:
@@ -206,16 +222,11 @@ class World:
             self.current = self.life
         return slice_no - first
 
-    def _begin_instant(self, limit_us: int) -> None:
-        """Move the clock to what is due next, and all that is due then to `ready`, in the order in which it came.
-
-        Stale entries and cancelled time-outs at the front are dropped without moving the clock. Called with `ready`
-        empty.
-        """
+    def _gather_due(self) -> None:
+        """Move all that is due by now to `ready`, in the order in which it came."""
         heap, ready = self.heap, self.ready
-        now = self.now_us
-        while heap and (heap[0][0] <= now or (not ready and heap[0][0] <= limit_us)):
-            due, seq, target, token, cause = heapq.heappop(heap)
+        while heap and heap[0][0] <= self.now_us:
+            _, seq, target, token, cause = heapq.heappop(heap)
             if token != target.token:
                 continue
             if target.life.state == LANES:
@@ -224,9 +235,6 @@ class World:
                 target = target.take()
                 token, cause = target.token, target.cause
             ready.append((target, token, cause))
-            if due > now:
-                self.now_us = now = due
-                self._instant_began_at_slice = self.slice_no
 
     def _choose_ready(self) -> Ready:
         k = self.choose("ties", len(self.ready))
@@ -237,7 +245,7 @@ class World:
     def _advance(self, to_us: int) -> None:
         if to_us > self.now_us:
             self.now_us = to_us
-            self._instant_began_at_slice = self.slice_no
+            self._endless_at = self.slice_no + self.max_slices_per_instant
 
     def _check_halt(self, limit_us: int) -> None:
         if self.slice_no == self.halt_at_slice and (self.ready or (self.heap and self.heap[0][0] <= limit_us)):
@@ -363,7 +371,7 @@ class World:
         names: Counter[str] = Counter()
         for entry in list(self.ready)[:1_000]:
             names[f"{entry[0].name} on {entry[0].life.node_name}"] += 1
-        self._instant_began_at_slice = self.slice_no
+        self._endless_at = self.slice_no + self.max_slices_per_instant
         busy = ", ".join(name for name, _ in names.most_common(5)) or "(nobody now)"
         raise SimulationError(
             f"{self.max_slices_per_instant} slices were played at one instant ({self.now_us} us): time stands still. "
