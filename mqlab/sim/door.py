@@ -11,6 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SimulationError
+from ..trace.bus import NO_CAUSE
 
 if TYPE_CHECKING:
     from .world import World
@@ -37,7 +38,8 @@ class Door:
         self._world = world
         self._lock = RLock()
         self._commands: deque[Callable[[], None]] = deque()
-        self._interrupted = False
+        self._alarm_before: Any = None
+        self.interrupted = False
         self.thread: int | None = None
 
     @contextmanager
@@ -51,48 +53,58 @@ class Door:
                 "the world is already playing a slice: code inside the world cannot play it. Use 'await' there, "
                 "and step or run the world from outside."
             )
-        with self._lock:
-            previous_thread, self.thread = self.thread, get_ident()
-            _playing.append(world)
-            restore = self._take_stop_button()
-            try:
-                yield
-            finally:
-                restore()
-                _playing.remove(world)
-                self.thread = previous_thread
-
-    def _take_stop_button(self) -> Callable[[], None]:
         try:
-            previous = signal.getsignal(signal.SIGINT)
-            signal.signal(signal.SIGINT, self._on_interrupt)
+            with self._lock:
+                previous_thread, self.thread = self.thread, get_ident()
+                first_slice = world.slice_no
+                _playing.append(world)
+                button_before = self._take_stop_button()
+                try:
+                    yield
+                finally:
+                    self._give_back_stop_button(button_before)
+                    _playing.remove(world)
+                    self.thread = previous_thread
+                    if world.slice_no != first_slice:
+                        world.cause = NO_CAUSE
+        finally:
+            self._serve_if_idle()
+        if self.interrupted:
+            self.interrupted = False
+            if world.broken:
+                raise InterruptedInSlice(world.broken)
+            raise KeyboardInterrupt("stopped between two slices; the world can go on")
+
+    def _take_stop_button(self) -> Any:
+        self.interrupted = False
+        try:
+            return signal.signal(signal.SIGINT, self._on_interrupt) or signal.SIG_DFL
         except ValueError:  # not the main thread: signals do not come here
-            return lambda: None
+            return None
 
-        def restore() -> None:
-            signal.signal(signal.SIGINT, previous)
-            if hasattr(signal, "setitimer") and self._interrupted:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            if self._interrupted:
-                self._interrupted = False
-                raise KeyboardInterrupt("stopped between two slices; the world can go on")
-
-        return restore
+    def _give_back_stop_button(self, button_before: Any) -> None:
+        if button_before is None:
+            return
+        if self._alarm_before is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._alarm_before)
+            self._alarm_before = None
+        signal.signal(signal.SIGINT, button_before)
 
     def _on_interrupt(self, signum: int, frame: FrameType | None) -> None:
-        if self._interrupted:
+        if self.interrupted:
             self._break_off()
-        self._interrupted = True
+        self.interrupted = True
         self._world.request_stop()
-        if hasattr(signal, "setitimer"):
-            signal.signal(signal.SIGALRM, lambda *_: self._break_off())
-            signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
+        if hasattr(signal, "setitimer") and self._alarm_before is None:
+            self._alarm_before = signal.signal(signal.SIGALRM, lambda *_: self._break_off()) or signal.SIG_DFL
+            # Again and again, because a bare `except:` in a listener would swallow the first.
+            signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS, GRACE_SECONDS)
 
     def _break_off(self) -> None:
         world = self._world
         if world.current is world.life:
             return
-        self._interrupted = False
         who = f"task {world.current.name!r} on {world.current.life.node_name}"
         world.broken = f"the stop button broke off {who} in the middle of a slice"
         raise InterruptedInSlice(
@@ -104,10 +116,16 @@ class Door:
         """Leave a command for the end of the current slice; from any thread, without waiting."""
         self._commands.append(command)
         self._world.attention = True
-        if self.thread is None and self._lock.acquire(blocking=False):
+        self._serve_if_idle()
+
+    def _serve_if_idle(self) -> None:
+        """Run the commands that were left, unless somebody plays, who will do it."""
+        while self._commands and self.thread is None and self._lock.acquire(blocking=False):
             try:
+                self.thread = get_ident()
                 self.attend()
             finally:
+                self.thread = None
                 self._lock.release()
 
     def attend(self) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import LearnerError, MqlabError
 from ..trace.events.network import ConnectionBroken, ConnectionClosed, ConnectionOpened, ConnectionRefusedByHost
 from .future import Future
-from .node import RUNNING, WaitTimeout
+from .node import DEAD_LIFE, RUNNING, WaitTimeout
 
 if TYPE_CHECKING:
     from .node import Life, Node
@@ -51,7 +51,6 @@ class Pipe:
     """One direction of a connection: frames in order, only the first of them on the agenda."""
 
     __slots__ = (
-        "closing",
         "frames",
         "last_due_us",
         "link",
@@ -124,10 +123,12 @@ class Pipe:
 class Link:
     """One direction between two nodes: its behaviour, and whether it is cut."""
 
-    __slots__ = ("_choose", "_point", "cut", "extra_us", "pipes", "source", "spec", "target")
+    __slots__ = ("_choose", "_free_at_us", "_point", "_world", "cut", "extra_us", "pipes", "source", "spec", "target")
 
     def __init__(self, world: World, source: str, target: str, spec: LinkSpec) -> None:
+        self._world = world
         self._choose = world.choose
+        self._free_at_us = 0
         self._point = f"link:{source}>{target}"
         self.source = source
         self.target = target
@@ -137,11 +138,13 @@ class Link:
         self.pipes: dict[Pipe, None] = {}
 
     def draw_us(self, size: int) -> int:
-        """The time a frame of `size` bytes takes now, in microseconds."""
+        """The time a frame of `size` bytes takes now, in microseconds; with a bandwidth, it waits for those before it."""
         spec = self.spec
         us = spec.min_us + self.extra_us + self._choose(self._point, spec.max_us - spec.min_us + 1)
         if spec.bytes_per_ms:
-            us += size * 1_000 // spec.bytes_per_ms
+            now = self._world.now_us
+            self._free_at_us = max(now, self._free_at_us) + size * 1_000 // spec.bytes_per_ms
+            us += self._free_at_us - now
         return us
 
 
@@ -153,9 +156,23 @@ _CLOSE = _Close()
 
 
 class Endpoint:
-    """One side of a connection. Set `on_frame` and `on_close` before the slice that made it ends."""
+    """One side of a connection. Set `on_close`, then `on_frame`, before the slice that made it ends.
 
-    __slots__ = ("connection_id", "life", "local", "on_close", "on_frame", "open", "out", "peer", "remote")
+    On the connecting side frames may arrive before the task that connected goes on: `on_frame` gets them when it is set.
+    """
+
+    __slots__ = (
+        "_early",
+        "_on_frame",
+        "connection_id",
+        "life",
+        "local",
+        "on_close",
+        "open",
+        "out",
+        "peer",
+        "remote",
+    )
 
     def __init__(self, life: Life, local: str, remote: str, connection_id: int) -> None:
         self.life = life
@@ -165,8 +182,21 @@ class Endpoint:
         self.open = True
         self.out: Pipe
         self.peer: Endpoint
-        self.on_frame: Callable[[Any], None] = _ignore
         self.on_close: Callable[[], None] = _ignore_close
+        self._early: list[Any] = []
+        self._on_frame: Callable[[Any], None] = self._early.append
+
+    @property
+    def on_frame(self) -> Callable[[Any], None]:
+        """What is called with each frame that arrives."""
+        return self._on_frame
+
+    @on_frame.setter
+    def on_frame(self, handler: Callable[[Any], None]) -> None:
+        self._on_frame = handler
+        early, self._early = self._early, []
+        for frame in early:
+            handler(frame)
 
     def send(self, frame: Any, size: int = 0) -> None:
         """Send a frame (an immutable snapshot); EndpointClosed when the connection is no longer open."""
@@ -179,18 +209,19 @@ class Endpoint:
         if self.open:
             self.open = False
             self.out.put(_CLOSE, 0)
+            self.life.world.network.forget(self)
             self._emit(ConnectionClosed(self.local, self.remote, self.connection_id))
 
     def deliver(self, frame: Any) -> None:
         """Take a frame from the pipe (the network calls this)."""
         if frame is _CLOSE:
+            self.life.world.network.forget(self)
             if self.open:
                 self.open = False
                 self._emit(ConnectionClosed(self.local, self.remote, self.connection_id))
                 self.on_close()
-            self.life.world.network.forget(self)
         elif self.open:
-            self.on_frame(frame)
+            self._on_frame(frame)
 
     def broken(self) -> None:
         """The connection broke under this side (a reset, a dead peer): nothing more comes or goes."""
@@ -265,16 +296,23 @@ class Network:
             return await node.wait(answer, ms)
         except WaitTimeout:
             raise ConnectTimeout(f"{address} did not answer within {ms} ms") from None
+        finally:
+            self._give_up(answer)
+
+    def _give_up(self, answer: Future[Endpoint]) -> None:
+        """Nobody waits any more: a connection that is made all the same will be closed again."""
+        if not answer.done:
+            answer.set_exception(ConnectTimeout(f"{answer.label} came too late"))
 
     def _knock(self, node: Node, target: Node, address: str, answer: Future[Endpoint]) -> None:
         out, back = self.link(node.name, target.name), self.link(target.name, node.name)
         life = node.life
 
         def arrive() -> None:
-            if out.cut or back.cut or not target.powered:
+            if out.cut or back.cut or not target.powered or life.state == DEAD_LIFE:
                 return
             listener = self._listeners.get(address)
-            if listener is None or listener[0] is not target.life or target.life.state > 1:
+            if listener is None or listener[0] is not target.life or target.life.state == DEAD_LIFE:
                 refused = ConnectionRefused(f"nobody listens at {address}")
                 self.world.push(
                     self.world.now_us + back.draw_us(0), _Call(life, lambda: self._refuse(answer, refused)), 0
@@ -325,6 +363,11 @@ class Network:
         self._endpoints.pop(endpoint, None)
         endpoint.peer.out.link.pipes.pop(endpoint.peer.out, None)
 
+    @property
+    def open_sides(self) -> int:
+        """How many sides of connections there are that have not ended yet."""
+        return len(self._endpoints)
+
     def connections(self) -> list[Endpoint]:
         """The open sides of all connections, in the order in which they were opened."""
         return [endpoint for endpoint in self._endpoints if endpoint.open]
@@ -335,9 +378,8 @@ class Network:
         """End all connections of a process: the others see a close, unless the whole machine went dark (`silent`)."""
         for endpoint in [e for e in self._endpoints if e.life is life]:
             endpoint.open = False
-            self._endpoints.pop(endpoint, None)
-            peer = endpoint.peer
-            peer.out.drop()
+            self.forget(endpoint)
+            endpoint.peer.out.drop()
             if silent:
                 endpoint.out.drop()
             else:
@@ -389,10 +431,6 @@ class _Call:
         """Call back once."""
         self.token = -1
         self.callback()
-
-
-def _ignore(frame: Any) -> None:
-    """The handler of an endpoint that nobody uses."""
 
 
 def _ignore_close() -> None:

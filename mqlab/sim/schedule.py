@@ -10,12 +10,12 @@ at 40s: delay producer-1 > broker-a by 250ms for 5s
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..errors import LearnerError
-from .faults import FAULTS
 
-_LINE = re.compile(r"at\s+(?P<at>\S+?)\s*:\s*(?P<verb>\w+)\s+(?P<rest>.*)$")
+_LINE = re.compile(r"at\s+(?P<at>\S+?)\s*:\s*(?P<verb>\w+)(?:\s+(?P<rest>.*))?$")
 _FOR = re.compile(r"\s+for\s+(\S+)$")
 _BY = re.compile(r"\s+by\s+(\S+)$")
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)$")
@@ -54,56 +54,96 @@ def parse_schedule(text: str) -> list[Fault]:
     for number, line in enumerate(text.strip().splitlines(), 1):
         stripped = line.split("#")[0].strip()
         if stripped:
-            faults.extend(_parse_line(stripped, number))
+            try:
+                faults.extend(_parse_line(stripped))
+            except LearnerError as error:
+                raise LearnerError(f"line {number}: {error.message}", error.hint) from None
     return sorted(faults, key=lambda fault: fault.at_us)
 
 
-def _parse_line(line: str, number: int) -> list[Fault]:
+def _parse_line(line: str) -> list[Fault]:
     match = _LINE.match(line)
     if not match:
-        raise LearnerError(f"line {number} of the fault schedule, {line!r}, cannot be read", _EXAMPLE)
-    verb, rest = match["verb"], f" {match['rest'].strip()}"
-    if verb not in FAULTS:
-        raise LearnerError(f"line {number}: there is no fault {verb!r}", f"use one of {', '.join(FAULTS)}")
+        raise LearnerError(f"{line!r} of the fault schedule cannot be read", _EXAMPLE)
+    verb = match["verb"]
+    if verb not in _ARGUMENTS:
+        raise LearnerError(f"there is no fault {verb!r} for a schedule", f"use one of {', '.join(_ARGUMENTS)}")
     at_us = parse_time_us(match["at"])
-    lasting = _FOR.search(rest)
-    if lasting:
-        rest = rest[: lasting.start()]
-    amount = _BY.search(rest)
-    if amount:
-        rest = rest[: amount.start()]
-    arguments = _arguments(verb, rest.strip(), amount[1] if amount else None, number)
+    rest, lasting = _cut_off(_FOR, f" {match['rest'] or ''}")
+    rest, amount = _cut_off(_BY, rest)
+    if (amount is not None) != (verb in _NEEDS_AMOUNT):
+        raise LearnerError(f"{verb} {'takes no' if amount else 'needs an'} amount after 'by'", _BY_EXAMPLE)
+    arguments = _ARGUMENTS[verb](verb, rest.strip(), amount or "")
     faults = [Fault(at_us, verb, arguments)]
-    if lasting:
+    if lasting is not None:
         if verb not in UNDO:
-            raise LearnerError(f"line {number}: {verb} cannot last 'for' a time", "leave 'for' away")
-        undone = (
-            {**arguments, "ms": 0} if verb == "delay" else {**arguments, "ppm": 0} if verb == "drift" else arguments
-        )
-        faults.append(Fault(at_us + parse_time_us(lasting[1]), UNDO[verb], undone))
+            raise LearnerError(f"{verb} cannot last 'for' a time", "leave 'for' away")
+        faults.append(Fault(at_us + parse_time_us(lasting), UNDO[verb], {**arguments, **_UNDONE.get(verb, {})}))
     return faults
 
 
-def _arguments(verb: str, rest: str, amount: str | None, number: int) -> dict[str, Any]:
-    if verb in ("partition", "unpartition"):
-        left, bar, right = rest.partition("|")
-        if not bar:
-            raise LearnerError(f"line {number}: {verb} needs two sides", _EXAMPLE)
-        return {"left": left.split(), "right": right.split()}
-    if verb in ("cut", "heal", "delay"):
-        source, arrow, target = (part.strip() for part in rest.partition(">"))
-        if not arrow:
-            raise LearnerError(f"line {number}: {verb} needs a direction", f"at 3s: {verb} producer-1 > broker-a")
-        arguments: dict[str, Any] = {"source": source, "target": target}
-        if verb == "delay":
-            arguments["ms"] = parse_time_us(amount or "0ms") / 1_000
-        return arguments
-    if verb == "disconnect":
-        a, _, b = rest.partition("|")
-        return {"a": a.strip(), "b": b.strip()}
-    if verb == "drift":
-        return {"node": rest, "ppm": int(amount or 0)}
-    return {"node": rest}
+def _cut_off(ending: re.Pattern[str], text: str) -> tuple[str, str | None]:
+    match = ending.search(text)
+    return (text[: match.start()], match[1]) if match else (text, None)
 
 
+def _one_node(verb: str, rest: str, amount: str) -> dict[str, Any]:
+    if len(rest.split()) != 1:
+        raise LearnerError(f"{verb} needs the name of one node, not {rest!r}", f"at 3s: {verb} broker-a")
+    arguments: dict[str, Any] = {"node": rest}
+    if amount:
+        arguments[_NEEDS_AMOUNT[verb]] = _whole_number(amount)
+    return arguments
+
+
+def _two_nodes(verb: str, rest: str, amount: str) -> dict[str, Any]:
+    a, b = _halves(rest, "|", f"{verb} needs two sides", f"at 3s: {verb} producer-1 | broker-a")
+    return {"a": a, "b": b}
+
+
+def _two_groups(verb: str, rest: str, amount: str) -> dict[str, Any]:
+    left, right = _halves(rest, "|", f"{verb} needs two sides", f"at 3s: {verb} broker-a | broker-b consumer-1")
+    return {"left": left.split(), "right": right.split()}
+
+
+def _direction(verb: str, rest: str, amount: str) -> dict[str, Any]:
+    source, target = _halves(rest, ">", f"{verb} needs a direction", f"at 3s: {verb} producer-1 > broker-a")
+    arguments: dict[str, Any] = {"source": source, "target": target}
+    if amount:
+        arguments["ms"] = parse_time_us(amount) / 1_000
+    return arguments
+
+
+def _halves(text: str, separator: str, complaint: str, example: str) -> tuple[str, str]:
+    first, _, second = (part.strip() for part in text.partition(separator))
+    if not first or not second:
+        raise LearnerError(complaint, f"write it like: {example}")
+    return first, second
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise LearnerError(f"{text!r} is not a number", _BY_EXAMPLE) from None
+
+
+_ARGUMENTS: dict[str, Callable[[str, str, str], dict[str, Any]]] = {
+    "crash": _one_node,
+    "power_off": _one_node,
+    "restart": _one_node,
+    "freeze": _one_node,
+    "thaw": _one_node,
+    "cut": _direction,
+    "heal": _direction,
+    "partition": _two_groups,
+    "unpartition": _two_groups,
+    "delay": _direction,
+    "disconnect": _two_nodes,
+    "drift": _one_node,
+    "fill_disk": _one_node,
+}
+_NEEDS_AMOUNT = {"delay": "ms", "drift": "ppm", "fill_disk": "free_bytes"}
+_UNDONE: dict[str, dict[str, Any]] = {"delay": {"ms": 0}, "drift": {"ppm": 0}}
 _EXAMPLE = "write it like: at 12.5s: partition broker-a | broker-b for 3s"
+_BY_EXAMPLE = "write it like: at 3s: delay a > b by 250ms, at 3s: drift a by 200 (ppm), at 3s: fill_disk a by 4096 (bytes left)"

@@ -134,13 +134,13 @@ def test_pending_shows_the_next_timer_of_each_node(world: World, node: Node) -> 
     node.call_later(10, lambda: None, name="early")
     node.call_later(20, lambda: None, name="late")
     other.call_later(15, lambda: None, name="other")
-    assert [entry[2].name for entry in world.pending()] == ["early", "other"]
+    assert [entry[0].name for entry in world.pending()] == ["early", "other"]
 
 
 def test_pending_shows_a_time_out_too(world: World, node: Node) -> None:
     node.timeout(10, lambda: None, name="cancelled").cancel()
     node.timeout(10, lambda: None, name="time-out")
-    assert [entry[2].name for entry in world.pending()] == ["time-out"]
+    assert [entry[0].name for entry in world.pending()] == ["time-out"]
 
 
 def test_picking_a_timer_plays_it_next_moves_the_clock_and_delays_what_was_due_before(world: World, node: Node) -> None:

@@ -310,7 +310,6 @@ def test_a_process_cannot_crash_itself_in_the_middle_of_its_own_slice(world: Wor
     async def suicide() -> None:
         FAULTS["crash"](world, "alpha")
 
-    node.spawn(suicide(), "suicide")
     with pytest.raises(LearnerError, match=r"(?s)alpha is playing a slice.*between two slices"):
         world.wait_for(node.spawn(suicide(), "suicide").join())
 
@@ -332,7 +331,7 @@ def test_asyncio_sleep_zero_in_a_task_is_an_error_too(world: World, node: Node) 
         await asyncio.sleep(0)
 
     node.spawn(listener(), "listener")
-    with pytest.raises(SimulationError, match=r"'listener' on alpha awaited .*NoneType.*asyncio\.sleep\(0\)"):
+    with pytest.raises(SimulationError, match=r"'listener' on alpha awaited None .as asyncio\.sleep\(0\)"):
         world.run_for(1_000)
 
 
@@ -370,7 +369,7 @@ def test_waiting_again_and_again_for_one_future_leaves_nothing_behind_on_it(worl
                 continue
 
     world.wait_for(node.spawn(asker(), "asker").join())
-    assert future.callback_count == 0
+    assert future._callbacks is None
 
 
 def test_a_task_can_be_spawned_from_anything_awaitable(world: World, node: Node) -> None:
