@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .client import DefaultMQProducer, DefaultMQPushConsumer
 from .errors import LearnerError
+from .inspectors import QueueView, held_pulls_table, process_queues_table, routes_table, topics_table
 from .processes import BrokerProcess, ClientProcess, NameServerProcess, Process
 from .sim import FAULTS, Call, Future, LinkSpec, Node, NodeSpec, World
 from .sim.faults import start as start_process
@@ -25,8 +26,10 @@ from .trace.record import Record
 if TYPE_CHECKING:
     from .diagram import SpaceTimeDiagram
     from .replay import Origin
+    from .views import Table
 
 T = TypeVar("T")
+P = TypeVar("P", bound=Process)
 Action = tuple[int, int, str, dict[str, Any]]
 """(slice number, time in us, verb, JSON-able arguments): what was done to the world from outside, and when."""
 
@@ -299,6 +302,34 @@ class Lab:
         for row in self.history.rows():
             digest(row)
         return digest.hexdigest()
+
+    def topics(self, *, system: bool = False) -> Table:
+        """The topics of the running brokers; with `system` also those that RocketMQ keeps for itself."""
+        return topics_table(self._up(self.brokers), system=system)
+
+    def queue(self, topic: str, queue_id: int = 0, *, broker: str = "") -> QueueView:
+        """One queue, with its entries and messages: on `broker`, or on the first broker that has it."""
+        chosen = [b for b in self._up(self.brokers) if not broker or b.name == broker]
+        if not chosen:
+            raise LearnerError(f"there is no running broker {broker!r}", "see lab.brokers")
+        having = [b for b in chosen if b.store.find_consume_queue(topic, queue_id) is not None]
+        return QueueView((having or chosen)[0], topic, queue_id)
+
+    def routes(self, topic: str) -> Table:
+        """What each running name server answers to "where is this topic?"."""
+        return routes_table(self._up(self.name_servers), topic)
+
+    def held_pulls(self) -> Table:
+        """The pulls that the running brokers hold at present."""
+        return held_pulls_table(self._up(self.brokers))
+
+    def process_queues(self, consumer: DefaultMQPushConsumer) -> Table:
+        """The queues that a consumer owns, and what it holds of each."""
+        return process_queues_table(consumer)
+
+    @staticmethod
+    def _up(processes: list[P]) -> list[P]:
+        return [process for process in processes if process.is_up()]
 
     def space_time(self, start_ms: float = 0, end_ms: float | None = None, **options: Any) -> SpaceTimeDiagram:
         """A space-time diagram of a stretch of history: nodes as lanes, messages as arrows, as static SVG."""

@@ -77,6 +77,12 @@ class NameServerProcess(Process):
         (self._config,) = split_settings("a name server", settings, NamesrvConfig)
         self.controller: NamesrvController | None = None
 
+    def running(self) -> NamesrvController:
+        """The controller of the running process; LearnerError if it is down."""
+        if self.controller is None or self.state == "down":
+            raise LearnerError(f"{self.name} is down", f"start it: lab.restart({self.name!r})")
+        return self.controller
+
     @property
     def address(self) -> str:
         """Its "ip:port"."""
@@ -103,9 +109,10 @@ class BrokerProcess(Process):
     @property
     def store(self) -> DefaultMessageStore:
         """The message store of the running process."""
-        return self._running().message_store
+        return self.running().message_store
 
-    def _running(self) -> BrokerController:
+    def running(self) -> BrokerController:
+        """The controller of the running process; LearnerError if it is down."""
         if self.controller is None or self.state == "down":
             raise LearnerError(f"{self.name} is down", f"start it: lab.restart({self.name!r})")
         return self.controller
@@ -123,7 +130,7 @@ class BrokerProcess(Process):
 
     def create_topic(self, topic: str, queues: int = 4, **settings: Any) -> None:
         """Create a topic here, as an administrator does; the name servers learn of it within the next milliseconds."""
-        self._running().create_topic(topic, queues, **settings)
+        self.running().create_topic(topic, queues, **settings)
         self.lab.run_for(ms=5)
 
 

@@ -1,0 +1,162 @@
+"""Inspectors: tables of what the parts of a lab hold right now, after the last slice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .errors import LearnerError
+from .views import LabelledBytes, Table, label_consume_queue_entry, label_record
+
+if TYPE_CHECKING:
+    from .client import DefaultMQPushConsumer
+    from .processes import BrokerProcess, NameServerProcess
+
+ENTRY_BYTES = 20
+
+
+class QueueView:
+    """One queue of one topic on one broker: where it begins and ends, its entries, and the messages they point at."""
+
+    def __init__(self, broker: BrokerProcess, topic: str, queue_id: int) -> None:
+        if broker.store.find_consume_queue(topic, queue_id) is None:
+            known = sorted(broker.store.consume_queue_store.topics())
+            raise LearnerError(
+                f"{broker.name} has no queue {queue_id} of topic {topic!r}",
+                f"a queue is there once a message was stored in it; topics with messages: {', '.join(known) or 'none'}",
+            )
+        self.broker = broker
+        self.topic = topic
+        self.queue_id = queue_id
+
+    @property
+    def min_offset(self) -> int:
+        """The offset of the oldest message that is still there."""
+        return self.broker.store.get_min_offset_in_queue(self.topic, self.queue_id)
+
+    @property
+    def max_offset(self) -> int:
+        """The offset that the next message will get."""
+        return self.broker.store.get_max_offset_in_queue(self.topic, self.queue_id)
+
+    def entry_bytes(self, queue_offset: int) -> bytes:
+        """The 20 bytes of the consume queue at this offset. LearnerError outside of [min, max)."""
+        if not self.min_offset <= queue_offset < self.max_offset:
+            raise LearnerError(
+                f"queue {self.queue_id} of {self.topic!r} has no message {queue_offset}",
+                f"its offsets go from {self.min_offset} to {self.max_offset - 1}",
+            )
+        queue = self.broker.store.find_consume_queue(self.topic, self.queue_id)
+        assert queue is not None
+        return queue.mapped_file_queue.read(queue_offset * ENTRY_BYTES, ENTRY_BYTES)
+
+    def entry(self, queue_offset: int) -> LabelledBytes:
+        """The queue's entry at this offset, labelled."""
+        return label_consume_queue_entry(self.entry_bytes(queue_offset), queue_offset)
+
+    def record_bytes(self, queue_offset: int) -> bytes:
+        """The stored message that the entry at this offset points at, as the commit log holds it."""
+        data = self.broker.store.select_one_message_by_offset(self._physical_offset(queue_offset))
+        if data is None:
+            raise LearnerError(f"message {queue_offset} is no longer in the commit log", "its file was deleted")
+        return data
+
+    def record(self, queue_offset: int) -> LabelledBytes:
+        """The stored message at this offset, labelled byte by byte."""
+        return label_record(self.record_bytes(queue_offset), self._physical_offset(queue_offset))
+
+    def _physical_offset(self, queue_offset: int) -> int:
+        return int.from_bytes(self.entry_bytes(queue_offset)[:8], "big")
+
+    def _table(self) -> Table:
+        rows = []
+        for offset in range(self.min_offset, self.max_offset):
+            raw = self.entry_bytes(offset)
+            tags_code = int.from_bytes(raw[12:20], "big", signed=True)
+            rows.append((offset, int.from_bytes(raw[:8], "big"), int.from_bytes(raw[8:12], "big"), tags_code))
+        title = f"queue {self.queue_id} of {self.topic} on {self.broker.name}"
+        return Table(title, ("offset", "at in the commit log", "bytes", "tagsCode"), rows, most=20)
+
+    def __repr__(self) -> str:
+        return str(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+
+def topics_table(brokers: Sequence[BrokerProcess], *, system: bool) -> Table:
+    """The topics that the brokers know, with their queues and how many messages each holds."""
+    rows = []
+    for broker in brokers:
+        controller = broker.running()
+        for topic, config in sorted(controller.topic_config_manager.topic_config_table.items()):
+            if not system and controller.topic_config_manager.is_system_topic(topic):
+                continue
+            queues = range(max(config.read_queue_nums, config.write_queue_nums))
+            messages = sum(
+                broker.store.get_max_offset_in_queue(topic, q) - broker.store.get_min_offset_in_queue(topic, q)
+                for q in queues
+            )
+            rows.append((topic, broker.name, config.write_queue_nums, config.read_queue_nums, config.perm, messages))
+    return Table("topics", ("topic", "broker", "write queues", "read queues", "perm", "messages"), rows)
+
+
+def routes_table(name_servers: Sequence[NameServerProcess], topic: str) -> Table:
+    """What each name server answers to "where is this topic?"."""
+    rows: list[tuple[Any, ...]] = []
+    for server in name_servers:
+        route = server.running().route_info_manager.pick_up_topic_route_data(topic)
+        if route is None:
+            rows.append((server.name, "TOPIC_NOT_EXIST", "", "", ""))
+            continue
+        addresses = {broker.broker_name: broker.broker_addrs for broker in route.broker_datas}
+        for queue in route.queue_datas:
+            rows.append(
+                (
+                    server.name,
+                    queue.broker_name,
+                    addresses.get(queue.broker_name, {}).get(0, ""),
+                    queue.write_queue_nums,
+                    queue.perm,
+                )
+            )
+    return Table(f"route of {topic}", ("name server", "broker", "address", "write queues", "perm"), rows)
+
+
+def held_pulls_table(brokers: Sequence[BrokerProcess]) -> Table:
+    """The pulls that the brokers hold at present, and how long they have been waiting."""
+    rows = []
+    for broker in brokers:
+        for held in broker.running().pull_request_hold_service.held():
+            header = held.header
+            waited_ms = (broker.node.now_us() - held.suspended_us) / 1_000
+            rows.append(
+                (
+                    broker.name,
+                    header.consumer_group,
+                    header.topic,
+                    header.queue_id,
+                    held.offset,
+                    round(waited_ms, 1),
+                    held.timeout_ms,
+                )
+            )
+    header_row = ("broker", "group", "topic", "queue", "from offset", "waits ms", "at most ms")
+    return Table("held pulls", header_row, rows)
+
+
+def process_queues_table(consumer: DefaultMQPushConsumer) -> Table:
+    """The queues that a consumer owns, and what it holds of each."""
+    rows = [
+        (
+            queue.topic,
+            queue.broker_name,
+            queue.queue_id,
+            process_queue.msg_count,
+            process_queue.msg_size,
+            process_queue.max_span(),
+            process_queue.dropped,
+        )
+        for queue, process_queue in sorted(consumer.process_queue_table.items())
+    ]
+    return Table("process queues", ("topic", "broker", "queue", "messages", "bytes", "span", "dropped"), rows)
