@@ -1,0 +1,82 @@
+"""The settings that producers and consumers share."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import LearnerError
+
+if TYPE_CHECKING:
+    from mqlab.sim import Node
+
+DEFAULT_INSTANCE_NAME = "DEFAULT"
+
+
+@dataclass(eq=False, repr=False)
+class ClientConfig:
+    """What every client may set; times in ms (org.apache.rocketmq.client.ClientConfig).
+
+    `namesrv_addr` is one address "ip:port" or several separated by ";". Differs from RocketMQ: there are no system
+    properties and no environment; namespaces, TLS, proxies and the trace topic are absent.
+    """
+
+    namesrv_addr: str | None = None
+    instance_name: str = DEFAULT_INSTANCE_NAME
+    client_ip: str | None = None
+    """The address in the client's id; None means that of its node."""
+    client_callback_executor_threads: int = 0
+    """Threads for callbacks; 0 means one for each core of the node."""
+    poll_name_server_interval: int = 30_000
+    heartbeat_broker_interval: int = 30_000
+    persist_consumer_offset_interval: int = 5_000
+    pull_time_delay_mills_when_exception: int = 1_000
+    mq_client_api_timeout: int = 3_000
+    unit_mode: bool = False
+    unit_name: str | None = None
+    vip_channel_enabled: bool = False
+    enable_stream_request_type: bool = False
+    enable_heartbeat_channel_event_listener: bool = True
+    send_latency_enable: bool = False
+    start_detector_enable: bool = False
+    detect_timeout: int = 200
+    detect_interval: int = 2_000
+
+    def name_server_addresses(self) -> list[str]:
+        """The configured name servers, one by one."""
+        return [address.strip() for address in (self.namesrv_addr or "").split(";") if address.strip()]
+
+    def build_mq_client_id(self, node: Node) -> str:
+        """The id under which this client is known: `ip@instance`, and the unit and request type if they are set."""
+        parts = [self.client_ip or node.spec.ip, self.instance_name]
+        if self.unit_name:
+            parts.append(self.unit_name)
+        if self.enable_stream_request_type:
+            parts.append("STREAM")
+        return "@".join(parts)
+
+    def change_instance_name_to_pid(self, node: Node) -> None:
+        """Make the default instance name one of its own: `pid#nanoseconds`, so that this client shares no instance."""
+        if self.instance_name == DEFAULT_INSTANCE_NAME:
+            numbers: count[int] = node.life.singletons.setdefault("ClientConfig.nano_time", count())
+            self.instance_name = f"{node.spec.pid}#{node.now_us() * 1_000 + next(numbers)}"
+
+    def clone_client_config(self) -> ClientConfig:
+        """A copy of the shared settings alone."""
+        return ClientConfig(**{field.name: getattr(self, field.name) for field in fields(ClientConfig)})
+
+
+def checked_settings(cls: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings, if `cls` (a dataclass) knows them all; LearnerError names the nearest one that exists."""
+    known = [field.name for field in fields(cls)]
+    for name in settings:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            raise LearnerError(
+                f"there is no setting {name!r}",
+                f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}",
+            )
+    return dict(settings)

@@ -1,0 +1,48 @@
+"""What brokers ask of their clients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.protocol.codes import RequestCode
+from mqlab.remoting import Channel, ChannelEventListener, RequestProcessor
+
+if TYPE_CHECKING:
+    from mqlab.protocol.command import RemotingCommand
+
+    from .mq_client_instance import MQClientInstance
+
+
+class ClientRemotingProcessor(RequestProcessor):
+    """Answers the requests of brokers (org.apache.rocketmq.client.impl.ClientRemotingProcessor)."""
+
+    def __init__(self, instance: MQClientInstance) -> None:
+        self._instance = instance
+
+    def register(self) -> None:
+        """Take over the codes that this processor knows."""
+        client = self._instance.api.remoting_client
+        client.register_processor(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, self)
+
+    def process_request(self, channel: Channel, request: RemotingCommand) -> None:  # one-way
+        """NOTIFY_CONSUMER_IDS_CHANGED: the members of a group have changed, so rebalance at once."""
+        self._instance.rebalance_immediately()
+
+
+class HeartbeatOnActiveChannel(ChannelEventListener):
+    """Sends a heartbeat over every new channel to a broker, so that the broker knows its client at once."""
+
+    def __init__(self, instance: MQClientInstance) -> None:
+        self._instance = instance
+
+    def on_connect(self, channel: Channel) -> None:
+        """Spawn the heartbeat, if the channel leads to a broker."""
+        for broker_name, addresses in self._instance.routes.broker_addr_table.items():
+            for broker_id, address in addresses.items():
+                if address == channel.remote_address:
+                    self._instance.node.spawn(self._greet(broker_id, broker_name, address), "channel active")
+                    return
+
+    async def _greet(self, broker_id: int, broker_name: str, address: str) -> None:
+        if await self._instance.heartbeats.send_to_broker(broker_id, broker_name, address):
+            self._instance.rebalance_immediately()

@@ -1,0 +1,1 @@
+"""Consumers: how messages are pulled, consumed and accounted for."""

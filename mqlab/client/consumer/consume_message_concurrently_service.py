@@ -1,0 +1,268 @@
+"""Concurrent consumption: a pool of threads that call the listener, and what becomes of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import SimulationError
+from mqlab.protocol.heartbeat import MessageModel
+from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
+from mqlab.sim import PeriodicTask
+from mqlab.trace.events.client import ConsumeFinished, ConsumeResultIgnored, ConsumeStarted
+
+from .hooks import ConsumeMessageContext, ConsumeReturnType
+from .listener import (
+    ConcurrentlyResult,
+    ConsumeConcurrentlyContext,
+    ConsumeConcurrentlyStatus,
+    MessageListenerFunction,
+)
+
+if TYPE_CHECKING:
+    from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+    from .process_queue import ProcessQueue
+
+RETRY_LATER_MS = 5_000
+"""What the pool rejects, and what could not be given back, is consumed again here after this time."""
+
+CONSUME_SUCCESS = ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+RECONSUME_LATER = ConsumeConcurrentlyStatus.RECONSUME_LATER
+
+
+class ConsumeRequest:
+    """A job of the pool: some messages of one queue for the listener."""
+
+    __slots__ = ("_began_us", "_service", "context", "error", "message_queue", "messages", "process_queue")
+
+    def __init__(
+        self,
+        service: ConsumeMessageConcurrentlyService,
+        messages: list[MessageExt],
+        process_queue: ProcessQueue,
+        message_queue: MessageQueue,
+    ) -> None:
+        self._service = service
+        self._began_us = 0
+        self.messages = messages
+        self.process_queue = process_queue
+        self.message_queue = message_queue
+        self.context: ConsumeConcurrentlyContext
+        self.error: Exception | None = None
+
+    def run(self) -> Coroutine[Any, Any, None] | None:
+        """Call the listener; a coroutine listener keeps the thread until it has ended."""
+        if self.process_queue.dropped:
+            return None
+        service = self._service
+        node = service.node
+        self.context = ConsumeConcurrentlyContext(node, self.message_queue)
+        service.before(self)
+        self._began_us = node.world.now_us
+        started = str(node.now_ms())
+        for message in self.messages:
+            message.properties[MessageConst.CONSUME_START_TIMESTAMP] = started
+        try:
+            status = service.listener(self.messages, self.context)
+        except SimulationError:
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever a listener raises means: deliver again later
+            self.error = error
+            status = None
+        if type(status) is CoroutineType or isinstance(status, Coroutine):
+            return self._wait(status)
+        return self._finish(status)
+
+    async def _wait(self, listener: Coroutine[Any, Any, ConcurrentlyResult]) -> None:
+        status: ConcurrentlyResult = None
+        try:
+            status = await listener
+        except SimulationError:
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever a listener raises means: deliver again later
+            self.error = error
+        work = self._finish(status)
+        if work is not None:
+            await work
+
+    def _finish(self, status: ConcurrentlyResult) -> Coroutine[Any, Any, None] | None:
+        service = self._service
+        service.after(self, status, service.node.world.now_us - self._began_us)
+        if self.process_queue.dropped:
+            service.report_ignored(self)
+            return None
+        return service.process_consume_result(RECONSUME_LATER if status is None else status, self)
+
+
+class ConsumeMessageConcurrentlyService:
+    """Gives the messages of all queues to a pool of consume threads.
+
+    Java: org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService.
+    """
+
+    def __init__(self, owner: DefaultMQPushConsumerImpl, listener: MessageListenerFunction) -> None:
+        self._owner = owner
+        self.node = owner.node
+        self.listener = listener
+        consumer = owner.consumer
+        self.pool = owner.node.pool(f"ConsumeMessageThread_{owner.group_name[:100]}", consumer.consume_thread_min)
+        self._clean_expired: PeriodicTask | None = None
+        self._stopped = False
+
+    def start(self) -> None:
+        """Begin to look for expired messages, every consumeTimeout minutes."""
+        period_ms = self._owner.consumer.consume_timeout * 60_000
+        self._clean_expired = self.node.schedule_at_fixed_rate(
+            self._clean_expired_messages, period_ms, period_ms, "clean expired messages"
+        )
+
+    def shutdown(self) -> None:
+        """Take no more messages; what waits for a thread is dropped, what runs ends."""
+        self._stopped = True
+        if self._clean_expired is not None:
+            self._clean_expired.cancel()
+        self.pool.close()
+
+    async def _clean_expired_messages(self) -> None:
+        minutes = self._owner.consumer.consume_timeout
+        for process_queue in list(self._owner.rebalance_impl.process_queue_table.values()):
+            await process_queue.clean_expired_msg(minutes, self._owner.send_message_back)
+
+    def submit_consume_request(
+        self, messages: Sequence[MessageExt], process_queue: ProcessQueue, message_queue: MessageQueue
+    ) -> None:
+        """Give messages to the pool, consume_message_batch_max_size at a time."""
+        size = self._owner.consumer.consume_message_batch_max_size
+        submit = self.pool.submit
+        for start in range(0, len(messages), size):
+            request = ConsumeRequest(self, list(messages[start : start + size]), process_queue, message_queue)
+            if not submit(request.run):
+                request.messages = list(messages[start:])
+                self.submit_later(request)
+                return
+
+    def submit_later(self, request: ConsumeRequest) -> None:
+        """Give messages to the pool after 5 s."""
+        if not self._stopped:
+            self.node.timeout(
+                RETRY_LATER_MS,
+                self.submit_consume_request,
+                request.messages,
+                request.process_queue,
+                request.message_queue,
+                name="consume later",
+            )
+
+    # -- around the listener ----------------------------------------------------------------------------------------
+
+    def before(self, request: ConsumeRequest) -> None:
+        """Give messages of the retry topic their own topic again, and run the hooks."""
+        owner = self._owner
+        retry_topic = owner.retry_topic
+        messages = request.messages
+        for message in messages:
+            if message.topic == retry_topic:
+                message.topic = message.properties.get(MessageConst.RETRY_TOPIC, retry_topic)
+        if owner.consume_message_hooks:
+            context = ConsumeMessageContext(owner.group_name, messages, request.message_queue)
+            for hook in owner.consume_message_hooks:
+                hook.consume_message_before(context)
+        hooks = self.node.hooks
+        if hooks.on:
+            first = messages[0]
+            hooks.emit(
+                ConsumeStarted(
+                    owner.group_name,
+                    first.topic,
+                    request.message_queue.broker_name,
+                    first.queue_id,
+                    first.queue_offset,
+                    first.msg_id,
+                    len(messages),
+                    first.reconsume_times,
+                )
+            )
+
+    def after(self, request: ConsumeRequest, status: ConcurrentlyResult, cost_us: int) -> None:
+        """Run the hooks, and note how it went."""
+        owner = self._owner
+        owner.statistics.consumed(request.message_queue.topic, status, len(request.messages), cost_us)
+        if owner.consume_message_hooks:
+            timeout_us = owner.consumer.consume_timeout * 60_000_000
+            context = ConsumeMessageContext(owner.group_name, request.messages, request.message_queue)
+            context.status = status.value if status is not None else RECONSUME_LATER.value
+            context.success = status is CONSUME_SUCCESS
+            context.return_type = _return_type(request, status, cost_us >= timeout_us)
+            for hook in owner.consume_message_hooks:
+                hook.consume_message_after(context)
+        hooks = self.node.hooks
+        if hooks.on:
+            first = request.messages[0]
+            text = f"{type(request.error).__name__}: {request.error}" if request.error else f"{status}"
+            hooks.emit(
+                ConsumeFinished(
+                    owner.group_name,
+                    first.topic,
+                    request.message_queue.broker_name,
+                    first.queue_id,
+                    first.queue_offset,
+                    first.msg_id,
+                    text,
+                    cost_us,
+                )
+            )
+
+    def report_ignored(self, request: ConsumeRequest) -> None:
+        """The queue was given up meanwhile: the result counts for nothing."""
+        hooks = self.node.hooks
+        if hooks.on:
+            hooks.emit(
+                ConsumeResultIgnored(self._owner.group_name, *request.message_queue, request.messages[0].queue_offset)
+            )
+
+    # -- the result -------------------------------------------------------------------------------------------------
+
+    def process_consume_result(
+        self, status: ConsumeConcurrentlyStatus, request: ConsumeRequest
+    ) -> Coroutine[Any, Any, None] | None:
+        """Take consumed messages out of the process queue and move the offset; give the failed ones back.
+
+        Only giving back takes time: then a coroutine is returned.
+        """
+        if not request.messages:
+            return None
+        consumed = min(request.context.ack_index + 1, len(request.messages)) if status is CONSUME_SUCCESS else 0
+        failed = request.messages[max(consumed, 0) :]
+        if failed and self._owner.message_model is MessageModel.CLUSTERING:
+            return self._give_back(request, failed)
+        self._remove(request)
+        return None
+
+    async def _give_back(self, request: ConsumeRequest, failed: list[MessageExt]) -> None:
+        kept: list[MessageExt] = []
+        for message in failed:
+            if not request.process_queue.contains_message(message):
+                continue
+            if not await self._owner.send_message_back(message, request.context.delay_level_when_next_consume):
+                message.reconsume_times += 1
+                kept.append(message)
+        if kept:
+            offsets = {message.queue_offset for message in kept}
+            request.messages = [message for message in request.messages if message.queue_offset not in offsets]
+            again = ConsumeRequest(self, kept, request.process_queue, request.message_queue)
+            self.submit_later(again)
+        self._remove(request)
+
+    def _remove(self, request: ConsumeRequest) -> None:
+        offset = request.process_queue.remove_message(request.messages)
+        if offset >= 0 and not request.process_queue.dropped:
+            self._owner.offset_store.update_offset(request.message_queue, offset, increase_only=True)
+
+
+def _return_type(request: ConsumeRequest, status: ConcurrentlyResult, timed_out: bool) -> ConsumeReturnType:
+    if status is None:
+        return ConsumeReturnType.EXCEPTION if request.error else ConsumeReturnType.RETURNNULL
+    if timed_out:
+        return ConsumeReturnType.TIME_OUT
+    return ConsumeReturnType.SUCCESS if status is CONSUME_SUCCESS else ConsumeReturnType.FAILED

@@ -1,0 +1,127 @@
+"""The push consumer that applications use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mqlab.client.client_config import checked_settings
+from mqlab.protocol.heartbeat import SUB_ALL, ExpressionType
+from mqlab.sim import public_call
+
+from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+from .listener import listener_function
+from .push_consumer_config import PushConsumerConfig
+
+if TYPE_CHECKING:
+    from mqlab.client.mq_client_instance import MQClientInstance
+    from mqlab.protocol.message import MessageExt, MessageQueue
+    from mqlab.sim import Node
+
+    from .hooks import ConsumeMessageHook
+    from .listener import MessageListenerConcurrently, MessageListenerFunction
+    from .offset_store import OffsetStore
+    from .process_queue import ProcessQueue
+    from .pull_api_wrapper import FilterMessageHook
+
+MessageQueueListener = Callable[[str, "list[MessageQueue]", "list[MessageQueue]"], object]
+"""(topic, all queues, my queues): called when a rebalance changed something."""
+
+
+class DefaultMQPushConsumer(PushConsumerConfig):
+    """Gets messages pushed to a listener - in truth it pulls them (DefaultMQPushConsumer).
+
+        consumer = DefaultMQPushConsumer(node, "please_rename_group", namesrv_addr="10.0.0.1:9876")
+        consumer.subscribe("TopicTest", "TagA || TagB")
+        consumer.register_message_listener(lambda messages, context: CONSUME_SUCCESS)
+        await consumer.start()
+
+    All settings of `PushConsumerConfig` can be given as keywords and changed as attributes. Java:
+    org.apache.rocketmq.client.consumer.DefaultMQPushConsumer.
+    """
+
+    call_name = "consumer"
+
+    def __init__(self, node: Node, consumer_group: str, **settings: Any) -> None:
+        super().__init__(**checked_settings(PushConsumerConfig, settings))
+        self.node = node
+        self.consumer_group = consumer_group
+        self.subscription: dict[str, str] = {}
+        """Topics and tag expressions to subscribe to at the start, beside those of `subscribe`."""
+        self.offset_store: Callable[[MQClientInstance, str], OffsetStore] | None = None
+        """A class of your own (or any function of instance and group) that makes the offset store."""
+        self.message_queue_listener: MessageQueueListener | None = None
+        self.impl = DefaultMQPushConsumerImpl(self)
+
+    @public_call
+    async def start(self) -> None:
+        """Start the consumer; MQClientException when its settings are wrong or it was started before."""
+        await self.impl.start()
+
+    @public_call
+    async def shutdown(self) -> None:
+        """End the consumer: it writes its offsets and tells the brokers that it leaves."""
+        await self.impl.shutdown()
+
+    def subscribe(self, topic: str, sub_expression: str | None = SUB_ALL) -> None:
+        """Subscribe to a topic: `"*"` for everything, or tags like `"TagA || TagB"`."""
+        self.impl.subscribe(topic, sub_expression)
+
+    def subscribe_sql(self, topic: str, expression: str) -> None:
+        """Subscribe to the messages of a topic whose properties fulfil an SQL92 condition."""
+        self.impl.subscribe(topic, expression, ExpressionType.SQL92)
+
+    def unsubscribe(self, topic: str) -> None:
+        """Give a topic up."""
+        self.impl.unsubscribe(topic)
+
+    def register_message_listener(self, listener: MessageListenerFunction | MessageListenerConcurrently) -> None:
+        """Let this listener consume: a function of (messages, context), plain or `async`, or an object of the class."""
+        self.impl.listener = listener_function(listener)
+
+    def register_consume_message_hook(self, hook: ConsumeMessageHook) -> None:
+        """Let a hook see every call of the listener."""
+        self.impl.consume_message_hooks.append(hook)
+
+    def register_filter_message_hook(self, hook: FilterMessageHook) -> None:
+        """Let a hook take messages out of what was pulled."""
+        self.impl.filter_message_hooks.append(hook)
+
+    def suspend(self) -> None:
+        """Pull no more until `resume`; what is cached is still consumed."""
+        self.impl.pause = True
+
+    def resume(self) -> None:
+        """Pull again."""
+        self.impl.pause = False
+        if hasattr(self.impl, "instance"):
+            self.impl.instance.rebalance_immediately()
+
+    @public_call
+    async def send_message_back(self, message: MessageExt, delay_level: int = 0) -> bool:
+        """Give one message back by hand, to get it again after the delay of that level."""
+        self.impl.make_sure_state_ok()
+        return await self.impl.send_message_back(message, delay_level)
+
+    @public_call
+    async def fetch_subscribe_message_queues(self, topic: str) -> Sequence[MessageQueue]:
+        """All queues of a subscribed topic; MQClientException when none are known."""
+        self.impl.make_sure_state_ok()
+        table = self.impl.rebalance_impl.topic_subscribe_info_table
+        if not table.get(topic):
+            await self.impl.instance.routes.refresh(topic)
+        queues = table.get(topic)
+        if not queues:
+            raise self.impl.instance.routes.no_route(topic)
+        return sorted(queues)
+
+    @property
+    def process_queues(self) -> dict[MessageQueue, ProcessQueue]:
+        """The queues that this consumer holds at present, with what is cached of each."""
+        return dict(self.impl.rebalance_impl.process_queue_table)
+
+    def __repr__(self) -> str:
+        return (
+            f"<DefaultMQPushConsumer {self.consumer_group} on {self.node.name}: {self.impl.service_state}, "
+            f"{len(self.impl.rebalance_impl.process_queue_table)} queues>"
+        )

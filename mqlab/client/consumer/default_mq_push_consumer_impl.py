@@ -1,0 +1,259 @@
+"""What a push consumer does: its life, its subscriptions, and what its client instance asks of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mqlab.client.mq_client_manager import MQClientManager
+from mqlab.client.service_state import ServiceState
+from mqlab.errors import LearnerError, MQClientException
+from mqlab.protocol.heartbeat import (
+    SUB_ALL,
+    ConsumeFromWhere,
+    ConsumeType,
+    ExpressionType,
+    MessageModel,
+    SubscriptionData,
+    build_subscription_data,
+)
+from mqlab.protocol.message import MessageExt, MessageQueue
+from mqlab.protocol.topics import retry_topic
+from mqlab.trace.events.client import ClientStarted, ClientStopped
+
+from .consume_message_concurrently_service import ConsumeMessageConcurrentlyService
+from .consumer_statistics import ConsumerStatistics
+from .hooks import ConsumeMessageHook
+from .listener import MessageListenerFunction
+from .offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
+from .pull_api_wrapper import FilterMessageHook, PullAPIWrapper
+from .pull_loop import PullLoop
+from .push_consumer_config import check_push_config
+from .rebalance_impl import RebalanceImpl
+from .send_back import DEFAULT_MAX_RECONSUME_TIMES, send_message_back
+
+if TYPE_CHECKING:
+    from mqlab.client.mq_client_instance import MQClientInstance
+
+    from .default_mq_push_consumer import DefaultMQPushConsumer
+    from .pull_request import PullRequest
+
+
+class DefaultMQPushConsumerImpl:
+    """The consumer behind the public class (org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl)."""
+
+    consume_type = ConsumeType.CONSUME_PASSIVELY
+
+    def __init__(self, consumer: DefaultMQPushConsumer) -> None:
+        self.consumer = consumer
+        self.node = consumer.node
+        self.service_state = ServiceState.CREATE_JUST
+        self.pause = False
+        self.consumer_start_ms = consumer.node.now_ms()
+        self.rebalance_impl = RebalanceImpl(self)
+        self.pull_loop = PullLoop(self)
+        self.statistics = ConsumerStatistics()
+        self.flow_control_times: Counter[str] = Counter()
+        self.consume_message_hooks: list[ConsumeMessageHook] = []
+        self.filter_message_hooks: list[FilterMessageHook] = []
+        self.retry_topic = retry_topic(consumer.consumer_group)
+        self.listener: MessageListenerFunction | None = None
+        self.instance: MQClientInstance
+        self.pull_api_wrapper: PullAPIWrapper
+        self.offset_store: OffsetStore
+        self.consume_message_service: ConsumeMessageConcurrentlyService
+
+    # -- what the instance asks -------------------------------------------------------------------------------------
+
+    @property
+    def group_name(self) -> str:
+        """The consumer group."""
+        return self.consumer.consumer_group
+
+    @property
+    def message_model(self) -> MessageModel:
+        """Clustering or broadcasting."""
+        return self.consumer.message_model
+
+    @property
+    def consume_from_where(self) -> ConsumeFromWhere:
+        """Where to begin without a stored offset."""
+        return self.consumer.consume_from_where
+
+    @property
+    def unit_mode(self) -> bool:
+        """The unit flag of the heartbeat."""
+        return self.consumer.unit_mode
+
+    @property
+    def max_reconsume_times(self) -> int:
+        """How often a message is delivered again before it goes to the dead letters."""
+        times = self.consumer.max_reconsume_times
+        return DEFAULT_MAX_RECONSUME_TIMES if times == -1 else times
+
+    def subscriptions(self) -> list[SubscriptionData]:
+        """The subscriptions, by topic."""
+        inner = self.rebalance_impl.subscription_inner
+        return [inner[topic] for topic in sorted(inner)]
+
+    def is_subscribe_topic_need_update(self, topic: str) -> bool:
+        """Whether the topic is subscribed and its queues are unknown."""
+        rebalance = self.rebalance_impl
+        return topic in rebalance.subscription_inner and topic not in rebalance.topic_subscribe_info_table
+
+    def update_topic_subscribe_info(self, topic: str, queues: Sequence[MessageQueue]) -> None:
+        """Take over the queues of a subscribed topic."""
+        if topic in self.rebalance_impl.subscription_inner:
+            self.rebalance_impl.topic_subscribe_info_table[topic] = list(queues)
+
+    async def try_rebalance(self) -> bool:
+        """Rebalance, unless suspended."""
+        if self.pause:
+            return False
+        return await self.rebalance_impl.do_rebalance()
+
+    def persist_consumer_offset(self) -> None:
+        """Write the offsets of all queues held."""
+        if self.service_state is ServiceState.RUNNING:
+            self.offset_store.persist_all(self.rebalance_impl.process_queue_table)
+
+    async def pull_message(self, pull_request: PullRequest) -> None:
+        """One turn of the pull loop."""
+        await self.pull_loop.pull_message(pull_request)
+
+    async def message_queue_changed(
+        self, topic: str, mq_all: Sequence[MessageQueue], mq_divided: Sequence[MessageQueue]
+    ) -> None:
+        """The queues have changed: share the thresholds out anew, tell the brokers, tell the application."""
+        subscription = self.rebalance_impl.subscription_inner.get(topic)
+        if subscription is not None:
+            subscription.sub_version = self.node.now_ms()
+        count = len(self.rebalance_impl.process_queue_table)
+        consumer = self.consumer
+        if count:
+            if consumer.pull_threshold_for_topic != -1:
+                consumer.pull_threshold_for_queue = max(1, consumer.pull_threshold_for_topic // count)
+            if consumer.pull_threshold_size_for_topic != -1:
+                consumer.pull_threshold_size_for_queue = max(1, consumer.pull_threshold_size_for_topic // count)
+        await self.instance.heartbeats.send_to_all_brokers()
+        if consumer.message_queue_listener is not None:
+            consumer.message_queue_listener(topic, list(mq_all), list(mq_divided))
+
+    async def send_message_back(self, message: MessageExt, delay_level: int) -> bool:
+        """Give a message back, to get it again later; False if that was not possible."""
+        return await send_message_back(self, message, delay_level)
+
+    # -- subscriptions ----------------------------------------------------------------------------------------------
+
+    def subscribe(self, topic: str, expression: str | None, expression_type: str = ExpressionType.TAG) -> None:
+        """Subscribe to a topic; a running consumer tells the brokers at once."""
+        subscription = build_subscription_data(topic, expression, expression_type, self.node.now_ms())
+        self.rebalance_impl.subscription_inner[topic] = subscription
+        if self.service_state is ServiceState.RUNNING:
+            self.node.spawn(self.instance.heartbeats.send_to_all_brokers(), "heartbeat after subscribe")
+
+    def unsubscribe(self, topic: str) -> None:
+        """Forget a topic; its queues are given up at the next rebalance."""
+        self.rebalance_impl.subscription_inner.pop(topic, None)
+
+    # -- start and end ----------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Check the settings, build the parts, join the client instance, and tell the brokers.
+
+        Raises MQClientException when a setting is wrong, the consumer was started before, its group is taken, or a
+        broker refuses its subscription.
+        """
+        if self.service_state is not ServiceState.CREATE_JUST:
+            raise MQClientException(
+                f"The PushConsumer service state not OK, maybe started once, {self.service_state}. "
+                "What to do: start a consumer once; make a new one after a shutdown."
+            )
+        self.service_state = ServiceState.START_FAILED
+        listener = self._check_config()
+        self._copy_subscription()
+        consumer = self.consumer
+        if self.message_model is MessageModel.CLUSTERING:
+            consumer.change_instance_name_to_pid(self.node)
+        self.instance = MQClientManager.of(self.node).get_or_create_mq_client_instance(consumer)
+        self._build(listener)
+        if not self.instance.register_consumer(self.group_name, self):
+            self.service_state = ServiceState.CREATE_JUST
+            self.consume_message_service.shutdown()
+            raise MQClientException(
+                f"The consumer group[{self.group_name}] has been created before, specify another name please. "
+                "What to do: give this consumer another group or another instance_name."
+            )
+        self.instance.start()
+        self.service_state = ServiceState.RUNNING
+        if self.node.hooks.on:
+            self.node.hooks.emit(ClientStarted(self.instance.client_id, self.group_name, "consumer"))
+        try:
+            await self._after_start()
+        except MQClientException:
+            await self.shutdown()
+            raise
+
+    def _check_config(self) -> MessageListenerFunction:
+        check_push_config(self.consumer, self.group_name)
+        if self.listener is None:
+            raise MQClientException(
+                "messageListener is null. What to do: consumer.register_message_listener(listener) before the start."
+            )
+        return self.listener
+
+    def _copy_subscription(self) -> None:
+        try:
+            for topic, expression in self.consumer.subscription.items():
+                self.rebalance_impl.subscription_inner[topic] = build_subscription_data(
+                    topic, expression, sub_version=self.node.now_ms()
+                )
+        except LearnerError as error:
+            raise MQClientException(f"subscription exception: {error}") from error
+        if self.message_model is MessageModel.CLUSTERING:
+            self.rebalance_impl.subscription_inner[self.retry_topic] = build_subscription_data(
+                self.retry_topic, SUB_ALL, sub_version=self.node.now_ms()
+            )
+
+    def _build(self, listener: MessageListenerFunction) -> None:
+        consumer = self.consumer
+        self.pull_api_wrapper = PullAPIWrapper(self.instance, self.group_name, self.unit_mode)
+        self.pull_api_wrapper.filter_message_hooks = self.filter_message_hooks
+        if consumer.offset_store is not None:
+            self.offset_store = consumer.offset_store(self.instance, self.group_name)
+        elif self.message_model is MessageModel.BROADCASTING:
+            self.offset_store = LocalFileOffsetStore(self.instance, self.group_name)
+        else:
+            self.offset_store = RemoteBrokerOffsetStore(self.instance, self.group_name)
+        self.offset_store.load()
+        self.consume_message_service = ConsumeMessageConcurrentlyService(self, listener)
+        self.consume_message_service.start()
+
+    async def _after_start(self) -> None:
+        instance = self.instance
+        for topic in sorted(self.rebalance_impl.subscription_inner):
+            await instance.routes.refresh(topic)
+        await instance.check_client_in_broker()
+        if await instance.heartbeats.send_to_all_brokers():
+            instance.rebalance_immediately()
+
+    async def shutdown(self) -> None:
+        """Stop consuming, write the offsets, leave the brokers and the instance; without effect unless running."""
+        if self.service_state is not ServiceState.RUNNING:
+            return
+        self.consume_message_service.shutdown()
+        self.persist_consumer_offset()
+        await self.instance.unregister_consumer(self.group_name)
+        await self.instance.shutdown()
+        self.rebalance_impl.destroy()
+        self.service_state = ServiceState.SHUTDOWN_ALREADY
+        if self.node.hooks.on:
+            self.node.hooks.emit(ClientStopped(self.instance.client_id, self.group_name, "consumer"))
+
+    def make_sure_state_ok(self) -> None:
+        """MQClientException unless the consumer runs."""
+        if self.service_state is not ServiceState.RUNNING:
+            raise MQClientException(
+                f"The consumer service state not OK, {self.service_state}. What to do: await consumer.start() first."
+            )

@@ -1,0 +1,45 @@
+"""Hooks around consuming: they see every call of the listener before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mqlab.protocol.message import MessageExt, MessageQueue
+
+
+class ConsumeReturnType(Enum):
+    """How a listener came back (org.apache.rocketmq.client.consumer.listener.ConsumeReturnType)."""
+
+    SUCCESS = "SUCCESS"
+    TIME_OUT = "TIME_OUT"
+    EXCEPTION = "EXCEPTION"
+    RETURNNULL = "RETURNNULL"
+    FAILED = "FAILED"
+
+
+@dataclass
+class ConsumeMessageContext:
+    """What a hook sees of one call of the listener (org.apache.rocketmq.client.hook.ConsumeMessageContext)."""
+
+    consumer_group: str
+    messages: Sequence[MessageExt]
+    message_queue: MessageQueue
+    success: bool = False
+    status: str = ""
+    return_type: ConsumeReturnType | None = None
+
+
+class ConsumeMessageHook:
+    """Looks at messages around each call of the listener (org.apache.rocketmq.client.hook.ConsumeMessageHook)."""
+
+    name = "ConsumeMessageHook"
+
+    def consume_message_before(self, context: ConsumeMessageContext) -> None:
+        """Called before the listener."""
+
+    def consume_message_after(self, context: ConsumeMessageContext) -> None:
+        """Called after the listener."""

@@ -1,0 +1,83 @@
+"""Listeners: the application's code that consumes messages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import LearnerError
+
+if TYPE_CHECKING:
+    from mqlab.protocol.message import MessageExt, MessageQueue
+    from mqlab.sim import Node
+
+
+class ConsumeConcurrentlyStatus(Enum):
+    """What a concurrent listener returns (org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus)."""
+
+    CONSUME_SUCCESS = "CONSUME_SUCCESS"
+    RECONSUME_LATER = "RECONSUME_LATER"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+CONSUME_SUCCESS = ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+RECONSUME_LATER = ConsumeConcurrentlyStatus.RECONSUME_LATER
+
+ALL_ACKNOWLEDGED = 0x7FFF_FFFF
+
+
+class ConsumeConcurrentlyContext:
+    """What a concurrent listener may look at and set (ConsumeConcurrentlyContext).
+
+    `ack_index`: the messages up to this index (from 0) are consumed, the others count as failed.
+    `delay_level_when_next_consume`: -1 straight to the dead letters, 0 as the broker chooses, above that the delay
+    level.
+    """
+
+    __slots__ = ("_node", "ack_index", "delay_level_when_next_consume", "message_queue")
+
+    def __init__(self, node: Node, message_queue: MessageQueue) -> None:
+        self._node = node
+        self.message_queue = message_queue
+        self.delay_level_when_next_consume = 0
+        self.ack_index = ALL_ACKNOWLEDGED
+
+    def sleep(self, ms: float) -> Awaitable[None]:
+        """`await context.sleep(100)` in a coroutine listener: consuming takes 100 ms of the world's time."""
+        awaitable: Awaitable[None] = self._node.sleep(ms)
+        return awaitable
+
+
+ConcurrentlyResult = ConsumeConcurrentlyStatus | None
+MessageListenerFunction = Callable[
+    [Sequence["MessageExt"], ConsumeConcurrentlyContext],
+    ConcurrentlyResult | Coroutine[Any, Any, ConcurrentlyResult],
+]
+"""listener(messages, context) -> status, as a plain function or as a coroutine function."""
+
+
+class MessageListenerConcurrently:
+    """A concurrent listener as a class; a plain function does as well (MessageListenerConcurrently)."""
+
+    def consume_message(
+        self, messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
+    ) -> ConcurrentlyResult | Coroutine[Any, Any, ConcurrentlyResult]:
+        """Consume these messages, one unless consume_message_batch_max_size is larger.
+
+        An error, None, or RECONSUME_LATER mean: deliver again later.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define consume_message()")
+
+
+def listener_function(listener: object) -> MessageListenerFunction:
+    """The function to call for a listener of any kind."""
+    if isinstance(listener, MessageListenerConcurrently):
+        return listener.consume_message
+    if callable(listener):
+        return listener
+    raise LearnerError(
+        f"{listener!r} is not a listener", "write a function listener(messages, context) that returns CONSUME_SUCCESS"
+    )

@@ -1,0 +1,58 @@
+"""The pull thread of a client instance: it only sends the requests, so one thread serves all queues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.sim import Queue, Task
+
+from .pull_request import PullRequest
+
+if TYPE_CHECKING:
+    from mqlab.client.mq_client_instance import MQClientInstance
+
+
+class PullMessageService:
+    """Takes pull requests off its queue and hands each to its consumer.
+
+    Java: org.apache.rocketmq.client.impl.consumer.PullMessageService.
+    """
+
+    def __init__(self, instance: MQClientInstance) -> None:
+        self._instance = instance
+        self._node = instance.node
+        self._requests: Queue[PullRequest] = Queue("the pull request queue")
+        self._task: Task | None = None
+        self.stopped = False
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._task = self._node.spawn(self._run(), "PullMessageService")
+
+    def shutdown(self) -> None:
+        """End the thread; requests that wait, and those put off, disappear."""
+        self.stopped = True
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def execute_pull_request_immediately(self, request: PullRequest) -> None:
+        """Take the next turn for this queue as soon as the thread is free."""
+        if not self.stopped:
+            self._requests.put(request)
+
+    def execute_pull_request_later(self, request: PullRequest, delay_ms: int) -> None:
+        """Take the next turn for this queue after a while."""
+        if not self.stopped:
+            self._node.timeout(delay_ms, self.execute_pull_request_immediately, request, name="pull later")
+
+    async def _run(self) -> None:
+        consumers = self._instance.consumer_table
+        while True:
+            request = await self._requests.take()
+            consumer = consumers.get(request.consumer_group)
+            if consumer is not None:
+                await consumer.pull_message(request)
+
+    def __len__(self) -> int:
+        return len(self._requests)

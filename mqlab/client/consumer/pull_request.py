@@ -1,0 +1,32 @@
+"""The token of one queue's pull loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mqlab.protocol.message import MessageQueue
+
+    from .process_queue import ProcessQueue
+
+
+class PullRequest:
+    """Goes round and round for one queue, until the queue is dropped.
+
+    Java: org.apache.rocketmq.client.impl.consumer.PullRequest. `next_offset` is where the next pull begins;
+    `previously_locked` is used in orderly consumption alone.
+    """
+
+    __slots__ = ("consumer_group", "message_queue", "next_offset", "previously_locked", "process_queue")
+
+    def __init__(
+        self, consumer_group: str, message_queue: MessageQueue, process_queue: ProcessQueue, next_offset: int
+    ) -> None:
+        self.consumer_group = consumer_group
+        self.message_queue = message_queue
+        self.process_queue = process_queue
+        self.next_offset = next_offset
+        self.previously_locked = False
+
+    def __repr__(self) -> str:
+        return f"<PullRequest {self.consumer_group} {self.message_queue} from {self.next_offset}>"

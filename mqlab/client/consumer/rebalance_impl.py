@@ -1,0 +1,230 @@
+"""Rebalance: which queues a consumer takes, gives up, and from where it begins to pull."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mqlab.errors import MQBrokerException, MQClientException, RemotingException, SimulationError
+from mqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
+from mqlab.protocol.message import MessageQueue
+from mqlab.protocol.route import MASTER_ID
+from mqlab.protocol.topics import is_retry_topic
+from mqlab.trace.events.client import QueueAllocated, QueueDropped, RebalanceDone, RebalanceSkipped
+
+from .offset_store import NO_RECORD
+from .process_queue import ProcessQueue
+from .pull_request import PullRequest
+
+if TYPE_CHECKING:
+    from mqlab.protocol.heartbeat import SubscriptionData
+
+    from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+
+OFFSET_CALL_TIMEOUT_MS = 6_000
+DISPATCH_DELAY_MS = 500
+"""A queue that was taken is first pulled after this time."""
+
+
+class RebalanceImpl:
+    """The queues of one push consumer.
+
+    Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl and RebalancePushImpl. Differs from RocketMQ: rebalance
+    by the broker (clientRebalance=false) is absent.
+    """
+
+    def __init__(self, owner: DefaultMQPushConsumerImpl) -> None:
+        self._owner = owner
+        self._node = owner.node
+        self.process_queue_table: dict[MessageQueue, ProcessQueue] = {}
+        self.topic_subscribe_info_table: dict[str, list[MessageQueue]] = {}
+        self.subscription_inner: dict[str, SubscriptionData] = {}
+
+    # -- the round --------------------------------------------------------------------------------------------------
+
+    async def do_rebalance(self) -> bool:
+        """Compute the share of every subscribed topic and take or drop queues; False if something stays unbalanced."""
+        balanced = True
+        for topic in sorted(self.subscription_inner):
+            try:
+                if not await self._rebalance_by_topic(topic):
+                    balanced = False
+            except (RemotingException, MQBrokerException, MQClientException) as error:
+                self._skip(topic, str(error))
+                balanced = False
+        self._drop_unsubscribed()
+        return balanced
+
+    async def _rebalance_by_topic(self, topic: str) -> bool:
+        queues = self.topic_subscribe_info_table.get(topic)
+        if self._owner.message_model is MessageModel.BROADCASTING:
+            return await self._rebalance_broadcasting(topic, queues)
+        instance = self._owner.instance
+        group = self._owner.group_name
+        members = await instance.find_consumer_id_list(topic, group)
+        if not queues:
+            if not is_retry_topic(topic):
+                await self._owner.message_queue_changed(topic, [], [])
+                self._skip(topic, "no queues of the topic are known")
+            return True
+        if members is None:
+            self._skip(topic, "no broker told the members of the group")
+            return True
+        all_queues, all_members = sorted(queues), sorted(members)
+        try:
+            mine = self._owner.consumer.allocate_message_queue_strategy.allocate(
+                group, instance.client_id, all_queues, all_members
+            )
+        except SimulationError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a strategy of the application's own may raise anything
+            self._skip(topic, f"allocate message queue exception: {type(error).__name__}: {error}")
+            return False
+        changed = await self._update_process_queue_table(topic, mine)
+        if changed:
+            await self._owner.message_queue_changed(topic, all_queues, mine)
+        balanced = set(mine) == {queue for queue in self.process_queue_table if queue.topic == topic}
+        self._report(topic, len(all_queues), len(all_members), len(mine), changed, balanced)
+        return balanced
+
+    async def _rebalance_broadcasting(self, topic: str, queues: list[MessageQueue] | None) -> bool:
+        if not queues:
+            await self._owner.message_queue_changed(topic, [], [])
+            self._skip(topic, "no queues of the topic are known")
+            return True
+        mine = sorted(queues)
+        changed = await self._update_process_queue_table(topic, mine)
+        if changed:
+            await self._owner.message_queue_changed(topic, mine, mine)
+        balanced = set(mine) == {queue for queue in self.process_queue_table if queue.topic == topic}
+        self._report(topic, len(mine), 1, len(mine), changed, balanced)
+        return balanced
+
+    def _drop_unsubscribed(self) -> None:
+        for queue in [queue for queue in self.process_queue_table if queue.topic not in self.subscription_inner]:
+            self.process_queue_table.pop(queue).dropped = True
+            self._dropped(queue, "the topic is no longer subscribed")
+
+    # -- the table --------------------------------------------------------------------------------------------------
+
+    async def _update_process_queue_table(self, topic: str, mine: Sequence[MessageQueue]) -> bool:
+        """Give up what is not mine any more, take what is new; True if anything changed."""
+        changed = self._give_up(topic, set(mine))
+        requests: list[PullRequest] = []
+        for queue in mine:
+            if queue in self.process_queue_table:
+                continue
+            store = self._owner.offset_store
+            store.remove_offset(queue)
+            process_queue = ProcessQueue(self._node)
+            process_queue.locked = True
+            try:
+                offset = await self.compute_pull_from_where(queue)
+            except (RemotingException, MQBrokerException, MQClientException) as error:
+                self._skip(topic, f"no offset to pull {queue} from: {error}")
+                continue
+            if queue in self.process_queue_table:
+                continue
+            self.process_queue_table[queue] = process_queue
+            requests.append(PullRequest(self._owner.group_name, queue, process_queue, offset))
+            changed = True
+            if self._node.hooks.on:
+                self._node.hooks.emit(
+                    QueueAllocated(self._owner.instance.client_id, self._owner.group_name, *queue, offset)
+                )
+        service = self._owner.instance.pull_message_service
+        for request in requests:
+            service.execute_pull_request_later(request, DISPATCH_DELAY_MS)
+        return changed
+
+    def _give_up(self, topic: str, mine: set[MessageQueue]) -> bool:
+        to_remove: list[tuple[MessageQueue, str]] = []
+        for queue, process_queue in self.process_queue_table.items():
+            if queue.topic != topic:
+                continue
+            if queue not in mine:
+                to_remove.append((queue, "it belongs to another member now"))
+            elif process_queue.is_pull_expired:
+                to_remove.append((queue, "it was not pulled for 120 s: taken anew"))
+        for queue, reason in to_remove:
+            self.process_queue_table[queue].dropped = True
+            self.remove_unnecessary_message_queue(queue)
+            del self.process_queue_table[queue]
+            self._dropped(queue, reason)
+        return bool(to_remove)
+
+    def remove_unnecessary_message_queue(self, queue: MessageQueue) -> None:
+        """Write the offset of a queue that was given up, and forget it."""
+        self._owner.offset_store.persist(queue)
+        self._owner.offset_store.remove_offset(queue)
+
+    def remove_process_queue(self, queue: MessageQueue) -> None:
+        """Give up a queue at once, outside of a round."""
+        process_queue = self.process_queue_table.pop(queue, None)
+        if process_queue is not None:
+            process_queue.dropped = True
+            self.remove_unnecessary_message_queue(queue)
+            self._dropped(queue, "its offset was illegal: taken anew")
+
+    def destroy(self) -> None:
+        """Give up everything, at the end of the consumer."""
+        for queue, process_queue in self.process_queue_table.items():
+            process_queue.dropped = True
+            self._dropped(queue, "the consumer ends")
+        self.process_queue_table.clear()
+
+    # -- where to begin ---------------------------------------------------------------------------------------------
+
+    async def compute_pull_from_where(self, queue: MessageQueue) -> int:
+        """The offset to begin at: the stored one, else as consume_from_where says; MQClientException if unreadable."""
+        stored = await self._owner.offset_store.read_from_store(queue)
+        if stored >= 0:
+            return stored
+        if stored != NO_RECORD:
+            raise MQClientException(f"Failed to query consume offset from offset store: {queue}")
+        where = self._owner.consume_from_where
+        retry = is_retry_topic(queue.topic)
+        if where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET:
+            return 0
+        if where is ConsumeFromWhere.CONSUME_FROM_TIMESTAMP:
+            if retry:
+                return await self._max_offset(queue)
+            timestamp_ms = self._owner.consumer.timestamp_ms(self._owner.consumer_start_ms)
+            address = await self._address(queue)
+            return await self._owner.instance.api.search_offset(address, queue, timestamp_ms, OFFSET_CALL_TIMEOUT_MS)
+        return 0 if retry else await self._max_offset(queue)
+
+    async def _max_offset(self, queue: MessageQueue) -> int:
+        address = await self._address(queue)
+        return await self._owner.instance.api.get_max_offset(address, queue, OFFSET_CALL_TIMEOUT_MS)
+
+    async def _address(self, queue: MessageQueue) -> str:
+        routes = self._owner.instance.routes
+        found = routes.find_broker_address_in_subscribe(queue.broker_name, MASTER_ID, False)
+        if found is None:
+            await routes.refresh(queue.topic)
+            found = routes.find_broker_address_in_subscribe(queue.broker_name, MASTER_ID, False)
+        if found is None:
+            raise MQClientException(f"The broker[{queue.broker_name}] not exist")
+        return found.address
+
+    # -- telling ----------------------------------------------------------------------------------------------------
+
+    def _skip(self, topic: str, reason: str) -> None:
+        if self._node.hooks.on:
+            owner = self._owner
+            self._node.hooks.emit(RebalanceSkipped(owner.instance.client_id, owner.group_name, topic, reason))
+
+    def _dropped(self, queue: MessageQueue, reason: str) -> None:
+        if self._node.hooks.on:
+            owner = self._owner
+            self._node.hooks.emit(QueueDropped(owner.instance.client_id, owner.group_name, *queue, reason))
+
+    def _report(self, topic: str, queues: int, members: int, share: int, changed: bool, balanced: bool) -> None:
+        if self._node.hooks.on:
+            owner = self._owner
+            self._node.hooks.emit(
+                RebalanceDone(
+                    owner.instance.client_id, owner.group_name, topic, queues, members, share, changed, balanced
+                )
+            )

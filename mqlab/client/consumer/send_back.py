@@ -1,0 +1,94 @@
+"""Giving a message back: the broker delivers it again later, from the group's retry topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.errors import MQBrokerException, MQClientException, RemotingException
+from mqlab.protocol.message import Message, MessageConst, MessageExt
+from mqlab.protocol.topics import retry_topic
+from mqlab.trace.events.client import MessageGivenBack, SendBackFailed
+
+if TYPE_CHECKING:
+    from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+
+SEND_BACK_TIMEOUT_MS = 5_000
+DEFAULT_MAX_RECONSUME_TIMES = 16
+
+_FAILURES = (RemotingException, MQBrokerException, MQClientException)
+
+
+async def send_message_back(owner: DefaultMQPushConsumerImpl, message: MessageExt, delay_level: int) -> bool:
+    """Give a message back to the broker that holds it, or else send a copy to the retry topic; False if both fail.
+
+    Java: DefaultMQPushConsumerImpl.sendMessageBack.
+    """
+    try:
+        await _to_its_broker(owner, message, delay_level)
+    except _FAILURES:
+        try:
+            await _as_a_normal_message(owner, message)
+        except _FAILURES as error:
+            _report_failure(owner, message, error)
+            return False
+    hooks = owner.node.hooks
+    if hooks.on:
+        hooks.emit(
+            MessageGivenBack(
+                owner.group_name,
+                message.topic,
+                message.broker_name or "",
+                message.queue_id,
+                message.queue_offset,
+                message.msg_id,
+                delay_level,
+                message.reconsume_times,
+            )
+        )
+    return True
+
+
+async def _to_its_broker(owner: DefaultMQPushConsumerImpl, message: MessageExt, delay_level: int) -> None:
+    routes = owner.instance.routes
+    broker_name = message.broker_name
+    address = routes.find_broker_address_in_publish(broker_name) if broker_name else None
+    await owner.instance.api.consumer_send_message_back(
+        address or message.store_host,
+        broker_name,
+        message,
+        owner.group_name,
+        delay_level,
+        SEND_BACK_TIMEOUT_MS,
+        owner.max_reconsume_times,
+    )
+
+
+async def _as_a_normal_message(owner: DefaultMQPushConsumerImpl, message: MessageExt) -> None:
+    copy = Message(retry_topic(owner.group_name), message.body, flag=message.flag)
+    properties = dict(message.properties)
+    properties.setdefault(MessageConst.ORIGIN_MESSAGE_ID, message.msg_id)
+    properties[MessageConst.RETRY_TOPIC] = message.topic
+    properties[MessageConst.RECONSUME_TIME] = str(message.reconsume_times + 1)
+    properties[MessageConst.MAX_RECONSUME_TIMES] = str(owner.max_reconsume_times)
+    properties.pop(MessageConst.TRANSACTION_PREPARED, None)
+    properties.pop(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX, None)
+    copy.properties = properties
+    copy.delay_time_level = 3 + message.reconsume_times
+    inner = owner.instance.inner_producer
+    await inner.send.inside(inner, copy)  # type: ignore[attr-defined]  # public_call's plain coroutine
+
+
+def _report_failure(owner: DefaultMQPushConsumerImpl, message: MessageExt, error: Exception) -> None:
+    hooks = owner.node.hooks
+    if hooks.on:
+        hooks.emit(
+            SendBackFailed(
+                owner.group_name,
+                message.topic,
+                message.broker_name or "",
+                message.queue_id,
+                message.queue_offset,
+                message.msg_id,
+                str(error),
+            )
+        )

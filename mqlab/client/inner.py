@@ -1,0 +1,82 @@
+"""What a client instance asks of the producers and consumers that live in it."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
+    from mqlab.protocol.message import MessageQueue
+
+    from .consumer.pull_request import PullRequest
+    from .topic_publish_info import TopicPublishInfo
+
+
+class MQProducerInner(Protocol):
+    """A producer, seen from its instance (org.apache.rocketmq.client.impl.producer.MQProducerInner)."""
+
+    def publish_topic_list(self) -> list[str]:
+        """The topics that it has sent to."""
+        ...
+
+    def is_publish_topic_need_update(self, topic: str) -> bool:
+        """Whether it still has no queues for the topic."""
+        ...
+
+    def update_topic_publish_info(self, topic: str, info: TopicPublishInfo) -> None:
+        """Take over a new list of queues."""
+        ...
+
+
+class MQConsumerInner(Protocol):
+    """A consumer, seen from its instance (org.apache.rocketmq.client.impl.consumer.MQConsumerInner)."""
+
+    @property
+    def group_name(self) -> str:
+        """Its group."""
+        ...
+
+    @property
+    def message_model(self) -> MessageModel:
+        """Clustering or broadcasting."""
+        ...
+
+    @property
+    def consume_type(self) -> ConsumeType:
+        """Pushed to, or pulling by itself."""
+        ...
+
+    @property
+    def consume_from_where(self) -> ConsumeFromWhere:
+        """Where it begins without a stored offset."""
+        ...
+
+    @property
+    def unit_mode(self) -> bool:
+        """The unit flag of its heartbeat."""
+        ...
+
+    def subscriptions(self) -> Sequence[SubscriptionData]:
+        """What it subscribes to."""
+        ...
+
+    def is_subscribe_topic_need_update(self, topic: str) -> bool:
+        """Whether it subscribes to the topic and still knows no queues of it."""
+        ...
+
+    def update_topic_subscribe_info(self, topic: str, queues: Sequence[MessageQueue]) -> None:
+        """Take over a new list of queues."""
+        ...
+
+    def try_rebalance(self) -> Coroutine[Any, Any, bool]:
+        """Rebalance; False when it wants to try again soon."""
+        ...
+
+    def persist_consumer_offset(self) -> None:
+        """Write its offsets to where they belong."""
+        ...
+
+    def pull_message(self, pull_request: PullRequest) -> Coroutine[Any, Any, None]:
+        """Take one turn of the pull loop of one queue."""
+        ...

@@ -1,0 +1,271 @@
+"""The calls that a client makes, each a typed method: what RocketMQ keeps in MQClientAPIImpl."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.errors import MQBrokerException, MQClientException
+from mqlab.protocol.batch import MessageBatch
+from mqlab.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.headers import (
+    ConsumerSendMsgBackRequestHeader,
+    GetConsumerListByGroupRequestHeader,
+    GetMaxOffsetRequestHeader,
+    GetMaxOffsetResponseHeader,
+    GetMinOffsetRequestHeader,
+    GetMinOffsetResponseHeader,
+    GetRouteInfoRequestHeader,
+    HeartbeatRequestHeader,
+    PullMessageRequestHeader,
+    QueryConsumerOffsetRequestHeader,
+    QueryConsumerOffsetResponseHeader,
+    SearchOffsetRequestHeader,
+    SearchOffsetResponseHeader,
+    SendMessageRequestHeaderV2,
+    SendMessageResponseHeader,
+    UnregisterClientRequestHeader,
+    UpdateConsumerOffsetRequestHeader,
+)
+from mqlab.protocol.message import Message, MessageConst, MessageExt, MessageQueue
+from mqlab.protocol.route import TopicRouteData
+from mqlab.remoting import RemotingClient, RemotingClientConfig
+
+from .producer.send_result import SendResult, SendStatus
+
+if TYPE_CHECKING:
+    from mqlab.protocol.heartbeat import HeartbeatData, SubscriptionData
+    from mqlab.remoting.response_future import InvokeCallback
+    from mqlab.sim import Node
+
+    from .client_config import ClientConfig
+
+SEND_STATUS = {
+    int(ResponseCode.SUCCESS): SendStatus.SEND_OK,
+    int(ResponseCode.FLUSH_DISK_TIMEOUT): SendStatus.FLUSH_DISK_TIMEOUT,
+    int(ResponseCode.FLUSH_SLAVE_TIMEOUT): SendStatus.FLUSH_SLAVE_TIMEOUT,
+    int(ResponseCode.SLAVE_NOT_AVAILABLE): SendStatus.SLAVE_NOT_AVAILABLE,
+}
+
+
+class OffsetNotFoundException(MQBrokerException):
+    """The broker knows no offset of this group for this queue."""
+
+
+class MQClientAPIImpl:
+    """Typed calls to name servers and brokers (org.apache.rocketmq.client.impl.MQClientAPIImpl).
+
+    Every method raises the Remoting* errors of its call; an answer with another code than success is an
+    MQBrokerException, from a name server an MQClientException. Time-outs are in ms.
+    """
+
+    def __init__(self, node: Node, config: ClientConfig) -> None:
+        self.config = config
+        threads = config.client_callback_executor_threads
+        self.remoting_client = RemotingClient(
+            node, RemotingClientConfig(client_callback_executor_threads=threads), "NettyClient"
+        )
+
+    def start(self) -> None:
+        """Start the network client."""
+        self.remoting_client.start()
+
+    def shutdown(self) -> None:
+        """Close all connections."""
+        self.remoting_client.shutdown()
+
+    def _address(self, address: str) -> str:
+        if not self.config.vip_channel_enabled:
+            return address
+        ip, _, port = address.rpartition(":")
+        return f"{ip}:{int(port) - 2}"
+
+    async def _call(self, address: str, request: RemotingCommand, timeout_ms: int) -> RemotingCommand:
+        response = await self.remoting_client.invoke_sync(self._address(address), request, timeout_ms)
+        if response.code != 0:
+            raise MQBrokerException(response.code, response.remark or "", address)
+        return response
+
+    # -- the name server --------------------------------------------------------------------------------------------
+
+    async def get_topic_route_info_from_name_server(self, topic: str, timeout_ms: int) -> TopicRouteData:
+        """The route of a topic; MQClientException with TOPIC_NOT_EXIST when there is none."""
+        request = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic))
+        response = await self.remoting_client.invoke_sync(None, request, timeout_ms)
+        if response.code != 0 or response.body is None:
+            raise MQClientException(response.remark or "", response.code)
+        return TopicRouteData.decode(response.body)
+
+    # -- the client's own life --------------------------------------------------------------------------------------
+
+    async def send_heartbeat(self, address: str, heartbeat: HeartbeatData, timeout_ms: int) -> int:
+        """Tell a broker who is here; the version of the broker."""
+        request = RemotingCommand.request(RequestCode.HEART_BEAT, HeartbeatRequestHeader(), heartbeat.encode())
+        return (await self._call(address, request, timeout_ms)).version
+
+    async def unregister_client(
+        self, address: str, client_id: str, producer_group: str | None, consumer_group: str | None, timeout_ms: int
+    ) -> None:
+        """Tell a broker that a group of this client has gone."""
+        header = UnregisterClientRequestHeader(client_id, producer_group, consumer_group)
+        await self._call(address, RemotingCommand.request(RequestCode.UNREGISTER_CLIENT, header), timeout_ms)
+
+    async def check_client_in_broker(
+        self, address: str, group: str, client_id: str, subscription: SubscriptionData, timeout_ms: int
+    ) -> None:
+        """Ask a broker whether it can filter as this subscription wants; MQClientException says why not."""
+        body = CheckClientRequestBody(client_id, group, subscription).encode()
+        request = RemotingCommand.request(RequestCode.CHECK_CLIENT_CONFIG, None, body)
+        response = await self.remoting_client.invoke_sync(self._address(address), request, timeout_ms)
+        if response.code != 0:
+            raise MQClientException(response.remark or "", response.code)
+
+    async def get_consumer_id_list_by_group(
+        self, address: str, consumer_group: str, broker_name: str | None, timeout_ms: int
+    ) -> list[str]:
+        """The client ids of all members of a group that are online."""
+        header = GetConsumerListByGroupRequestHeader(consumer_group, broker_name)
+        request = RemotingCommand.request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, header)
+        response = await self._call(address, request, timeout_ms)
+        return GetConsumerListByGroupResponseBody.decode(response.body or b"{}").consumer_id_list
+
+    # -- sending ----------------------------------------------------------------------------------------------------
+
+    def send_request(self, message: Message, header: SendMessageRequestHeaderV2) -> RemotingCommand:
+        """The request that sends a message: SEND_MESSAGE_V2, or SEND_BATCH_MESSAGE for a batch."""
+        code = RequestCode.SEND_BATCH_MESSAGE if header.batch else RequestCode.SEND_MESSAGE_V2
+        return RemotingCommand.request(code, header, message.body)
+
+    async def send_message(
+        self,
+        address: str,
+        broker_name: str,
+        message: Message,
+        header: SendMessageRequestHeaderV2,
+        timeout_ms: int,
+    ) -> SendResult:
+        """Send a message and wait for what the broker says."""
+        request = self.send_request(message, header)
+        response = await self.remoting_client.invoke_sync(self._address(address), request, timeout_ms)
+        return self.process_send_response(broker_name, message, header.topic, response, address)
+
+    def send_message_oneway(
+        self, address: str, message: Message, header: SendMessageRequestHeaderV2, timeout_ms: int
+    ) -> None:
+        """Send a message and hear nothing of it."""
+        self.remoting_client.invoke_oneway(self._address(address), self.send_request(message, header), timeout_ms)
+
+    def send_message_async(
+        self, address: str, request: RemotingCommand, timeout_ms: int, callback: InvokeCallback
+    ) -> None:
+        """Send a message; `callback(response_future)` is called once."""
+        self.remoting_client.invoke_async(self._address(address), request, timeout_ms, callback)
+
+    def process_send_response(
+        self, broker_name: str, message: Message, topic: str, response: RemotingCommand, address: str
+    ) -> SendResult:
+        """The result in an answer to a send; MQBrokerException when the message was not stored."""
+        status = SEND_STATUS.get(response.code)
+        if status is None:
+            raise MQBrokerException(response.code, response.remark or "", address)
+        header = response.header_as(SendMessageResponseHeader)
+        unique = header.batch_uniq_id or message.properties.get(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX) or ""
+        if isinstance(message, MessageBatch) and header.batch_uniq_id is None:
+            unique = ",".join(
+                inner.properties.get(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX, "") for inner in message.messages
+            )
+        return SendResult(
+            status,
+            unique,
+            header.msg_id,
+            MessageQueue(topic, broker_name, header.queue_id),
+            header.queue_offset,
+            header.transaction_id,
+            response.ext_field(MessageConst.MSG_REGION) or "DefaultRegion",
+            response.ext_field(MessageConst.TRACE_SWITCH) != "false",
+            header.recall_handle,
+        )
+
+    async def consumer_send_message_back(
+        self,
+        address: str,
+        broker_name: str | None,
+        message: MessageExt,
+        consumer_group: str,
+        delay_level: int,
+        timeout_ms: int,
+        max_consume_retry_times: int,
+    ) -> None:
+        """Give a message back to its broker, which delivers it again later."""
+        header = ConsumerSendMsgBackRequestHeader(
+            offset=message.commit_log_offset,
+            group=consumer_group,
+            delay_level=delay_level,
+            origin_msg_id=message.msg_id,
+            origin_topic=message.topic,
+            max_reconsume_times=max_consume_retry_times,
+            bname=broker_name,
+        )
+        await self._call(address, RemotingCommand.request(RequestCode.CONSUMER_SEND_MSG_BACK, header), timeout_ms)
+
+    # -- pulling ----------------------------------------------------------------------------------------------------
+
+    def pull_message_async(
+        self, address: str, header: PullMessageRequestHeader, timeout_ms: int, callback: InvokeCallback
+    ) -> None:
+        """Ask a broker for messages; `callback(response_future)` is called once."""
+        request = RemotingCommand.request(RequestCode.PULL_MESSAGE, header)
+        self.remoting_client.invoke_async(self._address(address), request, timeout_ms, callback)
+
+    async def pull_message_sync(
+        self, address: str, header: PullMessageRequestHeader, timeout_ms: int
+    ) -> RemotingCommand:
+        """Ask a broker for messages and wait for its answer, whatever its code."""
+        request = RemotingCommand.request(RequestCode.PULL_MESSAGE, header)
+        return await self.remoting_client.invoke_sync(self._address(address), request, timeout_ms)
+
+    # -- offsets ----------------------------------------------------------------------------------------------------
+
+    async def query_consumer_offset(
+        self, address: str, header: QueryConsumerOffsetRequestHeader, timeout_ms: int
+    ) -> int:
+        """How far a group has consumed a queue; OffsetNotFoundException when the broker has no record of it."""
+        request = RemotingCommand.request(RequestCode.QUERY_CONSUMER_OFFSET, header)
+        response = await self.remoting_client.invoke_sync(self._address(address), request, timeout_ms)
+        if response.code == ResponseCode.QUERY_NOT_FOUND:
+            raise OffsetNotFoundException(response.code, response.remark or "", address)
+        if response.code != 0:
+            raise MQBrokerException(response.code, response.remark or "", address)
+        return response.header_as(QueryConsumerOffsetResponseHeader).offset
+
+    async def update_consumer_offset(
+        self, address: str, header: UpdateConsumerOffsetRequestHeader, timeout_ms: int
+    ) -> None:
+        """Tell a broker how far a group has consumed a queue, and wait for the receipt."""
+        await self._call(address, RemotingCommand.request(RequestCode.UPDATE_CONSUMER_OFFSET, header), timeout_ms)
+
+    def update_consumer_offset_oneway(
+        self, address: str, header: UpdateConsumerOffsetRequestHeader, timeout_ms: int
+    ) -> None:
+        """The same without a receipt."""
+        request = RemotingCommand.request(RequestCode.UPDATE_CONSUMER_OFFSET, header)
+        self.remoting_client.invoke_oneway(self._address(address), request, timeout_ms)
+
+    async def get_max_offset(self, address: str, queue: MessageQueue, timeout_ms: int) -> int:
+        """One more than the offset of the last message of a queue."""
+        header = GetMaxOffsetRequestHeader(queue.topic, queue.queue_id, bname=queue.broker_name)
+        response = await self._call(address, RemotingCommand.request(RequestCode.GET_MAX_OFFSET, header), timeout_ms)
+        return response.header_as(GetMaxOffsetResponseHeader).offset
+
+    async def get_min_offset(self, address: str, queue: MessageQueue, timeout_ms: int) -> int:
+        """The offset of the oldest message of a queue."""
+        header = GetMinOffsetRequestHeader(queue.topic, queue.queue_id, bname=queue.broker_name)
+        response = await self._call(address, RemotingCommand.request(RequestCode.GET_MIN_OFFSET, header), timeout_ms)
+        return response.header_as(GetMinOffsetResponseHeader).offset
+
+    async def search_offset(self, address: str, queue: MessageQueue, timestamp_ms: int, timeout_ms: int) -> int:
+        """The offset that was stored at a time, in ms since 1970."""
+        header = SearchOffsetRequestHeader(queue.topic, queue.queue_id, timestamp_ms, bname=queue.broker_name)
+        request = RemotingCommand.request(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
+        return (await self._call(address, request, timeout_ms)).header_as(SearchOffsetResponseHeader).offset

@@ -1,0 +1,44 @@
+"""The client instances of one process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .mq_client_instance import MQClientInstance
+
+if TYPE_CHECKING:
+    from mqlab.sim import Node
+
+    from .client_config import ClientConfig
+
+
+class MQClientManager:
+    """Gives clients with the same id the same instance (org.apache.rocketmq.client.impl.MQClientManager).
+
+    There is one for each process: `MQClientManager.of(node)`.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self.factory_table: dict[str, MQClientInstance] = {}
+
+    @classmethod
+    def of(cls, node: Node) -> MQClientManager:
+        """The manager of a node's process, in its present life."""
+        manager = node.life.singletons.get("MQClientManager")
+        if not isinstance(manager, cls):
+            manager = node.life.singletons["MQClientManager"] = cls(node)
+        return manager
+
+    def get_or_create_mq_client_instance(self, config: ClientConfig) -> MQClientInstance:
+        """The instance for a client's id: the one there is, or a new one with a copy of these settings."""
+        client_id = config.build_mq_client_id(self._node)
+        instance = self.factory_table.get(client_id)
+        if instance is None:
+            instance = MQClientInstance(self._node, config.clone_client_config(), client_id, self)
+            self.factory_table[client_id] = instance
+        return instance
+
+    def remove_client_factory(self, client_id: str) -> None:
+        """Forget an instance that was shut down."""
+        self.factory_table.pop(client_id, None)

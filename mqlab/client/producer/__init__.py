@@ -1,0 +1,1 @@
+"""Producers: how messages are sent."""

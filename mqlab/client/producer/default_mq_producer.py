@@ -1,0 +1,119 @@
+"""The producer that applications use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mqlab.client.client_config import checked_settings
+from mqlab.errors import LearnerError
+from mqlab.protocol.message import Message, MessageQueue
+from mqlab.sim import public_call
+
+from .default_mq_producer_impl import ONEWAY, SYNC, DefaultMQProducerImpl
+from .producer_config import ProducerConfig
+from .send_result import SendResult
+
+if TYPE_CHECKING:
+    from mqlab.sim import Node
+
+    from .hooks import CheckForbiddenHook, SendMessageHook
+    from .message_queue_selector import MessageQueueSelector
+
+
+class DefaultMQProducer(ProducerConfig):
+    """Sends messages (org.apache.rocketmq.client.producer.DefaultMQProducer).
+
+        producer = DefaultMQProducer(node, "please_rename_group", namesrv_addr="10.0.0.1:9876")
+        await producer.start()
+        result = await producer.send(Message("TopicTest", "hello", tags="TagA"))
+
+    All settings of `ProducerConfig` can be given as keywords and changed as attributes before the start. Methods that
+    wait are awaited, in a cell as well as in a task of the world.
+    """
+
+    call_name = "producer"
+
+    def __init__(self, node: Node, producer_group: str, *, topics: Iterable[str] = (), **settings: Any) -> None:
+        super().__init__(**checked_settings(ProducerConfig, settings))
+        self.node = node
+        self.producer_group = producer_group
+        self.topics = list(topics)
+        self.impl = DefaultMQProducerImpl(self)
+
+    @public_call
+    async def start(self) -> None:
+        """Start the producer; MQClientException when its settings are wrong or it was started before."""
+        self.impl.start()
+        await self.impl.after_start(self.topics)
+
+    @public_call
+    async def shutdown(self) -> None:
+        """End the producer; it tells the brokers that it leaves."""
+        await self.impl.shutdown()
+
+    def register_send_message_hook(self, hook: SendMessageHook) -> None:
+        """Let a hook see every attempt to send."""
+        self.impl.send_message_hooks.append(hook)
+
+    def register_check_forbidden_hook(self, hook: CheckForbiddenHook) -> None:
+        """Let a hook forbid messages."""
+        self.impl.check_forbidden_hooks.append(hook)
+
+    # -- sending ----------------------------------------------------------------------------------------------------
+
+    @public_call
+    async def send(
+        self, message: Message | Sequence[Message], *, queue: MessageQueue | None = None, timeout: int | None = None
+    ) -> SendResult:
+        """Send a message, or several as one batch, and wait until the broker has it.
+
+        Without a `queue` the producer chooses one, and tries again on another broker when that fails; all attempts
+        together take at most `timeout` ms. Raises MQClientException, MQBrokerException or a RemotingException.
+        """
+        timeout_ms = self.send_msg_timeout if timeout is None else timeout
+        one = message if isinstance(message, Message) else self._batch(message)
+        if queue is None:
+            result = await self.impl.send_default_impl(one, SYNC, timeout_ms)
+        else:
+            result = await self.impl.send_kernel_once(one, queue, SYNC, timeout_ms)
+        assert result is not None
+        return result
+
+    @public_call
+    async def send_oneway(self, message: Message, *, queue: MessageQueue | None = None) -> None:
+        """Send a message and do not wait for any answer: it may be lost, and nobody will know."""
+        if queue is None:
+            await self.impl.send_default_impl(message, ONEWAY, self.send_msg_timeout)
+        else:
+            await self.impl.send_kernel_once(message, queue, ONEWAY, self.send_msg_timeout)
+
+    @public_call
+    async def send_by_selector(
+        self, message: Message, selector: MessageQueueSelector, argument: Any, *, timeout: int | None = None
+    ) -> SendResult:
+        """Send a message to the queue that `selector(queues, message, argument)` returns, with one attempt."""
+        timeout_ms = self.send_msg_timeout if timeout is None else timeout
+        result = await self.impl.send_select_impl(message, selector, argument, SYNC, timeout_ms)
+        assert result is not None
+        return result
+
+    def _batch(self, messages: Sequence[Message]) -> Message:
+        self.impl.make_sure_state_ok()
+        if not all(isinstance(message, Message) for message in messages):
+            raise LearnerError(
+                f"a producer sends messages, not {type(messages).__name__}", 'write Message("TopicTest", "hello")'
+            )
+        return self.impl.batch(messages)
+
+    @public_call
+    async def fetch_publish_message_queues(self, topic: str) -> list[MessageQueue]:
+        """The queues that this producer could send to."""
+        self.impl.make_sure_state_ok()
+        info = await self.impl.try_to_find_topic_publish_info(topic)
+        if not info.ok:
+            raise self.impl.no_route(topic)
+        return list(info.message_queue_list)
+
+    def __repr__(self) -> str:
+        return f"<DefaultMQProducer {self.producer_group} on {self.node.name}: {self.impl.service_state}>"

@@ -1,0 +1,400 @@
+"""What a producer does: its life, and the loop around the attempts of one send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mqlab.client.mq_client_manager import MQClientManager
+from mqlab.client.service_state import ServiceState
+from mqlab.client.topic_publish_info import TopicPublishInfo
+from mqlab.errors import (
+    MQBrokerException,
+    MQClientException,
+    RemotingConnectException,
+    RemotingException,
+    RemotingTimeoutException,
+    RemotingTooMuchRequestException,
+)
+from mqlab.protocol.batch import MessageBatch
+from mqlab.protocol.codes import ClientErrorCode, ResponseCode
+from mqlab.protocol.message import Message, MessageQueue
+from mqlab.protocol.topics import CLIENT_INNER_PRODUCER_GROUP, DEFAULT_PRODUCER_GROUP, check_group, check_message
+from mqlab.sim import PeriodicTask
+from mqlab.trace.events.client import (
+    ClientStarted,
+    ClientStopped,
+    QueueSelected,
+    SendAttemptFailed,
+    SendFailed,
+    SendSucceeded,
+)
+
+from .message_queue_selector import MessageQueueSelector
+from .mq_fault_strategy import MQFaultStrategy
+from .send_kernel import ONEWAY, SYNC, UNIQ_KEY, SendKernel
+from .send_result import SendResult, SendStatus
+
+if TYPE_CHECKING:
+    from mqlab.client.mq_client_instance import MQClientInstance
+
+    from .default_mq_producer import DefaultMQProducer
+    from .hooks import CheckForbiddenHook, SendMessageHook
+
+DETECTOR_PERIOD_MS = 3_000
+
+RETRY_RESPONSE_CODES = frozenset(
+    int(code)
+    for code in (
+        ResponseCode.TOPIC_NOT_EXIST,
+        ResponseCode.SERVICE_NOT_AVAILABLE,
+        ResponseCode.SYSTEM_ERROR,
+        ResponseCode.SYSTEM_BUSY,
+        ResponseCode.NO_PERMISSION,
+        ResponseCode.NO_BUYER_ID,
+        ResponseCode.NOT_IN_CURRENT_UNIT,
+        ResponseCode.GO_AWAY,
+    )
+)
+
+
+class DefaultMQProducerImpl:
+    """The producer behind the public class (org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl)."""
+
+    def __init__(self, producer: DefaultMQProducer) -> None:
+        self.producer = producer
+        self.node = producer.node
+        self.service_state = ServiceState.CREATE_JUST
+        self.topic_publish_info_table: dict[str, TopicPublishInfo] = {}
+        self.retry_response_codes: set[int] = set(RETRY_RESPONSE_CODES)
+        self.fault_strategy = MQFaultStrategy(self.node, producer.send_latency_enable, producer.start_detector_enable)
+        self.send_message_hooks: list[SendMessageHook] = []
+        self.check_forbidden_hooks: list[CheckForbiddenHook] = []
+        self.instance: MQClientInstance
+        self.kernel: SendKernel
+        self._detector: PeriodicTask | None = None
+
+    # -- start and end ----------------------------------------------------------------------------------------------
+
+    def start(self, instance: MQClientInstance | None = None) -> None:
+        """Check the settings, join (or make) the client instance and start it; the instance gives its inner producer
+        itself.
+
+        Raises MQClientException when the group is illegal, the producer was started before, or its group is taken.
+        """
+        if self.service_state is not ServiceState.CREATE_JUST:
+            raise MQClientException(
+                f"The producer service state not OK, maybe started once, {self.service_state}. "
+                "What to do: start a producer once; make a new one after a shutdown."
+            )
+        self.service_state = ServiceState.START_FAILED
+        producer = self.producer
+        group = producer.producer_group
+        check_group(group)
+        if group == DEFAULT_PRODUCER_GROUP:
+            raise MQClientException(f"producerGroup can not equal {group}, please specify another one.")
+        if group != CLIENT_INNER_PRODUCER_GROUP:
+            producer.change_instance_name_to_pid(self.node)
+        self.instance = instance or MQClientManager.of(self.node).get_or_create_mq_client_instance(producer)
+        if not self.instance.register_producer(group, self):
+            self.service_state = ServiceState.CREATE_JUST
+            raise MQClientException(
+                f"The producer group[{group}] has been created before, specify another name please. "
+                "What to do: give this producer another group or another instance_name."
+            )
+        self.kernel = SendKernel(producer, group, self.instance, self.send_message_hooks, self.check_forbidden_hooks)
+        if instance is None:
+            self.instance.start()
+        if producer.start_detector_enable:
+            self._detector = self.node.schedule_at_fixed_rate(
+                self._detect, DETECTOR_PERIOD_MS, DETECTOR_PERIOD_MS, "fault detector"
+            )
+        self.service_state = ServiceState.RUNNING
+        if self.node.hooks.on:
+            self.node.hooks.emit(ClientStarted(self.instance.client_id, group, "producer"))
+
+    async def after_start(self, topics: Iterable[str]) -> None:
+        """Fetch the routes of the topics named beforehand, and send the first heartbeat."""
+        for topic in topics:
+            await self.try_to_find_topic_publish_info(topic)
+        await self.instance.heartbeats.send_to_all_brokers()
+
+    async def shutdown(self, shutdown_instance: bool = True) -> None:
+        """Leave the instance, and end it when nobody else is there; without effect before a start and after an end."""
+        if self.service_state is not ServiceState.RUNNING:
+            return
+        await self.instance.unregister_producer(self.producer.producer_group)
+        if self._detector is not None:
+            self._detector.cancel()
+        if shutdown_instance:
+            await self.instance.shutdown()
+        self.service_state = ServiceState.SHUTDOWN_ALREADY
+        if self.node.hooks.on:
+            self.node.hooks.emit(ClientStopped(self.instance.client_id, self.producer.producer_group, "producer"))
+
+    def make_sure_state_ok(self) -> None:
+        """MQClientException unless the producer runs."""
+        if self.service_state is not ServiceState.RUNNING:
+            raise MQClientException(
+                f"The producer service state not OK, {self.service_state}. What to do: await producer.start() first."
+            )
+
+    async def _detect(self) -> None:
+        producer = self.producer
+        await self.fault_strategy.latency_fault_tolerance.detect_by_one_round(
+            self._probe, producer.detect_timeout, producer.detect_interval
+        )
+
+    async def _probe(self, broker_name: str, timeout_ms: int) -> bool | None:
+        address = self.instance.routes.find_broker_address_in_publish(broker_name)
+        if address is None:
+            return None
+        topic = next((t for t, info in self.topic_publish_info_table.items() if info.ok), None)
+        if topic is None:
+            return False
+        try:
+            await self.instance.api.get_max_offset(address, MessageQueue(topic, broker_name, 0), timeout_ms)
+        except RemotingException:
+            return False
+        except MQBrokerException:
+            # An error is an answer, too.
+            return True
+        return True
+
+    # -- topics -----------------------------------------------------------------------------------------------------
+
+    def publish_topic_list(self) -> list[str]:
+        """The topics that this producer sends to."""
+        return list(self.topic_publish_info_table)
+
+    def is_publish_topic_need_update(self, topic: str) -> bool:
+        """Whether this producer sends to the topic and has no queues for it."""
+        info = self.topic_publish_info_table.get(topic)
+        return info is not None and not info.ok
+
+    def update_topic_publish_info(self, topic: str, info: TopicPublishInfo) -> None:
+        """Take over the queues of a topic."""
+        if topic in self.topic_publish_info_table:
+            self.topic_publish_info_table[topic] = info
+
+    async def try_to_find_topic_publish_info(self, topic: str) -> TopicPublishInfo:
+        """The queues of a topic: known, asked for, or made up from the template topic."""
+        table = self.topic_publish_info_table
+        info = table.get(topic)
+        if info is not None and info.ok:
+            return info
+        routes = self.instance.routes
+        table.setdefault(topic, TopicPublishInfo(self.node, topic))
+        await routes.refresh(topic)
+        info = table[topic]
+        if info.have_topic_router_info or info.ok:
+            return info
+        producer = self.producer
+        await routes.refresh_from_default_topic(topic, producer.create_topic_key, producer.default_topic_queue_nums)
+        return table[topic]
+
+    def no_route(self, topic: str) -> MQClientException:
+        """The error for a topic to which no way is known."""
+        if not self.instance.api.remoting_client.name_server_addresses:
+            return MQClientException(
+                "No name server address, please set it. What to do: give namesrv_addr, for example '10.0.0.1:9876'.",
+                int(ClientErrorCode.NO_NAME_SERVER_EXCEPTION),
+            )
+        return MQClientException(
+            f"No route info of this topic: {topic}. What to do: create the topic, or see that a name server "
+            "and a broker with autoCreateTopicEnable run.",
+            int(ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION),
+        )
+
+    # -- sending ----------------------------------------------------------------------------------------------------
+
+    def batch(self, messages: Sequence[Message]) -> MessageBatch:
+        """Several messages as one: each is checked and gets its key, and so does the envelope."""
+        batch = MessageBatch.generate_from_list(messages)
+        for message in batch.messages:
+            check_message(message, self.producer.max_message_size)
+            self.kernel.set_unique_key(message)
+        self.kernel.set_unique_key(batch)
+        batch.encode()
+        return batch
+
+    async def send_default_impl(self, message: Message, mode: str, timeout_ms: int) -> SendResult | None:
+        """Send to a queue of the producer's choice: up to 1 + retryTimesWhenSendFailed attempts in one time budget."""
+        self.make_sure_state_ok()
+        check_message(message, self.producer.max_message_size)
+        begin_us = self.node.now_us()
+        info = self.topic_publish_info_table.get(message.topic)
+        if info is None or not info.ok:
+            info = await self.try_to_find_topic_publish_info(message.topic)
+            if not info.ok:
+                raise self.no_route(message.topic)
+        attempts = _Attempts(self, message, mode, timeout_ms, begin_us)
+        return await attempts.run(info)
+
+    async def send_kernel_once(
+        self, message: Message, queue: MessageQueue, mode: str, timeout_ms: int
+    ) -> SendResult | None:
+        """Send to one given queue, with one attempt."""
+        self.make_sure_state_ok()
+        check_message(message, self.producer.max_message_size)
+        if message.topic != queue.topic:
+            raise MQClientException(
+                "message's topic not equal mq's topic. What to do: give a queue of the message's own topic."
+            )
+        result = await self.kernel.send(message, queue, mode, timeout_ms)
+        if result is not None:
+            self.report_success(message, result)
+        return result
+
+    async def send_select_impl(
+        self, message: Message, selector: MessageQueueSelector, argument: Any, mode: str, timeout_ms: int
+    ) -> SendResult | None:
+        """Send to the queue that the application's selector names, with one attempt."""
+        begin_us = self.node.now_us()
+        queue = await self.select_queue(message, selector, argument)
+        left_ms = timeout_ms - (self.node.now_us() - begin_us) // 1_000
+        if left_ms < 0:
+            raise RemotingTooMuchRequestException("sendSelectImpl call timeout")
+        return await self.send_kernel_once(message, queue, mode, left_ms)
+
+    async def select_queue(self, message: Message, selector: MessageQueueSelector, argument: Any) -> MessageQueue:
+        """Ask the application's selector."""
+        self.make_sure_state_ok()
+        check_message(message, self.producer.max_message_size)
+        info = await self.try_to_find_topic_publish_info(message.topic)
+        if not info.ok:
+            raise self.no_route(message.topic)
+        queue = selector(list(info.message_queue_list), message, argument)
+        if queue is None:
+            raise MQClientException("select message queue return null. What to do: let the selector return a queue.")
+        return queue
+
+    def report_success(self, message: Message, result: SendResult) -> None:
+        """Tell the listeners that a message is stored."""
+        hooks = self.node.hooks
+        if hooks.on:
+            queue = result.message_queue
+            hooks.emit(
+                SendSucceeded(
+                    message.topic,
+                    queue.broker_name,
+                    queue.queue_id,
+                    result.queue_offset,
+                    result.msg_id,
+                    result.send_status.value,
+                )
+            )
+
+
+class _Attempts:
+    """The loop of sendDefaultImpl for one message."""
+
+    __slots__ = ("_begin_us", "_error", "_impl", "_message", "_mode", "_result", "_sent", "_timeout_ms", "_total")
+
+    def __init__(
+        self, impl: DefaultMQProducerImpl, message: Message, mode: str, timeout_ms: int, begin_us: int
+    ) -> None:
+        self._impl = impl
+        self._message = message
+        self._mode = mode
+        self._timeout_ms = timeout_ms
+        self._begin_us = begin_us
+        self._total = 1 + impl.producer.retry_times_when_send_failed if mode == SYNC else 1
+        self._sent: list[str] = []
+        self._error: Exception | None = None
+        self._result: SendResult | None = None
+
+    async def run(self, info: TopicPublishInfo) -> SendResult | None:
+        """Try until it is sent, is refused for good, or the attempts or the time are used up."""
+        impl, timeout_ms, total = self._impl, self._timeout_ms, self._total
+        producer, now_us = impl.producer, impl.node.now_us
+        last_broker: str | None = None
+        call_timeout = False
+        for times in range(total):
+            queue = impl.fault_strategy.select_one_message_queue(info, last_broker, times > 0)
+            if queue is None:
+                break
+            if impl.node.hooks.on:
+                impl.node.hooks.emit(QueueSelected(*queue, times + 1, last_broker or ""))
+            last_broker = queue.broker_name
+            attempt_us = now_us()
+            cost_ms = (attempt_us - self._begin_us) // 1_000
+            if timeout_ms < cost_ms:
+                call_timeout = True
+                break
+            self._sent.append(last_broker)
+            budget_ms = timeout_ms - cost_ms
+            if times + 1 < total and -1 < producer.send_msg_max_timeout_per_request < budget_ms:
+                budget_ms = producer.send_msg_max_timeout_per_request
+            try:
+                result = await impl.kernel.send(self._message, queue, self._mode, budget_ms)
+            except MQClientException as error:
+                self._failed(queue, error, attempt_us, isolated=False, reachable=True)
+                continue
+            except RemotingException as error:
+                detecting = impl.fault_strategy.start_detector_enable
+                self._failed(queue, error, attempt_us, isolated=True, reachable=not detecting)
+                continue
+            except MQBrokerException as error:
+                self._failed(queue, error, attempt_us, isolated=True, reachable=False)
+                if error.response_code in impl.retry_response_codes:
+                    continue
+                if self._result is not None:
+                    return self._result
+                raise
+            impl.fault_strategy.update_fault_item(last_broker, (now_us() - attempt_us) // 1_000, False, True)
+            if result is None:
+                return None
+            if result.send_status is SendStatus.SEND_OK or not producer.retry_another_broker_when_not_store_ok:
+                impl.report_success(self._message, result)
+                return result
+            self._result = result
+        if self._result is not None:
+            impl.report_success(self._message, self._result)
+            return self._result
+        raise self._failure(call_timeout)
+
+    def _failed(
+        self, queue: MessageQueue, error: Exception, attempt_us: int, *, isolated: bool, reachable: bool
+    ) -> None:
+        self._error = error
+        impl = self._impl
+        cost_ms = (impl.node.now_us() - attempt_us) // 1_000
+        impl.fault_strategy.update_fault_item(queue.broker_name, cost_ms, isolated, reachable)
+        hooks = impl.node.hooks
+        if hooks.on:
+            retriable = not isinstance(error, MQBrokerException) or error.response_code in impl.retry_response_codes
+            msg_id = self._message.properties.get(UNIQ_KEY, "")
+            hooks.emit(SendAttemptFailed(*queue, msg_id, len(self._sent), str(error), retriable))
+
+    def _failure(self, call_timeout: bool) -> Exception:
+        cost_us = self._impl.node.now_us() - self._begin_us
+        brokers = ", ".join(self._sent + ["null"] * (self._total - len(self._sent)))
+        text = (
+            f"Send [{len(self._sent)}] times, still failed, cost [{cost_us // 1_000}]ms, "
+            f"Topic: {self._message.topic}, BrokersSent: [{brokers}]"
+        )
+        hooks = self._impl.node.hooks
+        if hooks.on:
+            msg_id = self._message.properties.get(UNIQ_KEY, "")
+            hooks.emit(SendFailed(self._message.topic, msg_id, len(self._sent), cost_us, f"{self._error or text}"))
+        if call_timeout:
+            return RemotingTooMuchRequestException("sendDefaultImpl call timeout")
+        failure = MQClientException(f"{text}. Last error: {self._error}", _response_code(self._error))
+        failure.__cause__ = self._error
+        return failure
+
+
+def _response_code(error: Exception | None) -> int:
+    if isinstance(error, MQBrokerException):
+        return error.response_code
+    if isinstance(error, RemotingConnectException):
+        return int(ClientErrorCode.CONNECT_BROKER_EXCEPTION)
+    if isinstance(error, RemotingTimeoutException):
+        return int(ClientErrorCode.ACCESS_BROKER_TIMEOUT)
+    if isinstance(error, MQClientException):
+        return int(ClientErrorCode.BROKER_NOT_EXIST_EXCEPTION)
+    return -1
+
+
+__all__ = ["ONEWAY", "SYNC", "DefaultMQProducerImpl"]

@@ -1,0 +1,47 @@
+"""Hooks around sending: they see every message before and after, or may forbid it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mqlab.protocol.message import Message, MessageQueue
+
+    from .send_result import SendResult
+
+
+@dataclass
+class SendMessageContext:
+    """What a hook sees of one attempt (org.apache.rocketmq.client.hook.SendMessageContext)."""
+
+    producer_group: str
+    message: Message
+    message_queue: MessageQueue
+    broker_address: str
+    born_host: str
+    communication_mode: str
+    msg_type: str = "NORMAL_MSG"
+    send_result: SendResult | None = None
+    error: Exception | None = None
+
+
+class SendMessageHook:
+    """Looks at messages around each attempt (org.apache.rocketmq.client.hook.SendMessageHook)."""
+
+    name = "SendMessageHook"
+
+    def send_message_before(self, context: SendMessageContext) -> None:
+        """Called before the attempt."""
+
+    def send_message_after(self, context: SendMessageContext) -> None:
+        """Called after it, with its result or error."""
+
+
+class CheckForbiddenHook:
+    """May forbid a message by raising an MQClientException (org.apache.rocketmq.client.hook.CheckForbiddenHook)."""
+
+    name = "CheckForbiddenHook"
+
+    def check_forbidden(self, context: SendMessageContext) -> None:
+        """Called before every attempt."""

@@ -1,0 +1,112 @@
+"""What a client makes of a topic's route: the queues to send to, and the queues to consume from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from mqlab.protocol.message import MessageQueue
+from mqlab.protocol.sysflag import PermName
+
+if TYPE_CHECKING:
+    from mqlab.protocol.route import TopicRouteData
+    from mqlab.sim import Node
+
+QueueFilter = Callable[[MessageQueue], bool]
+
+MASTER_ID = 0
+
+
+class TopicPublishInfo:
+    """The queues of a topic that a producer may send to, and whose turn it is.
+
+    Java: org.apache.rocketmq.client.impl.producer.TopicPublishInfo with ThreadLocalIndex. Differs from RocketMQ: one
+    index serves all tasks of the process, where Java has one for each thread. As there, it starts anywhere, and anew
+    with every new route.
+    """
+
+    __slots__ = ("_index", "_node", "have_topic_router_info", "message_queue_list", "order_topic", "route", "topic")
+
+    def __init__(
+        self,
+        node: Node,
+        topic: str,
+        message_queue_list: Sequence[MessageQueue] = (),
+        *,
+        order_topic: bool = False,
+        route: TopicRouteData | None = None,
+    ) -> None:
+        self._node = node
+        self._index = -1
+        self.topic = topic
+        self.message_queue_list = list(message_queue_list)
+        self.order_topic = order_topic
+        self.have_topic_router_info = False
+        self.route = route
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a queue at all."""
+        return bool(self.message_queue_list)
+
+    def reset_index(self) -> None:
+        """Go on from a queue anywhere in the list."""
+        self._index = self._node.choose(f"first-queue/{self.topic}", len(self.message_queue_list)) - 1
+
+    def _next(self) -> MessageQueue:
+        queues = self.message_queue_list
+        if self._index < 0:
+            self.reset_index()
+        self._index += 1
+        return queues[self._index % len(queues)]
+
+    def select_one(self, *filters: QueueFilter) -> MessageQueue | None:
+        """The next queue in turn that passes all filters, or None."""
+        if not self.message_queue_list:
+            return None
+        if not filters:
+            return self._next()
+        for _ in self.message_queue_list:
+            queue = self._next()
+            if all(passes(queue) for passes in filters):
+                return queue
+        return None
+
+    def select_avoiding(self, last_broker: str | None) -> MessageQueue | None:
+        """The next queue on another broker than `last_broker`; any next queue if there is no other broker."""
+        if last_broker is None or not self.message_queue_list:
+            return self.select_one()
+        return self.select_one(lambda queue: queue.broker_name != last_broker) or self._next()
+
+    def __repr__(self) -> str:
+        return f"<TopicPublishInfo {self.topic}: {len(self.message_queue_list)} queues>"
+
+
+def queues_to_publish(topic: str, route: TopicRouteData) -> tuple[list[MessageQueue], bool]:
+    """The queues to send to, and whether they come from an order configuration ("broker-a:4;broker-b:4").
+
+    Only writable queues of brokers whose master is there count, in the order of broker names and queue ids.
+    """
+    if route.order_topic_conf:
+        queues = []
+        for part in route.order_topic_conf.split(";"):
+            broker_name, _, number = part.partition(":")
+            queues += [MessageQueue(topic, broker_name, queue_id) for queue_id in range(int(number))]
+        return queues, True
+    masters = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}
+    return [
+        MessageQueue(topic, data.broker_name, queue_id)
+        for data in sorted(route.queue_datas, key=lambda data: data.broker_name)
+        if PermName.is_writeable(data.perm) and data.broker_name in masters
+        for queue_id in range(data.write_queue_nums)
+    ], False
+
+
+def queues_to_subscribe(topic: str, route: TopicRouteData) -> list[MessageQueue]:
+    """The queues to consume from: all readable ones, whether their broker has a master at present or not."""
+    return [
+        MessageQueue(topic, data.broker_name, queue_id)
+        for data in route.queue_datas
+        if PermName.is_readable(data.perm)
+        for queue_id in range(data.read_queue_nums)
+    ]

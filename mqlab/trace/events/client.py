@@ -1,0 +1,322 @@
+"""Events of the clients: routes, sending, rebalance, pulling, consuming, offsets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class ClientStarted(NamedTuple):
+    """A producer or consumer (`role`) runs now."""
+
+    client_id: str
+    group: str
+    role: str
+
+
+class ClientStopped(NamedTuple):
+    """A producer or consumer (`role`) has been shut down."""
+
+    client_id: str
+    group: str
+    role: str
+
+
+class RouteUpdated(NamedTuple):
+    """A client took over a new route: so many queues to write to and to read from, on these brokers."""
+
+    client_id: str
+    topic: str
+    broker_names: str
+    write_queues: int
+    read_queues: int
+
+
+class RouteMissing(NamedTuple):
+    """A client asked for a route and did not get one."""
+
+    client_id: str
+    topic: str
+    reason: str
+
+
+class BrokerForgotten(NamedTuple):
+    """A broker is in no route any more: a client sends it no more heartbeats."""
+
+    client_id: str
+    broker_name: str
+    remote: str
+
+
+class HeartbeatAnswered(NamedTuple):
+    """A broker has taken a client's heartbeat."""
+
+    client_id: str
+    broker_name: str
+    remote: str
+
+
+class HeartbeatFailed(NamedTuple):
+    """A heartbeat did not get through."""
+
+    client_id: str
+    broker_name: str
+    remote: str
+    reason: str
+
+
+class QueueSelected(NamedTuple):
+    """A producer chose a queue; `last_broker` is the one it avoided, empty at the first attempt."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    attempt: int
+    last_broker: str
+
+
+class SendAttempted(NamedTuple):
+    """A producer hands a message to remoting, with what is left of its time budget."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    msg_id: str
+    mode: str
+    budget_ms: int
+    body_bytes: int
+
+
+class SendSucceeded(NamedTuple):
+    """The broker has stored the message."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    msg_id: str
+    send_status: str
+
+
+class SendAttemptFailed(NamedTuple):
+    """One attempt to send has failed; `retriable` says whether this kind of failure is tried again."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    msg_id: str
+    attempt: int
+    reason: str
+    retriable: bool
+
+
+class SendFailed(NamedTuple):
+    """A producer gives up."""
+
+    topic: str
+    msg_id: str
+    attempts: int
+    cost_us: int
+    reason: str
+
+
+class FaultItemUpdated(NamedTuple):
+    """A producer avoids a broker for some time after a slow or failed send."""
+
+    broker_name: str
+    latency_ms: int
+    not_available_ms: int
+    reachable: bool
+
+
+class RebalanceDone(NamedTuple):
+    """A consumer computed its share of a topic: `share` of `queues` queues among `members` members."""
+
+    client_id: str
+    group: str
+    topic: str
+    queues: int
+    members: int
+    share: int
+    changed: bool
+    balanced: bool
+
+
+class RebalanceSkipped(NamedTuple):
+    """A consumer could not compute its share of a topic this time."""
+
+    client_id: str
+    group: str
+    topic: str
+    reason: str
+
+
+class QueueAllocated(NamedTuple):
+    """A consumer took a queue and will pull from this offset."""
+
+    client_id: str
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+
+
+class QueueDropped(NamedTuple):
+    """A consumer gave a queue up."""
+
+    client_id: str
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    reason: str
+
+
+class PullRequested(NamedTuple):
+    """A consumer asks a broker for messages; `commit_offset` counts when the first bit of `sys_flag` is set."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    commit_offset: int
+    sys_flag: int
+
+
+class PullFinished(NamedTuple):
+    """The answer to a pull: its status, how many messages came, and where to go on."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    pull_status: str
+    messages: int
+    next_offset: int
+
+
+class PullPutOff(NamedTuple):
+    """A consumer does not pull now, but again in `delay_ms`."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    reason: str
+    delay_ms: int
+
+
+class FlowControlled(NamedTuple):
+    """A consumer holds too much already: `cached` is over `limit` (messages, MiB or offsets: `reason` says which)."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    reason: str
+    cached: int
+    limit: int
+
+
+class MessagesFiltered(NamedTuple):
+    """The exact comparison of tags dropped messages that the broker's hash codes had let through."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    messages: int
+
+
+class MessagesCached(NamedTuple):
+    """Messages came into a process queue, which now holds `cached` of them."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    messages: int
+    cached: int
+    cached_bytes: int
+
+
+class ConsumeStarted(NamedTuple):
+    """A listener is called; the fields are those of the first of `messages` messages."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    msg_id: str
+    messages: int
+    reconsume_times: int
+
+
+class ConsumeFinished(NamedTuple):
+    """A listener has ended; the fields are those of the first message, `status` is what it returned."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    msg_id: str
+    status: str
+    cost_us: int
+
+
+class ConsumeResultIgnored(NamedTuple):
+    """A listener ended after its queue was given up: its result counts for nothing, the messages come again."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+
+
+class MessageGivenBack(NamedTuple):
+    """A consumer gave a message back, to get it again later."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    msg_id: str
+    delay_level: int
+    reconsume_times: int
+
+
+class SendBackFailed(NamedTuple):
+    """A message could not be given back: it is consumed again here, after a while."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    msg_id: str
+    reason: str
+
+
+class OffsetUpdated(NamedTuple):
+    """A consumer's progress in a queue, in its memory."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+
+
+class OffsetPersisted(NamedTuple):
+    """A consumer's progress was written: to the broker, or to its own file."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
