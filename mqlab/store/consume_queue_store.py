@@ -101,10 +101,22 @@ class ConsumeQueueStore:
         """The end of the newest record that any queue knows, -1 for none: where dispatching has to go on."""
         return max((queue.max_physic_offset for queue in self.queues.values()), default=-1)
 
-    def truncate_dirty(self, phy_offset: int) -> None:
-        """Drop all entries of messages at and behind `phy_offset` in the commit log."""
-        for queue in self.queues.values():
-            queue.truncate_dirty_logic_files(phy_offset)
+    def truncate_dirty(self, phy_offset: int) -> list[dict[str, int | str]]:
+        """Drop all entries of messages at and behind `phy_offset` in the commit log; what went, as pieces of a Recovery."""
+        return self._drop(
+            lambda queue: queue.truncate_dirty_logic_files(phy_offset), f"the commit log ends at {phy_offset}"
+        )
+
+    def _drop(self, change: Callable[[ConsumeQueue], None], reason: str) -> list[dict[str, int | str]]:
+        cuts: list[dict[str, int | str]] = []
+        for (topic, queue_id), queue in sorted(self.queues.items()):
+            before = queue.files.max_offset
+            change(queue)
+            entries = (before - queue.files.max_offset) // queue.unit_size
+            if entries:
+                cut: dict[str, int | str] = {"what": "consume queue", "topic": topic, "queueId": queue_id}
+                cuts.append({**cut, "entries": entries, "reason": reason})
+        return cuts
 
     def recover_queue_offsets(self, min_commit_log_offset: int) -> None:
         """Take the next queue offset of each queue from its length, and its start from what the commit log still has."""
@@ -125,13 +137,13 @@ class ConsumeQueueStore:
                 flushed += queue.files.flush(least_pages)
         return flushed
 
-    def destroy_all(self) -> None:
-        """Delete every queue: what happens when there is no commit log any more."""
-        for queue in self.queues.values():
-            queue.destroy()
+    def destroy_all(self) -> list[dict[str, int | str]]:
+        """Delete every queue, as happens when there is no commit log any more; what went, as pieces of a Recovery."""
+        cuts = self._drop(ConsumeQueue.destroy, "the commit log has no files")
         self.queues.clear()
         self.queue_offsets.clear()
         self.dirty.clear()
+        return cuts
 
     def delete_topic(self, topic: str) -> int:
         """Delete all queues of a topic; how many there were."""

@@ -129,8 +129,10 @@ class DefaultMessageStore:
         clean = not self.disk.exists(self.config.path("abort"))
         self.commit_log.files.load()
         self.consume_queues.load()
-        self.index_service.load(clean)
+        stale = self.index_service.load(clean)
         if self.hooks.on:
+            for path in stale:
+                self.hooks.emit(FileDeleted(path, "newer than the checkpoint"))
             self.hooks.emit(StoreLoaded(clean, len(self.commit_log.files.files), len(self.consume_queues.queues)))
         recovery = self.recovery = self._recover(clean)
         end = self.commit_log.max_offset
@@ -162,11 +164,10 @@ class DefaultMessageStore:
                 log, clean=clean, dispatch_from=queues.max_physic_offset, safe_timestamp=safe, dispatch=dispatch
             )
             if queues.max_physic_offset >= recovery.end:
-                queues.truncate_dirty(recovery.end)
+                recovery.cuts += queues.truncate_dirty(recovery.end)
             log.files.set_position(recovery.end)
         else:
-            recovery = Recovery(clean)
-            queues.destroy_all()
+            recovery = Recovery(clean, cuts=queues.destroy_all())
         queues.recover_queue_offsets(log.min_offset)
         self._batch_keys = {key for key in queues.queues if queues.is_batch(*key)}
         self.index_service.watermark = self._index_begin(clean, dispatched[0] if dispatched else recovery.end)
@@ -196,9 +197,11 @@ class DefaultMessageStore:
         if self.services is None:
             return
         self.is_shutdown = True
-        self.services.shutdown()
-        self.services = None
-        self.flush_commit_log(0)
+        services, self.services = self.services, None
+        services.shutdown()
+        # As in RocketMQ this last flush does not move the checkpoint's physicMsgTimestamp.
+        self.commit_log.files.flush_all()
+        services.answer_waiting()
         self.reput.do_reput()
         self.commit_log.drop_preallocated()
         self.consume_queues.flush(0)

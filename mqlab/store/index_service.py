@@ -32,16 +32,19 @@ class IndexService:
         self.files: list[IndexFile] = []
         self.watermark = 0
 
-    def load(self, clean: bool) -> None:
-        """Open the files; after a crash those that are newer than the checkpoint says are deleted."""
+    def load(self, clean: bool) -> list[str]:
+        """Open the files; after a crash those newer than the checkpoint are deleted, to be built again: their paths."""
+        removed = []
         folder = self.config.path("index")
         for name in self.disk.list(folder):
             path = f"{folder}/{name}"
             file = IndexFile(self.disk, path, self.config.max_hash_slot_num, self.config.max_index_num)
             if not clean and file.end_timestamp > self.checkpoint.index_msg_timestamp:
                 self.disk.remove(path)
+                removed.append(path)
             else:
                 self.files.append(file)
+        return removed
 
     @property
     def end_phy_offset(self) -> int:

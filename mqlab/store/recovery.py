@@ -7,7 +7,7 @@ The first bytes that are no record end the log: what follows them is dropped, ev
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..protocol.errors import RecordError
 from ..protocol.record import (
@@ -40,6 +40,8 @@ class Recovery:
     dispatched: int = 0
     cut_bytes: int = 0
     reason: str = ""
+    cuts: list[dict[str, int | str]] = field(default_factory=list)
+    """All that was dropped, piece by piece, as JSON objects: `what`, where, how much, and `reason`."""
 
 
 def recover_commit_log(
@@ -66,7 +68,11 @@ def recover_commit_log(
         if reason:
             break
     recovery.cut_bytes = _bytes_behind(log, recovery.end)
-    recovery.reason = reason if recovery.cut_bytes else ""
+    if recovery.cut_bytes:
+        recovery.reason = reason
+        recovery.cuts.append(
+            {"what": "commit log", "offset": recovery.end, "bytes": recovery.cut_bytes, "reason": reason}
+        )
     return recovery
 
 

@@ -42,9 +42,14 @@ class StoreServices:
             service.start()
 
     def shutdown(self) -> None:
-        """Stop them; puts that still wait for a flush get their answer once the store has flushed."""
+        """Stop them."""
         for service in self.all():
             service.shutdown()
+
+    def answer_waiting(self) -> None:
+        """Answer the puts that still wait for a flush: everything is flushed."""
+        if self.group_commit is not None:
+            self.group_commit.complete_all()
 
     def dispatched(self) -> None:
         """A queue has got an entry."""

@@ -111,7 +111,10 @@ class StoreStopped(NamedTuple):
 
 
 class FileDeleted(NamedTuple):
-    """A file of the store was deleted; `reason` is "expired", "space", "below the commit log" or "topic deleted"."""
+    """A file or folder of the store was deleted.
+
+    `reason`: "expired", "space", "below the commit log", "topic deleted", or "newer than the checkpoint" (an index file).
+    """
 
     file: str
     reason: str

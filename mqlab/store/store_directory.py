@@ -1,0 +1,200 @@
+"""Looking into a store directory of this machine, without ever writing to it: what it holds, and what a broker would recover.
+
+File sizes are read off the files. A directory that contains `store/` stands for that one.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import LearnerError
+from ..protocol import compression
+from ..protocol.errors import CompressionError, RecordError
+from ..protocol.message import MessageExt
+from ..protocol.record import BLANK_MAGIC_CODE, decode_record
+from ..protocol.sysflag import MessageSysFlag
+from ..sim.disk import MemoryDisk
+from .default_message_store import DefaultMessageStore
+from .errors import StoreError
+from .host import DiskHost
+from .message_store_config import MessageStoreConfig
+
+_MARKS = ("commitlog", "consumequeue", "batchconsumequeue", "checkpoint", "abort")
+_MAGIC_CODES = (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab")
+
+
+def find_store(directory: str | os.PathLike[str]) -> str:
+    """The store directory that is meant; StoreError when there is none."""
+    given = os.fspath(directory)
+    if not os.path.isdir(given):
+        raise StoreError(given, "there is no such directory", "give the directory that holds commitlog/ and consumequeue/")
+    for path in (given, os.path.join(given, "store")):
+        if any(os.path.exists(os.path.join(path, mark)) for mark in _MARKS):
+            return path
+    raise StoreError(
+        given,
+        "this is not a store directory: it has no commitlog/, consumequeue/ or checkpoint",
+        "give the broker's storePathRootDir, or the directory that contains it as store/",
+    )
+
+
+def read_config(disk: MemoryDisk, commit_log_file_size: int = 0, consume_queue_file_size: int = 0) -> MessageStoreConfig:
+    """The settings that a store was written with, as far as its files show them; sizes that are given go first.
+
+    Where files of one kind differ in size, the size that most of them have is taken.
+    """
+    config = MessageStoreConfig(store_path_root_dir="", max_message_size=(1 << 31) - 1)
+    config.mapped_file_size_commit_log = (
+        commit_log_file_size or _usual_size(disk, "commitlog/") or config.mapped_file_size_commit_log
+    )
+    config.mapped_file_size_consume_queue = (
+        consume_queue_file_size or _usual_size(disk, "consumequeue/") or config.mapped_file_size_consume_queue
+    )
+    config.mapper_file_size_batch_consume_queue = (
+        _usual_size(disk, "batchconsumequeue/") or config.mapper_file_size_batch_consume_queue
+    )
+    return config
+
+
+def _usual_size(disk: MemoryDisk, folder: str) -> int:
+    sizes = [disk.open(path).size for path in disk.files() if path.startswith(folder)]
+    counts = Counter(size for size in sizes if size)
+    return max(counts, key=lambda size: (counts[size], size)) if counts else 0
+
+
+def open_store(
+    directory: str | os.PathLike[str], commit_log_file_size: int = 0, consume_queue_file_size: int = 0
+) -> DefaultMessageStore:
+    """The store in a directory, recovered in memory as a broker would do on the disk; the directory stays as it is."""
+    disk = MemoryDisk.over_directory(find_store(directory))
+    store = DefaultMessageStore(DiskHost(disk), read_config(disk, commit_log_file_size, consume_queue_file_size))
+    store.load()
+    return store
+
+
+# -- listing --------------------------------------------------------------------------------------------------------
+
+
+class Damage(LearnerError):
+    """Bytes of a commit log that are no record, at a commit-log offset."""
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(
+            f"damage in the commit log at offset {offset}: {reason}",
+            "`mqlab store recover` says what a broker would keep",
+        )
+        self.offset = offset
+        self.reason = reason
+
+
+def list_records(
+    directory: str | os.PathLike[str], commit_log_file_size: int = 0
+) -> Iterator[tuple[MessageExt, bytes] | Damage]:
+    """Every record in a store's commit log, in order, with its unpacked body; a Damage where there is something else.
+
+    Behind damage inside a record the listing goes on with the next one, behind any other with the next file.
+    """
+    disk = MemoryDisk.over_directory(find_store(directory))
+    size = commit_log_file_size or _usual_size(disk, "commitlog/")
+    for name in disk.list("commitlog"):
+        file = disk.open(f"commitlog/{name}")
+        if file.size == 0:
+            continue
+        if not name.isdigit() or file.size != size:
+            yield Damage(int(name) if name.isdigit() else -1, f"the file {name} has {file.size} bytes, others have {size}")
+        if name.isdigit():
+            yield from _records_of_file(file.read(0, file.data_end()), int(name), file.size)
+
+
+def _records_of_file(data: bytes, from_offset: int, file_size: int) -> Iterator[tuple[MessageExt, bytes] | Damage]:
+    at = 0
+    while at + 8 <= len(data):
+        size = int.from_bytes(data[at : at + 4], "big", signed=True)
+        if int.from_bytes(data[at + 4 : at + 8], "big", signed=True) == BLANK_MAGIC_CODE:
+            return
+        # A record may end in zeros, which the end of the data does not count.
+        record = data[at : at + size].ljust(size, b"\0") if 0 < size <= file_size - at else data[at:]
+        try:
+            message = decode_record(record, decompress=False)
+            yield message, _unpacked_body(message)
+        except (RecordError, CompressionError) as problem:
+            yield Damage(from_offset + at, getattr(problem, "reason", str(problem)))
+            if not _goes_on(data, at + size, size):
+                return
+        at += size
+
+
+def _goes_on(data: bytes, at: int, size: int) -> bool:
+    return size > 0 and data[at + 4 : at + 8] in _MAGIC_CODES
+
+
+def _unpacked_body(message: MessageExt) -> bytes:
+    if message.sys_flag & MessageSysFlag.COMPRESSED:
+        return compression.decompress(message.sys_flag, message.body)
+    return message.body
+
+
+def record_fields(message: MessageExt, body: bytes, with_body: bool = False) -> dict[str, Any]:
+    """A stored message as JSON fields, named as RocketMQ names them; `body` is the unpacked one."""
+    fields: dict[str, Any] = {
+        "topic": message.topic,
+        "queueId": message.queue_id,
+        "queueOffset": message.queue_offset,
+        "commitLogOffset": message.commit_log_offset,
+        "storeSize": message.store_size,
+        "msgId": message.msg_id,
+        "offsetMsgId": message.offset_msg_id,
+        "bodyCRC": message.body_crc,
+        "flag": message.flag,
+        "sysFlag": message.sys_flag,
+        "bornTimestamp": message.born_timestamp,
+        "bornHost": message.born_host,
+        "storeTimestamp": message.store_timestamp,
+        "storeHost": message.store_host,
+        "reconsumeTimes": message.reconsume_times,
+        "preparedTransactionOffset": message.prepared_transaction_offset,
+        "tags": message.tags,
+        "keys": message.keys,
+        "properties": message.properties,
+        "bodyLength": len(body),
+        "bodySha256": hashlib.sha256(body).hexdigest(),
+    }
+    if with_body:
+        fields["bodyBase64"] = base64.b64encode(body).decode()
+    return fields
+
+
+# -- recovery -------------------------------------------------------------------------------------------------------
+
+
+def recovered_fields(store: DefaultMessageStore) -> dict[str, Any]:
+    """What recovery left of a store: queue offsets, the range of the commit log, and what was cut with the reason."""
+    recovery = store.recovery
+    assert recovery is not None
+    return {
+        "queueOffsets": queue_offset_fields(store),
+        "commitLogMinOffset": store.min_phy_offset,
+        "commitLogMaxOffset": store.max_phy_offset,
+        "lastExit": "clean" if recovery.clean else "unclean",
+        "cut": recovery.cuts,
+    }
+
+
+def queue_offset_fields(store: DefaultMessageStore) -> dict[str, dict[str, dict[str, int]]]:
+    """topic -> queue id -> min, max and lastUpdateTimestamp, for each queue that ever had a message."""
+    table: dict[str, dict[str, dict[str, int]]] = {}
+    for topic, queue_ids in store.consume_queues.topics().items():
+        for queue_id in queue_ids:
+            top = store.get_max_offset_in_queue(topic, queue_id)
+            if top > 0:
+                table.setdefault(topic, {})[str(queue_id)] = {
+                    "min": store.get_min_offset_in_queue(topic, queue_id),
+                    "max": top,
+                    "lastUpdateTimestamp": max(store.get_message_store_timestamp(topic, queue_id, top - 1), 0),
+                }
+    return table
