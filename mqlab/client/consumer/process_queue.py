@@ -197,6 +197,5 @@ class ProcessQueue:
     def __repr__(self) -> str:
         tree = self.msg_tree_map
         held = f"offsets {tree.peekitem(0)[0]}..{tree.peekitem(-1)[0]}" if tree else "empty"
-        return f"<ProcessQueue: {self.msg_count} messages, {self.msg_size} bytes, {held}{
-            ', dropped' if self.dropped else ''
-        }>"
+        state = ", dropped" if self.dropped else ""
+        return f"<ProcessQueue: {self.msg_count} messages, {self.msg_size} bytes, {held}{state}>"
