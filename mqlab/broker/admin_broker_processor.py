@@ -1,0 +1,49 @@
+"""Everything that is asked of a broker beside sending, pulling and heartbeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..protocol.codes import ResponseCode
+from ..protocol.command import RemotingCommand
+from ..remoting import Channel, RequestProcessor
+from ..trace.events.broker import RequestRejected
+from .admin_groups import AdminGroups
+from .admin_queues import AdminQueues
+from .admin_settings import AdminSettings
+from .admin_topics import AdminTopics
+from .errors import RequestError
+
+if TYPE_CHECKING:
+    from .broker_controller import BrokerController
+
+Handler = Callable[[Channel, RemotingCommand], RemotingCommand]
+
+
+class AdminBrokerProcessor(RequestProcessor):
+    """The processor of all codes that have no other (org.apache.rocketmq.broker.processor.AdminBrokerProcessor)."""
+
+    def __init__(self, broker: BrokerController) -> None:
+        self._hooks = broker.node.hooks
+        self._handlers: dict[int, Handler] = {
+            **AdminTopics(broker).handlers(),
+            **AdminGroups(broker).handlers(),
+            **AdminQueues(broker).handlers(),
+            **AdminSettings(broker).handlers(),
+        }
+
+    def process_request(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        """The answer of whoever handles the code; 3 if nobody does."""
+        handler = self._handlers.get(request.code)
+        try:
+            if handler is None:
+                remark = f" request type {request.code} not supported"
+                raise RequestError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark)
+            return handler(channel, request)
+        except RequestError as error:
+            if self._hooks.on:
+                self._hooks.emit(
+                    RequestRejected(request.code, request.opaque, error.code, error.remark, channel.remote_address)
+                )
+            return error.to_response()

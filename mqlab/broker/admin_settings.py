@@ -1,0 +1,102 @@
+"""What administrators ask of the broker itself: its settings, and how it is doing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import LearnerError
+from ..protocol import fastjson
+from ..protocol.codes import CURRENT_VERSION, RequestCode, ResponseCode
+from ..protocol.command import RemotingCommand
+from ..protocol.headers import GetBrokerConfigResponseHeader
+from ..protocol.java_properties import (
+    decode_java_properties,
+    encode_java_properties,
+    settings_to_properties,
+    update_settings,
+)
+from ..protocol.topic_config import KVTable
+from .errors import RequestError
+
+if TYPE_CHECKING:
+    from ..remoting import Channel
+    from .admin_broker_processor import Handler
+    from .broker_controller import BrokerController
+
+CONFIG_BLACK_LIST = ("configBlackList", "brokerConfigPath")
+
+
+class AdminSettings:
+    """The settings requests of org.apache.rocketmq.broker.processor.AdminBrokerProcessor.
+
+    Differs from RocketMQ: changed settings are not written to a file, a restarted process begins with those it was
+    made with.
+    """
+
+    def __init__(self, broker: BrokerController) -> None:
+        self._broker = broker
+
+    def handlers(self) -> dict[int, Handler]:
+        """What this part answers, by request code."""
+        return {
+            RequestCode.UPDATE_BROKER_CONFIG: self._update_broker_config,
+            RequestCode.GET_BROKER_CONFIG: self._get_broker_config,
+            RequestCode.GET_BROKER_RUNTIME_INFO: self._get_broker_runtime_info,
+        }
+
+    def _update_broker_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        broker = self._broker
+        properties = decode_java_properties((request.body or b"").decode())
+        if any(name in CONFIG_BLACK_LIST for name in properties):
+            raise RequestError(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
+        try:
+            update_settings(broker.broker_config, properties)
+            update_settings(broker.message_store_config, properties)
+        except LearnerError as error:
+            raise RequestError(ResponseCode.SYSTEM_ERROR, error.message) from None
+        broker.config_version.next_version(broker.node.now_ms())
+        if "brokerPermission" in properties:
+            broker.node.spawn(broker.register_broker_all(), "register broker")
+        return RemotingCommand.response(ResponseCode.SUCCESS)
+
+    def _get_broker_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        broker = self._broker
+        properties = settings_to_properties(broker.broker_config) | settings_to_properties(broker.message_store_config)
+        text = encode_java_properties(dict(sorted(properties.items())))
+        version = fastjson.dumps(broker.config_version.to_json())
+        return RemotingCommand.response(
+            ResponseCode.SUCCESS, None, GetBrokerConfigResponseHeader(version), text.encode()
+        )
+
+    def _get_broker_runtime_info(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=KVTable(self.runtime_info()).encode())
+
+    def runtime_info(self) -> dict[str, str]:
+        """How the broker is doing, under RocketMQ's names; a part of what a real one tells."""
+        broker = self._broker
+        store, stats = broker.message_store, broker.stats
+        info = {
+            "bootTimestamp": stats.boot_ms,
+            "brokerActive": "true",
+            "brokerVersion": CURRENT_VERSION,
+            "brokerVersionDesc": "V5_3_3",
+            "commitLogMinOffset": max(0, store.min_phy_offset),
+            "commitLogMaxOffset": store.max_phy_offset,
+            "dispatchBehindBytes": store.dispatch_behind_bytes,
+            "earliestMessageTimeStamp": store.get_earliest_message_time(),
+            "msgGetTotalTodayNow": stats.messages_got,
+            "msgPutTotalTodayNow": stats.messages_put,
+            "startAcceptSendRequestTimeStamp": broker.broker_config.start_accept_send_request_time_stamp,
+        }
+        pools = broker.executors
+        for name, pool in (
+            ("sendThreadPool", pools.send),
+            ("pullThreadPool", pools.pull),
+            ("litePullThreadPool", pools.lite_pull),
+            ("queryThreadPool", pools.query),
+            ("ackThreadPool", pools.ack),
+        ):
+            info[f"{name}QueueSize"] = len(pool.queue)
+            info[f"{name}QueueCapacity"] = pool.capacity
+            info[f"{name}QueueHeadWaitTimeMills"] = pool.oldest_wait_us() // 1_000
+        return {name: str(value) for name, value in sorted(info.items())}

@@ -1,0 +1,120 @@
+"""The settings of a broker, under RocketMQ's names and with its defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class ServiceTimes:
+    """How long a request keeps its thread, in microseconds. Not RocketMQ's: there the machine decides, here you do."""
+
+    send: int = 40
+    pull: int = 40
+    query: int = 60
+    client_manage: int = 20
+    heartbeat: int = 20
+    consumer_manage: int = 20
+    admin: int = 50
+    load_balance: int = 30
+    end_transaction: int = 40
+    ack: int = 30
+
+
+@dataclass
+class BrokerConfig:
+    """What can be set on a broker (org.apache.rocketmq.common.BrokerConfig, and the port of its NettyServerConfig).
+
+    Times are in milliseconds unless the name says otherwise. `namesrv_addr` is a list of addresses joined by `;`. A
+    thread number of 0 is worked out from the cores of the node, as RocketMQ does.
+    """
+
+    broker_cluster_name: str = "DefaultCluster"
+    broker_name: str = "broker-a"
+    broker_id: int = 0
+    namesrv_addr: str = ""
+    broker_ip1: str = ""
+    listen_port: int = 10911
+    ha_listen_port: int = 10912
+    region_id: str = "DefaultRegion"
+    trace_on: bool = True
+
+    broker_permission: int = 6
+    auto_create_topic_enable: bool = True
+    auto_create_subscription_group: bool = True
+    default_topic_queue_nums: int = 8
+    cluster_topic_enable: bool = True
+    broker_topic_enable: bool = True
+    trace_topic_enable: bool = False
+    msg_trace_topic_name: str = "RMQ_SYS_TRACE_TOPIC"
+    revive_queue_num: int = 8
+
+    long_polling_enable: bool = True
+    short_polling_time_mills: int = 1_000
+    notify_consumer_ids_changed_enable: bool = True
+    real_time_notify_consumer_change: bool = True
+    reject_pull_consumer_enable: bool = False
+    lite_pull_message_enable: bool = True
+    slave_read_enable: bool = False
+    enable_property_filter: bool = False
+    filter_support_retry: bool = False
+    enable_broadcast_offset_store: bool = True
+    use_server_side_reset_offset: bool = True
+    reject_transaction_message: bool = False
+    recall_message_enable: bool = False
+    store_reply_message_enable: bool = True
+    auto_delete_unused_stats: bool = False
+    lock_in_strict_mode: bool = False
+
+    register_broker_timeout_mills: int = 24_000
+    register_name_server_period: int = 30_000
+    force_register: bool = True
+    compressed_register: bool = False
+    flush_consumer_offset_interval: int = 5_000
+    channel_expired_timeout: int = 120_000
+    subscription_expired_timeout: int = 600_000
+    rebalance_lock_max_live_time: int = 60_000
+    start_accept_send_request_time_stamp: int = 0
+
+    send_message_thread_pool_nums: int = 0
+    pull_message_thread_pool_nums: int = 0
+    lite_pull_message_thread_pool_nums: int = 0
+    query_message_thread_pool_nums: int = 0
+    admin_broker_thread_pool_nums: int = 16
+    client_manage_thread_pool_nums: int = 32
+    consumer_manage_thread_pool_nums: int = 32
+    load_balance_processor_thread_pool_nums: int = 32
+    heartbeat_thread_pool_nums: int = 0
+    end_transaction_thread_pool_nums: int = 0
+    ack_message_thread_pool_nums: int = 16
+
+    send_thread_pool_queue_capacity: int = 10_000
+    pull_thread_pool_queue_capacity: int = 100_000
+    lite_pull_thread_pool_queue_capacity: int = 100_000
+    query_thread_pool_queue_capacity: int = 20_000
+    client_manager_thread_pool_queue_capacity: int = 1_000_000
+    consumer_manager_thread_pool_queue_capacity: int = 1_000_000
+    heartbeat_thread_pool_queue_capacity: int = 50_000
+    admin_broker_thread_pool_queue_capacity: int = 10_000
+    end_transaction_pool_queue_capacity: int = 100_000
+    load_balance_thread_pool_queue_capacity: int = 100_000
+    ack_thread_pool_queue_capacity: int = 100_000
+
+    broker_fast_failure_enable: bool = True
+    wait_time_mills_in_send_queue: int = 200
+    wait_time_mills_in_pull_queue: int = 5_000
+    wait_time_mills_in_lite_pull_queue: int = 5_000
+    wait_time_mills_in_heartbeat_queue: int = 31_000
+    wait_time_mills_in_transaction_queue: int = 3_000
+    wait_time_mills_in_ack_queue: int = 3_000
+    wait_time_mills_in_admin_broker_queue: int = 5_000
+
+    service_us: ServiceTimes = field(default_factory=ServiceTimes)
+
+    def namesrv_list(self) -> list[str]:
+        """The addresses of the name servers, in the order given."""
+        return [address.strip() for address in self.namesrv_addr.split(";") if address.strip()]
+
+    def registration_period_ms(self) -> int:
+        """How often the broker reports itself: the setting, held between 10 s and 60 s."""
+        return max(10_000, min(self.register_name_server_period, 60_000))

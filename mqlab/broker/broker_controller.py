@@ -1,0 +1,289 @@
+"""A broker: the process that keeps messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.codes import RequestCode
+from ..protocol.headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
+from ..protocol.sysflag import PermName
+from ..protocol.topic_config import (
+    DataVersion,
+    RegisterBrokerBody,
+    TopicConfig,
+    TopicConfigAndMappingSerializeWrapper,
+)
+from ..remoting import RemotingServer, RequestProcessor
+from ..sim import Pool, public_call
+from ..store import DefaultMessageStore, MessageStoreConfig
+from ..trace.events.broker import BrokerShutDown, BrokerStarted
+from .admin_broker_processor import AdminBrokerProcessor
+from .broker_config import BrokerConfig
+from .broker_executors import BrokerExecutors
+from .broker_fast_failure import BrokerFastFailure
+from .broker_outer_api import BrokerOuterAPI
+from .broker_stats import BrokerStats
+from .client_housekeeping_service import ClientHousekeepingService
+from .client_manage_processor import ClientManageProcessor
+from .consumer_manage_processor import ConsumerManageProcessor
+from .consumer_manager import ConsumerManager
+from .consumer_offset_manager import ConsumerOffsetManager
+from .default_consumer_ids_change_listener import DefaultConsumerIdsChangeListener
+from .notify_message_arriving_listener import NotifyMessageArrivingListener
+from .producer_manager import ProducerManager
+from .pull_message_processor import PullMessageProcessor
+from .pull_request_hold_service import PullRequestHoldService
+from .query_message_processor import QueryMessageProcessor
+from .rebalance_lock_manager import RebalanceLockManager
+from .send_message_processor import SendMessageProcessor
+from .subscription_group_manager import SubscriptionGroupManager
+from .topic_attributes import is_batch_cq
+from .topic_config_manager import TopicConfigManager
+
+if TYPE_CHECKING:
+    from ..sim import Node, PeriodicTask
+
+REGISTER_FIRST_MS = 10_000
+FLUSH_OFFSET_FIRST_MS = 10_000
+
+
+class BrokerController:
+    """Everything of one broker (org.apache.rocketmq.broker.BrokerController).
+
+    Made, it has read nothing; `start()` loads its tables, recovers its store, opens its port and reports to the name
+    servers. A crash needs no farewell: a new controller on the same disk goes on with what the files hold.
+    """
+
+    def __init__(
+        self, node: Node, broker_config: BrokerConfig, message_store_config: MessageStoreConfig | None = None
+    ) -> None:
+        self.node = node
+        self.broker_config = broker_config
+        self.message_store_config = message_store_config or MessageStoreConfig()
+        self.broker_ip = broker_config.broker_ip1 or node.spec.ip
+        self.broker_addr = self.store_host = f"{self.broker_ip}:{broker_config.listen_port}"
+        self.registered_once = False
+        self.stats = BrokerStats(node.now_ms())
+        self.config_version = DataVersion(node.now_ms())
+
+        config_path = self.message_store_config.path("config")
+        self.topic_config_manager = TopicConfigManager(
+            node, f"{config_path}/topics.json", broker_config, self.register_increment_broker_data
+        )
+        self.subscription_group_manager = SubscriptionGroupManager(
+            node, f"{config_path}/subscriptionGroup.json", broker_config
+        )
+        self.consumer_offset_manager = ConsumerOffsetManager(
+            node,
+            f"{config_path}/consumerOffset.json",
+            use_server_side_reset_offset=broker_config.use_server_side_reset_offset,
+        )
+        self.message_store = DefaultMessageStore(node, self.message_store_config, is_batch_topic=self._is_batch_topic)
+
+        self.remoting_server = RemotingServer(node, broker_config.listen_port, "Broker")
+        self.broker_outer_api = BrokerOuterAPI(node)
+        self.executors = BrokerExecutors(node, broker_config)
+        self.rebalance_lock_manager = RebalanceLockManager(node, broker_config.rebalance_lock_max_live_time)
+        self.consumer_ids_change_listener = DefaultConsumerIdsChangeListener(node, broker_config, self.remoting_server)
+        self.consumer_manager = ConsumerManager(
+            node, self.consumer_ids_change_listener, broker_config.channel_expired_timeout
+        )
+        self.producer_manager = ProducerManager(node, broker_config.channel_expired_timeout)
+        self.client_housekeeping_service = ClientHousekeepingService(
+            node, self.producer_manager, self.consumer_manager
+        )
+        self.pull_message_processor = PullMessageProcessor(self)
+        self.pull_request_hold_service = PullRequestHoldService(
+            node,
+            broker_config,
+            self.message_store.get_max_offset_in_queue,
+            self.pull_message_processor.execute_request_when_wakeup,
+        )
+        self.broker_fast_failure = BrokerFastFailure(
+            node, broker_config, self.executors, self.message_store.is_os_page_cache_busy
+        )
+        self._periodic: list[PeriodicTask] = []
+
+    def _is_batch_topic(self, topic: str) -> bool:
+        config = self.topic_config_manager.topic_config_table.get(topic)
+        return config is not None and is_batch_cq(config.attributes)
+
+    # -- life -------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Load the tables, recover the store, open the port, report to the name servers, begin the periodic work."""
+        for manager in (self.topic_config_manager, self.subscription_group_manager, self.consumer_offset_manager):
+            manager.load_or_fail()
+        self.message_store.load()
+        self.message_store.message_arriving_listener = NotifyMessageArrivingListener(
+            self.broker_config, self.pull_request_hold_service
+        ).arriving
+        self._register_processors()
+        self.message_store.start()
+        self.remoting_server.channel_listeners.append(self.client_housekeeping_service)
+        self.remoting_server.start()
+        self.broker_outer_api.update_name_server_address_list(self.broker_config.namesrv_list())
+        self.pull_request_hold_service.start()
+        self.client_housekeeping_service.start()
+        self.consumer_ids_change_listener.start()
+        self.executors.watch(self.broker_fast_failure.wakeup_for_work)
+        self.broker_fast_failure.start()
+        if self.node.hooks.on:
+            config = self.broker_config
+            self.node.hooks.emit(BrokerStarted(config.broker_name, config.broker_id, self.broker_addr))
+        self.node.spawn(self.register_broker_all(), "register broker")
+        self._schedule()
+
+    def _schedule(self) -> None:
+        config, node = self.broker_config, self.node
+        self._periodic = [
+            node.schedule_at_fixed_rate(
+                self.consumer_offset_manager.persist,
+                FLUSH_OFFSET_FIRST_MS,
+                config.flush_consumer_offset_interval,
+                "persist consumer offsets",
+            ),
+            node.schedule_at_fixed_rate(
+                self.register_broker_all, REGISTER_FIRST_MS, config.registration_period_ms(), "register broker"
+            ),
+        ]
+
+    def _register_processors(self) -> None:
+        pools, times = self.executors, self.broker_config.service_us
+        send = SendMessageProcessor(self)
+        client = ClientManageProcessor(self)
+        consumer = ConsumerManageProcessor(self)
+        query = QueryMessageProcessor(self)
+        pull = self.pull_message_processor
+        table: list[tuple[RequestProcessor, Pool, int, tuple[RequestCode, ...]]] = [
+            (
+                send,
+                pools.send,
+                times.send,
+                (
+                    RequestCode.SEND_MESSAGE,
+                    RequestCode.SEND_MESSAGE_V2,
+                    RequestCode.SEND_BATCH_MESSAGE,
+                    RequestCode.CONSUMER_SEND_MSG_BACK,
+                ),
+            ),
+            (pull, pools.pull, times.pull, (RequestCode.PULL_MESSAGE,)),
+            (pull, pools.lite_pull, times.pull, (RequestCode.LITE_PULL_MESSAGE,)),
+            (query, pools.query, times.query, (RequestCode.QUERY_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID)),
+            (client, pools.heartbeat, times.heartbeat, (RequestCode.HEART_BEAT,)),
+            (
+                client,
+                pools.client_manage,
+                times.client_manage,
+                (RequestCode.UNREGISTER_CLIENT, RequestCode.CHECK_CLIENT_CONFIG),
+            ),
+            (
+                consumer,
+                pools.consumer_manage,
+                times.consumer_manage,
+                (
+                    RequestCode.GET_CONSUMER_LIST_BY_GROUP,
+                    RequestCode.UPDATE_CONSUMER_OFFSET,
+                    RequestCode.QUERY_CONSUMER_OFFSET,
+                ),
+            ),
+        ]
+        for processor, pool, service_us, codes in table:
+            for code in codes:
+                self.remoting_server.register_processor(code, processor, pool, service_us)
+        self.remoting_server.register_default_processor(AdminBrokerProcessor(self), pools.admin, times.admin)
+
+    @public_call
+    async def shutdown(self) -> None:
+        """End in good order: leave the name servers, write everything, close the store."""
+        for periodic in self._periodic:
+            periodic.cancel()
+        await self.broker_outer_api.unregister_broker_all(
+            UnRegisterBrokerRequestHeader(
+                self.broker_config.broker_name,
+                self.broker_addr,
+                self.broker_config.broker_cluster_name,
+                self.broker_config.broker_id,
+            )
+        )
+        self.client_housekeeping_service.shutdown()
+        self.pull_request_hold_service.shutdown()
+        self.broker_fast_failure.shutdown()
+        self.remoting_server.shutdown()
+        self.message_store.shutdown()
+        self.executors.close()
+        for manager in (self.consumer_offset_manager, self.topic_config_manager, self.subscription_group_manager):
+            manager.persist()
+        self.broker_outer_api.shutdown()
+        if self.node.hooks.on:
+            self.node.hooks.emit(BrokerShutDown(self.broker_config.broker_name, self.broker_config.broker_id))
+
+    # -- registration -----------------------------------------------------------------------------------------------
+
+    async def register_broker_all(self, *, oneway: bool = False) -> None:
+        """Report all topics to all name servers (BrokerController.registerBrokerAll)."""
+        topics = self.topic_config_manager
+        await self._register(list(topics.topic_config_table.values()), topics.data_version.copy(), oneway=oneway)
+        self.registered_once = True
+
+    def register_increment_broker_data(self, changed: list[TopicConfig]) -> None:
+        """Report only the topics that are new or changed, at once."""
+        if self.broker_outer_api.name_servers:
+            version = self.topic_config_manager.data_version.copy()
+            self.node.spawn(self._register(list(changed), version, oneway=False), "register topics")
+
+    async def _register(self, topics: list[TopicConfig], version: DataVersion, *, oneway: bool) -> None:
+        config = self.broker_config
+        wrapper = TopicConfigAndMappingSerializeWrapper(
+            {topic.topic_name: self._restricted(topic) for topic in topics},
+            version,
+            DataVersion(self.node.now_ms()),
+        )
+        header = RegisterBrokerRequestHeader(
+            config.broker_name,
+            self.broker_addr,
+            config.broker_cluster_name,
+            f"{self.broker_ip}:{config.ha_listen_port}",
+            config.broker_id,
+            None,
+            False,
+        )
+        tables = await self.broker_outer_api.register_broker_all(
+            header, RegisterBrokerBody(wrapper), config.register_broker_timeout_mills, oneway=oneway
+        )
+        for table in tables:
+            self.topic_config_manager.update_order_topic_config(table)
+
+    def _restricted(self, topic: TopicConfig) -> TopicConfig:
+        """The topic as it is reported: with the broker's own permissions, where those are less than all."""
+        permission = self.broker_config.broker_permission
+        if PermName.is_readable(permission) and PermName.is_writeable(permission):
+            return topic
+        return TopicConfig(
+            topic.topic_name,
+            topic.read_queue_nums,
+            topic.write_queue_nums,
+            topic.perm & permission,
+            topic.topic_filter_type,
+            topic.topic_sys_flag,
+            topic.order,
+            topic.attributes,
+        )
+
+    # -- administration ---------------------------------------------------------------------------------------------
+
+    def create_topic(self, topic: str, queues: int = 4, **settings: Any) -> TopicConfig:
+        """Create or change a topic as an administrator does; settings are those of TopicConfig."""
+        config = TopicConfig(topic, **{"read_queue_nums": queues, "write_queue_nums": queues, **settings})
+        self.topic_config_manager.update_topic_config(config)
+        return self.topic_config_manager.topic_config_table[topic]
+
+    def describe_disk_use(self) -> str:
+        """How full the disk is, as RocketMQ puts it into its answer to a producer; 1.00 is full."""
+        disk = self.node.disk
+        share = disk.used_bytes / disk.capacity_bytes if disk.capacity_bytes else 0.0
+        return f"CL: {share:5.2f} CQ: {share:5.2f} INDEX: {share:5.2f}"
+
+    def __repr__(self) -> str:
+        config = self.broker_config
+        return f"<BrokerController {config.broker_name} {self.broker_addr}: {self.message_store!r}>"

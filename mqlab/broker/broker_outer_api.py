@@ -1,0 +1,98 @@
+"""What a broker says to name servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from ..errors import MQBrokerException, RemotingException
+from ..protocol.codes import RequestCode, ResponseCode
+from ..protocol.command import RemotingCommand
+from ..protocol.errors import BodyError
+from ..protocol.headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
+from ..protocol.topic_config import KVTable
+from ..remoting import RemotingClient
+from ..sim import Future
+from ..trace.events.broker import RegistrationFailed, RegistrationSent
+
+if TYPE_CHECKING:
+    from ..protocol.topic_config import RegisterBrokerBody
+    from ..sim import Node
+
+UNREGISTER_TIMEOUT_MS = 3_000
+
+
+class BrokerOuterAPI:
+    """Calls every name server, all at the same time (org.apache.rocketmq.broker.out.BrokerOuterAPI).
+
+    A name server that does not answer is passed over: the next report comes soon enough.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self.remoting_client = RemotingClient(node, name="BrokerOuterAPI")
+
+    def update_name_server_address_list(self, addresses: list[str]) -> None:
+        """Report to these name servers from now on."""
+        self.remoting_client.update_name_server_address_list(addresses)
+
+    @property
+    def name_servers(self) -> list[str]:
+        """The name servers in use."""
+        return self.remoting_client.name_server_addresses
+
+    async def register_broker_all(
+        self, header: RegisterBrokerRequestHeader, body: RegisterBrokerBody, timeout_ms: int, *, oneway: bool = False
+    ) -> list[dict[str, str]]:
+        """Report to every name server; returns the ORDER_TOPIC_CONFIG table of each that sent one."""
+        data = body.encode()
+        header = header._replace(body_crc32=crc32(data) & 0x7FFFFFFF)
+        topics = len(body.topic_config_serialize_wrapper.topic_config_table)
+        answers = []
+        for address in self.name_servers:
+            answer: Future[dict[str, str] | None] = Future(f"the registration at {address}")
+            answers.append(answer)
+            if self._node.hooks.on:
+                self._node.hooks.emit(RegistrationSent(header.broker_name, address, topics))
+            self._node.spawn(self._register(address, header, data, timeout_ms, oneway, answer), "register broker")
+        tables = [await answer for answer in answers]
+        return [table for table in tables if table is not None]
+
+    async def _register(
+        self,
+        address: str,
+        header: RegisterBrokerRequestHeader,
+        data: bytes,
+        timeout_ms: int,
+        oneway: bool,
+        answer: Future[dict[str, str] | None],
+    ) -> None:
+        request = RemotingCommand.request(RequestCode.REGISTER_BROKER, header, data)
+        table: dict[str, str] | None = None
+        try:
+            if oneway:
+                self.remoting_client.invoke_oneway(address, request, timeout_ms)
+            else:
+                response = await self.remoting_client.invoke_sync(address, request, timeout_ms)
+                if response.code != ResponseCode.SUCCESS:
+                    raise MQBrokerException(response.code, response.remark or "", address)
+                if response.body:
+                    table = KVTable.decode(response.body).table
+        except (RemotingException, MQBrokerException, BodyError) as error:
+            if self._node.hooks.on:
+                self._node.hooks.emit(RegistrationFailed(header.broker_name, address, str(error)))
+        answer.set_result(table)
+
+    async def unregister_broker_all(self, header: UnRegisterBrokerRequestHeader) -> None:
+        """Tell every name server, one after the other, that the broker leaves."""
+        for address in self.name_servers:
+            request = RemotingCommand.request(RequestCode.UNREGISTER_BROKER, header)
+            try:
+                await self.remoting_client.invoke_sync(address, request, UNREGISTER_TIMEOUT_MS)
+            except RemotingException as error:
+                if self._node.hooks.on:
+                    self._node.hooks.emit(RegistrationFailed(header.broker_name, address, str(error)))
+
+    def shutdown(self) -> None:
+        """Close all connections to name servers."""
+        self.remoting_client.shutdown()

@@ -1,0 +1,82 @@
+"""Tables that a broker keeps in JSON files on its disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import LearnerError, ProtocolError
+from ..protocol import fastjson
+from ..sim import DiskFull
+from ..trace.events.broker import ConfigNotPersisted, ConfigPersisted
+
+if TYPE_CHECKING:
+    from ..sim import Node
+
+
+class ConfigManager:
+    """A table with a file of its own (org.apache.rocketmq.common.ConfigManager).
+
+    Before the file is written over, its content is kept beside it as `.bak`; a file that cannot be read is replaced
+    by that. The text is RocketMQ's, tabs and unquoted numbers included, so that either can read the other's.
+    """
+
+    def __init__(self, node: Node, path: str) -> None:
+        self._node = node
+        self.path = path
+        self._written: bytes | None = None
+
+    def encode(self) -> dict[str, Any]:
+        """The table as the object that goes into the file."""
+        raise NotImplementedError(f"{type(self).__name__} must define encode()")
+
+    def decode(self, value: dict[str, Any]) -> None:
+        """Take the table over from such an object; BodyError if it is not one."""
+        raise NotImplementedError(f"{type(self).__name__} must define decode()")
+
+    def load(self) -> bool:
+        """Read the file, else its `.bak`; False if both are there and neither can be read."""
+        found = False
+        for path in (self.path, f"{self.path}.bak"):
+            if not self._node.disk.exists(path):
+                continue
+            data = self._node.disk.read_bytes(path)
+            if not data:
+                continue
+            found = True
+            try:
+                value = fastjson.loads(data.decode("utf-8"))
+                if isinstance(value, dict):
+                    self.decode(value)
+                    return True
+            except (ValueError, ProtocolError):
+                continue
+        return not found
+
+    def load_or_fail(self) -> None:
+        """Read the file; LearnerError when neither it nor its `.bak` can be read: the broker refuses to start."""
+        if not self.load():
+            raise LearnerError(
+                f"{self._node.name} cannot read {self.path}, nor the .bak beside it",
+                "put back a good copy of the file, or remove both to start with an empty table",
+            )
+
+    def persist(self) -> None:
+        """Write the file and flush it; nothing happens if it holds just that already.
+
+        On a full disk the old file stays, as the broker goes on working with the table in its memory.
+        """
+        data = fastjson.dumps(self.encode(), pretty=True).encode("utf-8")
+        if data == self._written:
+            return
+        disk, hooks = self._node.disk, self._node.hooks
+        try:
+            if disk.exists(self.path):
+                disk.write_bytes(f"{self.path}.bak", disk.read_bytes(self.path), flush=True)
+            disk.write_bytes(self.path, data, flush=True)
+        except DiskFull as error:
+            if hooks.on:
+                hooks.emit(ConfigNotPersisted(self.path, str(error)))
+            return
+        self._written = data
+        if hooks.on:
+            hooks.emit(ConfigPersisted(self.path, len(data)))

@@ -1,0 +1,129 @@
+"""Which consumers are online, by group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+from ..trace.events.broker import ClientExpired, ClientRegistered, ClientUnregistered
+from .consumer_group_info import ConsumerGroupInfo
+
+if TYPE_CHECKING:
+    from ..protocol.heartbeat import SubscriptionData
+    from ..remoting import Channel
+    from ..sim import Node
+    from .client_channel_info import ClientChannelInfo
+    from .default_consumer_ids_change_listener import DefaultConsumerIdsChangeListener
+
+ROLE = "consumer"
+
+
+class ConsumerManager:
+    """The groups that have members online, and who they are (org.apache.rocketmq.broker.client.ConsumerManager).
+
+    The members of a group are told when one joins, leaves in good order, or its connection closes. They are not told
+    when the scan drops a silent one: they find out at their own next rebalance, as the real broker's do nearly
+    always.
+    """
+
+    def __init__(self, node: Node, listener: DefaultConsumerIdsChangeListener, channel_expired_timeout_ms: int) -> None:
+        self._node = node
+        self._listener = listener
+        self._expired_us = channel_expired_timeout_ms * 1_000
+        self.consumer_table: dict[str, ConsumerGroupInfo] = {}
+        self.consumer_compensation_table: dict[str, ConsumerGroupInfo] = {}
+
+    def get_consumer_group_info(self, group: str, *, compensated: bool = False) -> ConsumerGroupInfo | None:
+        """The group, or None while nobody of it is online; `compensated` also finds groups known from pulls alone."""
+        info = self.consumer_table.get(group)
+        if info is None and compensated:
+            info = self.consumer_compensation_table.get(group)
+        return info
+
+    def find_subscription_data(self, group: str, topic: str) -> SubscriptionData | None:
+        """What the group wants of a topic, or None."""
+        info = self.consumer_table.get(group)
+        return info.subscription_table.get(topic) if info is not None else None
+
+    def query_topic_consume_by_who(self, topic: str) -> list[str]:
+        """The online groups that subscribe to a topic."""
+        return [group for group, info in self.consumer_table.items() if topic in info.subscription_table]
+
+    def register_consumer(
+        self,
+        group: str,
+        info: ClientChannelInfo,
+        consume_type: ConsumeType,
+        message_model: MessageModel,
+        consume_from_where: ConsumeFromWhere,
+        subscriptions: list[SubscriptionData],
+        *,
+        notify: bool = True,
+        update_subscription: bool = True,
+    ) -> bool:
+        """Note a heartbeat's consumer; True (and its group is told) if it is new or the group's topics changed."""
+        members = self.consumer_table.get(group)
+        if members is None:
+            members = ConsumerGroupInfo(self._node, group, consume_type, message_model, consume_from_where)
+            self.consumer_table[group] = members
+        is_new = members.update_channel(info, consume_type, message_model, consume_from_where)
+        if is_new and self._node.hooks.on:
+            self._node.hooks.emit(ClientRegistered(info.client_id, group, ROLE, info.channel.remote_address))
+        changed = members.update_subscription(subscriptions) if update_subscription else False
+        if not (is_new or changed):
+            return False
+        if notify and not members.is_broadcasting:
+            self._listener.group_changed(members)
+        return True
+
+    def unregister_consumer(self, group: str, channel: Channel, *, notify: bool = True) -> None:
+        """A consumer leaves in good order."""
+        self._leave(group, channel, "asked", notify=notify)
+
+    def do_channel_close_event(self, channel: Channel) -> None:
+        """A connection has ended: its clients leave all their groups."""
+        for group in [group for group, info in self.consumer_table.items() if channel in info.channel_info_table]:
+            self._leave(group, channel, "channel closed", notify=True)
+
+    def _leave(self, group: str, channel: Channel, reason: str, *, notify: bool) -> None:
+        members = self.consumer_table.get(group)
+        if members is None:
+            return
+        gone = members.channel_info_table.pop(channel, None)
+        if gone is not None and self._node.hooks.on:
+            self._node.hooks.emit(ClientUnregistered(gone.client_id, group, ROLE, reason))
+        if not members.channel_info_table:
+            del self.consumer_table[group]
+        if notify and not members.is_broadcasting:
+            self._listener.group_changed(members)
+
+    def scan_not_active_channel(self) -> list[Channel]:
+        """Drop every member that was silent for too long; returns the channels that are to be closed."""
+        now_us = self._node.now_us()
+        silent: list[Channel] = []
+        for group, members in list(self.consumer_table.items()):
+            for channel, info in list(members.channel_info_table.items()):
+                silent_us = now_us - info.last_update_us
+                if silent_us > self._expired_us:
+                    del members.channel_info_table[channel]
+                    silent.append(channel)
+                    if self._node.hooks.on:
+                        self._node.hooks.emit(ClientExpired(info.client_id, group, ROLE, silent_us // 1_000))
+            if not members.channel_info_table:
+                del self.consumer_table[group]
+        return silent
+
+    def compensate_basic_consumer_info(self, group: str) -> None:
+        """Remember a group that is only known from its pulls, so that it can be asked about."""
+        if group not in self.consumer_compensation_table:
+            self.consumer_compensation_table[group] = ConsumerGroupInfo(
+                self._node,
+                group,
+                ConsumeType.CONSUME_PASSIVELY,
+                MessageModel.CLUSTERING,
+                ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
+            )
+
+    def compensate_subscribe_data(self, group: str, topic: str, subscription: SubscriptionData) -> None:
+        """Remember the subscription that came with a pull."""
+        self.consumer_compensation_table[group].subscription_table[topic] = subscription

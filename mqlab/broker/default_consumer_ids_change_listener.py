@@ -1,0 +1,70 @@
+"""Telling the members of a consumer group that the group has changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import RemotingException
+from ..protocol.codes import RequestCode
+from ..protocol.command import RemotingCommand
+from ..protocol.headers import NotifyConsumerIdsChangedRequestHeader
+from ..trace.events.broker import ConsumerGroupChanged
+
+if TYPE_CHECKING:
+    from ..remoting import RemotingServer
+    from ..sim import Node
+    from .broker_config import BrokerConfig
+    from .consumer_group_info import ConsumerGroupInfo
+
+NOTIFY_TIMEOUT_MS = 10
+BATCH_FIRST_MS = 30_000
+BATCH_PERIOD_MS = 15_000
+
+
+class DefaultConsumerIdsChangeListener:
+    """Sends NOTIFY_CONSUMER_IDS_CHANGED, one-way, to every member of a group that changed.
+
+    Java: org.apache.rocketmq.broker.client.DefaultConsumerIdsChangeListener, with Broker2Client. In real-time mode at
+    once; otherwise every 15 s, once for each group that changed since.
+    """
+
+    def __init__(self, node: Node, config: BrokerConfig, server: RemotingServer) -> None:
+        self._node = node
+        self._config = config
+        self._server = server
+        self._waiting: dict[str, ConsumerGroupInfo] = {}
+
+    def start(self) -> None:
+        """Begin the batched mode's rhythm; in real-time mode there is nothing to start."""
+        if not self._config.real_time_notify_consumer_change:
+            self._node.schedule_at_fixed_rate(
+                self._notify_waiting, BATCH_FIRST_MS, BATCH_PERIOD_MS, "NotifyConsumerChange"
+            )
+
+    def group_changed(self, group: ConsumerGroupInfo) -> None:
+        """Members or topics of the group changed."""
+        if not self._config.notify_consumer_ids_changed_enable:
+            return
+        if self._config.real_time_notify_consumer_change:
+            self._notify(group)
+        else:
+            self._waiting[group.group] = group
+
+    def _notify_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for group in waiting.values():
+            self._notify(group)
+
+    def _notify(self, group: ConsumerGroupInfo) -> None:
+        channels = list(group.channel_info_table)
+        hooks = self._node.hooks
+        if hooks.on:
+            hooks.emit(ConsumerGroupChanged(group.group, len(channels), len(channels)))
+        for channel in channels:
+            request = RemotingCommand.request(
+                RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, NotifyConsumerIdsChangedRequestHeader(group.group)
+            )
+            try:
+                self._server.invoke_oneway(channel, request, NOTIFY_TIMEOUT_MS)
+            except RemotingException:
+                continue

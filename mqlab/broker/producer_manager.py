@@ -1,0 +1,72 @@
+"""Which producers are online, by group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..trace.events.broker import ClientExpired, ClientRegistered, ClientUnregistered
+
+if TYPE_CHECKING:
+    from ..remoting import Channel
+    from ..sim import Node
+    from .client_channel_info import ClientChannelInfo
+
+ROLE = "producer"
+
+
+class ProducerManager:
+    """The producer groups that have members online (org.apache.rocketmq.broker.client.ProducerManager).
+
+    The broker needs them for one thing: to ask somebody of a group how a transaction ended.
+    """
+
+    def __init__(self, node: Node, channel_expired_timeout_ms: int) -> None:
+        self._node = node
+        self._expired_us = channel_expired_timeout_ms * 1_000
+        self.group_channel_table: dict[str, dict[Channel, ClientChannelInfo]] = {}
+
+    def register_producer(self, group: str, info: ClientChannelInfo) -> None:
+        """Note a heartbeat's producer."""
+        members = self.group_channel_table.setdefault(group, {})
+        known = members.get(info.channel)
+        if known is not None:
+            known.last_update_us = self._node.now_us()
+            return
+        members[info.channel] = info
+        if self._node.hooks.on:
+            self._node.hooks.emit(ClientRegistered(info.client_id, group, ROLE, info.channel.remote_address))
+
+    def unregister_producer(self, group: str, channel: Channel) -> None:
+        """A producer leaves in good order."""
+        self._leave(group, channel, "asked")
+
+    def do_channel_close_event(self, channel: Channel) -> None:
+        """A connection has ended: its clients leave all their groups."""
+        for group in [group for group, members in self.group_channel_table.items() if channel in members]:
+            self._leave(group, channel, "channel closed")
+
+    def _leave(self, group: str, channel: Channel, reason: str) -> None:
+        members = self.group_channel_table.get(group)
+        if members is None:
+            return
+        gone = members.pop(channel, None)
+        if gone is not None and self._node.hooks.on:
+            self._node.hooks.emit(ClientUnregistered(gone.client_id, group, ROLE, reason))
+        if not members:
+            del self.group_channel_table[group]
+
+    def scan_not_active_channel(self) -> list[Channel]:
+        """Drop every member that was silent for too long; returns the channels that are to be closed."""
+        now_us = self._node.now_us()
+        silent: list[Channel] = []
+        for group, members in list(self.group_channel_table.items()):
+            for channel, info in list(members.items()):
+                silent_us = now_us - info.last_update_us
+                if silent_us > self._expired_us:
+                    del members[channel]
+                    silent.append(channel)
+                    if self._node.hooks.on:
+                        self._node.hooks.emit(ClientExpired(info.client_id, group, ROLE, silent_us // 1_000))
+            if not members:
+                del self.group_channel_table[group]
+        return silent

@@ -1,0 +1,237 @@
+"""Giving messages to consumers that pull."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import LearnerError
+from ..protocol.codes import RequestCode, ResponseCode
+from ..protocol.command import RemotingCommand
+from ..protocol.headers import PullMessageRequestHeader
+from ..protocol.heartbeat import ExpressionType, SubscriptionData, build_subscription_data
+from ..protocol.sysflag import PermName, PullSysFlag
+from ..remoting import Channel, RequestProcessor
+from ..sim import EndpointClosed
+from ..store import GetMessageResult, GetMessageStatus
+from ..trace.events.broker import PullReceived, RequestRejected
+from .default_pull_message_result_handler import DefaultPullMessageResultHandler
+from .errors import FAQ, RequestError
+from .expression_message_filter import ExpressionMessageFilter
+
+if TYPE_CHECKING:
+    from ..protocol.topic_config import SubscriptionGroupConfig, TopicConfig
+    from .broker_controller import BrokerController
+    from .pull_request import PullRequest
+
+FORBIDDEN_BROKER = "1"
+FORBIDDEN_GROUP = "2"
+FORBIDDEN_TOPIC = "3"
+FORBIDDEN_BROADCASTING = "4"
+FORBIDDEN_SUBSCRIPTION = "5"
+
+_READ_BIT = 2
+_TAG_TYPES = (None, "", ExpressionType.TAG)
+
+
+class PullMessageProcessor(RequestProcessor):
+    """PULL_MESSAGE and LITE_PULL_MESSAGE (org.apache.rocketmq.broker.processor.PullMessageProcessor).
+
+    A request is checked, read for, and answered; or, when there is nothing new and its consumer agreed, held. A held
+    request is processed from the start when it is woken, but then it may not be held again.
+    """
+
+    def __init__(self, broker: BrokerController) -> None:
+        self._broker = broker
+        self._node = broker.node
+        self._config = broker.broker_config
+        self._store = broker.message_store
+        self._topics = broker.topic_config_manager
+        self._groups = broker.subscription_group_manager
+        self._consumers = broker.consumer_manager
+        self._offsets = broker.consumer_offset_manager
+        self._handler = DefaultPullMessageResultHandler(broker)
+
+    def process_request(self, channel: Channel, request: RemotingCommand) -> RemotingCommand | None:
+        """Answer a pull that has just come; None when it is held."""
+        return self.process(channel, request, broker_allow_suspend=True)
+
+    def process(
+        self, channel: Channel, request: RemotingCommand, *, broker_allow_suspend: bool
+    ) -> RemotingCommand | None:
+        """Answer a pull; None when it is held, which happens only with `broker_allow_suspend`."""
+        header = request.header_as(PullMessageRequestHeader)
+        hooks = self._node.hooks
+        if hooks.on:
+            hooks.emit(
+                PullReceived(
+                    header.consumer_group,
+                    header.topic,
+                    header.queue_id,
+                    header.queue_offset,
+                    request.opaque,
+                    channel.remote_address,
+                    broker_allow_suspend,
+                )
+            )
+        try:
+            group, topic = self._check(channel, request, header)
+            subscription = self._subscription(header, group)
+        except RequestError as error:
+            if hooks.on:
+                hooks.emit(
+                    RequestRejected(request.code, request.opaque, error.code, error.remark, channel.remote_address)
+                )
+            return error.to_response()
+        message_filter = ExpressionMessageFilter(subscription)
+        result = self._get_message(header, message_filter)
+        if result is None:
+            return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, "store getMessage return null")
+        response = self._handler.handle(
+            result, request, header, channel, group, topic, message_filter, broker_allow_suspend
+        )
+        self._note_offsets(header, result.next_begin_offset, broker_allow_suspend)
+        return response
+
+    # -- checks -----------------------------------------------------------------------------------------------------
+
+    def _check(
+        self, channel: Channel, request: RemotingCommand, header: PullMessageRequestHeader
+    ) -> tuple[SubscriptionGroupConfig, TopicConfig]:
+        config, ip = self._config, self._broker.broker_ip
+        no_permission = ResponseCode.NO_PERMISSION
+        if not config.broker_permission & PermName.READ:
+            raise RequestError(
+                no_permission, f"the broker[{ip}] pulling message is forbidden", forbiddenType=FORBIDDEN_BROKER
+            )
+        if request.code == RequestCode.LITE_PULL_MESSAGE and not config.lite_pull_message_enable:
+            raise RequestError(
+                no_permission, f"the broker[{ip}] for lite pull consumer is forbidden", forbiddenType=FORBIDDEN_BROKER
+            )
+        group = self._groups.find_subscription_group_config(header.consumer_group)
+        if group is None:
+            raise RequestError(
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+                f"subscription group [{header.consumer_group}] does not exist, \n{FAQ}",
+            )
+        if not group.consume_enable:
+            raise RequestError(
+                no_permission,
+                f"subscription group no permission, {header.consumer_group}",
+                forbiddenType=FORBIDDEN_GROUP,
+            )
+        topic = self._topics.topic_config_table.get(header.topic)
+        if topic is None:
+            raise RequestError(
+                ResponseCode.TOPIC_NOT_EXIST, f"topic[{header.topic}] not exist, apply first please! \n{FAQ}"
+            )
+        if not topic.perm & PermName.READ:
+            raise RequestError(
+                no_permission,
+                f"the topic[{header.topic}] pulling message is forbidden",
+                forbiddenType=FORBIDDEN_TOPIC,
+            )
+        if not 0 <= header.queue_id < topic.read_queue_nums:
+            raise RequestError(
+                ResponseCode.INVALID_PARAMETER,
+                f"queueId[{header.queue_id}] is illegal, topic:[{header.topic}] topicConfig.readQueueNums:"
+                f"[{topic.read_queue_nums}] consumer:[/{channel.remote_address}]",
+            )
+        return group, topic
+
+    def _subscription(self, header: PullMessageRequestHeader, group: SubscriptionGroupConfig) -> SubscriptionData:
+        """What the consumer wants: said in the request, or in the last heartbeat of its group."""
+        self._consumers.compensate_basic_consumer_info(header.consumer_group)
+        if header.sys_flag & PullSysFlag.SUBSCRIPTION:
+            subscription = self._subscription_in_request(header)
+        else:
+            subscription = self._subscription_in_heartbeat(header, group)
+        if subscription.expression_type not in _TAG_TYPES:
+            raise RequestError(
+                ResponseCode.SYSTEM_ERROR,
+                f"The broker does not support consumer to filter message by {subscription.expression_type}",
+            )
+        return subscription
+
+    def _subscription_in_request(self, header: PullMessageRequestHeader) -> SubscriptionData:
+        try:
+            subscription = build_subscription_data(header.topic, header.subscription, header.expression_type)
+        except LearnerError:
+            raise RequestError(
+                ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed"
+            ) from None
+        self._consumers.compensate_subscribe_data(header.consumer_group, header.topic, subscription)
+        return subscription
+
+    def _subscription_in_heartbeat(
+        self, header: PullMessageRequestHeader, group: SubscriptionGroupConfig
+    ) -> SubscriptionData:
+        name, topic = header.consumer_group, header.topic
+        members = self._consumers.get_consumer_group_info(name)
+        if members is None:
+            raise RequestError(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist\n{FAQ}")
+        if members.is_broadcasting and not group.consume_broadcast_enable:
+            raise RequestError(
+                ResponseCode.NO_PERMISSION,
+                f"the consumer group[{name}] can not consume by broadcast way",
+                forbiddenType=FORBIDDEN_BROADCASTING,
+            )
+        if self._groups.forbidden_table and self._groups.is_forbidden(name, topic, _READ_BIT):
+            raise RequestError(
+                ResponseCode.NO_PERMISSION,
+                f"the consumer group[{name}] is forbidden for topic[{topic}]",
+                forbiddenType=FORBIDDEN_SUBSCRIPTION,
+            )
+        subscription = members.subscription_table.get(topic)
+        if subscription is None:
+            raise RequestError(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist\n{FAQ}")
+        if subscription.sub_version < header.sub_version:
+            raise RequestError(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
+        return subscription
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def _get_message(
+        self, header: PullMessageRequestHeader, message_filter: ExpressionMessageFilter
+    ) -> GetMessageResult | None:
+        reset = self._offsets.query_then_erase_reset_offset(header.consumer_group, header.topic, header.queue_id)
+        if reset is not None:
+            store = self._store
+            return GetMessageResult(
+                GetMessageStatus.OFFSET_RESET,
+                reset,
+                store.get_min_offset_in_queue(header.topic, header.queue_id),
+                store.get_max_offset_in_queue(header.topic, header.queue_id),
+            )
+        return self._store.get_message(
+            header.consumer_group,
+            header.topic,
+            header.queue_id,
+            header.queue_offset,
+            header.max_msg_nums,
+            message_filter=None if message_filter.wants_all else message_filter,
+        )
+
+    def _note_offsets(
+        self, header: PullMessageRequestHeader, next_begin_offset: int, broker_allow_suspend: bool
+    ) -> None:
+        group, topic, queue_id = header.consumer_group, header.topic, header.queue_id
+        self._offsets.commit_pull_offset(group, topic, queue_id, next_begin_offset)
+        if broker_allow_suspend and header.sys_flag & PullSysFlag.COMMIT_OFFSET:
+            self._offsets.commit_offset(group, topic, queue_id, header.commit_offset, "pull")
+
+    # -- held requests ----------------------------------------------------------------------------------------------
+
+    def execute_request_when_wakeup(self, held: PullRequest) -> None:
+        """Process a held request once more, on a thread of the pull pool; a full pool loses it, as in RocketMQ."""
+        self._broker.executors.pull.submit(self._answer_held, held, service_us=self._config.service_us.pull)
+
+    def _answer_held(self, held: PullRequest) -> None:
+        response = self.process(held.channel, held.request, broker_allow_suspend=False)
+        if response is None:
+            return
+        response.opaque = held.request.opaque
+        response.mark_response()
+        try:
+            held.channel.write(response)
+        except EndpointClosed:
+            return

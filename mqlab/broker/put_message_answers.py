@@ -1,0 +1,46 @@
+"""What a producer is answered for each thing that can become of its message in the store."""
+
+from __future__ import annotations
+
+from ..protocol.codes import ResponseCode
+from ..store import PutMessageResult, PutMessageStatus
+
+STORED_CODES: dict[PutMessageStatus, int] = {
+    PutMessageStatus.PUT_OK: ResponseCode.SUCCESS,
+    PutMessageStatus.FLUSH_DISK_TIMEOUT: ResponseCode.FLUSH_DISK_TIMEOUT,
+    PutMessageStatus.FLUSH_SLAVE_TIMEOUT: ResponseCode.FLUSH_SLAVE_TIMEOUT,
+    PutMessageStatus.SLAVE_NOT_AVAILABLE: ResponseCode.SLAVE_NOT_AVAILABLE,
+}
+"""The message is in the commit log, even if it may not be safe yet: the producer gets its place there."""
+
+_ILLEGAL = (
+    "the message is illegal, maybe msg body or properties length not matched. "
+    "msg body length limit {max_message_size}B, msg properties length limit 32KB."
+)
+_NOT_AVAILABLE = (
+    "service not available now. It may be caused by one of the following reasons: the broker's disk is full {disk}, "
+    "messages are put to the slave, message store has been shut down, etc."
+)
+
+_REFUSALS: dict[PutMessageStatus, tuple[int, str]] = {
+    PutMessageStatus.IN_SYNC_REPLICAS_NOT_ENOUGH: (ResponseCode.SYSTEM_ERROR, "in-sync replicas not enough"),
+    PutMessageStatus.CREATE_MAPPED_FILE_FAILED: (
+        ResponseCode.SYSTEM_ERROR,
+        "create mapped file failed, server is busy or broken.",
+    ),
+    PutMessageStatus.MESSAGE_ILLEGAL: (ResponseCode.MESSAGE_ILLEGAL, _ILLEGAL),
+    PutMessageStatus.PROPERTIES_SIZE_EXCEEDED: (ResponseCode.MESSAGE_ILLEGAL, _ILLEGAL),
+    PutMessageStatus.SERVICE_NOT_AVAILABLE: (ResponseCode.SERVICE_NOT_AVAILABLE, _NOT_AVAILABLE),
+    PutMessageStatus.OS_PAGE_CACHE_BUSY: (
+        ResponseCode.SYSTEM_BUSY,
+        "[PC_SYNCHRONIZED]broker busy, start flow control for a while",
+    ),
+}
+
+
+def refusal(result: PutMessageResult, max_message_size: int, disk: str) -> tuple[int, str]:
+    """Code and text for a message that was not stored; `disk` is how full the disks are, in RocketMQ's words."""
+    if result.status is PutMessageStatus.UNKNOWN_ERROR:
+        return int(ResponseCode.SYSTEM_ERROR), result.remark or "UNKNOWN_ERROR"
+    code, text = _REFUSALS.get(result.status, (ResponseCode.SYSTEM_ERROR, "UNKNOWN_ERROR DEFAULT"))
+    return int(code), text.format(max_message_size=max_message_size, disk=disk)

@@ -1,0 +1,280 @@
+"""Taking in messages from producers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..protocol.batch import decode_batch
+from ..protocol.codes import RequestCode, ResponseCode
+from ..protocol.command import RemotingCommand
+from ..protocol.headers import SendMessageResponseHeader, parse_send_header
+from ..protocol.message_id import UniqueKeyGenerator
+from ..protocol.properties import DECODED_MAP_CAPACITY, decode_properties, encode_properties
+from ..protocol.sysflag import MessageSysFlag
+from ..protocol.topic_config import MULTI_TAG
+from ..protocol.topics import RETRY_GROUP_TOPIC_PREFIX, TOPIC_MAX_LENGTH, dlq_topic
+from ..remoting import Channel, RequestProcessor
+from ..sim import Future
+from ..store import MessageExtBrokerInner, PutMessageResult
+from ..trace.events.broker import MessageSendAnswered, MessageSendReceived, RequestRejected
+from .consumer_send_msg_back import ConsumerSendMsgBack
+from .errors import FAQ, RequestError
+from .put_message_answers import STORED_CODES, refusal
+from .send_checks import READ_WRITE, check_message
+from .topic_attributes import is_batch_cq
+
+if TYPE_CHECKING:
+    from ..protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
+    from ..protocol.topic_config import TopicConfig
+    from .broker_controller import BrokerController
+
+    SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
+
+Answer = RemotingCommand | Future[RemotingCommand | None]
+
+V3_4_9 = 121
+"""From this version on a client may say how often a message is delivered at most."""
+
+NO_BODY = (
+    'java.lang.NullPointerException: Cannot read the array length because the return value of '
+    '"org.apache.rocketmq.remoting.protocol.RemotingCommand.getBody()" is null, '
+    "org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor.buildMsgContext(AbstractSendMessageProcessor.java:361)"
+)
+"""RocketMQ itself stumbles over a message without a body, and this is what its producer gets to read."""
+
+
+class SendMessageProcessor(RequestProcessor):
+    """SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE and CONSUMER_SEND_MSG_BACK.
+
+    Java: org.apache.rocketmq.broker.processor.SendMessageProcessor. A thread of the send pool ends with the append;
+    what the store still has to wait for (a flush, a slave) is a future. Differs from RocketMQ: a transactional
+    message is always refused, as with rejectTransactionMessage=true.
+    """
+
+    def __init__(self, broker: BrokerController) -> None:
+        self._broker = broker
+        self._node = broker.node
+        self._config = broker.broker_config
+        self._store = broker.message_store
+        self._topics = broker.topic_config_manager
+        self._send_back = ConsumerSendMsgBack(broker)
+        spec = broker.node.spec
+        self._unique_keys = UniqueKeyGenerator(spec.ip, spec.pid, spec.salt)
+
+    def reject_request(self) -> str | None:
+        """Refuse everything while the page cache is busy (the text is remoting's own)."""
+        return "" if self._store.is_os_page_cache_busy() else None
+
+    def process_request(self, channel: Channel, request: RemotingCommand) -> Answer:
+        """Check, store and answer."""
+        if request.code == RequestCode.CONSUMER_SEND_MSG_BACK:
+            return self._send_back.process_request(channel, request)
+        if not request.body:
+            return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, NO_BODY)
+        header = parse_send_header(request)
+        properties = decode_properties(header.properties)
+        self._emit_received(channel, header, properties, request)
+        try:
+            self._check_time()
+            topic_config = check_message(self._config, self._broker.broker_ip, self._topics, header, channel)
+            put = self._put_batch if header.batch else self._put_single
+            return put(channel, request, header, properties, topic_config)
+        except RequestError as error:
+            return self._refused(request, error, channel)
+
+    def _emit_received(
+        self, channel: Channel, header: SendHeader, properties: dict[str, str], request: RemotingCommand
+    ) -> None:
+        hooks = self._node.hooks
+        if hooks.on:
+            hooks.emit(
+                MessageSendReceived(
+                    header.topic,
+                    header.queue_id,
+                    header.producer_group,
+                    properties.get("UNIQ_KEY", ""),
+                    len(request.body or b""),
+                    bool(header.batch),
+                    request.opaque,
+                    channel.remote_address,
+                )
+            )
+
+    def _check_time(self) -> None:
+        start_ms = self._config.start_accept_send_request_time_stamp
+        if start_ms and self._node.now_ms() < start_ms:
+            raise RequestError(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {start_ms}")
+
+    # -- one message ------------------------------------------------------------------------------------------------
+
+    def _put_single(
+        self,
+        channel: Channel,
+        request: RemotingCommand,
+        header: SendHeader,
+        properties: dict[str, str],
+        topic_config: TopicConfig,
+    ) -> Answer:
+        topic = header.topic
+        queue_id = header.queue_id
+        properties.pop("POP_CK", None)
+        if topic.startswith(RETRY_GROUP_TOPIC_PREFIX) and self._belongs_to_dead_letters(request, header, properties):
+            topic = dlq_topic(topic[len(RETRY_GROUP_TOPIC_PREFIX) :])
+            queue_id = 0
+            topic_config = self._topics.create_topic_in_send_message_back_method(topic, 1, READ_WRITE)
+        if properties.get("TRAN_MSG", "").lower() == "true":
+            remark = f"the broker[{self._broker.broker_ip}] sending transaction message is forbidden"
+            raise RequestError(ResponseCode.NO_PERMISSION, remark)
+        inner = self._inner(channel, request, header, properties, topic_config, topic, queue_id)
+        return self._answer_when_put(self._store.put_message(inner), request, inner)
+
+    def _inner(
+        self,
+        channel: Channel,
+        request: RemotingCommand,
+        header: SendHeader,
+        properties: dict[str, str],
+        topic_config: TopicConfig,
+        topic: str,
+        queue_id: int,
+    ) -> MessageExtBrokerInner:
+        """The message as it goes to the store, with the properties that the broker adds."""
+        config = self._config
+        if queue_id < 0:
+            queue_id = self._node.choose("random-queue", topic_config.write_queue_nums)
+        properties["MSG_REGION"] = config.region_id
+        properties["TRACE_ON"] = "true" if config.trace_on else "false"
+        if not properties.get("UNIQ_KEY"):
+            properties["UNIQ_KEY"] = self._unique_keys.next(self._node.now_ms())
+        properties["CLUSTER"] = config.broker_cluster_name
+        sys_flag = header.sys_flag
+        if topic_config.topic_filter_type == MULTI_TAG:
+            sys_flag |= MessageSysFlag.MULTI_TAGS
+        return MessageExtBrokerInner(
+            topic,
+            request.body or b"",
+            queue_id=queue_id,
+            flag=header.flag,
+            sys_flag=sys_flag,
+            properties=properties,
+            properties_string=encode_properties(properties, DECODED_MAP_CAPACITY),
+            born_timestamp=header.born_timestamp,
+            born_host=channel.remote_address,
+            store_host=self._broker.store_host,
+            reconsume_times=header.reconsume_times or 0,
+        )
+
+    def _belongs_to_dead_letters(
+        self, request: RemotingCommand, header: SendHeader, properties: dict[str, str]
+    ) -> bool:
+        """Has a message that a consumer sends to its own retry topic used up its tries?
+
+        True as well while the group holds locks on queues: an ordered consumer sends a message there only to be rid
+        of it.
+        """
+        group = header.topic[len(RETRY_GROUP_TOPIC_PREFIX) :]
+        group_config = self._broker.subscription_group_manager.find_subscription_group_config(group)
+        if group_config is None:
+            raise RequestError(
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} \n{FAQ}"
+            )
+        most = group_config.retry_max_times
+        if request.version >= V3_4_9 and header.max_reconsume_times is not None:
+            most = header.max_reconsume_times
+        is_ordered = not self._broker.rebalance_lock_manager.is_lock_all_expired(group)
+        if (header.reconsume_times or 0) <= most and not is_ordered:
+            return False
+        properties["DELAY"] = "-1"
+        return True
+
+    # -- a batch ----------------------------------------------------------------------------------------------------
+
+    def _put_batch(
+        self,
+        channel: Channel,
+        request: RemotingCommand,
+        header: SendHeader,
+        properties: dict[str, str],
+        topic_config: TopicConfig,
+    ) -> Answer:
+        topic = header.topic
+        if len(topic) > TOPIC_MAX_LENGTH:
+            raise RequestError(ResponseCode.MESSAGE_ILLEGAL, f"message topic length too long {len(topic)}")
+        if topic.startswith(RETRY_GROUP_TOPIC_PREFIX):
+            raise RequestError(ResponseCode.MESSAGE_ILLEGAL, f"batch request does not support retry group {topic}")
+        inner = self._inner(channel, request, header, properties, topic_config, topic, header.queue_id)
+        if not is_batch_cq(topic_config.attributes):
+            return self._answer_when_put(self._store.put_messages(inner), request, inner)
+        inner.sys_flag |= MessageSysFlag.NEED_UNWRAP | MessageSysFlag.INNER_BATCH
+        properties["INNER_NUM"] = str(len(decode_batch(inner.body)))
+        inner.properties_string = encode_properties(properties, DECODED_MAP_CAPACITY)
+        return self._answer_when_put(self._store.put_message(inner), request, inner, properties["UNIQ_KEY"])
+
+    # -- answers ----------------------------------------------------------------------------------------------------
+
+    def _answer_when_put(
+        self,
+        outcome: PutMessageResult | Future[PutMessageResult],
+        request: RemotingCommand,
+        inner: MessageExtBrokerInner,
+        batch_uniq_id: str | None = None,
+    ) -> Answer:
+        if type(outcome) is PutMessageResult:
+            return self._answer(outcome, request, inner, batch_uniq_id)
+        answer: Future[RemotingCommand | None] = Future("the answer to a send")
+        assert isinstance(outcome, Future)
+        outcome.add_done_callback(
+            lambda done: answer.set_result(self._answer(done.result(), request, inner, batch_uniq_id))
+        )
+        return answer
+
+    def _answer(
+        self,
+        result: PutMessageResult,
+        request: RemotingCommand,
+        inner: MessageExtBrokerInner,
+        batch_uniq_id: str | None,
+    ) -> RemotingCommand:
+        queue_id = inner.queue_id
+        unique_key = inner.properties["UNIQ_KEY"]
+        code = STORED_CODES.get(result.status)
+        if code is None:
+            code, remark = refusal(
+                result, self._broker.message_store_config.max_message_size, self._broker.describe_disk_use()
+            )
+            response = RemotingCommand.response(code, remark)
+        else:
+            header = SendMessageResponseHeader(
+                result.msg_id, queue_id, result.logics_offset, unique_key, batch_uniq_id
+            )
+            response = RemotingCommand.response(code, None, header)
+            self._broker.stats.messages_put += result.msg_num
+        response.add_ext_field("MSG_REGION", self._config.region_id)
+        response.add_ext_field("TRACE_ON", "true" if self._config.trace_on else "false")
+        hooks = self._node.hooks
+        if hooks.on:
+            offset = result.logics_offset if result.is_stored else -1
+            hooks.emit(
+                MessageSendAnswered(
+                    inner.topic,
+                    queue_id,
+                    offset,
+                    unique_key,
+                    result.status.value,
+                    int(code),
+                    request.opaque,
+                    inner.born_host,
+                )
+            )
+        return response
+
+    def _refused(self, request: RemotingCommand, error: RequestError, channel: Channel) -> RemotingCommand:
+        hooks = self._node.hooks
+        if hooks.on:
+            hooks.emit(
+                RequestRejected(request.code, request.opaque, error.code, error.remark, channel.remote_address)
+            )
+        response = error.to_response()
+        response.add_ext_field("MSG_REGION", self._config.region_id)
+        response.add_ext_field("TRACE_ON", "true" if self._config.trace_on else "false")
+        return response

@@ -1,0 +1,126 @@
+"""The consumer groups that a broker knows, and their settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MQClientException
+from ..protocol.hashing import java_map_order
+from ..protocol.topic_config import DataVersion, SubscriptionGroupConfig, SubscriptionGroupWrapper
+from ..protocol.topics import (
+    CID_SYS_RMQ_TRANS,
+    SELF_TEST_CONSUMER_GROUP,
+    TOOLS_CONSUMER_GROUP,
+    check_group,
+    is_sys_consumer_group,
+)
+from ..trace.events.broker import SubscriptionGroupCreated, SubscriptionGroupDeleted, SubscriptionGroupUpdated
+from .config_manager import ConfigManager
+
+if TYPE_CHECKING:
+    from ..sim import Node
+    from .broker_config import BrokerConfig
+
+SYSTEM_GROUPS = (
+    TOOLS_CONSUMER_GROUP,
+    "FILTERSRV_CONSUMER",
+    SELF_TEST_CONSUMER_GROUP,
+    "CID_ONS-HTTP-PROXY",
+    "CID_ONSAPI_PULL",
+    "CID_ONSAPI_PERMISSION",
+    "CID_ONSAPI_OWNER",
+    CID_SYS_RMQ_TRANS,
+)
+MAP_CAPACITY = 2048
+
+
+class SubscriptionGroupManager(ConfigManager):
+    """The table of groups, kept in config/subscriptionGroup.json.
+
+    Java: org.apache.rocketmq.broker.subscription.SubscriptionGroupManager. An unknown group is created on its first
+    request unless that is switched off or its name is not allowed.
+    """
+
+    def __init__(self, node: Node, path: str, config: BrokerConfig) -> None:
+        super().__init__(node, path)
+        self._config = config
+        self.subscription_group_table = {group: SubscriptionGroupConfig(group) for group in SYSTEM_GROUPS}
+        self.forbidden_table: dict[str, dict[str, int]] = {}
+        self.data_version = DataVersion(node.now_ms())
+
+    def find_subscription_group_config(self, group: str) -> SubscriptionGroupConfig | None:
+        """The settings of a group, created with the defaults if that is allowed; else None."""
+        config = self.subscription_group_table.get(group)
+        if config is not None:
+            return config
+        if not (self._config.auto_create_subscription_group or is_sys_consumer_group(group)) or not _is_legal(group):
+            return None
+        config = self.subscription_group_table[group] = SubscriptionGroupConfig(group)
+        self._changed()
+        self._emit_created(config, "auto")
+        return config
+
+    def contains_subscription_group(self, group: str) -> bool:
+        """Is the group known? Asking creates nothing."""
+        return group in self.subscription_group_table
+
+    def update_subscription_group_config(self, config: SubscriptionGroupConfig) -> None:
+        """Create or change a group; nothing about its name is checked, as in RocketMQ."""
+        known = config.group_name in self.subscription_group_table
+        self.subscription_group_table[config.group_name] = config
+        self._changed()
+        if not known:
+            self._emit_created(config, "admin")
+        elif self._node.hooks.on:
+            self._node.hooks.emit(
+                SubscriptionGroupUpdated(config.group_name, config.retry_queue_nums, config.retry_max_times)
+            )
+
+    def delete_subscription_group_config(self, group: str) -> None:
+        """Forget a group."""
+        known = self.subscription_group_table.pop(group, None)
+        self.forbidden_table.pop(group, None)
+        if known is None:
+            return
+        self._changed()
+        if self._node.hooks.on:
+            self._node.hooks.emit(SubscriptionGroupDeleted(group))
+
+    def is_forbidden(self, group: str, topic: str, bit_index: int) -> bool:
+        """May the group not do with the topic what this bit stands for? Bit 2 is reading."""
+        return bool(self.forbidden_table.get(group, {}).get(topic, 0) >> bit_index & 1)
+
+    def _emit_created(self, config: SubscriptionGroupConfig, origin: str) -> None:
+        if self._node.hooks.on:
+            self._node.hooks.emit(
+                SubscriptionGroupCreated(config.group_name, config.retry_queue_nums, config.retry_max_times, origin)
+            )
+
+    def _changed(self) -> None:
+        self.data_version.next_version(self._node.now_ms())
+        self.persist()
+
+    def wrapper(self) -> SubscriptionGroupWrapper:
+        """All groups with the version of the table."""
+        table = self.subscription_group_table
+        ordered = {group: table[group] for group in java_map_order(table, MAP_CAPACITY)}
+        return SubscriptionGroupWrapper(ordered, self.forbidden_table, self.data_version)
+
+    def encode(self) -> dict[str, Any]:
+        """The content of subscriptionGroup.json."""
+        return self.wrapper().to_json()
+
+    def decode(self, value: dict[str, Any]) -> None:
+        """Take over the groups of a file."""
+        wrapper = SubscriptionGroupWrapper.from_json(value)
+        self.subscription_group_table.update(wrapper.subscription_group_table)
+        self.forbidden_table = wrapper.forbidden_table
+        self.data_version.assign(wrapper.data_version)
+
+
+def _is_legal(group: str) -> bool:
+    try:
+        check_group(group)
+    except MQClientException:
+        return False
+    return True

@@ -1,0 +1,21 @@
+"""Noticing that the connection of a broker has ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..remoting import Channel, ChannelEventListener
+
+if TYPE_CHECKING:
+    from .route_info_manager import RouteInfoManager
+
+
+class BrokerHousekeepingService(ChannelEventListener):
+    """Hears of closed channels (org.apache.rocketmq.namesrv.routeinfo.BrokerHousekeepingService)."""
+
+    def __init__(self, routes: RouteInfoManager) -> None:
+        self._routes = routes
+
+    def on_close(self, channel: Channel) -> None:
+        """A connection has ended: if it was a broker's, its routes go."""
+        self._routes.on_channel_destroy(channel)

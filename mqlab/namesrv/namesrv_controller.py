@@ -1,0 +1,86 @@
+"""A name server: the process that knows where the brokers are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..protocol.codes import RequestCode
+from ..remoting import RemotingServer, RemotingServerConfig
+from .broker_housekeeping_service import BrokerHousekeepingService
+from .client_request_processor import ClientRequestProcessor
+from .default_request_processor import DefaultRequestProcessor
+from .kv_config_manager import KVConfigManager
+from .namesrv_config import NamesrvConfig
+from .route_info_manager import RouteInfoManager
+
+if TYPE_CHECKING:
+    from ..sim import Node, PeriodicTask
+
+SCAN_FIRST_MS = 5_000
+
+
+class NamesrvController:
+    """Everything of one name server (org.apache.rocketmq.namesrv.NamesrvController).
+
+    Several name servers are simply several nodes: they never talk to each other, and each knows what brokers told it.
+    """
+
+    def __init__(self, node: Node, config: NamesrvConfig | None = None) -> None:
+        self.node = node
+        self.config = config or NamesrvConfig()
+        self.kv_config_manager = KVConfigManager(node, self.config.kv_config_path)
+        self.route_info_manager = RouteInfoManager(node, self.config)
+        self.remoting_server = RemotingServer(node, self.config.listen_port, "Namesrv", RemotingServerConfig())
+        self.default_executor = node.pool(
+            "RemotingExecutorThread",
+            self.config.default_thread_pool_nums,
+            self.config.default_thread_pool_queue_capacity,
+        )
+        self.client_request_executor = node.pool(
+            "ClientRequestExecutorThread",
+            self.config.client_request_thread_pool_nums,
+            self.config.client_request_thread_pool_queue_capacity,
+        )
+        self._scan: PeriodicTask | None = None
+
+    @property
+    def address(self) -> str:
+        """Where clients and brokers reach this name server."""
+        return f"{self.node.spec.ip}:{self.config.listen_port}"
+
+    def start(self) -> None:
+        """Load the KV configuration, open the port, begin to scan for silent brokers."""
+        self.kv_config_manager.load()
+        server, config = self.remoting_server, self.config
+        server.register_processor(
+            RequestCode.GET_ROUTEINFO_BY_TOPIC,
+            ClientRequestProcessor(self),
+            self.client_request_executor,
+            config.route_service_us,
+        )
+        server.register_default_processor(
+            DefaultRequestProcessor(self), self.default_executor, config.default_service_us
+        )
+        server.channel_listeners.append(BrokerHousekeepingService(self.route_info_manager))
+        server.start()
+        self._scan = self.node.schedule_at_fixed_rate(
+            self.route_info_manager.scan_not_active_broker,
+            SCAN_FIRST_MS,
+            config.scan_not_active_broker_interval,
+            "NSScanExecutorThread",
+        )
+
+    def shutdown(self) -> None:
+        """Close the port and stop scanning; the routes are forgotten with the process."""
+        if self._scan is not None:
+            self._scan.cancel()
+        self.remoting_server.shutdown()
+        self.default_executor.close()
+        self.client_request_executor.close()
+
+    def __repr__(self) -> str:
+        routes = self.route_info_manager
+        return (
+            f"<NamesrvController {self.address}: {len(routes.broker_addr_table)} brokers, "
+            f"{len(routes.topic_queue_table)} topics>"
+        )

@@ -1,0 +1,304 @@
+"""Events of the broker: what it was asked, what it answered, and what its tables say."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class BrokerStarted(NamedTuple):
+    """A broker's process is up: its store is recovered and its port is open."""
+
+    broker_name: str
+    broker_id: int
+    broker_addr: str
+
+
+class BrokerShutDown(NamedTuple):
+    """A broker ended in good order."""
+
+    broker_name: str
+    broker_id: int
+
+
+class RegistrationSent(NamedTuple):
+    """A broker reports itself to one name server; `topics` counts what it sends (few: only what changed)."""
+
+    broker_name: str
+    namesrv_addr: str
+    topics: int
+
+
+class RegistrationFailed(NamedTuple):
+    """A name server did not take a broker's report."""
+
+    broker_name: str
+    namesrv_addr: str
+    reason: str
+
+
+class RequestRejected(NamedTuple):
+    """A request was answered with an error before anything was done for it."""
+
+    request_code: int
+    opaque: int
+    code: int
+    remark: str
+    remote: str
+
+
+class MessageSendReceived(NamedTuple):
+    """A producer's message reached the broker; `batch` marks a body that holds several."""
+
+    topic: str
+    queue_id: int
+    producer_group: str
+    unique_key: str
+    body_size: int
+    batch: bool
+    opaque: int
+    remote: str
+
+
+class MessageSendAnswered(NamedTuple):
+    """The producer gets its answer; `status` is the store's word for what happened."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    unique_key: str
+    status: str
+    code: int
+    opaque: int
+    remote: str
+
+
+class SendBackStored(NamedTuple):
+    """A message that a consumer gave back is stored again in `topic` (retry or dead letters) to be delivered anew."""
+
+    group: str
+    topic: str
+    queue_id: int
+    origin_topic: str
+    unique_key: str
+    reconsume_times: int
+    delay_level: int
+
+
+class TopicCreated(NamedTuple):
+    """A topic is new on this broker; `origin` is "system", "admin", "template", "retry" or "dead letter"."""
+
+    topic: str
+    read_queue_nums: int
+    write_queue_nums: int
+    perm: int
+    origin: str
+
+
+class TopicUpdated(NamedTuple):
+    """The settings of a topic have changed."""
+
+    topic: str
+    read_queue_nums: int
+    write_queue_nums: int
+    perm: int
+
+
+class TopicDeleted(NamedTuple):
+    """A topic is gone from this broker."""
+
+    topic: str
+
+
+class SubscriptionGroupCreated(NamedTuple):
+    """A consumer group is known to this broker from now on; `origin` is "admin" or "auto"."""
+
+    group: str
+    retry_queue_nums: int
+    retry_max_times: int
+    origin: str
+
+
+class SubscriptionGroupUpdated(NamedTuple):
+    """The settings of a consumer group have changed."""
+
+    group: str
+    retry_queue_nums: int
+    retry_max_times: int
+
+
+class SubscriptionGroupDeleted(NamedTuple):
+    """A consumer group is no longer known to this broker."""
+
+    group: str
+
+
+class HeartbeatReceived(NamedTuple):
+    """A client said that it is alive, and in which groups."""
+
+    client_id: str
+    producer_groups: int
+    consumer_groups: int
+
+
+class ClientRegistered(NamedTuple):
+    """A client is new in a group; `role` is "producer" or "consumer"."""
+
+    client_id: str
+    group: str
+    role: str
+    remote: str
+
+
+class ClientUnregistered(NamedTuple):
+    """A client left a group; `reason` is "asked" or "channel closed"."""
+
+    client_id: str
+    group: str
+    role: str
+    reason: str
+
+
+class ClientExpired(NamedTuple):
+    """A client was silent for too long and was dropped from a group."""
+
+    client_id: str
+    group: str
+    role: str
+    silent_ms: int
+
+
+class SubscriptionChanged(NamedTuple):
+    """What a consumer group wants of a topic is new or different; an empty expression means that it left the topic."""
+
+    group: str
+    topic: str
+    expression: str
+    sub_version: int
+
+
+class ConsumerGroupChanged(NamedTuple):
+    """The members or topics of a consumer group changed; `notified` members are told at once."""
+
+    group: str
+    members: int
+    notified: int
+
+
+class PullReceived(NamedTuple):
+    """A consumer asks for messages of one queue from `queue_offset` on; `first_pass` is False for a woken request."""
+
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+    opaque: int
+    remote: str
+    first_pass: bool
+
+
+class PullAnswered(NamedTuple):
+    """A pull is answered: so many `messages`, and where to go on."""
+
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+    next_offset: int
+    messages: int
+    size: int
+    status: str
+    code: int
+    opaque: int
+    remote: str
+
+
+class PullHeld(NamedTuple):
+    """There is nothing new: the broker keeps the request instead of answering it."""
+
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+    hold_ms: int
+    opaque: int
+    remote: str
+
+
+class PullWoken(NamedTuple):
+    """A held request is looked at again after `held_us`; `reason` is "arrived" or "timed out"."""
+
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+    reason: str
+    held_us: int
+    opaque: int
+    remote: str
+
+
+class HeldPullsChecked(NamedTuple):
+    """The hold service went through all held requests."""
+
+    held: int
+
+
+class OffsetCommitted(NamedTuple):
+    """A group's progress on a queue was stored; `origin` is "asked" or "pull"."""
+
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+    origin: str
+
+
+class OffsetReset(NamedTuple):
+    """The broker itself moved a group's progress on a queue."""
+
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+
+
+class ConfigPersisted(NamedTuple):
+    """A table was written to its file."""
+
+    file: str
+    size: int
+
+
+class ConfigNotPersisted(NamedTuple):
+    """A table could not be written to its file, which still holds what it held before."""
+
+    file: str
+    reason: str
+
+
+class QueueLocked(NamedTuple):
+    """A client holds a queue for itself, for ordered consumption."""
+
+    group: str
+    topic: str
+    queue_id: int
+    client_id: str
+
+
+class QueueUnlocked(NamedTuple):
+    """A client let a queue go."""
+
+    group: str
+    topic: str
+    queue_id: int
+    client_id: str
+
+
+class RequestTimedOutInQueue(NamedTuple):
+    """A request waited too long for a thread and is answered "busy" without being looked at."""
+
+    pool: str
+    waited_ms: int
+    request_code: int
+    opaque: int
+    remote: str
