@@ -138,7 +138,7 @@ class Link:
         self.pipes: dict[Pipe, None] = {}
 
     def draw_us(self, size: int) -> int:
-        """The time a frame of `size` bytes takes now, in microseconds; with a bandwidth, it waits for those before it."""
+        """The time a frame of `size` bytes takes now, in microseconds; with a bandwidth it waits for those before."""
         spec = self.spec
         us = spec.min_us + self.extra_us + self._choose(self._point, spec.max_us - spec.min_us + 1)
         if spec.bytes_per_ms:
@@ -158,7 +158,7 @@ _CLOSE = _Close()
 class Endpoint:
     """One side of a connection. Set `on_close`, then `on_frame`, before the slice that made it ends.
 
-    On the connecting side frames may arrive before the task that connected goes on: `on_frame` gets them when it is set.
+    On the connecting side frames may arrive before the task that connected goes on: `on_frame` gets them when set.
     """
 
     __slots__ = (

@@ -29,7 +29,7 @@ RUNNING, FROZEN, DEAD_LIFE, LANES = 0, 1, 2, 3
 class WaitTimeout(MqlabError):
     """What was waited for did not come in time."""
 
-    def __init__(self, label: str, ms: int) -> None:
+    def __init__(self, label: str, ms: float) -> None:
         super().__init__(f"{label or 'the awaited thing'} did not come within {ms} ms")
         self.label = label
         self.ms = ms
@@ -157,7 +157,7 @@ class Node:
     def schedule_at_fixed_rate(
         self, callback: Callable[[], Any], initial_ms: int, period_ms: int, name: str
     ) -> PeriodicTask:
-        """Call back every `period_ms` after `initial_ms`; of a coroutine function the next run waits for the last one."""
+        """Call back every `period_ms` after `initial_ms`; a coroutine function's next run waits for the last."""
         return PeriodicTask(self, callback, initial_ms, period_ms, name, fixed_rate=True)
 
     def schedule_with_fixed_delay(
@@ -225,9 +225,9 @@ class Node:
 class PeriodicTask:
     """A callback again and again (java.util.concurrent.ScheduledExecutorService); `cancel()` ends it.
 
-    As in Java, two runs of one schedule never overlap: at a fixed rate, a run that takes longer than the period delays the
-    next ones, which then follow at once until the grid is caught up. Differs from Java: an error stops the world by name
-    (there it would silently end the schedule).
+    As in Java, two runs of one schedule never overlap: at a fixed rate, a run that takes longer than the period delays
+    the next ones, which then follow at once until the grid is caught up. Differs from Java: an error stops the world by
+    name (there it would silently end the schedule).
     """
 
     __slots__ = ("_callback", "_cancelled", "_due_us", "_fixed_rate", "_life", "_node", "_period_us", "_timer", "name")
@@ -287,7 +287,8 @@ def _coroutine_of(work: Any, name: str) -> Coroutine[Any, Any, Any]:
         return work
     if inspect.isawaitable(work):
         return _awaiting(work)
-    hint = f"call it: {work.__name__}()" if inspect.iscoroutinefunction(work) else "give a coroutine, a call or a future"
+    function = inspect.iscoroutinefunction(work)
+    hint = f"call it: {work.__name__}()" if function else "give a coroutine, a call or a future"
     raise LearnerError(f"{name} cannot be started from a {type(work).__name__}", hint)
 
 
@@ -296,7 +297,7 @@ async def _awaiting(work: Awaitable[Any]) -> Any:
 
 
 async def _preempt(node: Node, point: str) -> None:
-    if node.choose(f"preempt/{point}", 2) and node.world.tie_is_choice:
+    if node.world.tie_is_choice and node.choose(f"preempt/{point}", 2):
         await sleep_us(0)
 
 

@@ -146,4 +146,4 @@ _ARGUMENTS: dict[str, Callable[[str, str, str], dict[str, Any]]] = {
 _NEEDS_AMOUNT = {"delay": "ms", "drift": "ppm", "fill_disk": "free_bytes"}
 _UNDONE: dict[str, dict[str, Any]] = {"delay": {"ms": 0}, "drift": {"ppm": 0}}
 _EXAMPLE = "write it like: at 12.5s: partition broker-a | broker-b for 3s"
-_BY_EXAMPLE = "write it like: at 3s: delay a > b by 250ms, at 3s: drift a by 200 (ppm), at 3s: fill_disk a by 4096 (bytes left)"
+_BY_EXAMPLE = "write it like: delay a > b by 250ms, drift a by 200 (ppm), fill_disk a by 4096 (bytes left)"

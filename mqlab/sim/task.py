@@ -194,8 +194,10 @@ class Task:
         self.life.tasks.pop(self, None)
         try:
             self._coroutine.close()
-        except Exception as error:
-            refused = SimulationError(f"task {self.name!r} refused to end with its process: {type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001  # any error of a `finally` block is returned
+            refused = SimulationError(
+                f"task {self.name!r} refused to end with its process: {type(error).__name__}: {error}"
+            )
             refused.__cause__ = error
             return refused
         return None

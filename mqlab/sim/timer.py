@@ -10,7 +10,7 @@ from .task import DEAD
 
 if TYPE_CHECKING:
     from .node import Life
-    from .world import World
+    from .world import Entry, World
 
 
 class Timer:
@@ -82,7 +82,7 @@ class Lane:
         self.world.push_in_order(head.due_us, head.seq, self, self.token)
 
     def settle(self, seq: int) -> bool:
-        """Drop cancelled heads; True if the head is the live timer with that place in the order, else arm the lane anew."""
+        """Drop cancelled heads; True if the head is the live timer of that place, else the lane was armed anew."""
         queue = self._queue
         while queue and queue[0].token == DEAD:
             queue.popleft()
@@ -102,6 +102,11 @@ class Lane:
         if queue:
             self._arm()
         return head
+
+    def entries(self) -> list[Entry]:
+        """The time-outs of running processes that still wait, as entries of the agenda."""
+        live = [timer for timer in self._queue if timer.token != DEAD and not timer.life.state]
+        return [(timer.due_us, timer.seq, timer, timer.token, timer.cause) for timer in live]
 
     def entry_died(self) -> None:
         """Count a timer that was cancelled; when half of the lane is dead, it is thrown out."""

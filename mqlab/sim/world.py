@@ -19,7 +19,7 @@ from .choices import Choices
 from .door import Door
 from .fences import put_up_fences
 from .network import Network
-from .node import FROZEN, LANES, RUNNING, Life, Node, NodeSpec
+from .node import DEAD_LIFE, FROZEN, LANES, RUNNING, Life, Node, NodeSpec
 from .timer import Lane
 
 if TYPE_CHECKING:
@@ -134,29 +134,35 @@ class World:
         return lane
 
     def pending(self) -> list[Ready]:
-        """What may legally go next: what is due now, the head of each connection, the next timer or task of each node.
+        """What may legally go next: what is due now, the head of each connection, the next timer or task of each
+        node.
         """
-        heads: dict[tuple[str, int], Ready] = {}
-        for _, _, target, token, cause in sorted((e for e in self.heap if e[3] == e[2].token), key=lambda e: e[:2]):
-            if target.life.state == RUNNING:
-                heads.setdefault((target.life.node_name, getattr(target, "pipe_id", 0)), (target, token, cause))
-        return [*(entry for entry in self.ready if entry[1] == entry[0].token), *heads.values()]
+        return [entry for _, entry in self._candidates()]
+
+    def _candidates(self) -> list[tuple[int, Ready]]:
+        now = [e for e in self.ready if e[1] == e[0].token and e[0].life.state == RUNNING]
+        later = [e for e in self.heap if e[3] == e[2].token and e[2].life.state == RUNNING]
+        for lane in self._lanes.values():
+            later.extend(lane.entries())
+        heads: dict[tuple[str, int], tuple[int, Ready]] = {}
+        for due, _, target, token, cause in sorted(later, key=lambda e: e[:2]):
+            heads.setdefault((target.life.node_name, getattr(target, "pipe_id", 0)), (due, (target, token, cause)))
+        return [*((self.now_us, entry) for entry in now), *heads.values()]
 
     def pick(self, index: int) -> None:
         """Let the `index`-th of `pending()` go next: a delivery happens now, a timer moves the clock to its time."""
-        candidates = self.pending()
+        candidates = self._candidates()
         if not 0 <= index < len(candidates):
             raise LearnerError(f"there is no pending entry {index}", f"choose one of 0..{len(candidates) - 1}")
-        picked = candidates[index]
+        due, picked = candidates[index]
         if picked in self.ready:
             self.ready.remove(picked)
         else:
-            target, token, _ = picked
-            entry = min(e for e in self.heap if e[2] is target and e[3] == token)
-            self.heap.remove(entry)
+            self.heap[:] = [e for e in self.heap if e[2] is not picked[0] or e[3] != picked[1]]
             heapq.heapify(self.heap)
-            if not getattr(target, "pipe_id", 0):
-                self._advance(entry[0])
+            if not getattr(picked[0], "pipe_id", 0):
+                self._advance(due)
+                self._gather_due()
         self.ready.appendleft(picked)
 
     # -- playing ----------------------------------------------------------------------------------------------------
@@ -237,7 +243,12 @@ class World:
             ready.append((target, token, cause))
 
     def _choose_ready(self) -> Ready:
-        k = self.choose("ties", len(self.ready))
+        live = [e for e in self.ready if e[1] == e[0].token and e[0].life.state != DEAD_LIFE]
+        if not live:
+            return self.ready.popleft()
+        self.ready.clear()
+        self.ready.extend(live)
+        k = self.choose("ties", len(live))
         entry = self.ready[k]
         del self.ready[k]
         return entry
@@ -310,8 +321,8 @@ class World:
             while self.slice_no < slice_no:
                 if not self.play(slices=slice_no - self.slice_no) and not self.attention:
                     raise SimulationError(f"the agenda ended at slice {self.slice_no}, before slice {slice_no}")
-                if self.attention:
-                    self._attend()
+                if self.attention and self._attend() and self.door.interrupted:
+                    return
 
     def run_until(self, done: Callable[[], bool], limit_ms: int = WAIT_LIMIT_MS, what: str = "the condition") -> bool:
         """Play until `done()` holds; False if a breakpoint came first, SimulationError after `limit_ms` of virtual
@@ -329,10 +340,13 @@ class World:
         limit_us = self.now_us + limit_ms * 1_000
         if not future.done:
             future.add_done_callback(self._wake_outside)
-        while not future.done:
-            self._run(limit_us)
-            if not future.done and self.now_us >= limit_us:
-                raise SimulationError(self._too_late(future.label or "the answer", limit_ms))
+        try:
+            while not future.done:
+                self._run(limit_us)
+                if not future.done and self.now_us >= limit_us:
+                    raise SimulationError(self._too_late(future.label or "the answer", limit_ms))
+        finally:
+            future.remove_done_callback(self._wake_outside)
         return future.result()
 
     def _wake_outside(self, _: Future[Any]) -> None:

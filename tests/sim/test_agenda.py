@@ -215,7 +215,12 @@ def test_any_of_several_timers_due_at_one_instant_can_be_chosen_to_go_first(firs
 def test_cancelled_entries_take_no_part_in_a_tie(world: World, node: Node) -> None:
     world.tie_is_choice = True
     offered: list[int] = []
-    world.choices.policy = lambda point, k, n, drawn: offered.append(n) or 0
+
+    def first_of(point: str, k: int, n: int, drawn: int) -> int:
+        offered.append(n)
+        return 0
+
+    world.choices.policy = first_of
     timers = [node.call_soon(lambda: None) for _ in range(4)]
     timers[0].cancel()
     timers[2].cancel()

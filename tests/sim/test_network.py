@@ -178,7 +178,9 @@ def test_a_connection_that_comes_after_the_time_out_is_closed_again(world: World
     assert world.network.connections() == []
 
 
-def test_a_connecting_task_that_is_cancelled_leaves_no_connection_open(world: World, node: Node, server: Server) -> None:
+def test_a_connecting_task_that_is_cancelled_leaves_no_connection_open(
+    world: World, node: Node, server: Server
+) -> None:
     async def connecting() -> None:
         await node.connect("10.0.0.2:10911", 3_000)
 

@@ -82,7 +82,7 @@ def test_a_coroutine_job_that_raises_stops_the_world_by_name_and_frees_its_threa
         raise OSError("no disk")
 
     pool.submit(explode)
-    with pytest.raises(SimulationError, match="'SendMessageThread' on alpha .*OSError: no disk"):
+    with pytest.raises(SimulationError, match=r"'SendMessageThread' on alpha .*OSError: no disk"):
         world.run_for(1_000)
     assert pool.busy == 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mqlab.errors import LearnerError
@@ -40,7 +42,7 @@ def test_a_schedule_is_read_line_by_line_and_ordered_by_time() -> None:
         ("drift a by 200 for 1s", Fault(0, "drift", {"node": "a", "ppm": 200}), ("drift", {"node": "a", "ppm": 0})),
     ],
 )
-def test_for_adds_the_fault_that_takes_it_back(line: str, first: Fault, undone: tuple[str, object]) -> None:
+def test_for_adds_the_fault_that_takes_it_back(line: str, first: Fault, undone: tuple[str, dict[str, Any]]) -> None:
     assert parse_schedule(f"at 0s: {line}") == [first, Fault(1_000_000, *undone)]
 
 

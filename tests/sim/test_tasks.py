@@ -384,7 +384,7 @@ def test_spawning_what_cannot_be_awaited_says_what_to_do(node: Node) -> None:
         """Do nothing."""
 
     with pytest.raises(LearnerError, match=r"(?s)worker.*function.*call it: work\(\)"):
-        node.spawn(work, "worker")
+        node.spawn(work, "worker")  # type: ignore[arg-type]  # the mistake under test
 
 
 def test_a_task_tells_what_it_waits_for(world: World, node: Node) -> None:

@@ -67,9 +67,8 @@ def test_a_time_out_of_a_crashed_process_is_not_played(world: World, node: Node)
 
 
 Step = tuple[str, int, int]
-steps = st.lists(
-    st.tuples(st.sampled_from(["timeout", "timer", "cancel", "wait"]), st.integers(1, 4), st.integers(0, 30)), max_size=40
-)
+verbs = st.sampled_from(["timeout", "timer", "cancel", "wait"])
+steps = st.lists(st.tuples(verbs, st.integers(1, 4), st.integers(0, 30)), max_size=40)
 
 
 def _played(program: list[Step], *, lanes: bool) -> list[tuple[int, int]]:
@@ -78,6 +77,9 @@ def _played(program: list[Step], *, lanes: bool) -> list[tuple[int, int]]:
     node = world.node("alpha")
     fired: list[tuple[int, int]] = []
     timers: list[Timer] = []
+
+    def fire(number: int) -> None:
+        fired.append((number, world.now_us))
 
     async def play() -> None:
         for verb, ms, which in program:
@@ -88,7 +90,7 @@ def _played(program: list[Step], *, lanes: bool) -> list[tuple[int, int]]:
                     timers[which % len(timers)].cancel()
             else:
                 make = node.timeout if lanes and verb == "timeout" else node.call_later
-                timers.append(make(ms, lambda number=len(timers): fired.append((number, world.now_us))))
+                timers.append(make(ms, fire, len(timers)))
 
     node.spawn(play(), "program")
     world.run_for(1_000_000)
