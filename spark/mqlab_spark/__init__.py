@@ -1,1 +1,21 @@
-"""Traces of mqlab as Spark data: readers, jobs and streams."""
+"""Traces of mqlab as Spark data: a session for a small machine, a reader with an explicit schema, and jobs.
+
+from mqlab_spark import read_trace, session
+from mqlab_spark.jobs import delivery_latency, percentiles
+
+spark = session()
+trace = read_trace(spark, "trace.parquet")
+percentiles(delivery_latency(trace), "topic", "queue_id").show()
+"""
+
+from mqlab.errors import MissingExtraError
+
+try:
+    import pyspark  # noqa: F401  asked for here once, so that everything below may take it for granted
+except ImportError:
+    raise MissingExtraError("pyspark", "spark") from None
+
+from .schema import of_kind, read_trace, trace_schema
+from .session import session
+
+__all__ = ["of_kind", "read_trace", "session", "trace_schema"]

@@ -1,0 +1,104 @@
+"""A Spark session that fits on a small machine, and that a cluster can take over by being named from outside."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+
+from mqlab.errors import LearnerError
+
+from .java_home import java_home
+
+MASTER_VARIABLE = "MQLAB_SPARK_MASTER"
+
+QUIET_LOG4J = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
+logger.shell.level = error
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %p %c{1}: %m%n%ex
+"""
+
+SETTINGS = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+"""On any master."""
+
+LOCAL_SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+}
+"""On this machine: nothing listens on a network, and 200 shuffle partitions would be 200 tiny tasks."""
+
+
+def session(
+    app_name: str = "mqlab", master: str | None = None, *, driver_memory: str = "1g", ui: bool = False
+) -> SparkSession:
+    """The Spark session of this Python process; it is started when there is none yet (4 to 6 seconds).
+
+    The master is the argument, else what the variable MQLAB_SPARK_MASTER says, else what spark-submit,
+    PYSPARK_SUBMIT_ARGS or Spark's own configuration say, else `local[*]`. Settings given from outside win over the ones
+    made here. LearnerError if there is no Java to run on, or if a session on another master runs already.
+    """
+    wanted = master or os.environ.get(MASTER_VARIABLE)
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return _same_master(running, wanted)
+    _prepare_environment(wanted)
+    # A JVM takes these only when it starts; one that spark-submit has started has its own already.
+    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(_jvm_settings(driver_memory)))
+    outside = SparkConf()
+    chosen = wanted or outside.get("spark.master", "local[*]")
+    assert chosen is not None
+    builder = SparkSession.builder.appName(app_name).master(chosen).config("spark.ui.enabled", str(ui).lower())
+    for key, value in {**SETTINGS, **(LOCAL_SETTINGS if chosen.startswith("local") else {})}.items():
+        if not outside.contains(key):
+            builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _same_master(running: SparkSession, wanted: str | None) -> SparkSession:
+    master = running.sparkContext.master
+    if wanted is not None and wanted != master:
+        raise LearnerError(f"a Spark session on {master} runs already, not on {wanted}", "end it first: spark.stop()")
+    return running
+
+
+def _prepare_environment(wanted: str | None) -> None:
+    """Say which Java and which Python Spark starts: without it, workers take the first `python3` on PATH."""
+    under_spark_submit = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not under_spark_submit:
+        os.environ["JAVA_HOME"] = str(java_home())
+    if wanted is None or wanted.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+
+
+def _jvm_settings(driver_memory: str) -> list[tuple[str, str]]:
+    return [
+        ("spark.driver.memory", driver_memory),
+        ("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{_log4j_file()}"),
+        ("spark.ui.showConsoleProgress", "false"),
+    ]
+
+
+def _log4j_file() -> Path:
+    directory = Path(tempfile.mkdtemp(prefix="mqlab-spark-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    file = directory / "log4j2.properties"
+    file.write_text(QUIET_LOG4J, encoding="utf-8")
+    return file

