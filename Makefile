@@ -21,9 +21,11 @@ JUPYTER_RUNTIME_DIR ?= $(CACHE)/jupyter/runtime
 IPYTHONDIR ?= $(CACHE)/ipython
 UV_CACHE_DIR ?= $(CACHE)/uv
 PIP_CACHE_DIR ?= $(CACHE)/pip
+# One file of Spark has 450 MB; on a slow line the default of 30 seconds without an answer is not enough.
+UV_HTTP_TIMEOUT ?= 180
 # Else Spark's workers take the first python3 on PATH, which has none of our packages.
-PYSPARK_PYTHON ?= $(CURDIR)/$(PY)
-export PYTHON JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR IPYTHONDIR UV_CACHE_DIR PIP_CACHE_DIR PYSPARK_PYTHON
+PYSPARK_PYTHON ?= $(if $(filter /%,$(VENV)),,$(CURDIR)/)$(PY)
+export PYTHON UV_HTTP_TIMEOUT JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR IPYTHONDIR UV_CACHE_DIR PIP_CACHE_DIR PYSPARK_PYTHON
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Spark's source distribution and what is built of it would stay in the cache with 1.4 GB; a cache of one's own is left alone.
