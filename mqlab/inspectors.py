@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import LearnerError
+from .protocol.topics import REPLY_TOPIC_POSTFIX, is_system_topic
 from .views import LabelledBytes, Table, label_consume_queue_entry, label_record
 
 if TYPE_CHECKING:
     from .client import DefaultMQPushConsumer
     from .processes import BrokerProcess, NameServerProcess
 
-ENTRY_BYTES = 20
+ENTRY = struct.Struct(">qiq")
 
 
 class QueueView:
@@ -47,8 +49,9 @@ class QueueView:
                 f"its offsets go from {self.min_offset} to {self.max_offset - 1}",
             )
         queue = self.broker.store.find_consume_queue(self.topic, self.queue_id)
-        assert queue is not None
-        return queue.mapped_file_queue.read(queue_offset * ENTRY_BYTES, ENTRY_BYTES)
+        unit = queue.get(queue_offset) if queue is not None else None
+        assert unit is not None
+        return ENTRY.pack(unit.pos, unit.size, unit.tags_code)
 
     def entry(self, queue_offset: int) -> LabelledBytes:
         """The queue's entry at this offset, labelled."""
@@ -90,15 +93,19 @@ def topics_table(brokers: Sequence[BrokerProcess], *, system: bool) -> Table:
     for broker in brokers:
         controller = broker.running()
         for topic, config in sorted(controller.topic_config_manager.topic_config_table.items()):
-            if not system and controller.topic_config_manager.is_system_topic(topic):
+            if not system and _is_for_rocketmq_itself(topic, broker):
                 continue
             queues = range(max(config.read_queue_nums, config.write_queue_nums))
-            messages = sum(
-                broker.store.get_max_offset_in_queue(topic, q) - broker.store.get_min_offset_in_queue(topic, q)
-                for q in queues
-            )
+            ends = [(broker.store.get_min_offset_in_queue(topic, q), broker.store.get_max_offset_in_queue(topic, q)) for q in queues]
+            messages = sum(last - max(0, first) for first, last in ends)
             rows.append((topic, broker.name, config.write_queue_nums, config.read_queue_nums, config.perm, messages))
     return Table("topics", ("topic", "broker", "write queues", "read queues", "perm", "messages"), rows)
+
+
+def _is_for_rocketmq_itself(topic: str, broker: BrokerProcess) -> bool:
+    config = broker.running().broker_config
+    own = (config.broker_name, config.broker_cluster_name, f"{config.broker_cluster_name}_{REPLY_TOPIC_POSTFIX}")
+    return is_system_topic(topic) or topic in own
 
 
 def routes_table(name_servers: Sequence[NameServerProcess], topic: str) -> Table:
@@ -157,6 +164,6 @@ def process_queues_table(consumer: DefaultMQPushConsumer) -> Table:
             process_queue.max_span(),
             process_queue.dropped,
         )
-        for queue, process_queue in sorted(consumer.process_queue_table.items())
+        for queue, process_queue in sorted(consumer.process_queues.items())
     ]
     return Table("process queues", ("topic", "broker", "queue", "messages", "bytes", "span", "dropped"), rows)

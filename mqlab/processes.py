@@ -7,8 +7,10 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .broker import BrokerConfig, BrokerController
+from .client import DefaultMQPushConsumer
 from .errors import LearnerError
 from .namesrv import NamesrvConfig, NamesrvController
+from .protocol.topics import is_retry_topic
 from .sim.node import FROZEN, RUNNING
 from .store import DefaultMessageStore, MessageStoreConfig
 
@@ -141,7 +143,7 @@ class ClientProcess(Process):
 
     def __init__(self, lab: Lab, node: Node) -> None:
         super().__init__(lab, node)
-        self.clients: list[Any] = []
+        self.clients: list[tuple[Any, str, dict[str, Any]]] = []
 
     def is_up(self) -> bool:
         """Does the process run?"""
@@ -149,13 +151,21 @@ class ClientProcess(Process):
 
     def add(self, client_class: type[ClientT], group: str, settings: dict[str, Any]) -> ClientT:
         """Make a client of this class in the process."""
-        client = client_class(self.node, group, namesrv_addr=self.lab.name_server_address, **settings)  # type: ignore[call-arg]
-        self.clients.append(client)
+        settings = {"namesrv_addr": self.lab.name_server_address, **settings}
+        client = client_class(self.node, group, **settings)  # type: ignore[call-arg]  # both clients are made so
+        self.clients.append((client, group, settings))
         return client
 
     def _boot(self, node: Node) -> None:
-        for client in self.clients:
-            client.start_anew()
+        for client, group, settings in self.clients:
+            before = client.impl
+            client.__init__(node, group, **settings)  # the same object, as a new process would make it
+            if isinstance(client, DefaultMQPushConsumer):
+                for subscription in before.rebalance_impl.subscription_inner.values():
+                    if not is_retry_topic(subscription.topic):
+                        client.impl.subscribe(subscription.topic, subscription.sub_string, subscription.expression_type)
+                client.impl.listener = before.listener
+            node.spawn(client.impl.start(), f"start {client.call_name}")
 
 
 def split_settings(what: str, settings: dict[str, Any], *config_classes: type) -> list[Any]:

@@ -104,7 +104,7 @@ def replay_to(report: dict[str, Any], slice_no: int, now_us: int | None = None, 
                 "this report carries a scenario's own source code, which would be run",
                 "read it first (key 'source' of the file), then use --allow-source",
             )
-        scenarios.add_from_source(report["scenario"], report["source"])
+        scenarios.add_from_source(report["scenario"], report["source"], report["parameters"])
     lab = scenarios.get(report["scenario"]).build(
         report["seed"],
         parameters=report["parameters"],

@@ -202,6 +202,11 @@ class Task:
             return refused
         return None
 
+    def discard(self) -> None:
+        """Give up a task that was never played, because its world is thrown away: Python shall not warn of it."""
+        if self.token == 0:
+            self._coroutine.close()
+
     def describe_wait(self) -> str:
         """What this task waits for, in words."""
         waits = self.waits_for

@@ -20,11 +20,11 @@ from .door import Door
 from .fences import put_up_fences
 from .network import Network
 from .node import DEAD_LIFE, FROZEN, LANES, RUNNING, Life, Node, NodeSpec
+from .task import Task
 from .timer import Lane
 
 if TYPE_CHECKING:
     from .future import Future
-    from .task import Task
 
 EPOCH_MS = 1_767_225_600_000
 """The wall-clock time at which every world begins: 2026-01-01 00:00:00 UTC, in ms since 1970."""
@@ -98,6 +98,11 @@ class World:
         self._died: tuple[Task, BaseException] | None = None
         self.network = Network(self)
         put_up_fences()
+
+    def __del__(self) -> None:
+        for target, _, _ in getattr(self, "ready", ()):
+            if isinstance(target, Task):
+                target.discard()
 
     # -- the agenda -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,177 @@
+"""The Lab builds worlds, plays them, steps them and breaks them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab.errors import LearnerError, SimulationError
+
+
+def cluster(**options: Any) -> Lab:
+    lab = Lab(seed=7, **options)
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic("TopicTest", 1)
+    return lab
+
+
+def started_producer(lab: Lab) -> Any:
+    producer = lab.producer("orders")
+    lab.run(producer.start())
+    return producer
+
+
+def started_consumer(lab: Lab, listener: Any) -> Any:
+    consumer = lab.consumer("readers")
+    consumer.subscribe("TopicTest", "*")
+    consumer.register_message_listener(listener)
+    lab.run(consumer.start())
+    return consumer
+
+
+def test_a_message_goes_from_send_to_the_listener() -> None:
+    lab = cluster()
+    bodies: list[bytes] = []
+
+    def listener(messages: list[Any], context: Any) -> ConsumeConcurrentlyStatus:
+        bodies.extend(message.body for message in messages)
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+    started_consumer(lab, listener)
+    lab.run_for(seconds=3)
+    lab.run(started_producer(lab).send(Message("TopicTest", b"hello", tags="TagA")))
+    lab.run_for(ms=50)
+    assert bodies == [b"hello"]
+
+
+def test_the_same_code_and_seed_give_the_same_trace() -> None:
+    def play() -> str:
+        lab = cluster()
+        lab.run(started_producer(lab).send(Message("TopicTest", b"hello")))
+        return lab.run_for(seconds=2).trace_hash()
+
+    assert play() == play()
+
+
+def test_step_plays_one_slice_and_step_event_moves_the_cursor_by_one() -> None:
+    lab = cluster()
+    before = lab.world.slice_no
+    lab.step()
+    assert lab.world.slice_no == before + 1
+    place = lab.history.cursor
+    record = lab.step_event()
+    assert lab.history.cursor == place + 1
+    assert lab.history.record(place) == record
+
+
+def test_a_breakpoint_stops_the_run_at_its_event() -> None:
+    lab = cluster()
+    producer = started_producer(lab)
+    with lab.break_on("MessageStored", topic="TopicTest") as breakpoint_:
+        lab.run(producer.send(Message("TopicTest", b"hello")))
+    assert breakpoint_.hits == 1
+    assert lab.stopped_at is not None
+    assert lab.stopped_at.kind == "MessageStored"
+
+
+def test_run_until_event_returns_the_event_and_leaves_no_breakpoint_behind() -> None:
+    lab = cluster()
+    record = lab.run_until_event("RequestReceived")
+    assert record.kind == "RequestReceived"
+    assert len(list(lab.world.hooks.sinks)) == 1
+
+
+def test_an_unknown_event_kind_is_answered_with_the_near_ones() -> None:
+    with pytest.raises(LearnerError, match="MessageStored"):
+        cluster().add_breakpoint("MesageStored")
+
+
+def test_an_unknown_setting_is_answered_with_the_near_ones() -> None:
+    lab = Lab()
+    lab.name_server()
+    with pytest.raises(LearnerError, match="long_polling_enable"):
+        lab.broker("broker-a", long_poling_enable=False)
+
+
+def test_a_client_without_a_name_server_is_told_what_is_missing() -> None:
+    with pytest.raises(LearnerError, match=r"lab\.name_server"):
+        Lab().producer("orders")
+
+
+def test_two_nodes_cannot_have_one_name() -> None:
+    lab = cluster()
+    with pytest.raises(LearnerError, match="already"):
+        lab.broker("broker-a")
+
+
+def test_a_crashed_broker_restarts_with_its_messages() -> None:
+    lab = cluster()
+    producer = started_producer(lab)
+    lab.run(producer.send(Message("TopicTest", b"kept")))
+    lab.crash("broker-a")
+    assert lab.brokers[0].state == "down"
+    with pytest.raises(LearnerError, match="is down"):
+        _ = lab.brokers[0].store
+    lab.restart("broker-a")
+    lab.run_for(seconds=1)
+    assert lab.queue("TopicTest").max_offset == 1
+
+
+def test_a_wait_that_never_ends_says_who_waits_for_what() -> None:
+    lab = cluster()
+    with pytest.raises(SimulationError, match="Who waits for what"):
+        lab.run_until(lambda: False, limit_ms=1_000)
+
+
+def test_encoding_every_command_changes_nothing_that_can_be_seen() -> None:
+    def play(wire: str) -> str:
+        lab = cluster(wire=wire)
+        started_consumer(lab, lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
+        lab.run(started_producer(lab).send(Message("TopicTest", b"hello", keys="k1")))
+        return lab.run_for(seconds=20).trace_hash()
+
+    assert play("objects") == play("bytes")
+
+
+def test_inspectors_show_topics_routes_queues_and_held_pulls() -> None:
+    lab = cluster()
+    started_consumer(lab, lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
+    lab.run_for(seconds=3)
+    lab.run(started_producer(lab).send(Message("TopicTest", b"hello")))
+    lab.run_for(ms=50)
+    assert "TopicTest" in str(lab.topics())
+    assert "broker-a" in str(lab.routes("TopicTest"))
+    assert "TOPIC_NOT_EXIST" in str(lab.routes("Nowhere"))
+    assert {row[2] for row in lab.held_pulls().rows} == {"TopicTest", "%RETRY%readers"}
+    queue = lab.queue("TopicTest")
+    assert queue.record(0)["body"].value == "hello"
+    assert queue.entry(0)["physicalOffset"].value.startswith(str(int.from_bytes(queue.entry_bytes(0)[:8], "big")))
+    with pytest.raises(LearnerError, match="has no message 1"):
+        queue.entry(1)
+    with pytest.raises(LearnerError, match="has no queue 9"):
+        lab.queue("TopicTest", 9)
+
+
+def test_a_diagram_draws_each_request_as_an_arrow_between_two_lanes() -> None:
+    lab = cluster()
+    producer = started_producer(lab)
+    start = lab.now_ms
+    lab.run(producer.send(Message("TopicTest", b"hello")))
+    diagram = lab.space_time(start, requests=["SEND_MESSAGE_V2"])
+    assert "SEND_MESSAGE_V2" in str(diagram)
+    assert diagram.lanes == ["producer-1", "broker-a"]
+    svg = diagram.svg()
+    assert svg.count("marker-end") == 2
+    assert svg.startswith("<svg")
+
+
+def test_a_forgotten_await_says_so() -> None:
+    lab = cluster()
+    producer = started_producer(lab)
+    with pytest.warns(UserWarning, match="was never awaited"):
+        call = producer.send(Message("TopicTest", b"hello"))
+        assert repr(call).startswith("not awaited: producer.send(...)")
+        del call
