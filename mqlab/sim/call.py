@@ -56,11 +56,11 @@ class Call(Generic[T]):
         result: T = self.node.world.wait_for(answer, limit_ms)
         return result
 
-    def __await__(self) -> Generator[Any, Any, T] | AnswerFromOutside[T]:
+    def __await__(self) -> Generator[Any, Any, T]:
         world = self.node.world
         if world.current is not world.life:
             return self._coroutine().__await__()
-        return AnswerFromOutside(self)
+        return AnswerFromOutside(self)  # type: ignore[return-value]  # an iterator is all that an await needs
 
     def __repr__(self) -> str:
         if self._awaited:

@@ -1,0 +1,70 @@
+"""Fences: real sleeping and real threads inside a world are errors; outside they work as ever."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from mqlab.errors import SimulationError
+from mqlab.sim import Node, World
+
+
+def test_a_real_sleep_inside_the_world_is_an_error_that_names_the_substitute(world: World, node: Node) -> None:
+    async def listener() -> None:
+        time.sleep(0.01)
+
+    node.spawn(listener(), "listener")
+    with pytest.raises(SimulationError, match=r"'listener' on alpha called time\.sleep.*await ctx\.sleep"):
+        world.run_for(0)
+
+
+def test_a_real_thread_inside_the_world_is_an_error_that_names_the_substitute(world: World, node: Node) -> None:
+    async def listener() -> None:
+        threading.Thread(target=print).start()
+
+    node.spawn(listener(), "listener")
+    with pytest.raises(SimulationError, match=r"'listener' on alpha started a real thread.*node\.spawn"):
+        world.run_for(0)
+
+
+def test_a_callback_is_fenced_as_a_task_is(world: World, node: Node) -> None:
+    node.call_later(1, time.sleep, 0, name="timer")
+    with pytest.raises(SimulationError, match=r"'timer' on alpha called time\.sleep"):
+        world.run_for(1_000)
+
+
+def test_outside_of_the_world_sleeps_and_threads_work(world: World, node: Node) -> None:
+    seen: list[str] = []
+    time.sleep(0)
+    thread = threading.Thread(target=seen.append, args=("ran",))
+    thread.start()
+    thread.join()
+    assert seen == ["ran"]
+
+
+def test_another_thread_may_sleep_while_this_one_plays(world: World, node: Node) -> None:
+    playing, slept = threading.Event(), threading.Event()
+
+    def sleeper() -> None:
+        playing.wait(10)
+        time.sleep(0)
+        slept.set()
+
+    thread = threading.Thread(target=sleeper)
+    thread.start()
+
+    def slice_that_waits_for_the_other_thread() -> None:
+        playing.set()
+        assert slept.wait(10)
+
+    node.call_soon(slice_that_waits_for_the_other_thread)
+    world.run_for(0)
+    thread.join()
+
+
+def test_the_fence_is_put_up_once(world: World) -> None:
+    fenced = time.sleep
+    World(8)
+    assert time.sleep is fenced

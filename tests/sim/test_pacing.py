@@ -1,0 +1,67 @@
+"""Pacing: the same world, played from an asyncio loop at the speed of a person's eye."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mqlab.errors import LearnerError
+from mqlab.sim import Node, World
+from mqlab.sim.pacing import play_in_real_time
+
+FAST = 1_000_000
+
+
+def ticking(node: Node) -> list[int]:
+    """The times of a tick every 10 ms."""
+    seen: list[int] = []
+    node.schedule_at_fixed_rate(lambda: seen.append(node.now_us()), 10, 10, "tick")
+    return seen
+
+
+def test_a_paced_world_does_what_an_unpaced_one_does(world: World, node: Node) -> None:
+    seen = ticking(node)
+    assert asyncio.run(play_in_real_time(world, FAST, for_ms=1_000))
+    assert world.now_us == 1_000_000
+    assert seen == list(range(10_000, 1_000_001, 10_000))
+
+
+def test_the_loop_is_free_between_two_frames(world: World, node: Node) -> None:
+    ticking(node)
+    turns: list[int] = []
+
+    async def other_work() -> None:
+        while True:
+            turns.append(world.now_us)
+            await asyncio.sleep(0)
+
+    async def cell() -> None:
+        other = asyncio.create_task(other_work())
+        await play_in_real_time(world, 1_000, for_ms=150_000)
+        other.cancel()
+
+    asyncio.run(cell())
+    assert len(set(turns)) > 1
+
+
+def test_a_breakpoint_stops_the_play(world: World, node: Node) -> None:
+    node.call_later(500, world.request_stop)
+    assert not asyncio.run(play_in_real_time(world, FAST, for_ms=1_000))
+    assert world.now_us == 500_000
+
+
+def test_time_passes_at_the_speed_that_was_asked_for(world: World, node: Node) -> None:
+    async def cell() -> float:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await play_in_real_time(world, 100, for_ms=20_000)
+        return loop.time() - began
+
+    assert 0.2 <= asyncio.run(cell()) < 5
+
+
+@pytest.mark.parametrize("speed", [0, -1])
+def test_a_speed_that_is_none_is_refused(world: World, speed: float) -> None:
+    with pytest.raises(LearnerError, match=r"(?s)speed must be above 0.*slow motion"):
+        asyncio.run(play_in_real_time(world, speed))
