@@ -92,8 +92,9 @@ type: all-sets ## mypy, strict
 	$(PY) -m mypy
 
 .PHONY: format
-format: $(STAMPS)/dev ## sort imports and mend what ruff can mend
+format: $(STAMPS)/dev ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
 
 .PHONY: lock
 lock: $(STAMPS)/build ## pin the requirements again (UPGRADE=--upgrade: to the newest versions)
