@@ -317,9 +317,7 @@ def test_a_frame_in_flight_when_the_cut_comes_is_held_back_too(world: World, nod
     assert server.frames == ["frame"]
 
 
-def test_a_cut_that_is_healed_before_the_frame_is_due_changes_nothing(
-    world: World, node: Node, server: Server
-) -> None:
+def test_a_cut_that_is_healed_before_the_frame_is_due_changes_nothing(world: World, node: Node, server: Server) -> None:
     client = connect(world, node)
     client.endpoint.send("frame")
     FAULTS["cut"](world, "alpha", "beta")
