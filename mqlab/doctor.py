@@ -128,7 +128,7 @@ def _unmet(requirement: str) -> str:
     try:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:
-        return f"{name} is not installed"
+        return f"no {name}"
     for comparison, bound in re.findall(r"(>=|<)\s*([\d.]+)", requirement):
         if (_release(version) >= _release(bound)) != (comparison == ">="):
             return f"{name} {version} is not {comparison}{bound}"
@@ -182,7 +182,9 @@ def check_pyspark_python() -> Finding:
     told = os.environ.get("PYSPARK_PYTHON")
     if told is None:
         return Finding("ok", "PYSPARK_PYTHON is not set: mqlab_spark sets it to this Python")
-    if shutil.which(told) == sys.executable:
+    command, running = Path(shutil.which(told) or told), Path(sys.executable)
+    # Environments share the file that their pythons are links to, and differ in the directory.
+    if command.exists() and command.parent == running.parent and command.samefile(running):
         return Finding("ok", "PYSPARK_PYTHON is this Python")
     return Finding("warn", f"PYSPARK_PYTHON is {told}, another Python", "unset PYSPARK_PYTHON")
 
