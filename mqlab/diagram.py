@@ -312,14 +312,14 @@ def _label(x: float, y: float, text: str, colour: str, anchor: str = "start") ->
 
 def _legend() -> str:
     entries = (
-        (REQUEST, "request", ""),
-        (RESPONSE, "response", ' stroke-dasharray="7 3"'),
+        (REQUEST, "request", ' stroke-width="2"'),
+        (RESPONSE, "response", ' stroke-width="2" stroke-dasharray="7 3"'),
         (HOLD, "held pull", ' stroke-width="10" stroke-opacity="0.45"'),
     )
     parts, x = [], 12
     for colour, word, extra in entries:
         parts.append(
-            f'<line x1="{x}" y1="36" x2="{x + 26}" y2="36" stroke="{colour}" stroke-width="2"{extra}/>'
+            f'<line x1="{x}" y1="36" x2="{x + 26}" y2="36" stroke="{colour}"{extra}/>'
             f'<text x="{x + 32}" y="40" fill="{INK}">{word}</text>'
         )
         x += 110
