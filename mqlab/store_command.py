@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--consume-queue-file-size", type=int, default=0, metavar="BYTES", help="instead of the size most files have"
     )
     for command in (listing, recover):
-        command.add_argument("directory", metavar="DIR", help="a storePathRootDir, or a directory that contains it as store/")
+        command.add_argument(
+            "directory", metavar="DIR", help="a storePathRootDir, or a directory that contains it as store/"
+        )
         command.add_argument(
             "--commit-log-file-size", type=int, default=0, metavar="BYTES", help="instead of the size most files have"
         )

@@ -1,7 +1,7 @@
 """A directory of this machine, with the methods of a disk: for reading and writing real store directories.
 
-Files are opened by position (pread, pwrite) and only when something is read or written, so that looking at a directory never
-changes it.
+Files are opened by position (pread, pwrite) and only when something is read or written, so that looking at a directory
+never changes it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shutil
 from collections import OrderedDict
 
 from ..errors import LearnerError
-from .disk import DiskFull
+from .disk import DiskFull, Paths
 
 _OPEN_FILES = 128
 _SCAN_BYTES = 1 << 20
@@ -21,7 +21,7 @@ class ReadOnlyDisk(LearnerError):
     """Something was to be changed in a directory that was opened for reading."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"{path} is opened read-only", "work on a copy: MemoryDisk.from_directory(...) or RealDisk(copy)")
+        super().__init__(f"{path} is opened read-only", "work on a copy: MemoryDisk.from_directory(path)")
         self.path = path
 
 
@@ -142,11 +142,11 @@ class RealDisk:
         """Is it a folder?"""
         return os.path.isdir(self.real_path(path))
 
-    def list(self, path: str) -> list[str]:
+    def list(self, path: str) -> Paths:
         """The names in a folder, sorted; empty when there is no such folder."""
         return sorted(os.listdir(self.real_path(path))) if self.is_dir(path) else []
 
-    def files(self) -> list[str]:
+    def files(self) -> Paths:
         """The paths of all files, sorted."""
         found = []
         for folder, _, names in os.walk(self.root):

@@ -3,31 +3,39 @@
 What a broker uses:
 
     store = DefaultMessageStore(node, MessageStoreConfig(...), is_batch_topic=lambda topic: False)
-    store.load() -> Recovery                      opens config.store_path_root_dir on node.disk; StoreError if it can't be
-    store.start(); store.shutdown()               threads on the node; abort file made and removed
+    store.load() -> Recovery             opens config.store_path_root_dir on node.disk; StoreError if it can't be
+    store.start(); store.shutdown()      threads on the node; abort file made and removed
 
-    store.put_message(MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]     (a Future: waits for a flush)
+    store.put_message(MessageExtBrokerInner) -> PutMessageResult, or a Future of it that waits for a flush
     store.put_messages(batch: MessageExtBrokerInner with a batch body) -> the same; result.msg_num, .msg_offsets
-        result.status (PutMessageStatus), .wrote_offset, .wrote_bytes, .logics_offset (first queue offset), .msg_id, .remark,
-        .store_timestamp, .is_ok, .is_stored; a status that stored nothing has wrote_bytes 0
+        result.status (PutMessageStatus), .wrote_offset, .wrote_bytes, .logics_offset (first queue offset), .msg_id,
+        .store_timestamp, .remark, .is_ok, .is_stored; a status that stored nothing has wrote_bytes 0
     store.put_message_hooks: list of (message) -> PutMessageResult | None      refuse or rewrite before storing
-    store.message_arriving_listener = (topic, queue_id, queue_offset + 1, tags_code, store_timestamp, None, properties)
+    store.message_arriving_listener =
+        (topic, queue_id, queue_offset + 1, tags_code, store_timestamp, None, properties) -> anything
 
     store.get_message(group, topic, queue_id, offset, max_msg_nums, message_filter=None, max_total_msg_size=...)
-        -> GetMessageResult (status, next_begin_offset, min_offset, max_offset, messages: list of raw records, queue_offsets,
-           message_count, buffer_total_size, body, suggest_pulling_from_slave) or None when the store does not read
+        -> GetMessageResult (status, next_begin_offset, min_offset, max_offset, messages: list of raw records,
+           queue_offsets, message_count, buffer_total_size, body, suggest_pulling_from_slave),
+           or None when the store does not read
         message_filter: .is_matched_by_consume_queue(tags_code) and .is_matched_by_commit_log(record)
-    store.get_max_offset_in_queue(topic, queue_id, committed=True); .get_min_offset_in_queue(topic, queue_id)  (-1: unknown)
+    store.get_max_offset_in_queue(topic, queue_id, committed=True)
+    store.get_min_offset_in_queue(topic, queue_id)  (-1: unknown)
     store.get_offset_in_queue_by_time(topic, queue_id, timestamp, BoundaryType.LOWER | UPPER)
-    store.get_message_store_timestamp(topic, queue_id, queue_offset); .get_earliest_message_time(topic=None, queue_id=0)
-    store.get_commit_log_offset_in_queue(topic, queue_id, queue_offset); .find_consume_queue(topic, queue_id)
-    store.look_message_by_offset(commit_log_offset) -> MessageExt | None; .select_one_message_by_offset(...) -> bytes | None
-    store.query_message(topic, key, max_num, begin, end) -> QueryMessageResult (messages, index_last_update_timestamp, ...)
-    store.check_in_mem_by_consume_offset(topic, queue_id, queue_offset, batch_size=1); .is_in_memory(commit_log_offset)
+    store.get_message_store_timestamp(topic, queue_id, queue_offset)
+    store.get_earliest_message_time(topic=None, queue_id=0)
+    store.get_commit_log_offset_in_queue(topic, queue_id, queue_offset); store.find_consume_queue(topic, queue_id)
+    store.look_message_by_offset(commit_log_offset) -> MessageExt | None
+    store.select_one_message_by_offset(commit_log_offset) -> bytes | None
+    store.query_message(topic, key, max_num, begin, end)
+        -> QueryMessageResult (messages, index_last_update_timestamp, index_last_update_phyoffset, body)
+    store.check_in_mem_by_consume_offset(topic, queue_id, queue_offset, batch_size=1)
+    store.is_in_memory(commit_log_offset)
     store.is_os_page_cache_busy(); .dispatch_behind_bytes; .min_phy_offset; .max_phy_offset; .running_flags
-    store.delete_topics([topic, ...]); .consume_queues.topics() -> {topic: [queue ids]}
+    store.delete_topics([topic, ...]); store.consume_queue_store.topics() -> {topic: [queue ids]}
 
-To look into a directory without a world: `DefaultMessageStore(DiskHost(MemoryDisk.over_directory(path)), config).load()`.
+To look into a directory without a world: `ReadableStore(DiskHost(MemoryDisk.over_directory(path)), config).load()`,
+or `open_store(path)`, which reads the file sizes off the files.
 """
 
 from .batch_consume_queue import BatchConsumeQueue
@@ -45,10 +53,12 @@ from .mapped_file import MappedFile, MappedFileQueue
 from .message_store_config import BrokerRole, FlushDiskType, MessageStoreConfig
 from .put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
 from .query_message import QueryMessageResult
+from .readable_store import ReadableStore
 from .recovery import Recovery
 from .running_flags import RunningFlags
 from .search_by_time import BoundaryType
 from .store_checkpoint import StoreCheckpoint
+from .store_directory import list_records, open_store, record_fields
 
 __all__ = [
     "MAX_PULL_MSG_SIZE",
@@ -79,9 +89,13 @@ __all__ = [
     "PutMessageResult",
     "PutMessageStatus",
     "QueryMessageResult",
+    "ReadableStore",
     "Recovery",
     "RunningFlags",
     "StoreCheckpoint",
     "StoreError",
     "delay_level_table",
+    "list_records",
+    "open_store",
+    "record_fields",
 ]

@@ -1,8 +1,8 @@
 """A batch consume queue: one entry for each batch, for topics with `queue.type=BatchCQ`.
 
-An entry has 46 bytes: physical offset i64, size i32, tags code i64, store time i64, queue offset of the first message i64,
-number of messages i16, compacted offset i32 (-1), reserved i32 (0). A queue offset has to be searched for, since entries
-stand for different numbers of messages.
+An entry has 46 bytes: physical offset i64, size i32, tags code i64, store time i64, queue offset of the first message
+i64, number of messages i16, compacted offset i32 (-1), reserved i32 (0). A queue offset has to be searched for, since
+entries stand for different numbers of messages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class BatchConsumeQueue(ConsumeQueue):
         end = request.commit_log_offset + request.msg_size
         if end <= self.max_physic_offset:
             return
-        last = self.files.last_for_append()
+        last = self.mapped_file_queue.last_for_append()
         entry = BATCH_ENTRY.pack(
             request.commit_log_offset,
             request.msg_size,
@@ -56,19 +56,21 @@ class BatchConsumeQueue(ConsumeQueue):
     @property
     def max_offset_in_queue(self) -> int:
         """The queue offset that the next message will get."""
-        files = self.files
+        files = self.mapped_file_queue
         unit = self.offset_of_unit(files.max_offset // self.unit_size - 1)
         return unit.queue_offset + unit.batch_num if unit is not None else 0
 
     def offset_of_unit(self, unit_no: int) -> CqUnit | None:
         """The entry number `unit_no`."""
-        file = self.files.find(unit_no * self.unit_size) if unit_no >= 0 else None
-        data = file.select(unit_no * self.unit_size - file.from_offset, self.unit_size) if file is not None else None
+        file = self.mapped_file_queue.find(unit_no * self.unit_size) if unit_no >= 0 else None
+        data = (
+            file.select(unit_no * self.unit_size - file.file_from_offset, self.unit_size) if file is not None else None
+        )
         return _unit(BATCH_ENTRY.unpack(data)) if data else None
 
     def iterate_from(self, queue_offset: int, count: int) -> Iterator[CqUnit] | None:
         """At most `count` entries, from the one that holds `queue_offset`; None when it is not there."""
-        low, high = self.min_logic_offset // self.unit_size, self.files.max_offset // self.unit_size
+        low, high = self.min_logic_offset // self.unit_size, self.mapped_file_queue.max_offset // self.unit_size
         while low < high:
             middle = (low + high) // 2
             unit = self.offset_of_unit(middle)
@@ -79,10 +81,10 @@ class BatchConsumeQueue(ConsumeQueue):
         first = self.offset_of_unit(low)
         if first is None or not first.queue_offset <= queue_offset < first.queue_offset + first.batch_num:
             return None
-        file = self.files.find(low * self.unit_size)
+        file = self.mapped_file_queue.find(low * self.unit_size)
         assert file is not None
-        position = low * self.unit_size - file.from_offset
-        data = file.file.read(position, min(count * self.unit_size, file.wrote - position))
+        position = low * self.unit_size - file.file_from_offset
+        data = file.file.read(position, min(count * self.unit_size, file.wrote_position - position))
         return (_unit(entry) for entry in BATCH_ENTRY.iter_unpack(data))
 
     def _recover_file(self, file: MappedFile) -> int:
@@ -98,7 +100,7 @@ class BatchConsumeQueue(ConsumeQueue):
 
     def _units_before(self, file: MappedFile, phy_offset: int) -> int:
         count = 0
-        data = file.file.read(0, file.wrote)
+        data = file.file.read(0, file.wrote_position)
         for entry in BATCH_ENTRY.iter_unpack(data[: len(data) - len(data) % self.unit_size]):
             if entry[0] < 0 or entry[1] <= 0 or entry[0] >= phy_offset:
                 break
@@ -106,7 +108,7 @@ class BatchConsumeQueue(ConsumeQueue):
         return count
 
     def _read_max_physic_offset(self, last: MappedFile) -> None:
-        offset, size = BATCH_ENTRY.unpack(last.file.read(last.wrote - self.unit_size, self.unit_size))[:2]
+        offset, size = BATCH_ENTRY.unpack(last.file.read(last.wrote_position - self.unit_size, self.unit_size))[:2]
         self.max_physic_offset = offset + size
 
 

@@ -21,12 +21,12 @@ _WARNING_RATIO = (35, 90)
 class CleanCommitLogService(ServiceThread):
     """Looks every 10 s for commit-log files to delete, and at the space on the disk.
 
-    Java: DefaultMessageStore.CleanCommitLogService and CleanConsumeQueueService, which run one after the other. Differs from
-    RocketMQ: hours of the day are UTC, and a file is never held by a reader, so none has to be deleted by force.
+    Java: DefaultMessageStore.CleanCommitLogService and CleanConsumeQueueService, which run one after the other. Differs
+    from RocketMQ: hours of the day are UTC, and a file is never held by a reader, so none has to be deleted by force.
     """
 
     def __init__(self, store: DefaultMessageStore) -> None:
-        super().__init__(store.live_node)
+        super().__init__(store.node)
         self.store = store
         self.period_ms = store.config.clean_resource_interval
         self._first_us = 0
@@ -34,7 +34,8 @@ class CleanCommitLogService(ServiceThread):
 
     def has_work(self) -> bool:
         """Is there a file that could go, or a limit on space that could be hit?"""
-        return len(self.store.commit_log.files.files) > 1 or self.store.disk.capacity_bytes is not None
+        log = self.store.commit_log.mapped_file_queue
+        return len(log.mapped_files) > 1 or self.store.disk.capacity_bytes is not None
 
     async def run(self) -> None:
         """One round at each turn, the first 60 s after the start."""
@@ -45,7 +46,9 @@ class CleanCommitLogService(ServiceThread):
                 await self.clean()
 
     async def clean(self) -> None:
-        """Delete expired files, or more when space is short, with a pause after each; then what only pointed to them."""
+        """Delete expired files, or more when space is short, with a pause after each; then what only pointed to
+        them.
+        """
         force = self.check_space()
         config = self.store.config
         if force or self.is_time_to_delete() or self.used_percent() > config.disk_max_used_space_ratio:
@@ -85,9 +88,9 @@ class CleanCommitLogService(ServiceThread):
     def delete_expired_commit_log_files(self, at_once: bool) -> Iterator[str]:
         """Delete files of the commit log, oldest first, never the newest, at most 10; each path after its deletion."""
         store, config = self.store, self.store.config
-        files = store.commit_log.files
-        for _ in range(min(config.delete_file_batch_max, len(files.files) - 1)):
-            path = files.files[0].file.path
+        files = store.commit_log.mapped_file_queue
+        for _ in range(min(config.delete_file_batch_max, len(files.mapped_files) - 1)):
+            path = files.mapped_files[0].file.path
             age_ms = self.node.now_ms() - store.disk.mtime_ms(path)
             if not at_once and age_ms < config.file_reserved_time * _HOUR_MS:
                 return
@@ -102,7 +105,7 @@ class CleanCommitLogService(ServiceThread):
         if min_offset <= self._last_min_offset:
             return
         self._last_min_offset = min_offset
-        for queue in list(store.consume_queues.queues.values()):
+        for queue in list(store.consume_queue_store.consume_queue_table.values()):
             deleted = queue.delete_expired_file(min_offset)
             for path in deleted:
                 self._report(path, "below the commit log")

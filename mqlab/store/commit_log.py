@@ -1,6 +1,7 @@
 """The commit log: all messages of a broker, of all topics, one behind the other.
 
-A record never crosses the end of a file: where the next one does not fit with 8 bytes to spare, a blank record closes the file.
+A record never crosses the end of a file: where the next one does not fit with 8 bytes to spare, a blank record closes
+the file.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from .message_store_config import FlushDiskType, MessageStoreConfig
 class CommitLog:
     """The log of all messages (org.apache.rocketmq.store.CommitLog).
 
-    Differs from RocketMQ: a world plays one slice at a time, so there is no put lock; `begin_time_in_lock_ms` exists for faults
-    that let a put hang. The file after the one in use is made ahead, as AllocateMappedFileService does.
+    Differs from RocketMQ: a world plays one slice at a time, so there is no put lock; `begin_time_in_lock_ms` exists
+    for faults that let a put hang. The file after the one in use is made ahead, as AllocateMappedFileService does.
     """
 
     def __init__(self, disk: Disk, config: MessageStoreConfig, delays_ms: tuple[int, ...]) -> None:
@@ -26,35 +27,39 @@ class CommitLog:
         self.config = config
         self.delays_ms = delays_ms
         self.file_size = config.mapped_file_size_commit_log
-        self.files = MappedFileQueue(disk, config.path("commitlog"), self.file_size)
+        self.mapped_file_queue = MappedFileQueue(disk, config.path("commitlog"), self.file_size)
         self.begin_time_in_lock_ms = 0
         self._sync = config.flush_disk_type is FlushDiskType.SYNC_FLUSH
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def file_for(self, size: int) -> MappedFile:
-        """The file that a record of `size` bytes goes to; what is left of the last one is blanked when it does not fit."""
-        files = self.files.files
+        """The file that a record of `size` bytes goes to; what is left of the last one is blanked when it does not
+        fit.
+        """
+        files = self.mapped_file_queue.mapped_files
         if not files:
             return self._create(0)
         last = files[-1]
-        room = last.file_size - last.wrote
+        room = last.file_size - last.wrote_position
         if size + BLANK_MIN_BYTES <= room:
             return last
         if room:
-            last.file.write(last.wrote, encode_blank(room))
-            last.wrote = last.file_size
-        return self._create(last.from_offset + last.file_size)
+            last.file.write(last.wrote_position, encode_blank(room))
+            last.wrote_position = last.file_size
+        return self._create(last.file_from_offset + last.file_size)
 
     def _create(self, from_offset: int) -> MappedFile:
-        created = self.files.create(from_offset)
-        self.disk.open(self.files.path_of(from_offset + self.file_size), self.file_size)
+        created = self.mapped_file_queue.create(from_offset)
+        self.disk.open(self.mapped_file_queue.path_of(from_offset + self.file_size), self.file_size)
         return created
 
     def drop_preallocated(self) -> None:
         """Delete the file that was made ahead, as a clean stop does."""
-        if self.files.files:
-            path = self.files.path_of(self.files.files[-1].from_offset + self.file_size)
+        if self.mapped_file_queue.mapped_files:
+            path = self.mapped_file_queue.path_of(
+                self.mapped_file_queue.mapped_files[-1].file_from_offset + self.file_size
+            )
             if self.disk.exists(path):
                 self.disk.remove(path)
 
@@ -63,21 +68,21 @@ class CommitLog:
     @property
     def min_offset(self) -> int:
         """The offset of the first byte that is still there, -1 in a log without files."""
-        return self.files.min_offset
+        return self.mapped_file_queue.min_offset
 
     @property
     def max_offset(self) -> int:
         """The offset that the next record will get, unless it does not fit in the file."""
-        return self.files.max_offset
+        return self.mapped_file_queue.max_offset
 
     @property
     def confirm_offset(self) -> int:
         """Up to where messages may be dispatched: with synchronous flush only what the disk has."""
-        return self.files.flushed_where if self._sync else self.files.max_offset
+        return self.mapped_file_queue.flushed_where if self._sync else self.mapped_file_queue.max_offset
 
     def roll_next_file(self, offset: int) -> int:
         """The offset at which the file behind that of `offset` begins."""
-        return self.files.roll_next(offset)
+        return self.mapped_file_queue.roll_next(offset)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -87,12 +92,12 @@ class CommitLog:
         As in RocketMQ, offset 0 is looked for in the first file there is, so after file 0 was taken away by hand the
         answer is not the record.
         """
-        file = self.files.find(offset, first_if_missing=offset == 0)
+        file = self.mapped_file_queue.find(offset, first_if_missing=offset == 0)
         return file.select(offset % self.file_size, size) if file is not None else None
 
     def record_size(self, offset: int) -> int:
         """The size field of the record at an offset; 0 when nothing was written there."""
-        file = self.files.find(offset)
+        file = self.mapped_file_queue.find(offset)
         data = file.select(offset % self.file_size, 4) if file is not None else None
         return int.from_bytes(data, "big", signed=True) if data else 0
 
@@ -116,20 +121,21 @@ class CommitLog:
         return int.from_bytes(data[at : at + 8], "big", signed=True)
 
     def read_requests(self, start: int, end: int) -> tuple[list[DispatchRequest], int]:
-        """The records that lie whole in [start, end), and where the next one begins; broken bytes up to the file's end are left out.
+        """The records that lie whole in [start, end), and where the next one begins; broken bytes up to the file's end
+        are left out.
 
         Damage inside the log of a running master is passed over, as the reput service does.
         """
-        requests = []
+        requests: list[DispatchRequest] = []
         while start < end:
-            file = self.files.find(start)
+            file = self.mapped_file_queue.find(start)
             if file is None:
                 return requests, self.roll_next_file(start) if start < self.min_offset else end
-            position = start - file.from_offset
+            position = start - file.file_from_offset
             size = self.record_size(start)
             magic = int.from_bytes(file.file.read(position + 4, 4), "big", signed=True)
             if magic == BLANK_MAGIC_CODE:
-                start = file.from_offset + self.file_size
+                start = file.file_from_offset + self.file_size
                 continue
             data = file.select(position, size) if size > 0 else None
             try:
@@ -137,6 +143,6 @@ class CommitLog:
                     raise RecordError(start, f"its size is {size}")
                 requests.append(read_request(data, 0, self.delays_ms, check_crc=False))
             except RecordError:
-                return requests, min(end, file.from_offset + file.wrote)
+                return requests, min(end, file.file_from_offset + file.wrote_position)
             start += size
         return requests, start

@@ -1,7 +1,7 @@
 """A consume queue: for each message of one queue of a topic, where it lies in the commit log.
 
-An entry has 20 bytes: physical offset i64, size i32, tags code i64. The n-th message of a queue is its n-th entry, so reading
-at a queue offset is one multiplication.
+An entry has 20 bytes: physical offset i64, size i32, tags code i64. The n-th message of a queue is its n-th entry, so
+reading at a queue offset is one multiplication.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class CqUnit(NamedTuple):
 class ConsumeQueue:
     """One queue of one topic (org.apache.rocketmq.store.ConsumeQueue).
 
-    `max_physic_offset` is the end of the newest record that has an entry, -1 without one; `min_logic_offset` the byte offset
-    in the queue of the first entry whose message is still in the commit log.
+    `max_physic_offset` is the end of the newest record that has an entry, -1 without one; `min_logic_offset` the byte
+    offset in the queue of the first entry whose message is still in the commit log.
     """
 
     unit_size = CQ_STORE_UNIT_SIZE
-    __slots__ = ("files", "max_physic_offset", "min_logic_offset", "queue_id", "topic")
+    __slots__ = ("mapped_file_queue", "max_physic_offset", "min_logic_offset", "queue_id", "topic")
 
     def __init__(self, disk: Disk, path: str, topic: str, queue_id: int, file_size: int) -> None:
         self.topic = topic
         self.queue_id = queue_id
-        self.files = MappedFileQueue(disk, path, file_size - file_size % self.unit_size)
+        self.mapped_file_queue = MappedFileQueue(disk, path, file_size - file_size % self.unit_size)
         self.max_physic_offset = -1
         self.min_logic_offset = 0
 
@@ -58,32 +58,36 @@ class ConsumeQueue:
         if end <= self.max_physic_offset:
             return
         position = request.consume_queue_offset * CQ_STORE_UNIT_SIZE
-        files = self.files.files
+        files = self.mapped_file_queue.mapped_files
         last = files[-1] if files else None
-        if last is None or position != last.from_offset + last.wrote or last.wrote == last.file_size:
+        if (
+            last is None
+            or position != last.file_from_offset + last.wrote_position
+            or last.wrote_position == last.file_size
+        ):
             last = self._file_for(position)
             if last is None:
                 return
-        last.file.write(last.wrote, ENTRY.pack(offset, request.msg_size, request.tags_code))
-        last.wrote += CQ_STORE_UNIT_SIZE
+        last.file.write(last.wrote_position, ENTRY.pack(offset, request.msg_size, request.tags_code))
+        last.wrote_position += CQ_STORE_UNIT_SIZE
         self.max_physic_offset = end
 
     def _file_for(self, position: int) -> MappedFile | None:
         """The file to append the entry at `position` to; None when the queue is already longer than that."""
-        files = self.files
-        is_new = not files.files
+        files = self.mapped_file_queue
+        is_new = not files.mapped_files
         last = files.last_for_append(position)
         if is_new and position:
             self._fill_pre_blank(last, position)
-        if position < last.from_offset + last.wrote:
+        if position < last.file_from_offset + last.wrote_position:
             return None
         # A gap: RocketMQ only writes it to its log, and so the entry stands at an earlier queue offset than it should.
         return last
 
     def _fill_pre_blank(self, first: MappedFile, until: int) -> None:
         self.min_logic_offset = until
-        self.files.flushed_where = until
-        first.append(ENTRY.pack(0, PRE_BLANK_SIZE, 0) * ((until - first.from_offset) // self.unit_size))
+        self.mapped_file_queue.flushed_where = until
+        first.append(ENTRY.pack(0, PRE_BLANK_SIZE, 0) * ((until - first.file_from_offset) // self.unit_size))
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -95,7 +99,7 @@ class ConsumeQueue:
     @property
     def max_offset_in_queue(self) -> int:
         """The queue offset that the next message will get."""
-        return self.files.max_offset // self.unit_size
+        return self.mapped_file_queue.max_offset // self.unit_size
 
     def iterate_from(self, queue_offset: int, count: int) -> Iterator[CqUnit] | None:
         """At most `count` entries from `queue_offset` to the end of the file that holds it; None when it is not there.
@@ -105,11 +109,11 @@ class ConsumeQueue:
         at = queue_offset * CQ_STORE_UNIT_SIZE
         if at < self.min_logic_offset:
             return None
-        file = self.files.find(at)
+        file = self.mapped_file_queue.find(at)
         if file is None:
             return None
-        position = at - file.from_offset
-        size = min(count * CQ_STORE_UNIT_SIZE, file.wrote - position)
+        position = at - file.file_from_offset
+        size = min(count * CQ_STORE_UNIT_SIZE, file.wrote_position - position)
         if size <= 0:
             return None
         entries = ENTRY.iter_unpack(file.file.read(position, size))
@@ -129,7 +133,7 @@ class ConsumeQueue:
 
     def roll_next_file(self, queue_offset: int) -> int:
         """The queue offset at which the next file begins."""
-        units = self.files.file_size // self.unit_size
+        units = self.mapped_file_queue.file_size // self.unit_size
         return queue_offset + units - queue_offset % units
 
     def offset_of_unit(self, unit_no: int) -> CqUnit | None:
@@ -140,20 +144,20 @@ class ConsumeQueue:
 
     def load(self) -> None:
         """Take in the files."""
-        self.files.load()
+        self.mapped_file_queue.load()
 
     def recover(self) -> None:
         """Find the end of the queue by walking over the entries of its last three files; what follows is dropped."""
-        files = self.files.files
+        files = self.mapped_file_queue.mapped_files
         if not files:
             return
         end = 0
         for file in files[max(0, len(files) - _RECOVERED_FILES) :]:
             wrote = self._recover_file(file)
-            end = file.from_offset + wrote
+            end = file.file_from_offset + wrote
             if wrote < file.file_size:
                 break
-        self.files.set_position(end)
+        self.mapped_file_queue.set_position(end)
 
     def _recover_file(self, file: MappedFile) -> int:
         data = file.file.read(0, file.file_size)
@@ -167,16 +171,16 @@ class ConsumeQueue:
 
     def truncate_dirty_logic_files(self, phy_offset: int) -> None:
         """Drop the entries of messages at and behind `phy_offset` in the commit log."""
-        files = self.files
+        files = self.mapped_file_queue
         self.max_physic_offset = phy_offset
-        while files.files:
-            last = files.files[-1]
+        while files.mapped_files:
+            last = files.mapped_files[-1]
             keep = self._units_before(last, phy_offset)
             if keep == 0:
                 files.drop_last()
                 continue
-            last.wrote = last.flushed = keep * self.unit_size
-            files.flushed_where = last.from_offset + last.wrote
+            last.wrote_position = last.flushed_position = keep * self.unit_size
+            files.flushed_where = last.file_from_offset + last.wrote_position
             self._read_max_physic_offset(last)
             return
         files.flushed_where = 0
@@ -184,7 +188,7 @@ class ConsumeQueue:
     def _units_before(self, file: MappedFile, phy_offset: int) -> int:
         """How many entries at the head of a file belong to messages before `phy_offset`."""
         count = 0
-        data = file.file.read(0, file.wrote)
+        data = file.file.read(0, file.wrote_position)
         for offset, size, _ in ENTRY.iter_unpack(data[: len(data) - len(data) % CQ_STORE_UNIT_SIZE]):
             if offset < 0 or size <= 0 or offset >= phy_offset:
                 break
@@ -192,7 +196,7 @@ class ConsumeQueue:
         return count
 
     def _read_max_physic_offset(self, last: MappedFile) -> None:
-        offset, size, _ = ENTRY.unpack(last.file.read(last.wrote - CQ_STORE_UNIT_SIZE, CQ_STORE_UNIT_SIZE))
+        offset, size, _ = ENTRY.unpack(last.file.read(last.wrote_position - CQ_STORE_UNIT_SIZE, CQ_STORE_UNIT_SIZE))
         self.max_physic_offset = offset + size
 
     # -- deletion ---------------------------------------------------------------------------------------------------
@@ -202,39 +206,41 @@ class ConsumeQueue:
 
         As in RocketMQ only the first file is searched, and a queue all of whose messages are gone starts at its end.
         """
-        if self.min_logic_offset >= self.files.max_offset:
+        if self.min_logic_offset >= self.mapped_file_queue.max_offset:
             return
-        last = self.files.files[-1]
-        if last.wrote and self._phy_offset(last, last.wrote - self.unit_size) < min_commit_log_offset:
-            self.min_logic_offset = last.from_offset + last.wrote
+        last = self.mapped_file_queue.mapped_files[-1]
+        if last.wrote_position and self._phy_offset(last, last.wrote_position - self.unit_size) < min_commit_log_offset:
+            self.min_logic_offset = last.file_from_offset + last.wrote_position
             return
-        first = self.files.files[0]
-        start = self.min_logic_offset - first.from_offset
-        if start > first.wrote:
+        first = self.mapped_file_queue.mapped_files[0]
+        start = self.min_logic_offset - first.file_from_offset
+        if start > first.wrote_position:
             return
         if start < 0:
             start = 0
-        elif start < first.wrote and self._phy_offset(first, start) >= min_commit_log_offset:
+        elif start < first.wrote_position and self._phy_offset(first, start) >= min_commit_log_offset:
             return
-        low, high = start // self.unit_size, first.wrote // self.unit_size
+        low, high = start // self.unit_size, first.wrote_position // self.unit_size
         while low < high:
             middle = (low + high) // 2
             if self._phy_offset(first, middle * self.unit_size) >= min_commit_log_offset:
                 high = middle
             else:
                 low = middle + 1
-        if low * self.unit_size < first.wrote:
-            self.min_logic_offset = first.from_offset + low * self.unit_size
+        if low * self.unit_size < first.wrote_position:
+            self.min_logic_offset = first.file_from_offset + low * self.unit_size
 
     def _phy_offset(self, file: MappedFile, position: int) -> int:
         return int.from_bytes(file.file.read(position, 8), "big", signed=True)
 
     def delete_expired_file(self, min_commit_log_offset: int) -> list[str]:
-        """Delete the files all of whose messages the commit log has lost, never the last one; the paths of those deleted."""
+        """Delete the files all of whose messages the commit log has lost, never the last one; the paths of those
+        deleted.
+        """
         deleted = []
-        files = self.files
-        while len(files.files) > 1:
-            first = files.files[0]
+        files = self.mapped_file_queue
+        while len(files.mapped_files) > 1:
+            first = files.mapped_files[0]
             if self._phy_offset(first, first.file_size - self.unit_size) >= min_commit_log_offset:
                 break
             deleted.append(files.drop_first().file.path)
@@ -243,7 +249,7 @@ class ConsumeQueue:
 
     def destroy(self) -> None:
         """Delete the queue with its files."""
-        self.files.destroy()
+        self.mapped_file_queue.destroy()
         self.max_physic_offset = -1
         self.min_logic_offset = 0
 

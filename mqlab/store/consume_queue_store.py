@@ -15,9 +15,10 @@ QueueKey = tuple[str, int]
 
 
 class ConsumeQueueStore:
-    """The queues by (topic, queue id), made when their first message comes (org.apache.rocketmq.store.queue.ConsumeQueueStore).
+    """The queues by (topic, queue id), made when their first message comes
+    (org.apache.rocketmq.store.queue.ConsumeQueueStore).
 
-    `queue_offsets` is RocketMQ's topicQueueTable: it runs ahead of the queues by what is not yet dispatched.
+    `topic_queue_table` holds the next queue offsets: it runs ahead of the queues by what is not yet dispatched.
     `is_batch_topic(topic)` says whether a new topic has `queue.type=BatchCQ`.
     """
 
@@ -25,8 +26,8 @@ class ConsumeQueueStore:
         self.disk = disk
         self.config = config
         self.is_batch_topic = is_batch_topic
-        self.queues: dict[QueueKey, ConsumeQueue] = {}
-        self.queue_offsets: dict[QueueKey, int] = {}
+        self.consume_queue_table: dict[QueueKey, ConsumeQueue] = {}
+        self.topic_queue_table: dict[QueueKey, int] = {}
         self.dirty: dict[QueueKey, ConsumeQueue] = {}
         """The queues that got entries since their last full flush, in the order of the first."""
 
@@ -34,11 +35,11 @@ class ConsumeQueueStore:
 
     def find(self, topic: str, queue_id: int) -> ConsumeQueue | None:
         """The queue, None when nothing was ever stored for it."""
-        return self.queues.get((topic, queue_id))
+        return self.consume_queue_table.get((topic, queue_id))
 
     def find_or_create(self, topic: str, queue_id: int) -> ConsumeQueue:
         """The queue; a new one has no file until its first entry."""
-        queue = self.queues.get((topic, queue_id))
+        queue = self.consume_queue_table.get((topic, queue_id))
         if queue is None:
             queue = self._make(topic, queue_id, self.is_batch_topic(topic))
         return queue
@@ -53,18 +54,18 @@ class ConsumeQueueStore:
         else:
             path = config.path("consumequeue", topic, str(queue_id))
             queue = ConsumeQueue(self.disk, path, topic, queue_id, config.mapped_file_size_consume_queue)
-        self.queues[topic, queue_id] = queue
+        self.consume_queue_table[topic, queue_id] = queue
         return queue
 
     def is_batch(self, topic: str, queue_id: int) -> bool:
         """Do the batches of this queue stay whole?"""
-        queue = self.queues.get((topic, queue_id))
+        queue = self.consume_queue_table.get((topic, queue_id))
         return isinstance(queue, BatchConsumeQueue) if queue is not None else self.is_batch_topic(topic)
 
     def put(self, request: DispatchRequest) -> None:
         """Add the entry of a message to its queue."""
         key = request.topic, request.queue_id
-        queue = self.queues.get(key)
+        queue = self.consume_queue_table.get(key)
         if queue is None:
             queue = self._make(*key, request.batch_size > 0 or self.is_batch_topic(request.topic))
         queue.put(request)
@@ -81,9 +82,11 @@ class ConsumeQueueStore:
                 for name in self.disk.list(f"{root}/{topic}"):
                     if not (name.isascii() and name.isdigit()):
                         raise StoreError(
-                            f"{root}/{topic}/{name}", "its name is not a queue id", "move what does not belong there away"
+                            f"{root}/{topic}/{name}",
+                            "its name is not a queue id",
+                            "move what does not belong there away",
                         )
-                    if (topic, int(name)) in self.queues:
+                    if (topic, int(name)) in self.consume_queue_table:
                         raise StoreError(
                             f"{root}/{topic}/{name}",
                             "the queue has a folder as consume queue and one as batch consume queue",
@@ -93,35 +96,39 @@ class ConsumeQueueStore:
 
     def recover(self) -> None:
         """Find the end of each queue."""
-        for queue in self.queues.values():
+        for queue in self.consume_queue_table.values():
             queue.recover()
 
     @property
     def max_physic_offset(self) -> int:
         """The end of the newest record that any queue knows, -1 for none: where dispatching has to go on."""
-        return max((queue.max_physic_offset for queue in self.queues.values()), default=-1)
+        return max((queue.max_physic_offset for queue in self.consume_queue_table.values()), default=-1)
 
     def truncate_dirty(self, phy_offset: int) -> list[dict[str, int | str]]:
-        """Drop all entries of messages at and behind `phy_offset` in the commit log; what went, as pieces of a Recovery."""
+        """Drop all entries of messages at and behind `phy_offset` in the commit log; what went, as pieces of a
+        Recovery.
+        """
         return self._drop(
             lambda queue: queue.truncate_dirty_logic_files(phy_offset), f"the commit log ends at {phy_offset}"
         )
 
     def _drop(self, change: Callable[[ConsumeQueue], None], reason: str) -> list[dict[str, int | str]]:
         cuts: list[dict[str, int | str]] = []
-        for (topic, queue_id), queue in sorted(self.queues.items()):
-            before = queue.files.max_offset
+        for (topic, queue_id), queue in sorted(self.consume_queue_table.items()):
+            before = queue.mapped_file_queue.max_offset
             change(queue)
-            entries = (before - queue.files.max_offset) // queue.unit_size
+            entries = (before - queue.mapped_file_queue.max_offset) // queue.unit_size
             if entries:
                 cut: dict[str, int | str] = {"what": "consume queue", "topic": topic, "queueId": queue_id}
                 cuts.append({**cut, "entries": entries, "reason": reason})
         return cuts
 
     def recover_queue_offsets(self, min_commit_log_offset: int) -> None:
-        """Take the next queue offset of each queue from its length, and its start from what the commit log still has."""
-        self.queue_offsets = {key: queue.max_offset_in_queue for key, queue in self.queues.items()}
-        for queue in self.queues.values():
+        """Take the next queue offset of each queue from its length, and its start from what the commit log still
+        has.
+        """
+        self.topic_queue_table = {key: queue.max_offset_in_queue for key, queue in self.consume_queue_table.items()}
+        for queue in self.consume_queue_table.values():
             queue.correct_min_offset(min_commit_log_offset)
 
     # -- flushing and deleting --------------------------------------------------------------------------------------
@@ -131,26 +138,26 @@ class ConsumeQueueStore:
         flushed = 0
         for key, queue in list(self.dirty.items()):
             if least_pages == 0:
-                flushed += queue.files.flush_all()
+                flushed += queue.mapped_file_queue.flush_all()
                 del self.dirty[key]
             else:
-                flushed += queue.files.flush(least_pages)
+                flushed += queue.mapped_file_queue.flush(least_pages)
         return flushed
 
     def destroy_all(self) -> list[dict[str, int | str]]:
         """Delete every queue, as happens when there is no commit log any more; what went, as pieces of a Recovery."""
         cuts = self._drop(ConsumeQueue.destroy, "the commit log has no files")
-        self.queues.clear()
-        self.queue_offsets.clear()
+        self.consume_queue_table.clear()
+        self.topic_queue_table.clear()
         self.dirty.clear()
         return cuts
 
     def delete_topic(self, topic: str) -> int:
         """Delete all queues of a topic; how many there were."""
-        keys = [key for key in self.queues if key[0] == topic]
+        keys = [key for key in self.consume_queue_table if key[0] == topic]
         for key in keys:
-            self.queues.pop(key).destroy()
-            self.queue_offsets.pop(key, None)
+            self.consume_queue_table.pop(key).destroy()
+            self.topic_queue_table.pop(key, None)
             self.dirty.pop(key, None)
         for kind in ("consumequeue", "batchconsumequeue"):
             self.disk.rmtree(self.config.path(kind, topic))
@@ -159,6 +166,6 @@ class ConsumeQueueStore:
     def topics(self) -> dict[str, list[int]]:
         """The queue ids of each topic, both in order."""
         table: dict[str, list[int]] = {}
-        for topic, queue_id in sorted(self.queues):
+        for topic, queue_id in sorted(self.consume_queue_table):
             table.setdefault(topic, []).append(queue_id)
         return table

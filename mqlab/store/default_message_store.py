@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LearnerError
 from ..protocol.batch import decode_batch
 from ..protocol.hashing import tags_code
-from ..protocol.message import MessageExt
 from ..protocol.properties import DECODED_MAP_CAPACITY, decode_properties, encode_properties
 from ..protocol.record import encode_record
 from ..sim.disk import DiskFull
@@ -18,50 +16,33 @@ from ..trace.events.store import (
     CommitLogFileCreated,
     CommitLogFlushed,
     FileDeleted,
-    IndexBuilt,
     MessageStored,
     PutRefused,
-    StoreLoaded,
-    StoreRecovered,
     StoreStopped,
 )
-from .commit_log import CommitLog
-from .consume_queue import ConsumeQueue
-from .consume_queue_store import ConsumeQueueStore
 from .dispatch_request import (
     RMQ_SYS_SCHEDULE_TOPIC,
     DispatchRequest,
-    delay_level_table,
     inner_num,
     stored_tags_code,
 )
-from .get_message import (
-    MAX_PULL_MSG_SIZE,
-    GetMessageResult,
-    GetMessageStatus,
-    MessageFilter,
-    get_message,
-    in_memory_bytes,
-)
-from .host import Host
-from .index_service import IndexService
 from .mapped_file import MappedFile
 from .message_store_config import BrokerRole, MessageStoreConfig
 from .put_checks import TOPIC_MAX, check_inner_batch, check_message, check_sizes, refused
 from .put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
-from .query_message import QueryMessageResult, query_message
-from .recovery import Recovery, recover_commit_log
+from .readable_store import ReadableStore
+from .recovery import Recovery
 from .reput_message_service import Reput
 from .running_flags import RunningFlags
-from .search_by_time import BoundaryType, offset_in_queue_by_time
 from .services import StoreServices
-from .store_checkpoint import StoreCheckpoint
 
 if TYPE_CHECKING:
     from ..sim.node import Node
 
 ArrivingListener = Callable[[str, int, int, int, int, None, dict[str, str]], Any]
-"""(topic, queue id, queue offset + 1, tags code, store time ms, filter bitmap, properties) of a message just dispatched."""
+"""(topic, queue id, queue offset + 1, tags code, store time ms, filter bitmap, properties) of a message just
+dispatched.
+"""
 
 PutMessageHook = Callable[[MessageExtBrokerInner], PutMessageResult | None]
 """Looks at a message before it is stored, may change it, and refuses it by returning a result."""
@@ -75,110 +56,44 @@ _TRANSACTION_BITS = 0xC
 _COMMIT = 0x8
 
 
-class DefaultMessageStore:
+class DefaultMessageStore(ReadableStore):
     """One broker's store on the disk of its node (org.apache.rocketmq.store.DefaultMessageStore).
 
-    `load()` opens the directory and recovers; `start()` lets its threads run, which needs a node; `shutdown()` closes it in good
-    order. `put_message_hooks` see each message before it is stored, `message_arriving_listener` hears of each one that can be
-    read. `is_batch_topic(topic)` says whether a topic has `queue.type=BatchCQ`.
+    `load()` opens the directory and recovers; `start()` lets the threads run; `shutdown()` closes it in good order.
+    `put_message_hooks` see each message before it is stored, `message_arriving_listener` hears of each one that can be
+    read.
 
-    Differs from RocketMQ: a put is one step of the world, so no lock is held; `put` hands what dispatching needs to the reput
-    service; and the index catches up when it is asked.
+    Differs from RocketMQ: a put is one step of the world, so no lock is held; `put` hands what dispatching needs to the
+    reput service; and the index catches up when it is asked.
     """
 
     def __init__(
         self,
-        node: Node | Host,
+        node: Node,
         config: MessageStoreConfig | None = None,
         *,
         is_batch_topic: Callable[[str], bool] = lambda topic: False,
     ) -> None:
+        super().__init__(node, config, is_batch_topic=is_batch_topic)
         self.node = node
-        self.config = config = config or MessageStoreConfig()
-        self.disk = node.disk
-        self.hooks = node.hooks
-        self._now_ms = node.now_ms
-        self.delays_ms = delay_level_table(config.message_delay_level)
-        self.running_flags = RunningFlags()
-        self.commit_log = CommitLog(self.disk, config, self.delays_ms)
-        self.consume_queues = ConsumeQueueStore(self.disk, config, is_batch_topic)
-        self.checkpoint = StoreCheckpoint(self.disk, config.path("checkpoint"))
-        self.checkpoint_written = self.checkpoint.encode()
-        self.index_service = IndexService(self.disk, config, self.checkpoint, self.commit_log.read_requests)
         self.reput = Reput(self)
-        self.recovery: Recovery | None = None
         self.put_message_hooks: list[PutMessageHook] = []
         self.message_arriving_listener: ArrivingListener | None = None
         self.services: StoreServices | None = None
         self.is_shutdown = True
+        self.checkpoint_written = self.store_checkpoint.encode()
+        self._now_ms = node.now_ms
         self._batch_keys: set[tuple[str, int]] = set()
-
-    @property
-    def live_node(self) -> Node:
-        """The node whose threads the store uses; LearnerError when it was opened on a disk alone."""
-        from ..sim.node import Node
-
-        if not isinstance(self.node, Node):
-            raise LearnerError("a store on a disk alone has no threads", "open it on a node of a world to start it")
-        return self.node
 
     # -- life -------------------------------------------------------------------------------------------------------
 
     def load(self) -> Recovery:
         """Open the directory and recover what a stop left; StoreError where RocketMQ would refuse to start."""
-        clean = not self.disk.exists(self.config.path("abort"))
-        self.commit_log.files.load()
-        self.consume_queues.load()
-        stale = self.index_service.load(clean)
-        if self.hooks.on:
-            for path in stale:
-                self.hooks.emit(FileDeleted(path, "newer than the checkpoint"))
-            self.hooks.emit(StoreLoaded(clean, len(self.commit_log.files.files), len(self.consume_queues.queues)))
-        recovery = self.recovery = self._recover(clean)
-        end = self.commit_log.max_offset
-        self.reput.begin_at(end)
-        if self.hooks.on:
-            start = self.commit_log.min_offset
-            self.hooks.emit(
-                StoreRecovered(
-                    clean, recovery.records, recovery.dispatched, start, end, recovery.cut_bytes, recovery.reason
-                )
-            )
+        recovery = super().load()
+        queues = self.consume_queue_store
+        self._batch_keys = {key for key in queues.consume_queue_table if queues.is_batch(*key)}
+        self.reput.begin_at(self.commit_log.max_offset)
         return recovery
-
-    def _recover(self, clean: bool) -> Recovery:
-        log, queues = self.commit_log, self.consume_queues
-        queues.recover()
-        dispatched: list[int] = []
-
-        def dispatch(request: DispatchRequest) -> None:
-            if not dispatched:
-                dispatched.append(request.commit_log_offset)
-            self.dispatch(request)
-
-        if log.files.files:
-            safe = self.checkpoint.min_timestamp
-            if self.config.message_index_safe:
-                safe = self.checkpoint.min_timestamp_index
-            recovery = recover_commit_log(
-                log, clean=clean, dispatch_from=queues.max_physic_offset, safe_timestamp=safe, dispatch=dispatch
-            )
-            if queues.max_physic_offset >= recovery.end:
-                recovery.cuts += queues.truncate_dirty(recovery.end)
-            log.files.set_position(recovery.end)
-        else:
-            recovery = Recovery(clean, cuts=queues.destroy_all())
-        queues.recover_queue_offsets(log.min_offset)
-        self._batch_keys = {key for key in queues.queues if queues.is_batch(*key)}
-        self.index_service.watermark = self._index_begin(clean, dispatched[0] if dispatched else recovery.end)
-        return recovery
-
-    def _index_begin(self, clean: bool, dispatched_from: int) -> int:
-        """Where the index has to catch up from: after a crash what the files do not have, even if it was not dispatched again."""
-        if clean:
-            return dispatched_from
-        known = self.index_service.end_phy_offset
-        return max(known if known >= 0 else 0, self.commit_log.min_offset, 0)
 
     def start(self) -> None:
         """Mark the directory as in use and let the threads of the store run."""
@@ -200,11 +115,11 @@ class DefaultMessageStore:
         services, self.services = self.services, None
         services.shutdown()
         # As in RocketMQ this last flush does not move the checkpoint's physicMsgTimestamp.
-        self.commit_log.files.flush_all()
+        self.commit_log.mapped_file_queue.flush_all()
         services.answer_waiting()
         self.reput.do_reput()
         self.commit_log.drop_preallocated()
-        self.consume_queues.flush(0)
+        self.consume_queue_store.flush(0)
         self.build_index()
         self.index_service.flush()
         self.flush_checkpoint()
@@ -220,7 +135,8 @@ class DefaultMessageStore:
     def put_message(self, message: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
         """Store a message; a Future when the answer has to wait for a flush.
 
-        The message gets its store time, queue offset and commit-log offset. What is not stored has a status that says why.
+        The message gets its store time, queue offset and commit-log offset. What is not stored has a status that says
+        why.
         """
         if self.is_shutdown or self.running_flags.bits & RunningFlags.NO_PUT or len(message.topic) > _SHORT_TOPIC:
             refusal = self._unavailable() or check_message(message)
@@ -232,7 +148,7 @@ class DefaultMessageStore:
                 return self._refuse(message, refusal)
         topic, body = message.topic, message.body
         key = topic, message.queue_id
-        offsets = self.consume_queues.queue_offsets
+        offsets = self.consume_queue_store.topic_queue_table
         queue_offset = offsets.get(key, -1)
         if queue_offset < 0:
             queue_offset = self._first_offset(key)
@@ -268,17 +184,17 @@ class DefaultMessageStore:
     ) -> PutMessageResult:
         """Write one record and hand its dispatch request to the reput service."""
         store_timestamp = self._now_ms()
-        files = self.commit_log.files.files
+        files = self.commit_log.mapped_file_queue.mapped_files
         file = files[-1] if files else self._next_file(0)
-        wrote_offset = file.from_offset + file.wrote
+        wrote_offset = file.file_from_offset + file.wrote_position
         record = self._encode(message, properties, queue_offset, wrote_offset, store_timestamp)
         size = len(record)
-        if size + 8 > file.file_size - file.wrote:
+        if size + 8 > file.file_size - file.wrote_position:
             file = self._next_file(size)
-            wrote_offset = file.from_offset + file.wrote
+            wrote_offset = file.file_from_offset + file.wrote_position
             record = self._encode(message, properties, queue_offset, wrote_offset, store_timestamp)
-        file.file.write(file.wrote, record)
-        file.wrote += size
+        file.file.write(file.wrote_position, record)
+        file.wrote_position += size
         file.store_timestamp = store_timestamp
         message.store_timestamp = store_timestamp
         message.queue_offset = queue_offset
@@ -291,13 +207,20 @@ class DefaultMessageStore:
             code = tags_code(own.get("TAGS"))
         self.reput.requests.append(
             DispatchRequest(
-                topic, queue_id, wrote_offset, size, code, store_timestamp, queue_offset, message.sys_flag, batch_size, own
+                topic,
+                queue_id,
+                wrote_offset,
+                size,
+                code,
+                store_timestamp,
+                queue_offset,
+                message.sys_flag,
+                batch_size,
+                own,
             )
         )
         if self.hooks.on:
-            self.hooks.emit(
-                MessageStored(topic, queue_id, queue_offset, wrote_offset, size, own.get("UNIQ_KEY", ""))
-            )
+            self.hooks.emit(MessageStored(topic, queue_id, queue_offset, wrote_offset, size, own.get("UNIQ_KEY", "")))
         return PutMessageResult(
             PutMessageStatus.PUT_OK, wrote_offset, size, queue_offset, store_timestamp, message.store_host
         )
@@ -324,14 +247,15 @@ class DefaultMessageStore:
 
     def _next_file(self, size: int) -> MappedFile:
         file = self.commit_log.file_for(size)
-        if self.hooks.on and not file.wrote:
-            self.hooks.emit(CommitLogFileCreated(file.from_offset))
+        if self.hooks.on and not file.wrote_position:
+            self.hooks.emit(CommitLogFileCreated(file.file_from_offset))
         if self.services is not None:
             self.services.file_created()
         return file
 
     def put_messages(self, batch: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
-        """Store the messages of a batch body (CommitLog.putMessages), each as a record of its own with the batch's properties added.
+        """Store the messages of a batch body (CommitLog.putMessages), each as a record of its own with the batch's
+        properties added.
 
         If one of them does not fit in the file, all go to the next file. The result has the offsets of all.
         """
@@ -350,7 +274,7 @@ class DefaultMessageStore:
             if refusal is not None:
                 return self._refuse(batch, refusal)
         key = batch.topic, batch.queue_id
-        first = self.consume_queues.queue_offsets.get(key, -1)
+        first = self.consume_queue_store.topic_queue_table.get(key, -1)
         if first < 0:
             first = self._first_offset(key)
         try:
@@ -360,7 +284,7 @@ class DefaultMessageStore:
             ]
         except DiskFull as problem:
             return self._disk_full(batch, problem)
-        self.consume_queues.queue_offsets[key] = first + len(results)
+        self.consume_queue_store.topic_queue_table[key] = first + len(results)
         batch.queue_offset, batch.store_timestamp = first, results[0].store_timestamp
         batch.commit_log_offset = results[0].wrote_offset
         last = results[-1]
@@ -400,13 +324,13 @@ class DefaultMessageStore:
     def _make_room_for(self, singles: list[MessageExtBrokerInner]) -> None:
         """Begin a new file if the records do not all fit in this one."""
         total = sum(len(self._encode(single, single.properties_string or "", 0, 0, 0)) for single in singles)
-        files = self.commit_log.files.files
-        if files and total + 8 > files[-1].file_size - files[-1].wrote:
+        files = self.commit_log.mapped_file_queue.mapped_files
+        if files and total + 8 > files[-1].file_size - files[-1].wrote_position:
             self._next_file(total)
 
     def _first_offset(self, key: tuple[str, int]) -> int:
         """The queue offset of the first message that this life of the process stores in a queue."""
-        if self.consume_queues.is_batch(*key):
+        if self.consume_queue_store.is_batch(*key):
             self._batch_keys.add(key)
         return 0
 
@@ -451,19 +375,28 @@ class DefaultMessageStore:
         return self._refuse(message, refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, str(problem)))
 
     def is_os_page_cache_busy(self) -> bool:
-        """Has a put held the lock for over a second? Only when a fault says so: set `commit_log.begin_time_in_lock_ms`."""
+        """Has a put held the lock for over a second? Only when a fault says so: set
+        `commit_log.begin_time_in_lock_ms`.
+        """
         begin = self.commit_log.begin_time_in_lock_ms
         return begin > 0 and self._now_ms() - begin > self.config.os_page_cache_busy_time_out_mills
 
     # -- dispatching and flushing -----------------------------------------------------------------------------------
 
     def dispatch(self, request: DispatchRequest) -> None:
-        """Give a stored message its queue entry (DefaultMessageStore.doDispatch); prepared and rolled-back ones get none."""
+        """Give a stored message its queue entry (DefaultMessageStore.doDispatch); prepared and rolled-back ones get
+        none.
+        """
         if request.has_queue_entry:
-            self.consume_queues.put(request)
-            self.checkpoint.logics_msg_timestamp = request.store_timestamp
+            self.consume_queue_store.put(request)
+            self.store_checkpoint.logics_msg_timestamp = request.store_timestamp
             if self.services is not None:
                 self.services.dispatched()
+
+    @property
+    def dispatched_offset(self) -> int:
+        """The end of what is dispatched."""
+        return self.reput.reput_from_offset
 
     @property
     def dispatch_behind_bytes(self) -> int:
@@ -479,10 +412,10 @@ class DefaultMessageStore:
 
     def flush_commit_log(self, least_pages: int) -> None:
         """Make the commit log safe: all of it with 0, else if one file has so many dirty pages."""
-        files = self.commit_log.files
+        files = self.commit_log.mapped_file_queue
         moved = files.flush_all() if least_pages == 0 else files.flush(least_pages)
         if files.store_timestamp:
-            self.checkpoint.physic_msg_timestamp = files.store_timestamp
+            self.store_checkpoint.physic_msg_timestamp = files.store_timestamp
         if moved:
             if self.hooks.on:
                 self.hooks.emit(CommitLogFlushed(files.flushed_where, least_pages == 0))
@@ -491,125 +424,17 @@ class DefaultMessageStore:
 
     def flush_checkpoint(self) -> None:
         """Write the checkpoint file if it says something else."""
-        encoded = self.checkpoint.encode()
+        encoded = self.store_checkpoint.encode()
         if encoded != self.checkpoint_written:
-            self.checkpoint.flush()
+            self.store_checkpoint.flush()
             self.checkpoint_written = encoded
             if self.hooks.on:
-                checkpoint = self.checkpoint
+                checkpoint = self.store_checkpoint
                 self.hooks.emit(
                     CheckpointWritten(
                         checkpoint.physic_msg_timestamp, checkpoint.logics_msg_timestamp, checkpoint.index_msg_timestamp
                     )
                 )
-
-    def build_index(self) -> int:
-        """Let the index catch up with what is dispatched; how many keys that were."""
-        keys = self.index_service.catch_up(self.reput.reput_from_offset)
-        if keys and self.hooks.on:
-            self.hooks.emit(IndexBuilt(keys, self.index_service.watermark))
-        return keys
-
-    # -- reading ----------------------------------------------------------------------------------------------------
-
-    def get_message(
-        self,
-        group: str,
-        topic: str,
-        queue_id: int,
-        offset: int,
-        max_msg_nums: int,
-        message_filter: MessageFilter | None = None,
-        max_total_msg_size: int = MAX_PULL_MSG_SIZE,
-    ) -> GetMessageResult | None:
-        """Read messages of a queue from an offset on; None when the store does not read at all."""
-        if not self.running_flags.is_readable:
-            return None
-        queue = self.consume_queues.queues.get((topic, queue_id))
-        if queue is None:
-            return GetMessageResult(GetMessageStatus.NO_MATCHED_LOGIC_QUEUE, 0)
-        memory_bytes = self.node.spec.memory_bytes
-        return get_message(
-            queue, self.commit_log, self.config, memory_bytes, offset, max_msg_nums, max_total_msg_size, message_filter
-        )
-
-    def find_consume_queue(self, topic: str, queue_id: int) -> ConsumeQueue | None:
-        """The queue, None when nothing was ever stored for it."""
-        return self.consume_queues.find(topic, queue_id)
-
-    def get_max_offset_in_queue(self, topic: str, queue_id: int, committed: bool = True) -> int:
-        """The queue offset of the next message that can be read; of the next that will be stored with committed=False."""
-        if not committed:
-            return self.consume_queues.queue_offsets.get((topic, queue_id), 0)
-        queue = self.consume_queues.find(topic, queue_id)
-        return queue.max_offset_in_queue if queue is not None else 0
-
-    def get_min_offset_in_queue(self, topic: str, queue_id: int) -> int:
-        """The queue offset of the first message that is still there; -1 for a queue that nobody knows."""
-        queue = self.consume_queues.find(topic, queue_id)
-        return queue.min_offset_in_queue if queue is not None else -1
-
-    def get_offset_in_queue_by_time(
-        self, topic: str, queue_id: int, timestamp: int, boundary: BoundaryType = BoundaryType.LOWER
-    ) -> int:
-        """The queue offset of the message stored at about that time (ms); 0 for a queue that nobody knows."""
-        queue = self.consume_queues.find(topic, queue_id)
-        return offset_in_queue_by_time(queue, self.commit_log, timestamp, boundary) if queue is not None else 0
-
-    def get_commit_log_offset_in_queue(self, topic: str, queue_id: int, queue_offset: int) -> int:
-        """Where the message at a queue offset lies in the commit log; 0 when there is none."""
-        queue = self.consume_queues.find(topic, queue_id)
-        unit = queue.get(queue_offset) if queue is not None else None
-        return unit.pos if unit is not None else 0
-
-    def look_message_by_offset(self, commit_log_offset: int, decompress: bool = True) -> MessageExt | None:
-        """The message at a commit-log offset, None when no record begins there."""
-        return self.commit_log.look_message_by_offset(commit_log_offset, decompress=decompress)
-
-    def select_one_message_by_offset(self, commit_log_offset: int) -> bytes | None:
-        """The record at a commit-log offset as bytes, None when none begins there."""
-        size = self.commit_log.record_size(commit_log_offset)
-        return self.commit_log.get_message(commit_log_offset, size) if size > 0 else None
-
-    def query_message(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryMessageResult:
-        """The messages of a topic that may have a key (or unique key) and were stored in [begin, end] (ms)."""
-        self.build_index()
-        return query_message(self.index_service, self.commit_log, topic, key, max_num, begin, end)
-
-    def get_message_store_timestamp(self, topic: str, queue_id: int, queue_offset: int) -> int:
-        """When the message at a queue offset was stored, ms; -1 when it is gone."""
-        queue = self.consume_queues.find(topic, queue_id)
-        unit = queue.get(queue_offset) if queue is not None else None
-        return self.commit_log.store_time(unit.pos, unit.size) if unit is not None else -1
-
-    def get_earliest_message_time(self, topic: str | None = None, queue_id: int = 0) -> int:
-        """When the oldest message of the store, or of a queue, was stored, ms; -1 without messages."""
-        if topic is not None:
-            return self.get_message_store_timestamp(topic, queue_id, self.get_min_offset_in_queue(topic, queue_id))
-        start = self.commit_log.min_offset
-        size = self.commit_log.record_size(start) if start >= 0 else 0
-        return self.commit_log.store_time(start, size) if size > 0 else -1
-
-    def check_in_mem_by_consume_offset(self, topic: str, queue_id: int, queue_offset: int, batch_size: int = 1) -> bool:
-        """Would the messages from a queue offset on be read from memory?"""
-        queue = self.consume_queues.find(topic, queue_id)
-        unit = queue.get(queue_offset) if queue is not None else None
-        return unit is not None and self.is_in_memory(unit.pos)
-
-    def is_in_memory(self, commit_log_offset: int) -> bool:
-        """Is what lies at a commit-log offset taken to be in the machine's memory?"""
-        near = in_memory_bytes(self.config, self.node.spec.memory_bytes)
-        return self.commit_log.max_offset - commit_log_offset <= near
-
-    @property
-    def max_phy_offset(self) -> int:
-        """The end of the commit log."""
-        return self.commit_log.max_offset
-
-    @property
-    def min_phy_offset(self) -> int:
-        """The first byte of the commit log that is still there, -1 in an empty store."""
-        return self.commit_log.min_offset
 
     # -- deleting ---------------------------------------------------------------------------------------------------
 
@@ -617,16 +442,8 @@ class DefaultMessageStore:
         """Delete the queues of these topics (the commit log keeps the messages until they expire); how many queues."""
         count = 0
         for topic in topics:
-            count += self.consume_queues.delete_topic(topic)
+            count += self.consume_queue_store.delete_topic(topic)
             self._batch_keys = {key for key in self._batch_keys if key[0] != topic}
             if self.hooks.on:
                 self.hooks.emit(FileDeleted(self.config.path("consumequeue", topic), "topic deleted"))
         return count
-
-    def __repr__(self) -> str:
-        log = self.commit_log
-        return (
-            f"<DefaultMessageStore {self.node.name}: commit log [{log.min_offset}, {log.max_offset}), "
-            f"{len(self.consume_queues.queues)} queues, {self.dispatch_behind_bytes} bytes not dispatched>"
-        )
-

@@ -24,8 +24,8 @@ _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 class DispatchRequest(NamedTuple):
     """One stored message on its way to the queues and the index (org.apache.rocketmq.store.DispatchRequest).
 
-    `batch_size` is 0 except for an inner batch, whose messages share one record. Differs from RocketMQ: keys and tags are
-    taken from `properties` by whoever needs them.
+    `batch_size` is 0 except for an inner batch, whose messages share one record. Differs from RocketMQ: keys and tags
+    are taken from `properties` by whoever needs them.
     """
 
     topic: str
@@ -98,7 +98,11 @@ def request_of(message: MessageExt, delays_ms: tuple[int, ...]) -> DispatchReque
     )
 
 
-def read_request(buffer: bytes | memoryview, at: int, delays_ms: tuple[int, ...], *, check_crc: bool) -> DispatchRequest:
-    """The request for the record at `at` of a buffer; RecordError when there is none (CommitLog.checkMessageAndReturnSize)."""
+def read_request(
+    buffer: bytes | memoryview, at: int, delays_ms: tuple[int, ...], *, check_crc: bool
+) -> DispatchRequest:
+    """The request for the record at `at` of a buffer; RecordError when there is none
+    (CommitLog.checkMessageAndReturnSize).
+    """
     message = decode_record(buffer, at, check_crc=check_crc, decompress=False, read_body=check_crc)
     return request_of(message, delays_ms)

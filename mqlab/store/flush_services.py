@@ -19,7 +19,7 @@ class _StoreService(ServiceThread):
     """A service thread of a store."""
 
     def __init__(self, store: DefaultMessageStore) -> None:
-        super().__init__(store.live_node)
+        super().__init__(store.node)
         self.store = store
         self.started_us = 0
 
@@ -39,7 +39,9 @@ class _StoreService(ServiceThread):
 
 
 class FlushRealTimeService(_StoreService):
-    """Flushes the commit log every 500 ms if 4 pages are dirty, and every 10 s whatever is (CommitLog.FlushRealTimeService)."""
+    """Flushes the commit log every 500 ms if 4 pages are dirty, and every 10 s whatever is
+    (CommitLog.FlushRealTimeService).
+    """
 
     def __init__(self, store: DefaultMessageStore) -> None:
         super().__init__(store)
@@ -47,7 +49,7 @@ class FlushRealTimeService(_StoreService):
 
     def has_work(self) -> bool:
         """Is anything dirty?"""
-        files = self.store.commit_log.files
+        files = self.store.commit_log.mapped_file_queue
         return files.flushed_where < files.max_offset
 
     async def run(self) -> None:
@@ -83,7 +85,7 @@ class GroupCommitService(_StoreService):
 
     def has_work(self) -> bool:
         """Does anybody wait, or is anything dirty?"""
-        files = self.store.commit_log.files
+        files = self.store.commit_log.mapped_file_queue
         return bool(self.requests) or files.flushed_where < files.max_offset
 
     def put_request(self, result: PutMessageResult) -> Future[PutMessageResult]:
@@ -99,7 +101,7 @@ class GroupCommitService(_StoreService):
     def _give_up(self, future: Future[PutMessageResult], result: PutMessageResult, next_offset: int) -> None:
         result.status = PutMessageStatus.FLUSH_DISK_TIMEOUT
         if future.try_set_result(result) and self.store.hooks.on:
-            self.store.hooks.emit(FlushTimedOut(next_offset, self.store.commit_log.files.flushed_where))
+            self.store.hooks.emit(FlushTimedOut(next_offset, self.store.commit_log.mapped_file_queue.flushed_where))
 
     async def run(self) -> None:
         """At each turn flush for all requests that are there."""
@@ -133,7 +135,7 @@ class FlushConsumeQueueService(_StoreService):
 
     def has_work(self) -> bool:
         """Has any queue got entries?"""
-        return bool(self.store.consume_queues.dirty)
+        return bool(self.store.consume_queue_store.dirty)
 
     async def run(self) -> None:
         """One flush at each turn."""
@@ -142,7 +144,7 @@ class FlushConsumeQueueService(_StoreService):
             config = self.store.config
             thorough = self.is_thorough(config.flush_consume_queue_thorough_interval)
             await self.settle()
-            flushed = self.store.consume_queues.flush(0 if thorough else config.flush_consume_queue_least_pages)
+            flushed = self.store.consume_queue_store.flush(0 if thorough else config.flush_consume_queue_least_pages)
             if flushed and self.store.hooks.on:
                 self.store.hooks.emit(ConsumeQueuesFlushed(flushed, thorough))
             if thorough:
@@ -156,7 +158,7 @@ class StoreCheckpointService(_StoreService):
 
     def has_work(self) -> bool:
         """Does the file say something else?"""
-        return self.store.checkpoint_written != self.store.checkpoint.encode()
+        return self.store.checkpoint_written != self.store.store_checkpoint.encode()
 
     async def run(self) -> None:
         """One write at each turn."""
@@ -164,4 +166,3 @@ class StoreCheckpointService(_StoreService):
             await self.wait_for_running()
             await self.settle()
             self.store.flush_checkpoint()
-

@@ -49,7 +49,9 @@ class GetMessageResult:
     __slots__ = ("buffer_total_size", "max_offset", "message_count", "messages", "min_offset", "next_begin_offset",
                  "queue_offsets", "status", "suggest_pulling_from_slave")  # fmt: skip
 
-    def __init__(self, status: GetMessageStatus, next_begin_offset: int, min_offset: int = 0, max_offset: int = 0) -> None:
+    def __init__(
+        self, status: GetMessageStatus, next_begin_offset: int, min_offset: int = 0, max_offset: int = 0
+    ) -> None:
         self.status = status
         self.next_begin_offset = next_begin_offset
         self.min_offset = min_offset
@@ -114,7 +116,8 @@ def get_message(
     for queue_offset, pos, size, tags_code, batch_num in units:
         if queue_offset >= max_offset or (queue_offset - offset) * queue.unit_size > scan_limit:
             break
-        if result.messages and _is_the_batch_full(config, result, size, batch_num, max_msg_nums, max_size, log_end - pos <= near):
+        in_memory = log_end - pos <= near
+        if result.messages and _is_the_batch_full(config, result, size, batch_num, max_msg_nums, max_size, in_memory):
             break
         last_scanned = pos
         result.next_begin_offset = queue_offset + batch_num
@@ -167,12 +170,16 @@ def _is_the_batch_full(
     max_size: int,
     in_memory: bool,
 ) -> bool:
-    """Must the answer end before a message of `size` bytes? Messages that come from the disk are given out in smaller lots."""
+    """Must the answer end before a message of `size` bytes? Messages that come from the disk are given out in smaller
+    lots.
+    """
     bytes_then = result.buffer_total_size + size
     if result.message_count + batch_num > max_msg_nums or bytes_then > max_size:
         return True
     if in_memory:
-        max_bytes, max_count = config.max_transfer_bytes_on_message_in_memory, config.max_transfer_count_on_message_in_memory
+        max_bytes = config.max_transfer_bytes_on_message_in_memory
+        max_count = config.max_transfer_count_on_message_in_memory
     else:
-        max_bytes, max_count = config.max_transfer_bytes_on_message_in_disk, config.max_transfer_count_on_message_in_disk
+        max_bytes = config.max_transfer_bytes_on_message_in_disk
+        max_count = config.max_transfer_count_on_message_in_disk
     return bytes_then > max_bytes or result.message_count > max_count - 1

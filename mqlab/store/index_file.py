@@ -1,8 +1,10 @@
 """An index file: a hash table from a message's keys to where the message lies.
 
-    header  40 bytes  beginTimestamp i64, endTimestamp i64, beginPhyOffset i64, endPhyOffset i64, hashSlotCount i32, indexCount i32
-    slots    4 bytes  each: the number of the newest item with this hash, 0 for none
-    items   20 bytes  each: key hash i32, physical offset i64, seconds since beginTimestamp i32, the item before it in the slot i32
+    header  40 bytes       beginTimestamp i64, endTimestamp i64, beginPhyOffset i64, endPhyOffset i64,
+                           hashSlotCount i32, indexCount i32
+    slots    4 bytes each  the number of the newest item with this hash, 0 for none
+    items   20 bytes each  key hash i32, physical offset i64, seconds since beginTimestamp i32, the item before it in
+                           the slot i32
 
 Items are numbered from 1. Only hashes of keys are kept, so whoever asks must compare the keys of what is found.
 """
@@ -21,10 +23,18 @@ _SECONDS_MAX = 0x7FFF_FFFF
 
 
 class IndexFile:
-    """One file of the index (org.apache.rocketmq.store.index.IndexFile); times are ms, offsets those of the commit log."""
+    """One file of the index (org.apache.rocketmq.store.index.IndexFile); times are ms, offsets those of the commit
+    log.
+    """
 
     __slots__ = ("begin_phy_offset", "begin_timestamp", "end_phy_offset", "end_timestamp", "file", "hash_slot_count",
                  "hash_slot_num", "index_count", "index_num")  # fmt: skip
+
+    begin_timestamp: int
+    end_timestamp: int
+    begin_phy_offset: int
+    end_phy_offset: int
+    index_count: int
 
     def __init__(self, disk: Disk, path: str, hash_slot_num: int, index_num: int) -> None:
         self.hash_slot_num = hash_slot_num
@@ -89,7 +99,9 @@ class IndexFile:
         )
 
     def select_phy_offset(self, found: list[int], key: str, max_num: int, begin: int, end: int) -> None:
-        """Add to `found` the offsets of messages that may have the key and were stored in [begin, end], newest first."""
+        """Add to `found` the offsets of messages that may have the key and were stored in [begin, end], newest
+        first.
+        """
         key_hash = index_key_hash(key)
         number = self._slot(_HEADER.size + key_hash % self.hash_slot_num * _SLOT.size)
         while number and len(found) < max_num:

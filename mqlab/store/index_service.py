@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from ..protocol.sysflag import MessageSysFlag
 from ..sim.disk import Disk
@@ -19,9 +19,9 @@ _STRETCH_BYTES = 1 << 20
 class IndexService:
     """The index files of a store (org.apache.rocketmq.store.index.IndexService).
 
-    Differs from RocketMQ in when, not in what: `watermark` says up to which commit-log offset keys are in the files, and they
-    catch up with the dispatched messages when somebody asks for a key, and when the store stops. A file is named for the
-    store time of its first message, which in RocketMQ is the moment of its making, some ms later.
+    Differs from RocketMQ in when, not in what: `watermark` says up to which commit-log offset keys are in the files,
+    and they catch up with the dispatched messages when somebody asks for a key, and when the store stops. A file is
+    named for the store time of its first message, which in RocketMQ is the moment of its making, some ms later.
     """
 
     def __init__(self, disk: Disk, config: MessageStoreConfig, checkpoint: StoreCheckpoint, read: ReadRequests) -> None:
@@ -119,7 +119,9 @@ class IndexService:
             file.flush()
 
     def delete_expired_file(self, min_commit_log_offset: int) -> list[str]:
-        """Delete the files that know only messages before that offset, never the last one; the paths of those deleted."""
+        """Delete the files that know only messages before that offset, never the last one; the paths of those
+        deleted.
+        """
         deleted = []
         while len(self.files) > 1 and self.files[0].end_phy_offset < min_commit_log_offset:
             path = self.files.pop(0).file.path
@@ -129,5 +131,5 @@ class IndexService:
 
 
 def _file_name(moment_ms: int) -> str:
-    moment = datetime.fromtimestamp(moment_ms // 1_000, timezone.utc)
+    moment = datetime.fromtimestamp(moment_ms // 1_000, UTC)
     return f"{moment:%Y%m%d%H%M%S}{moment_ms % 1_000:03d}"

@@ -31,8 +31,8 @@ class BrokerRole(Enum):
 class MessageStoreConfig:
     """Settings of a store (org.apache.rocketmq.store.config.MessageStoreConfig).
 
-    Sizes are bytes, times ms unless the name says otherwise. `store_path_root_dir` is a path on the node's disk; an empty one
-    is the disk's root. Settings of parts that mqlab does not have yet are absent.
+    Sizes are bytes, times ms unless the name says otherwise. `store_path_root_dir` is a path on the node's disk; an
+    empty one is the disk's root. Settings of parts that mqlab does not have yet are absent.
     """
 
     store_path_root_dir: str = "store"

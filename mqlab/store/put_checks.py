@@ -17,13 +17,17 @@ def refused(status: PutMessageStatus, remark: str) -> PutMessageResult:
 
 
 def check_message(message: MessageExtBrokerInner) -> PutMessageResult | None:
-    """The refusal of a message whose topic or body can't be (HookUtils.checkBeforePutMessage); None when all is well."""
+    """The refusal of a message whose topic or body can't be (HookUtils.checkBeforePutMessage); None when all is
+    well.
+    """
     topic = message.topic
     length = len(topic.encode("utf-8", "replace"))
     if length > TOPIC_MAX and not topic.startswith(_RETRY_PREFIX):
         return refused(PutMessageStatus.MESSAGE_ILLEGAL, f"the topic has {length} bytes, {TOPIC_MAX} are the most")
     if length > RETRY_TOPIC_MAX:
-        return refused(PutMessageStatus.MESSAGE_ILLEGAL, f"the topic has {length} bytes, {RETRY_TOPIC_MAX} are the most")
+        return refused(
+            PutMessageStatus.MESSAGE_ILLEGAL, f"the topic has {length} bytes, {RETRY_TOPIC_MAX} are the most"
+        )
     if message.body is None:
         return refused(PutMessageStatus.MESSAGE_ILLEGAL, "the message has no body")
     return None

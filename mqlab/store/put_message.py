@@ -33,8 +33,8 @@ class PutMessageStatus(Enum):
 class MessageExtBrokerInner(MessageExt):
     """A message as the broker hands it to its store (org.apache.rocketmq.common.message.MessageExtBrokerInner).
 
-    `properties_string` is what gets written; made from `properties` when None. Where both are given they may differ, as in
-    RocketMQ: the text goes to the disk, the mapping decides what happens now.
+    `properties_string` is what gets written; made from `properties` when None. Where both are given they may differ, as
+    in RocketMQ: the text goes to the disk, the mapping decides what happens now.
     """
 
     __slots__ = ("properties_string",)
@@ -87,8 +87,9 @@ class MessageExtBrokerInner(MessageExt):
 class PutMessageResult:
     """What the store answers to a put (org.apache.rocketmq.store.PutMessageResult with its AppendMessageResult).
 
-    `wrote_offset` and `wrote_bytes` say where the record lies in the commit log, `logics_offset` is the (first) queue offset,
-    `msg_num` the number of messages of a batch, `store_timestamp` ms. All are 0 when nothing was stored; `remark` then says why.
+    `wrote_offset` and `wrote_bytes` say where the record lies in the commit log, `logics_offset` is the (first) queue
+    offset, `msg_num` the number of messages of a batch, `store_timestamp` ms. All are 0 when nothing was stored;
+    `remark` then says why.
     """
 
     __slots__ = ("logics_offset", "msg_num", "msg_offsets", "remark", "status", "store_host", "store_timestamp",

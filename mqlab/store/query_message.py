@@ -11,7 +11,8 @@ _ROUNDS = 3
 
 
 class QueryMessageResult(NamedTuple):
-    """Raw records that may have the key, oldest first, and how far the index reaches (org.apache.rocketmq.store.QueryMessageResult).
+    """Raw records that may have the key, oldest first, and how far the index reaches
+    (org.apache.rocketmq.store.QueryMessageResult).
 
     The index keeps hashes only: whoever asked must compare the keys.
     """
@@ -29,7 +30,9 @@ class QueryMessageResult(NamedTuple):
 def query_message(
     index: IndexService, log: CommitLog, topic: str, key: str, max_num: int, begin: int, end: int
 ) -> QueryMessageResult:
-    """Look a key up (DefaultMessageStore.queryMessage); up to three rounds, each ending before what the one before found."""
+    """Look a key up (DefaultMessageStore.queryMessage); up to three rounds, each ending before what the one before
+    found.
+    """
     messages: list[bytes] = []
     last_query_msg_time = end
     for _ in range(_ROUNDS):

@@ -1,7 +1,7 @@
 """Recovery: where a commit log ends after a stop, found by reading its records from a point that is known to be safe.
 
-After a clean stop only the tail is read; after a crash everything since the checkpoint, and all of it is dispatched again.
-The first bytes that are no record end the log: what follows them is dropped, even whole records.
+After a clean stop only the tail is read; after a crash everything since the checkpoint, and all of it is dispatched
+again. The first bytes that are no record end the log: what follows them is dropped, even whole records.
 """
 
 from __future__ import annotations
@@ -54,17 +54,18 @@ def recover_commit_log(
 ) -> Recovery:
     """Find the end of the log and cut it there; CommitLog.recoverNormally and recoverAbnormally.
 
-    After a clean stop records behind `dispatch_from` (the end of what the queues know, -1 for nothing) are dispatched, after a
-    crash all that are read; reading starts where messages are older than `safe_timestamp`. The log must have a file.
+    After a clean stop records behind `dispatch_from` (the end of what the queues know, -1 for nothing) are dispatched,
+    after a crash all that are read; reading starts where messages are older than `safe_timestamp`. The log must have a
+    file.
     """
     recovery = Recovery(clean)
-    files = log.files.files
+    files = log.mapped_file_queue.mapped_files
     index = _start_index(files, clean, dispatch_from, safe_timestamp)
-    recovery.started_at = files[index].from_offset
+    recovery.started_at = files[index].file_from_offset
     reason = ""
     for file in files[index:]:
         position, reason = _read_file(log, file, dispatch_from if clean else -1, dispatch, recovery)
-        recovery.end = file.from_offset + position
+        recovery.end = file.file_from_offset + position
         if reason:
             break
     recovery.cut_bytes = _bytes_behind(log, recovery.end)
@@ -98,7 +99,9 @@ def _read_file(
     dispatch: Callable[[DispatchRequest], None],
     recovery: Recovery,
 ) -> tuple[int, str]:
-    """Read the records of one file: where they end, and why; no reason when a blank ends them, so that the next file follows."""
+    """Read the records of one file: where they end, and why; no reason when a blank ends them, so that the next file
+    follows.
+    """
     window, window_at = b"", 0
     position = 0
     while True:
@@ -120,7 +123,7 @@ def _read_file(
         except RecordError as problem:
             return position, problem.reason
         recovery.records += 1
-        if file.from_offset + position > dispatch_behind:
+        if file.file_from_offset + position > dispatch_behind:
             recovery.dispatched += 1
             dispatch(request)
         position += request.msg_size
@@ -128,5 +131,8 @@ def _read_file(
 
 def _bytes_behind(log: CommitLog, end: int) -> int:
     """How many bytes of data lie behind the log's new end, zeros at the very end not counted."""
-    last = max((file.from_offset + file.file.data_end() for file in log.files.files if file.file.data_end()), default=0)
-    return max(0, last - end)
+    for file in reversed(log.mapped_file_queue.mapped_files):
+        data_end = file.file.data_end()
+        if data_end:
+            return max(0, file.file_from_offset + data_end - end)
+    return 0

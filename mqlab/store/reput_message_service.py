@@ -20,8 +20,9 @@ _STRETCH_BYTES = 1 << 20
 class Reput:
     """Goes through the commit log behind the puts and gives each message its queue entry.
 
-    `reput_from_offset` is the end of what is dispatched. Differs from RocketMQ: `put` leaves a request for each message here,
-    so that the bytes need not be read again; from `handed_from` on all requests are there, before it the log is read.
+    `reput_from_offset` is the end of what is dispatched. Differs from RocketMQ: `put` leaves a request for each message
+    here, so that the bytes need not be read again; from `handed_from` on all requests are there, before it the log is
+    read.
     """
 
     def __init__(self, store: DefaultMessageStore) -> None:
@@ -112,7 +113,7 @@ class ReputMessageService(ServiceThread):
     period_ms = 1
 
     def __init__(self, store: DefaultMessageStore) -> None:
-        super().__init__(store.live_node)
+        super().__init__(store.node)
         self.reput = store.reput
 
     def has_work(self) -> bool:

@@ -18,7 +18,7 @@ class RunningFlags:
     """Any of these refuses a message."""
 
     NO_CONSUME_QUEUE = NO_PUT & ~(DISK_FULL | FENCED)
-    """Any of these stops the consume queues: a full disk must not, or what is stored could never be read and deleted."""
+    """Any of these stops the consume queues. A full disk does not: what is stored must still become readable."""
 
     __slots__ = ("bits",)
 

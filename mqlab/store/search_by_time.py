@@ -21,10 +21,11 @@ class BoundaryType(Enum):
 def offset_in_queue_by_time(queue: ConsumeQueue, log: CommitLog, timestamp: int, boundary: BoundaryType) -> int:
     """The queue offset of the message that the boundary means, clamped to the queue (ms since 1970).
 
-    Behind the newest message LOWER gives the end of the queue and UPPER the newest message; before the oldest both give it.
+    Behind the newest message LOWER gives the end of the queue and UPPER the newest message; before the oldest both give
+    it.
     """
     first = queue.min_logic_offset // queue.unit_size
-    end = queue.files.max_offset // queue.unit_size
+    end = queue.mapped_file_queue.max_offset // queue.unit_size
     low, high = first, end
     while low < high:
         middle = (low + high) // 2

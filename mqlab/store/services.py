@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 class StoreServices:
-    """All service threads of one store; `group_commit` is there only with synchronous flush, `flush` works only without."""
+    """All service threads of one store; `group_commit` is there only with synchronous flush, `flush` works only
+    without.
+    """
 
     def __init__(self, store: DefaultMessageStore) -> None:
         self.reput = ReputMessageService(store)

@@ -61,7 +61,9 @@ class StoreCheckpoint:
 
     @property
     def min_timestamp(self) -> int:
-        """Messages older than this are safe in commit log and consume queues: three seconds before the older of the two."""
+        """Messages older than this are safe in commit log and consume queues: three seconds before the older of the
+        two.
+        """
         return max(0, min(self.physic_msg_timestamp, self.logics_msg_timestamp) - _SAFETY_MS)
 
     @property

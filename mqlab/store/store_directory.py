@@ -1,4 +1,5 @@
-"""Looking into a store directory of this machine, without ever writing to it: what it holds, and what a broker would recover.
+"""Looking into a store directory of this machine, without ever writing to it: what it holds, and what a broker would
+recover.
 
 File sizes are read off the files. A directory that contains `store/` stands for that one.
 """
@@ -19,10 +20,10 @@ from ..protocol.message import MessageExt
 from ..protocol.record import BLANK_MAGIC_CODE, decode_record
 from ..protocol.sysflag import MessageSysFlag
 from ..sim.disk import MemoryDisk
-from .default_message_store import DefaultMessageStore
 from .errors import StoreError
 from .host import DiskHost
 from .message_store_config import MessageStoreConfig
+from .readable_store import ReadableStore
 
 _MARKS = ("commitlog", "consumequeue", "batchconsumequeue", "checkpoint", "abort")
 _MAGIC_CODES = (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab")
@@ -32,7 +33,9 @@ def find_store(directory: str | os.PathLike[str]) -> str:
     """The store directory that is meant; StoreError when there is none."""
     given = os.fspath(directory)
     if not os.path.isdir(given):
-        raise StoreError(given, "there is no such directory", "give the directory that holds commitlog/ and consumequeue/")
+        raise StoreError(
+            given, "there is no such directory", "give the directory that holds commitlog/ and consumequeue/"
+        )
     for path in (given, os.path.join(given, "store")):
         if any(os.path.exists(os.path.join(path, mark)) for mark in _MARKS):
             return path
@@ -43,7 +46,9 @@ def find_store(directory: str | os.PathLike[str]) -> str:
     )
 
 
-def read_config(disk: MemoryDisk, commit_log_file_size: int = 0, consume_queue_file_size: int = 0) -> MessageStoreConfig:
+def read_config(
+    disk: MemoryDisk, commit_log_file_size: int = 0, consume_queue_file_size: int = 0
+) -> MessageStoreConfig:
     """The settings that a store was written with, as far as its files show them; sizes that are given go first.
 
     Where files of one kind differ in size, the size that most of them have is taken.
@@ -69,10 +74,10 @@ def _usual_size(disk: MemoryDisk, folder: str) -> int:
 
 def open_store(
     directory: str | os.PathLike[str], commit_log_file_size: int = 0, consume_queue_file_size: int = 0
-) -> DefaultMessageStore:
+) -> ReadableStore:
     """The store in a directory, recovered in memory as a broker would do on the disk; the directory stays as it is."""
     disk = MemoryDisk.over_directory(find_store(directory))
-    store = DefaultMessageStore(DiskHost(disk), read_config(disk, commit_log_file_size, consume_queue_file_size))
+    store = ReadableStore(DiskHost(disk), read_config(disk, commit_log_file_size, consume_queue_file_size))
     store.load()
     return store
 
@@ -106,7 +111,9 @@ def list_records(
         if file.size == 0:
             continue
         if not name.isdigit() or file.size != size:
-            yield Damage(int(name) if name.isdigit() else -1, f"the file {name} has {file.size} bytes, others have {size}")
+            yield Damage(
+                int(name) if name.isdigit() else -1, f"the file {name} has {file.size} bytes, others have {size}"
+            )
         if name.isdigit():
             yield from _records_of_file(file.read(0, file.data_end()), int(name), file.size)
 
@@ -172,7 +179,7 @@ def record_fields(message: MessageExt, body: bytes, with_body: bool = False) -> 
 # -- recovery -------------------------------------------------------------------------------------------------------
 
 
-def recovered_fields(store: DefaultMessageStore) -> dict[str, Any]:
+def recovered_fields(store: ReadableStore) -> dict[str, Any]:
     """What recovery left of a store: queue offsets, the range of the commit log, and what was cut with the reason."""
     recovery = store.recovery
     assert recovery is not None
@@ -185,10 +192,10 @@ def recovered_fields(store: DefaultMessageStore) -> dict[str, Any]:
     }
 
 
-def queue_offset_fields(store: DefaultMessageStore) -> dict[str, dict[str, dict[str, int]]]:
+def queue_offset_fields(store: ReadableStore) -> dict[str, dict[str, dict[str, int]]]:
     """topic -> queue id -> min, max and lastUpdateTimestamp, for each queue that ever had a message."""
     table: dict[str, dict[str, dict[str, int]]] = {}
-    for topic, queue_ids in store.consume_queues.topics().items():
+    for topic, queue_ids in store.consume_queue_store.topics().items():
         for queue_id in queue_ids:
             top = store.get_max_offset_in_queue(topic, queue_id)
             if top > 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ import pytest
 
 from mqlab.sim import Node, World
 from mqlab.sim.disk import MemoryDisk
-from mqlab.store import DefaultMessageStore, DiskHost, MessageExtBrokerInner, MessageStoreConfig
+from mqlab.store import DefaultMessageStore, DiskHost, MessageExtBrokerInner, MessageStoreConfig, ReadableStore
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "store"
 
 
 class GoldenStore:
-    """One recorded directory with its manifest. Nothing ever writes to `directory`: `disk()` keeps changes in memory."""
+    """One recorded directory with its manifest. Nothing writes to `directory`: `disk()` keeps changes in memory."""
 
     def __init__(self, name: str, directory: Path) -> None:
         self.name = name
@@ -42,9 +42,9 @@ class GoldenStore:
         }
         return MessageStoreConfig(**{**sizes, **settings})
 
-    def open(self, disk: MemoryDisk | None = None) -> DefaultMessageStore:
+    def open(self, disk: MemoryDisk | None = None) -> ReadableStore:
         """The store, recovered, without threads."""
-        store = DefaultMessageStore(DiskHost(disk or self.disk()), self.config())
+        store = ReadableStore(DiskHost(disk or self.disk()), self.config())
         store.load()
         return store
 
@@ -131,6 +131,6 @@ class StoreWorld:
 
 
 @pytest.fixture
-def store_world() -> Iterator[Callable[..., StoreWorld]]:
+def store_world() -> Callable[..., StoreWorld]:
     """store_world(flush_disk_type=...): a running store with small files in a world with seed 7."""
-    yield StoreWorld
+    return StoreWorld

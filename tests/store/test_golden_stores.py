@@ -97,7 +97,9 @@ def test_queue_offsets_and_the_range_of_the_log_are_the_recorded_ones(golden: An
     assert store.max_phy_offset == end or (name in GROWN and end < store.max_phy_offset <= reopened_end)
     assert store.min_phy_offset == int(recorded.manifest["runtimeInfo"]["commitLogMinOffset"])
     assert store.get_earliest_message_time() == int(recorded.manifest["runtimeInfo"]["earliestMessageTimeStamp"])
-    assert store.recovery is not None and store.recovery.clean and not store.recovery.cuts
+    assert store.recovery is not None
+    assert store.recovery.clean
+    assert store.recovery.cuts == []
 
 
 @pytest.mark.parametrize("name", ["plain", "compressed", "names", "ipv6"])
@@ -127,7 +129,7 @@ def test_queues_rebuilt_from_the_log_are_the_same_bytes(golden: Any, name: str) 
     disk.rmtree("consumequeue")
     disk.rmtree("batchconsumequeue")
     store = recorded.open(disk)
-    store.consume_queues.flush(0)
+    store.consume_queue_store.flush(0)
     after = {path: disk.read_bytes(path) for path in disk.files() if "consumequeue/" in path}
     assert {path: after.get(path) for path, data in before.items() if any(data)} == {
         path: data for path, data in before.items() if any(data)

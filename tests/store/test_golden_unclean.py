@@ -71,7 +71,7 @@ def test_pulling_everything_reads_as_many_messages_as_from_the_real_broker(golde
     recorded, real = golden("unclean"), VARIANTS[name]["realBroker"]
     store = recorded.open(_edited(recorded, VARIANTS[name]))
     readable, anomalies = 0, []
-    for topic, queue_ids in store.consume_queues.topics().items():
+    for topic, queue_ids in store.consume_queue_store.topics().items():
         for queue_id in queue_ids:
             offset = store.get_min_offset_in_queue(topic, queue_id)
             while offset < store.get_max_offset_in_queue(topic, queue_id):

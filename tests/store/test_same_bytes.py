@@ -74,7 +74,9 @@ def _batch(messages: list[tuple[MessageExt, str]]) -> MessageExtBrokerInner:
 
 
 def _sent_with(stored: tuple[MessageExt, str]) -> tuple[str, Any]:
-    """What all messages of one send have in common: those of a batch share its unique key, which stands behind their own."""
+    """What all messages of one send have in common: those of a batch share its unique key, which stands behind their
+    own.
+    """
     message = stored[0]
     return message.topic, message.msg_id if message.topic == "GoldenBatch" else message.commit_log_offset
 

@@ -93,7 +93,9 @@ class StoreLoaded(NamedTuple):
 
 
 class StoreRecovered(NamedTuple):
-    """Recovery has read `records` records and taken the log to end at `commit_log_max_offset`; `cut_bytes` were dropped."""
+    """Recovery has read `records` records and taken the log to end at `commit_log_max_offset`; `cut_bytes` were
+    dropped.
+    """
 
     clean: bool
     records: int
@@ -113,7 +115,8 @@ class StoreStopped(NamedTuple):
 class FileDeleted(NamedTuple):
     """A file or folder of the store was deleted.
 
-    `reason`: "expired", "space", "below the commit log", "topic deleted", or "newer than the checkpoint" (an index file).
+    `reason`: "expired", "space", "below the commit log", "topic deleted", or "newer than the checkpoint" (an index
+    file).
     """
 
     file: str
