@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 TOPIC_GROUP_SEPARATOR = "@"
 COMMITS_PER_VERSION = 500
 MAP_CAPACITY = 1024
+GROUP_MAP_CAPACITY = 128
 
 NOT_FOUND = -1
 
@@ -136,7 +137,7 @@ class ConsumerOffsetManager(ConfigManager):
             parts = key.split(TOPIC_GROUP_SEPARATOR)
             if len(parts) == 2:
                 topics.setdefault(parts[1], []).append(parts[0])
-        by_group = {group: tuple(topics[group]) for group in java_map_order(topics)}
+        by_group = {group: tuple(topics[group]) for group in java_map_order(topics, GROUP_MAP_CAPACITY)}
         return ConsumerOffsetSerializeWrapper(ordered, self.data_version, by_group)
 
     def encode(self) -> dict[str, Any]:
