@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
+
+from ..errors import LearnerError
+
+EnumT = TypeVar("EnumT", bound=Enum)
 
 CQ_STORE_UNIT_SIZE = 20
 """Bytes of a consume queue entry."""
@@ -81,6 +86,10 @@ class MessageStoreConfig:
     max_filter_message_size: int = 16_000
     """Bytes of queue entries that one pull looks at."""
 
+    def __post_init__(self) -> None:
+        self.flush_disk_type = _member(FlushDiskType, self.flush_disk_type)
+        self.broker_role = _member(BrokerRole, self.broker_role)
+
     def path(self, *parts: str) -> str:
         """A path inside the store directory."""
         return "/".join((self.store_path_root_dir, *parts) if self.store_path_root_dir else parts)
@@ -89,3 +98,12 @@ class MessageStoreConfig:
     def max_record_size(self) -> int:
         """The most bytes that a record may take: the largest body and 64 KiB for all else."""
         return self.max_message_size + 64 * 1024
+
+
+def _member(kind: type[EnumT], value: EnumT | str) -> EnumT:
+    """The setting as a member of its enum; configuration files and scenarios give its name. LearnerError if unknown."""
+    try:
+        return kind(value)
+    except ValueError:
+        names = ", ".join(member.name for member in kind)
+        raise LearnerError(f"{value!r} is no {kind.__name__}", f"use one of {names}") from None

@@ -159,8 +159,8 @@ def _nearest(name: str, known: Collection[str]) -> str:
 
 
 def about(kind: str | type) -> str:
-    """What an event of this kind says, in one sentence or two."""
-    return inspect.cleandoc(CATALOGUE[kind_name(kind)].__doc__ or "")
+    """What an event of this kind says, in one sentence or two, on one line."""
+    return " ".join((CATALOGUE[kind_name(kind)].__doc__ or "").split())
 
 
 def schema() -> dict[str, Any]:
@@ -202,7 +202,7 @@ def page() -> str:
         lines += ["| kind | what it says | fields |", "|---|---|---|"]
         for kind in kinds_in(module):
             fields = ", ".join(f"`{name}` {types[name]}" for name in fields_of(kind)) or "none"
-            lines.append(f"| `{kind.__name__}` | {' '.join(about(kind).split())} | {fields} |")
+            lines.append(f"| `{kind.__name__}` | {about(kind)} | {fields} |")
     return "\n".join(lines) + "\n"
 
 

@@ -165,16 +165,22 @@ def check_header(text: str | bytes, path: str | Path) -> dict[str, Any]:
 
 def read_header(path: str | Path) -> dict[str, Any]:
     """The header of a recorded trace (.parquet, else JSON lines): `mqlab_trace`, `mqlab`, `metadata`."""
-    if str(path).endswith(".parquet"):
-        with _open_parquet(path) as file:
-            return check_header((file.schema_arrow.metadata or {}).get(PARQUET_KEY, b""), path)
+    return _parquet_header(path) if str(path).endswith(".parquet") else _json_header(path)
+
+
+def _json_header(path: str | Path) -> dict[str, Any]:
     with _open_text(path) as file:
         return check_header(file.readline(), path)
 
 
+def _parquet_header(path: str | Path) -> dict[str, Any]:
+    with _open_parquet(path) as file:
+        return check_header((file.schema_arrow.metadata or {}).get(PARQUET_KEY, b""), path)
+
+
 def read_json_lines(path: str | Path) -> Iterator[Row]:
     """The rows of a JSON lines trace, lazily. ProtocolError for another schema version or a line that is no event."""
-    read_header(path)
+    _json_header(path)
     return _json_rows(path)
 
 
@@ -202,7 +208,7 @@ def _row_of(line: str, place: str) -> Row:
 
 def read_parquet(path: str | Path) -> Iterator[Row]:
     """The rows of a Parquet trace, lazily. ProtocolError for another schema version; needs the extra `trace`."""
-    read_header(path)
+    _parquet_header(path)
     return _parquet_rows(path)
 
 
@@ -219,7 +225,7 @@ def _parquet_rows(path: str | Path) -> Iterator[Row]:
 def json_lines_to_parquet(source: str | Path, target: str | Path) -> int:
     """Write a JSON lines trace as Parquet, with the same metadata; returns the number of events."""
     rows = read_json_lines(source)
-    with ParquetRecorder(target, read_header(source)["metadata"]) as recorder:
+    with ParquetRecorder(target, _json_header(source)["metadata"]) as recorder:
         for row in rows:
             recorder(row)
     return recorder.count
