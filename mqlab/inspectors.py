@@ -96,8 +96,11 @@ def topics_table(brokers: Sequence[BrokerProcess], *, system: bool) -> Table:
             if not system and _is_for_rocketmq_itself(topic, broker):
                 continue
             queues = range(max(config.read_queue_nums, config.write_queue_nums))
-            ends = [(broker.store.get_min_offset_in_queue(topic, q), broker.store.get_max_offset_in_queue(topic, q)) for q in queues]
-            messages = sum(last - max(0, first) for first, last in ends)
+            store = broker.store
+            messages = sum(
+                store.get_max_offset_in_queue(topic, q) - max(0, store.get_min_offset_in_queue(topic, q))
+                for q in queues
+            )
             rows.append((topic, broker.name, config.write_queue_nums, config.read_queue_nums, config.perm, messages))
     return Table("topics", ("topic", "broker", "write queues", "read queues", "perm", "messages"), rows)
 

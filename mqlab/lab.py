@@ -11,7 +11,7 @@ from .client import DefaultMQProducer, DefaultMQPushConsumer
 from .errors import LearnerError
 from .inspectors import QueueView, held_pulls_table, process_queues_table, routes_table, topics_table
 from .processes import BrokerProcess, ClientProcess, NameServerProcess, Process
-from .sim import FAULTS, Call, Future, LinkSpec, Node, NodeSpec, World
+from .sim import FAULTS, Call, LinkSpec, Node, NodeSpec, World
 from .sim.faults import start as start_process
 from .sim.schedule import parse_schedule
 from .sim.timer import Timer
@@ -176,7 +176,7 @@ class Lab:
             name = f"{kind}-{chr(ord('a') + number) if letters else number + 1}"
         return self.world.node(name)
 
-    def _add(self, process: Any, start: bool) -> Any:
+    def _add(self, process: P, start: bool) -> P:
         self.processes[process.name] = process
         if start:
             start_process(self.world, process.name)
@@ -409,8 +409,7 @@ class Lab:
             self.world.network.link(source, target).spec = spec
 
     def report(self, path: str) -> None:
-        """Write what is needed to play this world again: scenario, parameters, seed, actions, overrides and trace hash.
-        """
+        """Write what is needed to play this world again: scenario, parameters, seed, actions, overrides and trace hash."""
         from .replay import write_report
 
         write_report(self, path)

@@ -109,7 +109,7 @@ class Task:
         except StopIteration as stop:
             self._end(stop.value, None)
             return
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever a task raises ends the task
             self._end(None, error)
             return
         except Cancelled:

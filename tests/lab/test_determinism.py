@@ -1,4 +1,6 @@
-"""The same scenario and seed give the same trace: in every process, on every Python, with commands as objects or as bytes."""
+"""The same scenario and seed give the same trace: in every process, on every Python, with commands as objects or as
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def test_a_scenario_gives_its_committed_hash_with_objects_and_with_bytes(name: s
 @pytest.mark.parametrize("name", GOLDEN_TEXTS)
 def test_a_trace_is_the_committed_text(name: str) -> None:
     expected = (TRACES / f"{name}.txt").read_text(encoding="utf-8")
-    assert format_trace(scenarios.get(name).play(7).history.rows()) == expected, f"if the change is meant, run: {UPDATE}"
+    assert format_trace(scenarios.get(name).play(7).history.rows()) == expected, (
+        f"if the change is meant, run: {UPDATE}"
+    )
 
 
 def pythons() -> list[str]:
@@ -61,6 +65,11 @@ def test_the_hash_is_the_same_in_every_process_and_on_every_python() -> None:
     command = ["-S", "-m", "mqlab", "trace", "first-message", "--seed", "7", "--hash"]
     for python in pythons():
         for hash_seed in ("0", "1", "4711"):
-            environment = {"PYTHONPATH": path, "PYTHONHASHSEED": hash_seed, "TZ": "Asia/Tokyo", "PATH": os.environ["PATH"]}
+            environment = {
+                "PYTHONPATH": path,
+                "PYTHONHASHSEED": hash_seed,
+                "TZ": "Asia/Tokyo",
+                "PATH": os.environ["PATH"],
+            }
             answer = subprocess.run([python, *command], capture_output=True, text=True, env=environment, check=False)
             assert answer.stdout.strip() == golden_hashes()["first-message"], f"{python}: {answer.stderr}"

@@ -171,7 +171,7 @@ def test_a_diagram_draws_each_request_as_an_arrow_between_two_lanes() -> None:
 def test_a_forgotten_await_says_so() -> None:
     lab = cluster()
     producer = started_producer(lab)
+    call = producer.send(Message("TopicTest", b"hello"))
+    assert repr(call).startswith("not awaited: producer.send(...)")
     with pytest.warns(UserWarning, match="was never awaited"):
-        call = producer.send(Message("TopicTest", b"hello"))
-        assert repr(call).startswith("not awaited: producer.send(...)")
         del call

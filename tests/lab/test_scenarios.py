@@ -123,9 +123,11 @@ def test_a_scenario_of_a_cell_can_be_replayed_only_when_its_source_is_allowed(tm
     with pytest.raises(LearnerError, match="allow-source"):
         replay(report)
     assert replay(report, allow_source=True).agrees
-    assert lab.queue("TopicTest", 0).max_offset + sum(
-        lab.brokers[0].store.get_max_offset_in_queue("TopicTest", q) for q in (1, 2, 3)
-    ) == 1
+    assert (
+        lab.queue("TopicTest", 0).max_offset
+        + sum(lab.brokers[0].store.get_max_offset_in_queue("TopicTest", q) for q in (1, 2, 3))
+        == 1
+    )
     assert isinstance(Message("T", b"x"), Message)
 
 

@@ -46,7 +46,7 @@ def test_a_recorded_frame_is_labelled_completely() -> None:
 
 
 def test_a_queue_entry_says_where_its_message_is() -> None:
-    view = label_consume_queue_entry(bytes.fromhex("0000000000000064" "00000080" "00000000 0027a847".replace(" ", "")), 3)
+    view = label_consume_queue_entry(bytes.fromhex("00000000000000640000008000000000 0027a847".replace(" ", "")), 3)
     assert view["physicalOffset"].value.startswith("100")
     assert view["size"].value.startswith("128")
     assert view["tagsCode"].value.startswith("2598983")
