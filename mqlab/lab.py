@@ -409,7 +409,7 @@ class Lab:
             self.world.network.link(source, target).spec = spec
 
     def report(self, path: str) -> None:
-        """Write what is needed to play this world again: scenario, parameters, seed, actions, overrides and trace hash."""
+        """Write what is needed to play this world again: scenario, parameters, seed, actions, overrides, trace hash."""
         from .replay import write_report
 
         write_report(self, path)
