@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from . import imports, kernel
+from . import imports, kernel, messages
 from .harness import Figure
 
 Measure = Callable[[], Figure | Iterable[Figure]]
@@ -17,6 +17,7 @@ Measure = Callable[[], Figure | Iterable[Figure]]
 AREAS: dict[str, list[Measure]] = {
     "kernel": [kernel.hops, kernel.timers],
     "imports": [imports.import_mqlab, imports.first_message],
+    "messages": [messages.against_kombu, messages.against_bare_appends, messages.recording],
 }
 
 _ROW = "{:<44} {:>12} {:<16} {:>12} {:>8} {:>10} {:>4}"

@@ -1,0 +1,265 @@
+"""Messages of 1 KB, sent and consumed: against kombu's memory transport, and against a bare encode-and-append loop.
+
+Both ways of working are measured apart: a backlog (all are sent, then all are consumed) and live delivery (a consumer waits
+while they are sent, one after the other). A message counts once it has been sent, stored, delivered and acknowledged.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+import kombu
+
+from mqlab import Lab, Message
+from mqlab.client import ConsumeConcurrentlyStatus, DefaultMQProducer, DefaultMQPushConsumer
+from mqlab.sim import Future
+from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder, Recorder
+
+from .harness import Figure, figure, operations_per_second
+
+TOPIC = "TopicBench"
+BODY = bytes(range(256)) * 4
+MESSAGES = 3_000
+APPENDS = 30_000
+
+_inside_send = DefaultMQProducer.send.inside  # type: ignore[attr-defined]  # see public_call
+
+
+class Flow:
+    """A lab with a name server, a broker, a producer and a counting consumer, hooks off."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.lab = Lab(seed=1, history=False)
+        self.lab.name_server()
+        self.lab.broker("broker-a", **settings)
+        self.lab.create_topic(TOPIC, 4)
+        self.producer: DefaultMQProducer = self.lab.producer("orders")
+        self.lab.run(self.producer.start())
+        self.consumer: DefaultMQPushConsumer = self.lab.consumer("readers")
+        self.consumer.subscribe(TOPIC, "*")
+        self.consumer.register_message_listener(self._listen)
+        self._missing = 0
+        self._all_there: Future[None] = Future()
+
+    def _listen(self, messages: list[Any], context: Any) -> ConsumeConcurrentlyStatus:
+        self._missing -= len(messages)
+        if not self._missing:
+            self._all_there.set_result(None)
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+    def start_consumer(self) -> None:
+        """Start the consumer and let its first pulls be held."""
+        self.lab.run(self.consumer.start())
+        self.lab.run_for(seconds=1)
+
+    def expect(self, count: int) -> None:
+        """Begin to count deliveries."""
+        self._missing = count
+        self._all_there = Future("the last message")
+
+    async def _load(self, count: int, body: bytes) -> None:
+        for _ in range(count):
+            await _inside_send(self.producer, Message(TOPIC, body))
+
+    def send(self, count: int, body: bytes = BODY) -> None:
+        """Send messages one after the other, and wait until the last is stored."""
+        self.lab.world.wait_for(self.producer.node.spawn(self._load(count, body), "load").join(), limit_ms=10**9)
+
+    def wait_for_all(self) -> None:
+        """Play until all that is expected has been consumed."""
+        self.lab.world.wait_for(self._all_there)
+
+
+def backlog_of_mqlab() -> Callable[[], int]:
+    """Send all, then start the consumer and let it work the backlog off."""
+    flow = Flow()
+    flow.expect(MESSAGES)
+
+    def run() -> int:
+        flow.send(MESSAGES)
+        flow.lab.run(flow.consumer.start())
+        flow.wait_for_all()
+        return MESSAGES
+
+    return run
+
+
+def live_of_mqlab() -> Callable[[], int]:
+    """Send one after the other to a consumer whose pulls are held."""
+    flow = Flow()
+    flow.start_consumer()
+    flow.expect(MESSAGES)
+
+    def run() -> int:
+        flow.send(MESSAGES)
+        flow.wait_for_all()
+        return MESSAGES
+
+    return run
+
+
+def recorded(recorder: Callable[[Path], Recorder]) -> Callable[[], Callable[[], int]]:
+    """Live delivery with every event recorded to a file."""
+
+    def prepare() -> Callable[[], int]:
+        directory = TemporaryDirectory()
+        flow = Flow()
+        flow.start_consumer()
+        flow.expect(MESSAGES)
+        sink = recorder(Path(directory.name) / "trace")
+        flow.lab.world.hooks.attach(sink)
+
+        def run() -> int:
+            flow.send(MESSAGES)
+            flow.wait_for_all()
+            sink.close()
+            directory.cleanup()
+            return MESSAGES
+
+        return run
+
+    return prepare
+
+
+class KombuFlow:
+    """kombu's memory transport: a producer, a consumer that acknowledges, and one queue."""
+
+    def __init__(self) -> None:
+        name = uuid4().hex
+        self.connection = kombu.Connection("memory://")
+        queue = kombu.Queue(name, kombu.Exchange(name, type="direct"), routing_key=name)
+        self._publish = kombu.Producer(self.connection.channel(), queue.exchange, routing_key=name).publish
+        self.consumer = kombu.Consumer(self.connection.channel(), [queue], callbacks=[self._take])
+        self.consumer.qos(prefetch_count=0)
+        self.consumer.consume()
+        self.taken = 0
+
+    def _take(self, body: Any, message: Any) -> None:
+        self.taken += 1
+        message.ack()
+
+    def publish(self) -> None:
+        """Publish one message as bytes, without a codec of its own."""
+        self._publish(BODY, content_type="application/data", content_encoding="binary")
+
+    def drain(self) -> None:
+        """Deliver what is there to the consumer."""
+        self.connection.drain_events(timeout=1)
+
+
+def backlog_of_kombu() -> Callable[[], int]:
+    """Publish all, then drain all."""
+    flow = KombuFlow()
+
+    def run() -> int:
+        for _ in range(MESSAGES):
+            flow.publish()
+        while flow.taken < MESSAGES:
+            flow.drain()
+        return MESSAGES
+
+    return run
+
+
+def live_of_kombu() -> Callable[[], int]:
+    """Publish one, drain one."""
+    flow = KombuFlow()
+
+    def run() -> int:
+        for number in range(1, MESSAGES + 1):
+            flow.publish()
+            while flow.taken < number:
+                flow.drain()
+        return MESSAGES
+
+    return run
+
+
+_HEAD = struct.Struct(">iiIiiqqiq4siq4siiqi")
+
+
+def bare_appends() -> Callable[[], int]:
+    """What no broker can do without: encode each message in the commit log's layout and append it to a log."""
+    topic, properties, host = TOPIC.encode(), b"WAIT\x01true\x02UNIQ_KEY\x0100000000000000000000000000000000\x02", b"\x0a\x00\x00\x01"
+    log = bytearray()
+
+    def run() -> int:
+        size = _HEAD.size + len(BODY) + 1 + len(topic) + 2 + len(properties)
+        for number in range(APPENDS):
+            log.extend(
+                b"".join(
+                    (
+                        _HEAD.pack(
+                            size, -626843481, zlib.crc32(BODY), 0, 0, number, len(log), 0, 1767225600000,
+                            host, 40000, 1767225600000, host, 10911, 0, 0, len(BODY),
+                        ),
+                        BODY,
+                        bytes((len(topic),)),
+                        topic,
+                        len(properties).to_bytes(2, "big"),
+                        properties,
+                    )
+                )
+            )
+        return APPENDS
+
+    return run
+
+
+@cache
+def _rates() -> dict[str, float]:
+    return operations_per_second(
+        {
+            "backlog": backlog_of_mqlab,
+            "kombu backlog": backlog_of_kombu,
+            "live": live_of_mqlab,
+            "kombu live": live_of_kombu,
+            "bare": bare_appends,
+            "json": recorded(JsonLinesRecorder),
+            "parquet": recorded(ParquetRecorder),
+        }
+    )
+
+
+def _against(name: str, mqlab: str, other: str, aim: float) -> Figure:
+    rates = _rates()
+    return figure(name, rates[mqlab], "messages/s", versus=rates[other], aim=aim, better="higher")
+
+
+def against_kombu() -> list[Figure]:
+    """1 KB send + push consume against kombu's Producer + Consumer + ack."""
+    return [
+        _against("1 KB send + consume, backlog / kombu", "backlog", "kombu backlog", 1.25),
+        _against("1 KB send + consume, live / kombu", "live", "kombu live", 1.25),
+    ]
+
+
+def against_bare_appends() -> list[Figure]:
+    """1 KB send + push consume against encoding and appending alone."""
+    return [
+        _against("1 KB send + consume, backlog / bare append", "backlog", "bare", 0.05),
+        _against("1 KB send + consume, live / bare append", "live", "bare", 0.05),
+    ]
+
+
+def recording() -> list[Figure]:
+    """Live delivery with recording on, against the same with hooks off, as time per message."""
+    rates = _rates()
+    return [
+        figure(
+            f"recording to {form}",
+            1e6 / rates[recorder],
+            "us/message",
+            versus=1e6 / rates["live"],
+            aim=1.5,
+            better="lower",
+        )
+        for form, recorder in (("JSON lines", "json"), ("Parquet", "parquet"))
+    ]
