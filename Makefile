@@ -76,7 +76,7 @@ test: all-sets ## everything that must hold: lint, types, imports, labs, tests
 
 .PHONY: bench
 bench: all-sets ## measure, print the figures beside their aims, and write out/bench.json
-	$(PY) -m bench
+	$(PY) -m benchmarks
 
 .PHONY: labs
 labs: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/project ## build the notebooks from their sources
