@@ -17,6 +17,7 @@ from .consumer.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrok
 from .consumer.process_queue import ProcessQueue
 from .mq_client_instance import MQClientInstance
 from .mq_client_manager import MQClientManager
+from .producer.async_send import SendCallback
 from .producer.default_mq_producer import DefaultMQProducer
 from .producer.hooks import CheckForbiddenHook, SendMessageHook
 from .producer.message_queue_selector import select_message_queue_by_hash
@@ -45,6 +46,7 @@ __all__ = [
     "OffsetStore",
     "ProcessQueue",
     "RemoteBrokerOffsetStore",
+    "SendCallback",
     "SendMessageHook",
     "SendResult",
     "SendStatus",

@@ -10,13 +10,15 @@ from mqlab.errors import LearnerError
 from mqlab.protocol.message import Message, MessageQueue
 from mqlab.sim import public_call
 
-from .default_mq_producer_impl import ONEWAY, SYNC, DefaultMQProducerImpl
+from .default_mq_producer_impl import DefaultMQProducerImpl
 from .producer_config import ProducerConfig
+from .send_kernel import ASYNC, ONEWAY, SYNC
 from .send_result import SendResult
 
 if TYPE_CHECKING:
     from mqlab.sim import Node
 
+    from .async_send import Outcome, SendCallback, SendCallbackFunction
     from .hooks import CheckForbiddenHook, SendMessageHook
     from .message_queue_selector import MessageQueueSelector
 
@@ -79,6 +81,37 @@ class DefaultMQProducer(ProducerConfig):
             result = await self.impl.send_kernel_once(one, queue, SYNC, timeout_ms)
         assert result is not None
         return result
+
+    @public_call
+    async def send_async(
+        self,
+        message: Message | Sequence[Message],
+        callback: SendCallback | SendCallbackFunction,
+        *,
+        queue: MessageQueue | None = None,
+        selector: MessageQueueSelector | None = None,
+        argument: Any = None,
+        timeout: int | None = None,
+    ) -> None:
+        """Send a message without waiting for the broker; `callback(result, error)` is called once with the outcome.
+
+        A failed attempt is tried again up to `retry_times_when_send_async_failed` times while there is time. With
+        back-pressure this call itself waits while too many messages are on their way.
+        """
+        self.impl.make_sure_state_ok()
+        timeout_ms = self.send_msg_timeout if timeout is None else timeout
+        one = message if isinstance(message, Message) else self._batch(message)
+        impl = self.impl
+
+        async def dispatch(outcome: Outcome, left_ms: int) -> None:
+            if queue is not None:
+                await impl.send_kernel_once(one, queue, ASYNC, left_ms, outcome)
+            elif selector is not None:
+                await impl.send_select_impl(one, selector, argument, ASYNC, left_ms, outcome)
+            else:
+                await impl.send_default_impl(one, ASYNC, left_ms, outcome)
+
+        await impl.async_sender.send(one, callback, timeout_ms, dispatch)
 
     @public_call
     async def send_oneway(self, message: Message, *, queue: MessageQueue | None = None) -> None:

@@ -30,9 +30,10 @@ from mqlab.trace.events.client import (
     SendSucceeded,
 )
 
+from .async_send import AsyncSend, AsyncSender, Outcome
 from .message_queue_selector import MessageQueueSelector
 from .mq_fault_strategy import MQFaultStrategy
-from .send_kernel import ONEWAY, SYNC, UNIQ_KEY, SendKernel
+from .send_kernel import SYNC, UNIQ_KEY, SendKernel
 from .send_result import SendResult, SendStatus
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class DefaultMQProducerImpl:
         self.check_forbidden_hooks: list[CheckForbiddenHook] = []
         self.instance: MQClientInstance
         self.kernel: SendKernel
+        self.async_sender = AsyncSender(self)
         self._detector: PeriodicTask | None = None
 
     # -- start and end ----------------------------------------------------------------------------------------------
@@ -124,6 +126,7 @@ class DefaultMQProducerImpl:
         if self.service_state is not ServiceState.RUNNING:
             return
         await self.instance.unregister_producer(self.producer.producer_group)
+        self.async_sender.pool.close()
         if self._detector is not None:
             self._detector.cancel()
         if shutdown_instance:
@@ -218,8 +221,13 @@ class DefaultMQProducerImpl:
         batch.encode()
         return batch
 
-    async def send_default_impl(self, message: Message, mode: str, timeout_ms: int) -> SendResult | None:
-        """Send to a queue of the producer's choice: up to 1 + retryTimesWhenSendFailed attempts in one time budget."""
+    async def send_default_impl(
+        self, message: Message, mode: str, timeout_ms: int, outcome: Outcome | None = None
+    ) -> SendResult | None:
+        """Send to a queue of the producer's choice: up to 1 + retryTimesWhenSendFailed attempts in one time budget.
+
+        `outcome` is told how an asynchronous send ends; only the others wait, and SYNC alone has a result.
+        """
         self.make_sure_state_ok()
         check_message(message, self.producer.max_message_size)
         begin_us = self.node.now_us()
@@ -228,11 +236,18 @@ class DefaultMQProducerImpl:
             info = await self.try_to_find_topic_publish_info(message.topic)
             if not info.ok:
                 raise self.no_route(message.topic)
-        attempts = _Attempts(self, message, mode, timeout_ms, begin_us)
+        attempts = _Attempts(self, message, mode, timeout_ms, begin_us, outcome)
         return await attempts.run(info)
 
+    async def send_async_impl(
+        self, message: Message, queue: MessageQueue, timeout_ms: int, info: TopicPublishInfo | None, outcome: Outcome
+    ) -> None:
+        """Start one asynchronous send to a queue; with `info`, its retries may go to other brokers."""
+        prepared = await self.kernel.prepare_async(message, queue, timeout_ms)
+        AsyncSend(self, prepared, queue, info, outcome, timeout_ms).start(prepared.address)
+
     async def send_kernel_once(
-        self, message: Message, queue: MessageQueue, mode: str, timeout_ms: int
+        self, message: Message, queue: MessageQueue, mode: str, timeout_ms: int, outcome: Outcome | None = None
     ) -> SendResult | None:
         """Send to one given queue, with one attempt."""
         self.make_sure_state_ok()
@@ -241,13 +256,22 @@ class DefaultMQProducerImpl:
             raise MQClientException(
                 "message's topic not equal mq's topic. What to do: give a queue of the message's own topic."
             )
+        if outcome is not None:
+            await self.send_async_impl(message, queue, timeout_ms, None, outcome)
+            return None
         result = await self.kernel.send(message, queue, mode, timeout_ms)
         if result is not None:
             self.report_success(message, result)
         return result
 
     async def send_select_impl(
-        self, message: Message, selector: MessageQueueSelector, argument: Any, mode: str, timeout_ms: int
+        self,
+        message: Message,
+        selector: MessageQueueSelector,
+        argument: Any,
+        mode: str,
+        timeout_ms: int,
+        outcome: Outcome | None = None,
     ) -> SendResult | None:
         """Send to the queue that the application's selector names, with one attempt."""
         begin_us = self.node.now_us()
@@ -255,7 +279,7 @@ class DefaultMQProducerImpl:
         left_ms = timeout_ms - (self.node.now_us() - begin_us) // 1_000
         if left_ms < 0:
             raise RemotingTooMuchRequestException("sendSelectImpl call timeout")
-        return await self.send_kernel_once(message, queue, mode, left_ms)
+        return await self.send_kernel_once(message, queue, mode, left_ms, outcome)
 
     async def select_queue(self, message: Message, selector: MessageQueueSelector, argument: Any) -> MessageQueue:
         """Ask the application's selector."""
@@ -289,11 +313,29 @@ class DefaultMQProducerImpl:
 class _Attempts:
     """The loop of sendDefaultImpl for one message."""
 
-    __slots__ = ("_begin_us", "_error", "_impl", "_message", "_mode", "_result", "_sent", "_timeout_ms", "_total")
+    __slots__ = (
+        "_begin_us",
+        "_error",
+        "_impl",
+        "_message",
+        "_mode",
+        "_outcome",
+        "_result",
+        "_sent",
+        "_timeout_ms",
+        "_total",
+    )
 
     def __init__(
-        self, impl: DefaultMQProducerImpl, message: Message, mode: str, timeout_ms: int, begin_us: int
+        self,
+        impl: DefaultMQProducerImpl,
+        message: Message,
+        mode: str,
+        timeout_ms: int,
+        begin_us: int,
+        outcome: Outcome | None,
     ) -> None:
+        self._outcome = outcome
         self._impl = impl
         self._message = message
         self._mode = mode
@@ -319,7 +361,8 @@ class _Attempts:
             last_broker = queue.broker_name
             attempt_us = now_us()
             cost_ms = (attempt_us - self._begin_us) // 1_000
-            if timeout_ms < cost_ms:
+            # Java asks for less; but a real clock is past the limit after waiting for all of it, and this one is exact.
+            if timeout_ms <= cost_ms:
                 call_timeout = True
                 break
             self._sent.append(last_broker)
@@ -327,6 +370,9 @@ class _Attempts:
             if times + 1 < total and -1 < producer.send_msg_max_timeout_per_request < budget_ms:
                 budget_ms = producer.send_msg_max_timeout_per_request
             try:
+                if self._outcome is not None:
+                    await impl.send_async_impl(self._message, queue, budget_ms, info, self._outcome)
+                    return None
                 result = await impl.kernel.send(self._message, queue, self._mode, budget_ms)
             except MQClientException as error:
                 self._failed(queue, error, attempt_us, isolated=False, reachable=True)
@@ -395,6 +441,3 @@ def _response_code(error: Exception | None) -> int:
     if isinstance(error, MQClientException):
         return int(ClientErrorCode.BROKER_NOT_EXIST_EXCEPTION)
     return -1
-
-
-__all__ = ["ONEWAY", "SYNC", "DefaultMQProducerImpl"]

@@ -164,6 +164,13 @@ class SendKernel:
         self.run_after_hooks(prepared.context, result, None)
         return result
 
+    async def prepare_async(self, message: Message, queue: MessageQueue, timeout_ms: int) -> Prepared:
+        """A message made ready for an asynchronous send."""
+        address = self._instance.routes.find_broker_address_in_publish(queue.broker_name)
+        if address is None:
+            address = await self.find_address(queue)
+        return self.prepare(message, queue, address, ASYNC, timeout_ms)
+
     # -- hooks ------------------------------------------------------------------------------------------------------
 
     def _run_before_hooks(

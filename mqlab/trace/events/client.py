@@ -119,6 +119,14 @@ class SendFailed(NamedTuple):
     reason: str
 
 
+class SendCallbackFailed(NamedTuple):
+    """The application's callback raised an error, which changes nothing."""
+
+    topic: str
+    msg_id: str
+    reason: str
+
+
 class FaultItemUpdated(NamedTuple):
     """A producer avoids a broker for some time after a slow or failed send."""
 

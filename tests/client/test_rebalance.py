@@ -1,0 +1,161 @@
+"""Who owns which queue, and when: members that join, leave, and die."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from mqlab.client import Message
+from mqlab.rebalance import AllocateMessageQueueStrategy
+
+
+def owned(consumer: Any) -> list[int]:
+    return sorted(queue.queue_id for queue in consumer.process_queues if queue.topic == "T")
+
+
+def test_two_members_share_the_queues_in_blocks(cluster: Any) -> None:
+    cluster.create_topic("T", 4)
+    first = cluster.consumer("c1")
+    second = cluster.consumer("c2")
+    cluster.run_ms(3_000)
+    assert (owned(first), owned(second)) == ([0, 1], [2, 3])
+
+
+def test_a_newcomer_gets_its_share_within_two_seconds_because_the_others_are_told(cluster: Any) -> None:
+    cluster.create_topic("T", 4)
+    first = cluster.consumer("c1")
+    cluster.run_ms(5_000)
+    assert owned(first) == [0, 1, 2, 3]
+    second = cluster.consumer("c2")
+    begin_ms = cluster.now_ms
+    cluster.world.run_until(lambda: owned(first) == [0, 1] and owned(second) == [2, 3])
+    assert cluster.now_ms - begin_ms < 2_000
+    assert [name for name in cluster.requests("broker-a") if name == "NOTIFY_CONSUMER_IDS_CHANGED"]
+
+
+def test_queues_of_a_member_that_leaves_are_taken_at_once(cluster: Any) -> None:
+    cluster.create_topic("T", 4)
+    first = cluster.consumer("c1")
+    second = cluster.consumer("c2")
+    cluster.run_ms(5_000)
+    begin_ms = cluster.now_ms
+    first.shutdown().play()
+    cluster.world.run_until(lambda: owned(second) == [0, 1, 2, 3])
+    assert cluster.now_ms - begin_ms < 1_100
+
+
+def test_queues_of_a_killed_member_are_taken_when_its_connection_breaks(cluster: Any) -> None:
+    cluster.create_topic("T", 4)
+    cluster.consumer("c1")
+    second = cluster.consumer("c2")
+    cluster.run_ms(5_000)
+    begin_ms = cluster.now_ms
+    cluster.fault("crash", "c1")
+    cluster.world.run_until(lambda: owned(second) == [0, 1, 2, 3])
+    assert cluster.now_ms - begin_ms < 1_100
+
+
+def test_a_hung_member_keeps_its_queues_for_two_minutes(cluster: Any) -> None:
+    cluster.create_topic("T", 4)
+    cluster.consumer("c1")
+    second = cluster.consumer("c2")
+    cluster.run_ms(5_000)
+    begin_ms = cluster.now_ms
+    cluster.fault("freeze", "c1")
+    cluster.world.run_until(lambda: owned(second) == [0, 1, 2, 3])
+    assert 90_000 < cluster.now_ms - begin_ms < 160_000
+
+
+def test_no_message_is_lost_when_members_come_and_go(cluster: Any) -> None:
+    cluster.create_topic("T", 8)
+    cluster.consumer("c1")
+    producer = cluster.producer()
+    sent = []
+    for k in range(200):
+        sent.append(f"m{k}")
+        producer.send(Message("T", sent[-1])).play()
+        cluster.run_ms(50)
+        if k == 40:
+            cluster.consumer("c2")
+        if k == 80:
+            cluster.fault("crash", "c1")
+        if k == 120:
+            cluster.consumer("c3")
+    cluster.run_ms(5_000)
+    assert set(cluster.bodies) == set(sent)
+
+
+def test_more_members_than_queues_leave_some_without(cluster: Any) -> None:
+    cluster.create_topic("T", 2)
+    members = [cluster.consumer(f"c{k}") for k in range(3)]
+    cluster.run_ms(5_000)
+    assert [owned(member) for member in members] == [[0], [1], []]
+
+
+def test_a_strategy_of_ones_own(cluster: Any) -> None:
+    class FirstTakesAll(AllocateMessageQueueStrategy):
+        name = "FIRST"
+
+        def divide(self, current_cid: Any, mq_all: Any, cid_all: Any) -> Any:
+            return list(mq_all) if cid_all.index(current_cid) == 0 else []
+
+    cluster.create_topic("T", 4)
+    members = [cluster.consumer(f"c{k}", allocate_message_queue_strategy=FirstTakesAll()) for k in range(2)]
+    cluster.run_ms(5_000)
+    assert [owned(member) for member in members] == [[0, 1, 2, 3], []]
+
+
+def test_a_strategy_that_raises_leaves_the_queues_and_is_tried_again_every_second(cluster: Any) -> None:
+    class Broken(AllocateMessageQueueStrategy):
+        name = "BROKEN"
+
+        def divide(self, current_cid: Any, mq_all: Any, cid_all: Any) -> Any:
+            raise ValueError("no idea")
+
+    cluster.create_topic("T", 2)
+    cluster.consumer(allocate_message_queue_strategy=Broken())
+    cluster.run_ms(10_000)
+    reasons = [event[3] for event in cluster.events("RebalanceSkipped") if event[2] == "T"]
+    assert reasons[0] == "allocate message queue exception: ValueError: no idea"
+    times = [row[2] for row in cluster.rows if row[7] == "RebalanceSkipped" and row[10] == "T"]
+    assert [round((b - a) / 1_000_000, 1) for a, b in pairwise(times)] == [1.0] * (len(times) - 1)
+
+
+def test_a_topic_unsubscribed_is_given_up_at_the_next_rebalance(cluster: Any) -> None:
+    cluster.create_topic("T", 2)
+    consumer = cluster.consumer()
+    cluster.run_ms(3_000)
+    consumer.unsubscribe("T")
+    cluster.run_ms(21_000)
+    assert owned(consumer) == []
+
+
+def test_the_application_hears_of_changes(cluster: Any) -> None:
+    cluster.create_topic("T", 2)
+    heard: list[tuple[str, int, int]] = []
+    consumer = cluster.new_consumer()
+    consumer.message_queue_listener = lambda topic, mq_all, mine: heard.append((topic, len(mq_all), len(mine)))
+    consumer.start().play()
+    cluster.run_ms(5_000)
+    assert ("T", 2, 2) in heard
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_frames_as_objects_and_as_bytes_give_the_same_trace(make_cluster: Any, seed: int) -> None:
+    traces = []
+    for wire_bytes in (False, True):
+        cluster = make_cluster(seed=seed, wire_bytes=wire_bytes)
+        cluster.create_topic("T", 4)
+        cluster.consumer("c1")
+        cluster.consumer("c2", tags="TagA || TagB")
+        producer = cluster.producer()
+        for k in range(20):
+            producer.send(Message("T", f"m{k}", tags="TagA", keys=f"k{k}")).play()
+        producer.send([Message("T", f"b{k}") for k in range(3)]).play()
+        cluster.run_ms(5_000)
+        cluster.fault("crash", "c1")
+        cluster.run_ms(25_000)
+        traces.append(cluster.rows)
+    assert traces[0] == traces[1]
