@@ -49,7 +49,7 @@ class MemoryFile:
     `_synced_end` was all zeros at the last flush, so only pages that are written over need their old image kept.
     """
 
-    __slots__ = ("_backing", "_backing_size", "_chunks", "_disk", "_end", "_old", "_synced_end", "_tail", "_tail_index",
+    __slots__ = ("_backing", "_backing_size", "_chunks", "_disk", "_end", "_old", "_run_start", "_synced_end", "_tail", "_tail_index",
                  "_tail_room", "mtime_ms", "path", "size")  # fmt: skip
 
     def __init__(self, disk: Space, path: str, size: int, backing: File | None = None) -> None:
@@ -64,6 +64,8 @@ class MemoryFile:
         """Page number -> what a written-over page held at the last flush; None for zeros."""
         self._end = self._backing_size
         self._synced_end = self._backing_size
+        self._run_start = self._backing_size
+        """Bytes from here to `_end` were appended one behind the other; earlier dirty pages are in `_old`."""
         self._tail = _NO_CHUNK
         self._tail_index = -1
         self._tail_room = 0
@@ -104,7 +106,7 @@ class MemoryFile:
         """Write `data` at `offset`, behind the end too (the file grows); raises DiskFull with nothing written."""
         start = offset & _CHUNK_MASK
         stop = start + len(data)
-        if offset >= self._end and stop <= self._tail_room and offset >> _CHUNK_BITS == self._tail_index:
+        if offset == self._end and stop <= self._tail_room and offset >> _CHUNK_BITS == self._tail_index:
             self._tail[start:stop] = data
             self._end = offset + len(data)
         elif data:
@@ -113,8 +115,11 @@ class MemoryFile:
     def _write_slow(self, offset: int, data: bytes) -> None:
         end = offset + len(data)
         self._make_room(offset, end)
-        if offset < self._end:
-            self._keep_old_pages(offset, end)
+        if offset > self._end:
+            self._keep_old_pages(self._run_start, self._end)
+            self._run_start = self._end = offset
+        if offset < self._run_start:
+            self._keep_old_pages(offset, min(end, self._run_start))
         view = memoryview(data)
         at = offset
         while at < end:
@@ -163,14 +168,16 @@ class MemoryFile:
             self._set_tail(index)
 
     def _keep_old_pages(self, offset: int, end: int) -> None:
-        last = min(end, self._synced_end)
-        for page in range(offset // PAGE_BYTES, (last + PAGE_BYTES - 1) // PAGE_BYTES):
+        """Note what the pages of [offset, end) held at the last flush."""
+        for page in range(offset // PAGE_BYTES, (end + PAGE_BYTES - 1) // PAGE_BYTES if end > offset else 0):
             if page not in self._old:
                 self._old[page] = self._synced_page(page)
 
     def _synced_page(self, page: int) -> bytes | None:
-        """What a page held at the last flush, as long as only appends went to it since."""
+        """What a page held at the last flush, as long as nothing that was there then was written over; None for zeros."""
         start = page * PAGE_BYTES
+        if start >= self._synced_end:
+            return None
         kept = self.read(start, min(PAGE_BYTES, self._synced_end - start))
         return kept.ljust(PAGE_BYTES, b"\0") if kept.count(0) != len(kept) else None
 
@@ -179,14 +186,13 @@ class MemoryFile:
     @property
     def dirty_pages(self) -> list[int]:
         """The numbers of the 4 KiB pages that were written and not flushed, in order."""
-        appended = range(self._synced_end // PAGE_BYTES, (self._end + PAGE_BYTES - 1) // PAGE_BYTES)
-        return sorted({*self._old, *(appended if self._end > self._synced_end else ())})
+        appended = range(self._run_start // PAGE_BYTES, (self._end + PAGE_BYTES - 1) // PAGE_BYTES)
+        return sorted({*self._old, *(appended if self._end > self._run_start else ())})
 
     def flush(self) -> None:
         """Make all that was written safe from a power loss (MappedByteBuffer.force)."""
-        if self._old or self._synced_end != self._end:
-            self._old.clear()
-            self._synced_end = self._end
+        if self._old or self._run_start != self._end:
+            self._all_synced()
             self.mtime_ms = self._disk.now_ms()
 
     def lose_power(self, choose: Callable[[str, int], int]) -> tuple[int, int]:
@@ -196,9 +202,12 @@ class MemoryFile:
         images = [self._old[page] if page in self._old else self._synced_page(page) for page in lost]
         for page, image in zip(lost, images, strict=True):
             self._put_page(page, image or bytes(PAGE_BYTES))
-        self._old.clear()
-        self._synced_end = self._end
+        self._all_synced()
         return len(pages) - len(lost), len(lost)
+
+    def _all_synced(self) -> None:
+        self._old.clear()
+        self._synced_end = self._run_start = self._end
 
     def _put_page(self, page: int, image: bytes) -> None:
         start = page * PAGE_BYTES
@@ -219,7 +228,11 @@ class MemoryFile:
                 boundary[keep:] = bytes(max(0, len(boundary) - keep))
             for page in [p for p in self._old if p * PAGE_BYTES >= size]:
                 del self._old[page]
+            image = self._old.get(size // PAGE_BYTES)
+            if image is not None:
+                self._old[size // PAGE_BYTES] = image[: size % PAGE_BYTES].ljust(PAGE_BYTES, b"\0")
             self._end = min(self._end, size)
+            self._run_start = min(self._run_start, size)
             self._synced_end = min(self._synced_end, size)
         self.size = size
         self.mtime_ms = self._disk.now_ms()
@@ -242,7 +255,7 @@ class MemoryFile:
         self._backing_size = 0
         last = max(self._chunks, default=-1)
         self._end = (last << _CHUNK_BITS) + len(self._chunks[last]) if last >= 0 else 0
-        self._synced_end = self._end
+        self._synced_end = self._run_start = self._end
 
     def written_chunks(self) -> list[tuple[int, bytes]]:
         """(offset, bytes) of every stretch that holds data, in order: what an export writes, and nothing of the

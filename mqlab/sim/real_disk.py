@@ -83,13 +83,13 @@ class RealDisk:
     is_slow = False
 
     def __init__(self, root: str | os.PathLike[str], *, read_only: bool = False) -> None:
+        self._descriptors: OrderedDict[str, int] = OrderedDict()
         self.root = os.fspath(root)
         self.read_only = read_only
         if not os.path.isdir(self.root):
             if read_only:
                 raise LearnerError(f"there is no directory {self.root}", "give the path of an existing directory")
             os.makedirs(self.root)
-        self._descriptors: OrderedDict[str, int] = OrderedDict()
 
     def real_path(self, path: str) -> str:
         """The machine's name of a file."""
