@@ -52,20 +52,40 @@ class RawClient:
         self.noted = Noted()
         self.remoting.register_processor(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, self.noted)
 
-    def begin(self, code: int, header: Any = None, body: bytes | None = None, to: str = "", timeout_ms: int = 30_000) -> Any:
+    def begin(self, code: int, header: Any = None, body: bytes | None = None, to: str = "") -> Any:
         """Send a request; the future of its answer."""
         address = to or self.cluster.broker_address
         request = RemotingCommand.request(code, header, body)
-        return self.node.spawn(self.remoting.invoke_sync(address, request, timeout_ms), f"call {code}").join()
+        return self.node.spawn(self.remoting.invoke_sync(address, request, 30_000), f"call {code}").join()
 
     def call(self, code: int, header: Any = None, body: bytes | None = None, to: str = "") -> RemotingCommand:
         """Send a request and play until its answer is there."""
         answer: RemotingCommand = self.cluster.world.wait_for(self.begin(code, header, body, to))
         return answer
 
+    @staticmethod
+    def send_header(topic: str, **more: Any) -> h.SendMessageRequestHeaderV2:
+        """The header of a plain message."""
+        properties = more.pop("properties", {"TAGS": "TagA"})
+        values: dict[str, Any] = {
+            "producer_group": "P",
+            "default_topic": "TBW102",
+            "default_topic_queue_nums": 4,
+            "queue_id": 0,
+            "sys_flag": 0,
+            "born_timestamp": 1,
+            "flag": 0,
+            "properties": encode_properties(properties),
+            "reconsume_times": 0,
+            "unit_mode": False,
+            "batch": False,
+            **more,
+        }
+        return h.SendMessageRequestHeaderV2(topic=topic, **values)
+
     def send(self, topic: str, body: bytes = b"x", **more: Any) -> RemotingCommand:
         """Send one message."""
-        return self.call(RequestCode.SEND_MESSAGE_V2, send_header(topic, **more), body)
+        return self.call(RequestCode.SEND_MESSAGE_V2, self.send_header(topic, **more), body)
 
     def pull_header(self, topic: str, offset: int, **more: Any) -> h.PullMessageRequestHeader:
         """What a pull with its subscription in it looks like."""
@@ -112,26 +132,6 @@ class RawClient:
         consumers = [consumer] if group else []
         body = HeartbeatData(client_id or self.node.name, [ProducerData(p) for p in producers], consumers).encode()
         return self.call(RequestCode.HEART_BEAT, h.HeartbeatRequestHeader(), body)
-
-
-def send_header(topic: str, **more: Any) -> h.SendMessageRequestHeaderV2:
-    """The header of a plain message."""
-    properties = more.pop("properties", {"TAGS": "TagA"})
-    values: dict[str, Any] = {
-        "producer_group": "P",
-        "default_topic": "TBW102",
-        "default_topic_queue_nums": 4,
-        "queue_id": 0,
-        "sys_flag": 0,
-        "born_timestamp": 1,
-        "flag": 0,
-        "properties": encode_properties(properties),
-        "reconsume_times": 0,
-        "unit_mode": False,
-        "batch": False,
-        **more,
-    }
-    return h.SendMessageRequestHeaderV2(topic=topic, **values)
 
 
 class Cluster:

@@ -1,4 +1,4 @@
-"""The recorded requests of a real client, asked again here: every answer has the real broker's code, text and fields."""
+"""The recorded requests of a real client, asked again here: the answers have the real codes, texts and fields."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mqlab.protocol.command import RemotingCommand
 
 FRAMES = Path(__file__).parent.parent / "golden" / "frames"
 
-# Line numbers of requests in client-json.jsonl, in the order in which they were sent. Left out are those that need delayed
-# delivery, timers, SQL or transactions, and held pulls, which have tests of their own.
+# Line numbers of requests in client-json.jsonl, in the order in which they were sent. Left out are those that need
+# delayed delivery, timers, SQL or transactions, and held pulls, which have tests of their own.
 CONVERSATION = [
     *(5, 7, 9, 11, 13, 15),  # key-value configuration, cluster information
     *(17, 19, 21, 23, 31, 33),  # topics and a group are created
@@ -80,7 +80,9 @@ def difference(line: int, asked: RemotingCommand, real: RemotingCommand, ours: R
 
 
 @pytest.mark.parametrize("wire_bytes", [False, True])
-def test_every_answer_of_the_recorded_conversation_is_the_real_one(make_cluster: Callable[..., Any], wire_bytes: bool) -> None:
+def test_every_answer_of_the_recorded_conversation_is_the_real_one(
+    make_cluster: Callable[..., Any], wire_bytes: bool
+) -> None:
     cluster = make_cluster({"max_message_size": 32768}, wire_bytes=wire_bytes, epoch_ms=BEGIN_MS)
     cluster.topic("FrReadOnly", 1, perm=4)
     cluster.topic("FrWriteOnly", 1, perm=2)

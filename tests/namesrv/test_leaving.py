@@ -37,7 +37,7 @@ def test_a_closed_connection_unregisters_at_once(server: Any, broker: Any, clien
 
 def test_the_scan_drops_a_broker_that_is_silent_on_a_connection_in_use(server: Any, broker: Any, client: Any) -> None:
     broker.register()
-    last_report_ms = server.now_ms
+    last_report_ms = server.seen("BrokerRegistered")[-1]["ts_ms"]
     for _ in range(11):
         server.run(10_000)
         broker.route("T")
@@ -53,13 +53,13 @@ def test_a_silent_broker_keeps_a_stale_route_for_120_seconds(
     server: Any, broker: Any, client: Any
 ) -> None:
     broker.register()
-    last_report_ms = server.now_ms
+    last_report_ms = server.seen("BrokerRegistered")[-1]["ts_ms"]
     server.do("freeze", node="broker-a")
     server.run(119_000)
     (row,) = server.controller.route_info_manager.show()
     assert client.route("T") is not None
-    assert row["silent_ms"] == pytest.approx(119_000, abs=10)
-    assert row["expires_in_ms"] == pytest.approx(1_000, abs=10)
+    assert row["silent_ms"] == pytest.approx(119_000, abs=20)
+    assert row["expires_in_ms"] == pytest.approx(1_000, abs=20)
     server.run(7_000)
     assert client.route("T") is None
     (event,) = server.seen("BrokerUnregistered")
