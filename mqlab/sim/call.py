@@ -12,6 +12,7 @@ from .node import DEAD_LIFE
 from .world import WAIT_LIMIT_MS
 
 if TYPE_CHECKING:
+    from .future import Future
     from .node import Node
 
 P = ParamSpec("P")
@@ -23,10 +24,11 @@ class Call(Generic[T]):
 
     Awaited inside a slice of the world it is the coroutine itself. Awaited outside (a cell of a notebook, or
     `lab.run(call)`) it starts a task on its node and plays the world until the answer is there, whatever loop the cell
-    runs on.
+    runs on. `start()` makes the task and plays nothing, so that the world can be stepped while the call is under way;
+    awaiting the call later gives the answer.
     """
 
-    __slots__ = ("_arguments", "_awaited", "_function", "node", "text")
+    __slots__ = ("_answer", "_arguments", "_awaited", "_function", "node", "text")
 
     def __init__(self, node: Node, function: Callable[..., Coroutine[Any, Any, T]], arguments: Any, text: str) -> None:
         self.node = node
@@ -34,44 +36,70 @@ class Call(Generic[T]):
         self._function = function
         self._arguments = arguments
         self._awaited = False
+        self._answer: Future[T] | None = None
 
-    def _coroutine(self) -> Coroutine[Any, Any, T]:
-        if self._awaited:
-            raise LearnerError(f"{self.text} was awaited already", "call it again for another answer")
-        self._awaited = True
-        args, kwargs = self._arguments
-        return self._function(*args, **kwargs)
-
-    def play(self, limit_ms: int = WAIT_LIMIT_MS) -> T:
-        """Play the world until the answer is there (at most `limit_ms` of its time) and return it."""
+    def start(self) -> Call[T]:
+        """Let it begin with the next slice and wait for nothing: step the world, and `await` this call later."""
+        if self._awaited or self._answer is not None:
+            raise LearnerError(f"{self.text} was started already", "call it again to let it happen once more")
         if self.node.life.state == DEAD_LIFE:
             self._awaited = True
             raise LearnerError(
                 f"{self.node.name} is down, so {self.text} cannot run", f"lab.restart({self.node.name!r})"
             )
         self.node.world.outside_calls.append(self.text)
-        task = self.node.spawn(self._coroutine(), self.text)
-        answer = task.join()
-        answer.label = self.text
-        result: T = self.node.world.wait_for(answer, limit_ms)
+        self._answer = self.node.spawn(self._coroutine(), self.text).join()
+        self._answer.label = self.text
+        return self
+
+    @property
+    def done(self) -> bool:
+        """Whether a started call has its answer, or its error."""
+        return self._answer is not None and self._answer.done
+
+    def play(self, limit_ms: int = WAIT_LIMIT_MS) -> T:
+        """Play the world until the answer is there (at most `limit_ms` of its time) and return it."""
+        if self._awaited:
+            raise self._awaited_before()
+        if self._answer is None:
+            self.start()
+        self._awaited = True
+        assert self._answer is not None
+        result: T = self.node.world.wait_for(self._answer, limit_ms)
         return result
+
+    def _coroutine(self) -> Coroutine[Any, Any, T]:
+        args, kwargs = self._arguments
+        return self._function(*args, **kwargs)
+
+    def _awaited_before(self) -> LearnerError:
+        return LearnerError(f"{self.text} was awaited already", "call it again for another answer")
 
     def __await__(self) -> Generator[Any, Any, T]:
         world = self.node.world
-        if world.current is not world.life:
-            return self._coroutine().__await__()
-        return AnswerFromOutside(self)  # type: ignore[return-value]  # an iterator is all that an await needs
+        if world.current is world.life:
+            return AnswerFromOutside(self)  # type: ignore[return-value]  # an iterator is all that an await needs
+        if self._awaited:
+            raise self._awaited_before()
+        self._awaited = True
+        return self._coroutine().__await__() if self._answer is None else self._answer.__await__()
 
     def __repr__(self) -> str:
         if self._awaited:
             return f"<call of {self.text}, awaited>"
+        if self._answer is not None:
+            return f"<call of {self.text}, {'done' if self.done else 'under way'}>"
         return f"not awaited: {self.text}\n  What to do: write 'await {self.text}' to let it happen."
 
     def __del__(self) -> None:
-        if not self._awaited:
+        if self._awaited:
+            return
+        if self._answer is None:
             warnings.warn(
                 f"{self.text} was never awaited, so it never happened: write 'await {self.text}'", stacklevel=2
             )
+        elif self._answer.done and self._answer.error is not None:
+            warnings.warn(f"{self.text} failed, and nobody awaited it: {self._answer.error}", stacklevel=2)
 
 
 class AnswerFromOutside(Generic[T]):

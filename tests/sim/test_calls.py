@@ -106,6 +106,54 @@ def test_a_call_answers_once(world: World, node: Node) -> None:
         call.play()
 
 
+def test_a_started_call_is_under_way_while_the_world_is_stepped(world: World, node: Node) -> None:
+    call = Greeter(node).greet("ann").start()
+    assert world.now_us == 0
+    world.run_for(4_999)
+    assert (call.done, repr(call)) == (False, "<call of greeter.greet(...), under way>")
+    world.run_for(1)
+    assert (call.done, repr(call)) == (True, "<call of greeter.greet(...), done>")
+    assert call.play() == "hello ann"
+    assert world.now_us == 5_000
+
+
+def test_awaiting_a_started_call_plays_the_rest_of_it(world: World, node: Node) -> None:
+    call = Greeter(node).greet("ann").start()
+    world.run_for(2_000)
+
+    async def cell() -> str:
+        return await call
+
+    assert asyncio.run(cell()) == "hello ann"
+    assert world.now_us == 5_000
+
+
+def test_a_call_started_outside_can_be_awaited_inside(world: World, node: Node) -> None:
+    call = Greeter(node).greet("ann").start()
+
+    async def inside() -> str:
+        return await call
+
+    assert world.wait_for(node.spawn(inside(), "inside").join()) == "hello ann"
+
+
+def test_a_call_is_started_once(node: Node) -> None:
+    call = Greeter(node).greet("ann").start()
+    with pytest.raises(LearnerError, match=r"greeter\.greet\(\.\.\.\) was started already"):
+        call.start()
+
+
+def test_the_error_of_a_started_call_comes_when_it_is_awaited_or_as_a_warning(world: World, node: Node) -> None:
+    call = Greeter(node).fail().start()
+    world.run_for(1_000)
+    with pytest.raises(OSError, match="no disk"):
+        call.play()
+    call = Greeter(node).fail().start()
+    world.run_for(1_000)
+    with pytest.warns(UserWarning, match=r"greeter\.fail\(\.\.\.\) failed, and nobody awaited it: no disk"):
+        del call
+
+
 def test_a_call_on_a_machine_that_is_down_says_how_to_start_it_and_warns_of_nothing_else(
     world: World, node: Node
 ) -> None:
