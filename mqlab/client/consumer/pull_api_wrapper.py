@@ -199,7 +199,8 @@ class PullAPIWrapper:
         self.pull_from_which_node_table[queue] = result.suggest_which_broker_id
         if result.pull_status is not PullStatus.FOUND:
             return result
-        messages = list(scan_records(result.message_binary or b""))
+        # A client does not compare CRCs (MessageDecoder.decode, checkCRC=false): what rotted on the disk is consumed.
+        messages = list(scan_records(result.message_binary or b"", check_crc=False))
         result.message_binary = None
         if any(message.sys_flag & INNER_BATCH == INNER_BATCH for message in messages):
             messages = [single for message in messages for single in unwrap_inner_batch(message)]

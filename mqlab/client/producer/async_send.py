@@ -72,23 +72,36 @@ class Outcome:
         for permits, number in self._held:
             permits.release(number)
         try:
-            if not isinstance(self._callback, SendCallback):
-                return self._callback(result, error)
-            return (
-                self._callback.on_success(result) if result is not None else self._callback.on_exception(_sure(error))
-            )
+            answer = self._tell(result, error)
         except SimulationError:
             raise
         except Exception as mistake:  # noqa: BLE001  # RocketMQ swallows it as well; here at least an event tells
-            hooks = self._impl.node.hooks
-            if hooks.on:
-                msg_id = self._message.properties.get(UNIQ_KEY, "")
-                hooks.emit(SendCallbackFailed(self._message.topic, msg_id, f"{type(mistake).__name__}: {mistake}"))
+            self._report(mistake)
             return None
+        return self._finish(answer) if isinstance(answer, Coroutine) else None
 
+    def _tell(self, result: SendResult | None, error: Exception | None) -> object:
+        callback = self._callback
+        if not isinstance(callback, SendCallback):
+            return callback(result, error)
+        if result is not None:
+            return callback.on_success(result)
+        assert error is not None
+        return callback.on_exception(error)
 
-def _sure(error: Exception | None) -> Exception:
-    return error if error is not None else MQClientException("no result")
+    async def _finish(self, callback: Coroutine[Any, Any, object]) -> None:
+        try:
+            await callback
+        except SimulationError:
+            raise
+        except Exception as mistake:  # noqa: BLE001  # as above
+            self._report(mistake)
+
+    def _report(self, mistake: Exception) -> None:
+        hooks = self._impl.node.hooks
+        if hooks.on:
+            msg_id = self._message.properties.get(UNIQ_KEY, "")
+            hooks.emit(SendCallbackFailed(self._message.topic, msg_id, f"{type(mistake).__name__}: {mistake}"))
 
 
 class AsyncSend:
@@ -98,8 +111,18 @@ class AsyncSend:
     that it selects: the request, with its queue id, stays as it is, and gets a new opaque.
     """
 
-    __slots__ = ("_begin_us", "_impl", "_info", "_outcome", "_prepared", "_queue", "_request", "_started_us", "_timeout_ms",
-                 "_times")  # fmt: skip
+    __slots__ = (
+        "_begin_us",
+        "_impl",
+        "_info",
+        "_outcome",
+        "_prepared",
+        "_queue",
+        "_request",
+        "_started_us",
+        "_timeout_ms",
+        "_times",
+    )
 
     def __init__(
         self,
