@@ -1,7 +1,22 @@
 """What a notebook shows: tables, labelled bytes and diagrams, each with a plain-text twin."""
 
+from .disk_table import disk_table
+from .index_steps import index_steps
 from .labelled_bytes import Field, LabelledBytes
 from .layouts import label_consume_queue_entry, label_frame, label_record
+from .store_map import StoreMap
 from .table import Table
+from .torn_log import TornLog
 
-__all__ = ["Field", "LabelledBytes", "Table", "label_consume_queue_entry", "label_frame", "label_record"]
+__all__ = [
+    "Field",
+    "LabelledBytes",
+    "StoreMap",
+    "Table",
+    "TornLog",
+    "disk_table",
+    "index_steps",
+    "label_consume_queue_entry",
+    "label_frame",
+    "label_record",
+]

@@ -1,0 +1,62 @@
+"""What every picture of the store has: a white ground, a title that screen readers find, one font, and plain shapes."""
+
+from __future__ import annotations
+
+from html import escape
+
+INK, FAINT, PAPER = "#1a1a1a", "#6b6b6b", "#ffffff"
+
+
+def picture(title: str, width: float, height: float, body: list[str]) -> str:
+    """A whole SVG with its title in the first line; sizes are px."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+        f'height="{height:g}" style="max-width:100%;height:auto" font-family="system-ui,sans-serif" font-size="12" '
+        f'role="img" aria-label="{escape(title, quote=True)}"><title>{escape(title)}</title>'
+        f'<rect width="100%" height="100%" fill="{PAPER}"/>'
+        f'<text x="12" y="22" font-size="14" font-weight="600" fill="{INK}">{escape(title)}</text>'
+        f"{''.join(body)}</svg>"
+    )
+
+
+def text(x: float, y: float, words: str, *, colour: str = INK, anchor: str = "start", bold: bool = False) -> str:
+    """A line of text; `anchor` is start, middle or end."""
+    weight = ' font-weight="600"' if bold else ""
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{colour}"{weight}>{escape(words)}</text>'
+
+
+def box(x: float, y: float, width: float, height: float, fill: str, *, tip: str = "", stroke: str = PAPER) -> str:
+    """A rectangle; `tip` is shown under the mouse."""
+    inside = f"<title>{escape(tip)}</title>" if tip else ""
+    return (
+        f'<rect x="{x:g}" y="{y:g}" width="{max(width, 0.5):g}" height="{height:g}" fill="{fill}" stroke="{stroke}">'
+        f"{inside}</rect>"
+    )
+
+
+def ink_on(fill: str) -> str:
+    """White or black, whichever is easier to read on a colour "#rrggbb"."""
+    red, green, blue = (int(fill[at : at + 2], 16) for at in (1, 3, 5))
+    return PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 128 else INK
+
+
+def line(x1: float, y1: float, x2: float, y2: float, colour: str, *, width: float = 1.5, dash: str = "") -> str:
+    """A straight line."""
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    return f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{colour}" stroke-width="{width:g}"{dashes}/>'
+
+
+def byte_axis(left: float, y: float, width: float, first: int, last: int, name: str) -> list[str]:
+    """An axis in bytes from `first` to `last`, with round numbers and its name at the right end."""
+    span = max(1, last - first)
+    step = 1
+    while span / step > 8:
+        step *= 2
+    body = [line(left, y, left + width, y, FAINT, width=1)]
+    at = -(-first // step) * step
+    while at <= last:
+        x = left + (at - first) / span * width
+        body += [line(x, y - 4, x, y, FAINT, width=1), text(x, y - 8, f"{at:,}", colour=FAINT, anchor="middle")]
+        at += step
+    body.append(text(left + width, y - 24, name, colour=FAINT, anchor="end"))
+    return body
