@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from . import imports, kernel, messages
+from . import imports, kernel, messages, scale
 from .harness import Figure
 
 Measure = Callable[[], Figure | Iterable[Figure]]
@@ -17,6 +17,7 @@ Measure = Callable[[], Figure | Iterable[Figure]]
 AREAS: dict[str, list[Measure]] = {
     "kernel": [kernel.hops, kernel.timers],
     "imports": [imports.import_mqlab, imports.first_message],
+    "scale": [scale.idle_broker, scale.queues, scale.backlog],
     "messages": [messages.against_kombu, messages.against_bare_appends, messages.recording],
 }
 
@@ -41,7 +42,9 @@ def main(arguments: list[str]) -> int:
     """Measure the areas that were asked for (all of them unless told), print and write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("areas", nargs="*", metavar="area", help=f"one or more of {', '.join(AREAS)}; all unless given")
-    parser.add_argument("--out", type=Path, default=Path("out/bench.json"), help="the file to write (default: %(default)s)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/bench.json"), help="the file to write (default: %(default)s)"
+    )
     options = parser.parse_args(arguments)
     unknown = [area for area in options.areas if area not in AREAS]
     if unknown:

@@ -33,9 +33,7 @@ class Figure(NamedTuple):
     met: bool
 
 
-def figure(
-    name: str, value: float, unit: str, *, aim: float, better: Better, versus: float | None = None
-) -> Figure:
+def figure(name: str, value: float, unit: str, *, aim: float, better: Better, versus: float | None = None) -> Figure:
     """A figure with its ratio and its verdict filled in."""
     ratio = None if versus is None else value / versus
     measured = value if ratio is None else ratio

@@ -109,9 +109,7 @@ def timers_of_simpy() -> Callable[[], int]:
 def hops() -> Figure:
     """Hops of a token round a ring of queues, against simpy."""
     rates = operations_per_second({"mqlab": hops_of_mqlab, "simpy": hops_of_simpy})
-    return figure(
-        "kernel hops / simpy", rates["mqlab"], "hops/s", versus=rates["simpy"], aim=4, better="higher"
-    )
+    return figure("kernel hops / simpy", rates["mqlab"], "hops/s", versus=rates["simpy"], aim=4, better="higher")
 
 
 def timers() -> Figure:
