@@ -74,8 +74,10 @@ class TopicPublishInfo:
 
     def select_avoiding(self, last_broker: str | None) -> MessageQueue | None:
         """The next queue on another broker than `last_broker`; any next queue if there is no other broker."""
-        if last_broker is None or not self.message_queue_list:
-            return self.select_one()
+        if not self.message_queue_list:
+            return None
+        if last_broker is None:
+            return self._next()
         return self.select_one(lambda queue: queue.broker_name != last_broker) or self._next()
 
     def __repr__(self) -> str:

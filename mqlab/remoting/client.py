@@ -27,6 +27,8 @@ MIN_CLOSE_TIMEOUT_MS = 100
 
 NAME_SERVER_INDEX_BOUND = 999
 
+GO_AWAY = int(ResponseCode.GO_AWAY)
+
 
 class RemotingClient(RemotingDispatch):
     """Calls other nodes by address, over one channel each (org.apache.rocketmq.remoting.netty.NettyRemotingClient).
@@ -172,14 +174,14 @@ class RemotingClient(RemotingDispatch):
         Raises RemotingConnectException, RemotingSendRequestException, RemotingTimeoutException or
         RemotingTooMuchRequestException. After the answer GO_AWAY the request goes out once more, on a new channel.
         """
-        begin_us = self.node.now_us()
+        begin_us = self.node.world.now_us
         target = address or self._choose_name_server()
         response = await self._invoke_once(target, request, timeout_ms, timeout_ms)
-        if response.code == ResponseCode.GO_AWAY:
+        if response.code == GO_AWAY:
             self.close_channel(target)
             left_ms = timeout_ms - (self.node.now_us() - begin_us) // 1_000
             response = await self._invoke_once(target, request, timeout_ms, left_ms)
-            if response.code == ResponseCode.GO_AWAY:
+            if response.code == GO_AWAY:
                 raise RemotingSendRequestException(target)
         return response
 

@@ -6,6 +6,7 @@ Java: org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,6 +37,11 @@ SCAN_PERIOD_MS = 1_100
 
 BUSY = "system busy, start flow control for a while"
 """The text that a server gives when it has no room for a request."""
+
+
+@lru_cache(maxsize=512)
+def _answer_label(request_code: int) -> str:
+    return f"the answer to {code_name(request_code)}"
 
 
 class ProcessorEntry(NamedTuple):
@@ -195,11 +201,14 @@ class RemotingDispatch:
     def complete(
         self, future: ResponseFuture, response: RemotingCommand | None, error: RemotingException | None
     ) -> None:
-        """Settle a future and run its callback in the public pool (here and now if that has no thread)."""
+        """Settle a future and run its callback in the public pool (here and now if that takes no more jobs).
+
+        A synchronous caller needs no thread to itself, but the answer waits while callbacks hold all of them.
+        """
         if not future.settle(response, error):
             return
         pool = self.public_pool
-        if (not future.callback_on_thread and pool.busy < pool.threads) or not pool.submit(future.execute_callback):
+        if (future.is_sync and pool.busy < pool.threads) or not pool.submit(future.execute_callback):
             future.execute_callback()
 
     def invoke_on_channel(
@@ -207,20 +216,18 @@ class RemotingDispatch:
         channel: Channel,
         request: RemotingCommand,
         timeout_ms: int,
-        callback: InvokeCallback,
-        callback_on_thread: bool = True,
+        callback: InvokeCallback | Future[RemotingCommand],
     ) -> None:
         """Send a request over a channel and call back once with its ResponseFuture, whatever becomes of it.
 
         While there is no permit, the request waits for one in its turn, within its time-out.
         """
         semaphore = self.semaphore_async
-        begin_us = self.node.now_us()
+        begin_us = self.node.world.now_us
         if semaphore.try_acquire():
-            future = ResponseFuture(channel, request, timeout_ms, begin_us, callback, semaphore, callback_on_thread)
-            self._send(future, channel)
+            self._send(ResponseFuture(channel, request, timeout_ms, begin_us, callback, semaphore), channel)
             return
-        future = ResponseFuture(channel, request, timeout_ms, begin_us, callback, None, callback_on_thread)
+        future = ResponseFuture(channel, request, timeout_ms, begin_us, callback)
         if timeout_ms <= 0:
             self.complete(future, None, RemotingTooMuchRequestException("invokeAsyncImpl invoke too fast"))
             return
@@ -282,21 +289,11 @@ class RemotingDispatch:
 
         A time-out is raised at once; the entry in the response table stays until the scan removes it.
         """
-        answer: Future[RemotingCommand] = Future(f"the answer to {code_name(request.code)}")
-
-        def answered(future: ResponseFuture) -> None:
-            if answer.done:
-                return
-            if future.response is not None:
-                answer.set_result(future.response)
-            else:
-                assert future.error is not None
-                answer.set_exception(future.error)
-
+        answer: Future[RemotingCommand] = Future(_answer_label(request.code))
         timer = self.node.timeout(
             timeout_ms, self._sync_timed_out, answer, channel, request, timeout_ms, name="time-out of a request"
         )
-        self.invoke_on_channel(channel, request, timeout_ms, answered, callback_on_thread=False)
+        self.invoke_on_channel(channel, request, timeout_ms, answer)
         try:
             return await answer
         finally:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from types import CoroutineType
 from typing import TYPE_CHECKING
 
 from mqlab.errors import RemotingException
 from mqlab.protocol.command import RemotingCommand
+from mqlab.sim import Future
 
 if TYPE_CHECKING:
     from mqlab.sim import Semaphore
@@ -21,14 +23,13 @@ class ResponseFuture:
     """A request on its way, and what became of it (org.apache.rocketmq.remoting.netty.ResponseFuture).
 
     Completed once: by the answer, by a failure of the connection, or by the scan of the response table; `response` or
-    `error` says how. Differs from RocketMQ: the waiting thread of a synchronous call is one more callback here.
+    `error` says how. The callback is what an asynchronous caller gave, or the future that a synchronous one waits for.
     """
 
     __slots__ = (
         "_callback",
         "_semaphore",
         "begin_us",
-        "callback_on_thread",
         "channel",
         "done",
         "error",
@@ -45,9 +46,8 @@ class ResponseFuture:
         request: RemotingCommand,
         timeout_ms: int,
         begin_us: int,
-        callback: InvokeCallback,
+        callback: InvokeCallback | Future[RemotingCommand],
         semaphore: Semaphore | None = None,
-        callback_on_thread: bool = True,
     ) -> None:
         self.channel = channel
         self.request = request
@@ -58,7 +58,6 @@ class ResponseFuture:
         self.response: RemotingCommand | None = None
         self.error: RemotingException | None = None
         self.done = False
-        self.callback_on_thread = callback_on_thread
         self._callback = callback
         self._semaphore = semaphore
 
@@ -79,15 +78,31 @@ class ResponseFuture:
         """Keep a permit of this semaphore until the callback has run."""
         self._semaphore = semaphore
 
+    @property
+    def is_sync(self) -> bool:
+        """Whether a task waits for the answer, so that there is nothing to run on a callback thread."""
+        return type(self._callback) is Future
+
     def execute_callback(self) -> Coroutine[object, object, None] | None:
         """Tell the caller, and give the permit back when its callback has ended."""
+        callback = self._callback
+        if isinstance(callback, Future):
+            self._release()
+            if callback.done:
+                return None
+            if self.response is not None:
+                callback.set_result(self.response)
+            else:
+                assert self.error is not None
+                callback.set_exception(self.error)
+            return None
         result: object = None
         try:
-            result = self._callback(self)
+            result = callback(self)
         finally:
-            if not isinstance(result, Coroutine):
+            if type(result) is not CoroutineType:
                 self._release()
-        return self._finish(result) if isinstance(result, Coroutine) else None
+        return self._finish(result) if type(result) is CoroutineType else None
 
     async def _finish(self, callback: Coroutine[object, object, object]) -> None:
         try:

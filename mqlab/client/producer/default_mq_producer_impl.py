@@ -229,10 +229,12 @@ class DefaultMQProducerImpl:
         `outcome` is told how an asynchronous send ends; only the others wait, and SYNC alone has a result.
         """
         self.make_sure_state_ok()
-        check_message(message, self.producer.max_message_size)
-        begin_us = self.node.now_us()
+        begin_us = self.node.world.now_us
         info = self.topic_publish_info_table.get(message.topic)
-        if info is None or not info.ok:
+        if info is None or not message.body or len(message.body) > self.producer.max_message_size:
+            # The name of a topic that is in the table was found legal before.
+            check_message(message, self.producer.max_message_size)
+        if info is None or not info.message_queue_list:
             info = await self.try_to_find_topic_publish_info(message.topic)
             if not info.ok:
                 raise self.no_route(message.topic)
