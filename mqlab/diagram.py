@@ -87,9 +87,7 @@ class SpaceTimeDiagram:
             raise LearnerError(f"the stretch ends ({end_ms} ms) before it begins ({start_ms} ms)", "swap the two times")
         marks: list[Mark] = []
         wanted_opaques: set[tuple[int, int]] = set()
-        for record in history.records():
-            if not start_ms * 1_000 <= record.ts_us <= end_ms * 1_000:
-                continue
+        for record in history.between(start_ms, end_ms):
             if nodes and record.node not in nodes:
                 continue
             mark = _mark(record, kinds)

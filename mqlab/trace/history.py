@@ -116,6 +116,15 @@ class History:
             end = start
         return None
 
+    def between(self, start_ms: float, end_ms: float) -> Iterator[Record]:
+        """The events from one time of the world to another, both included, lazily."""
+        first = bisect_left(range(len(self)), start_ms * 1_000, key=self._ts_us)
+        last = bisect_right(range(len(self)), end_ms * 1_000, key=self._ts_us)
+        return map(Record, self.rows(first, last))
+
+    def _ts_us(self, n: int) -> int:
+        return int(self.row(n)[2])
+
     # -- causes -----------------------------------------------------------------------------------------------------
 
     def index_of(self, at: tuple[int, int]) -> int:

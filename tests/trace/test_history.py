@@ -111,6 +111,13 @@ def test_a_cause_from_before_the_history_is_none(play: Callable[[Any], History])
     assert history.chain(history[0]) == [history[0]]
 
 
+def test_a_stretch_of_time_is_found_without_reading_the_rest(long: History) -> None:
+    assert [r.row for r in long.between(9.985, 10.01)] == [row(999), row(1_000), row(1_001)]
+    assert list(long.between(0.001, 0.009)) == []
+    assert [r.row for r in long.between(-5, 0)] == [row(0)]
+    assert sum(1 for _ in long.between(2_499, 9_999)) == 101
+
+
 def test_find_is_lazy_and_filters_by_kind_and_fields(long: History) -> None:
     found = long.find(PullHeld, queue_id=3)
     assert next(found).row == row(3)
