@@ -34,6 +34,8 @@ Action = tuple[int, int, str, dict[str, Any]]
 """(slice number, time in us, verb, JSON-able arguments): what was done to the world from outside, and when."""
 
 START_LIMIT_MS = 60_000
+FIRST_CONNECT_US = 20_000
+"""What a Java process was seen to need for its first connection, at least: 20 to 500 ms."""
 
 
 class Lab:
@@ -174,7 +176,7 @@ class Lab:
         if not name:
             number = sum(1 for node in self.world.nodes if node.startswith(f"{kind}-"))
             name = f"{kind}-{chr(ord('a') + number) if letters else number + 1}"
-        return self.world.node(name)
+        return self.world.node(name, self.world.next_spec()._replace(first_connect_us=FIRST_CONNECT_US))
 
     def _add(self, process: P, start: bool) -> P:
         self.processes[process.name] = process

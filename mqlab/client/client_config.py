@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from itertools import count
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
@@ -70,8 +71,12 @@ class ClientConfig:
 
 
 def checked_settings(cls: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings, if `cls` (a dataclass) knows them all; LearnerError names the nearest one that exists."""
-    known = [field.name for field in fields(cls)]
+    """The settings, if `cls` (a dataclass) knows them all; LearnerError names the nearest one that exists.
+
+    A text that stands for a member of an enumeration becomes the member.
+    """
+    defaults = {field.name: field.default for field in fields(cls)}
+    known = list(defaults)
     for name in settings:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -79,4 +84,13 @@ def checked_settings(cls: type[Any], settings: Mapping[str, Any]) -> dict[str, A
                 f"there is no setting {name!r}",
                 f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}",
             )
-    return dict(settings)
+    return {name: _member(name, value, defaults[name]) for name, value in settings.items()}
+
+
+def _member(name: str, value: Any, default: Any) -> Any:
+    kind = type(default)
+    if not isinstance(default, Enum) or not isinstance(value, str) or isinstance(value, kind):
+        return value
+    if value not in kind.__members__:
+        raise LearnerError(f"{name}={value!r} is not known", f"use one of {', '.join(kind.__members__)}")
+    return kind[value]

@@ -49,8 +49,8 @@ class MemoryFile:
     `_synced_end` was all zeros at the last flush, so only pages that are written over need their old image kept.
     """
 
-    __slots__ = ("_backing", "_backing_size", "_chunks", "_disk", "_end", "_old", "_run_start", "_synced_end", "_tail", "_tail_index",
-                 "_tail_room", "mtime_ms", "path", "size")  # fmt: skip
+    __slots__ = ("_backing", "_backing_size", "_chunks", "_disk", "_end", "_old", "_run_start",
+                 "_synced_end", "_tail", "_tail_index", "_tail_room", "mtime_ms", "path", "size")  # fmt: skip
 
     def __init__(self, disk: Space, path: str, size: int, backing: File | None = None) -> None:
         self._disk = disk
@@ -174,7 +174,7 @@ class MemoryFile:
                 self._old[page] = self._synced_page(page)
 
     def _synced_page(self, page: int) -> bytes | None:
-        """What a page held at the last flush, as long as nothing that was there then was written over; None for zeros."""
+        """What a page held at the last flush if nothing that was there then was written over; None for zeros."""
         start = page * PAGE_BYTES
         if start >= self._synced_end:
             return None

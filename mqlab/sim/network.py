@@ -14,6 +14,7 @@ from ..errors import LearnerError, MqlabError
 from ..trace.events.network import ConnectionBroken, ConnectionClosed, ConnectionOpened, ConnectionRefusedByHost
 from .future import Future
 from .node import DEAD_LIFE, RUNNING, WaitTimeout
+from .task import sleep_us
 
 if TYPE_CHECKING:
     from .node import Life, Node
@@ -288,6 +289,7 @@ class Network:
 
     async def connect(self, node: Node, address: str, ms: int) -> Endpoint:
         """Open a connection from a node: one round trip, refused or timed out as on a real network."""
+        await self._load_network_classes(node)
         target = self.node_at(address)
         answer: Future[Endpoint] = Future(f"connection to {address}")
         if target is not None:
@@ -298,6 +300,13 @@ class Network:
             raise ConnectTimeout(f"{address} did not answer within {ms} ms") from None
         finally:
             self._give_up(answer)
+
+    async def _load_network_classes(self, node: Node) -> None:
+        life, now = node.life, self.world.now_us
+        if life.network_ready_us < 0:
+            life.network_ready_us = now + node.spec.first_connect_us
+        if now < life.network_ready_us:
+            await sleep_us(life.network_ready_us - now)
 
     def _give_up(self, answer: Future[Endpoint]) -> None:
         """Nobody waits any more: a connection that is made all the same will be closed again."""

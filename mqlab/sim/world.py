@@ -399,14 +399,16 @@ class World:
 
     # -- nodes ------------------------------------------------------------------------------------------------------
 
+    def next_spec(self) -> NodeSpec:
+        """The specification that the next node gets unless told otherwise: the next free address and process id."""
+        number = len(self.nodes) + 1
+        return NodeSpec(ip=f"10.0.{number // 250}.{number % 250}", pid=1_000 + number)
+
     def node(self, name: str, spec: NodeSpec | None = None) -> Node:
         """Add a machine with one process to the world; addresses are given out in the order of creation."""
         if name in self.nodes:
             raise LearnerError(f"there is a node {name!r} already", "choose another name")
-        if spec is None:
-            number = len(self.nodes) + 1
-            spec = NodeSpec(ip=f"10.0.{number // 250}.{number % 250}", pid=1_000 + number)
-        node = Node(self, name, spec)
+        node = Node(self, name, spec or self.next_spec())
         self.nodes[name] = node
         self.network.add(node)
         return node
