@@ -19,8 +19,8 @@ Contender = Callable[[], Callable[[], int]]
 class Figure(NamedTuple):
     """One row of the table.
 
-    With a `versus` (the same measure of a peer, or a limit, taken in the same run) the aim holds for `ratio`, which is value /
-    versus; without one it holds for the value itself. `better` says on which side of the aim the figure should lie.
+    With a `versus` (the same measure of a peer, or a limit, taken in the same run) the aim holds for `ratio`, which is
+    value / versus; without one it holds for the value itself. `better` says on which side of the aim it should lie.
     """
 
     name: str

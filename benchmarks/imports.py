@@ -45,5 +45,5 @@ def import_mqlab() -> Figure:
 
 
 def first_message() -> Figure:
-    """The time from the end of the import to the answer to the first message: name server, broker and producer started."""
+    """The time from the end of the import to the answer to the first message, with all that must be started for it."""
     return figure("first message after import", milliseconds_of(FIRST_MESSAGE), "ms", aim=50, better="lower")

@@ -1,25 +1,30 @@
 """Messages of 1 KB, sent and consumed: against kombu's memory transport, and against a bare encode-and-append loop.
 
-Both ways of working are measured apart: a backlog (all are sent, then all are consumed) and live delivery (a consumer waits
-while they are sent). A message counts once it has been sent, stored, delivered and acknowledged. kombu publishes as its own
-first example does, with the queue declared (`declare=[queue]`); without that it is about twice as fast.
+Both ways of working are measured apart: a backlog (all are sent, then all are consumed) and live delivery (a consumer
+waits while they are sent). A message counts once it has been sent, stored, delivered and acknowledged. kombu publishes
+as its own first example does, with the queue declared (`declare=[queue]`); without that it is about twice as fast.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
-import kombu
-
 from mqlab import Lab, Message
-from mqlab.client import ConsumeConcurrentlyStatus, DefaultMQProducer, DefaultMQPushConsumer
+from mqlab.client import (
+    ConsumeConcurrentlyContext,
+    ConsumeConcurrentlyStatus,
+    DefaultMQProducer,
+    DefaultMQPushConsumer,
+    MessageExt,
+)
 from mqlab.sim import Future
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder, Recorder
 
@@ -51,7 +56,7 @@ class Flow:
         self._missing = 0
         self._all_there: Future[None] = Future()
 
-    def _listen(self, messages: list[Any], context: Any) -> ConsumeConcurrentlyStatus:
+    def _listen(self, messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
         self._missing -= len(messages)
         if not self._missing:
             self._all_there.set_result(None)
@@ -72,7 +77,7 @@ class Flow:
             await _inside_send(self.producer, Message(TOPIC, BODY))
 
     def start_senders(self, senders: int) -> list[Future[None]]:
-        """Let MESSAGES messages be sent by several tasks, each waiting for the answer to one before it sends the next."""
+        """Let MESSAGES messages be sent by several tasks, each waiting for one answer before it sends the next."""
         node = self.producer.node
         return [node.spawn(self._load(MESSAGES // senders), "load").join() for _ in range(senders)]
 
@@ -146,6 +151,7 @@ class KombuFlow:
     """kombu's memory transport: a producer, a consumer that acknowledges, and one queue."""
 
     def __init__(self) -> None:
+        kombu: Any = import_module("kombu")  # it has no types
         name = uuid4().hex
         self.connection = kombu.Connection("memory://")
         self._queue = kombu.Queue(name, kombu.Exchange(name, type="direct"), routing_key=name)

@@ -1,4 +1,4 @@
-"""What does not grow: an idle broker's slices, the cost of a message in a long backlog, the cost of a queue among many."""
+"""What must not grow: an idle broker's slices, a message's cost in a long backlog, a queue's cost among many."""
 
 from __future__ import annotations
 
@@ -90,6 +90,7 @@ class Backlog:
 
         async def pull() -> int:
             result = await api.pull_message_sync(address, header, 3_000)
+            assert result.body is not None
             return len(result.body)
 
         taken = []
@@ -104,7 +105,8 @@ class Backlog:
 def resident_bytes() -> int:
     """The memory of this process, after a collection."""
     gc.collect()
-    return psutil.Process().memory_info().rss
+    rss: int = psutil.Process().memory_info().rss
+    return rss
 
 
 def measure_backlog(count: int) -> dict[str, float]:
