@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from itertools import count
 from enum import Enum
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
