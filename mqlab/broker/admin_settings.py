@@ -56,6 +56,7 @@ class AdminSettings:
             raise RequestError(ResponseCode.SYSTEM_ERROR, error.message) from None
         broker.config_version.next_version(broker.node.now_ms())
         if "brokerPermission" in properties:
+            broker.topic_config_manager.data_version.next_version(broker.node.now_ms())
             broker.node.spawn(broker.register_broker_all(), "register broker")
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
