@@ -54,19 +54,21 @@ class Pipe:
     __slots__ = (
         "frames",
         "last_due_us",
+        "life",
         "link",
         "name",
-        "network",
         "pipe_id",
         "receiver",
         "stalled",
         "token",
+        "world",
     )
 
-    def __init__(self, network: Network, link: Link, receiver: Endpoint, pipe_id: int) -> None:
-        self.network = network
+    def __init__(self, world: World, link: Link, receiver: Endpoint, pipe_id: int) -> None:
+        self.world = world
         self.link = link
         self.receiver = receiver
+        self.life = receiver.life
         self.name = f"from {link.source}"
         self.pipe_id = pipe_id
         self.frames: deque[tuple[int, Any, tuple[int, int]]] = deque()
@@ -74,22 +76,20 @@ class Pipe:
         self.stalled = False
         self.token = 0
 
-    @property
-    def life(self) -> Life:
-        """The process that receives."""
-        return self.receiver.life
-
     def put(self, frame: Any, size: int) -> None:
         """Send a frame: it arrives after the link's delay, and not before the frames sent earlier."""
-        world = self.network.world
-        due = max(self.last_due_us, world.now_us + self.link.draw_us(size))
-        self.last_due_us = due
+        world = self.world
+        due = world.now_us + self.link.draw_us(size)
+        if due < self.last_due_us:
+            due = self.last_due_us
+        else:
+            self.last_due_us = due
         self.frames.append((due, frame, world.cause))
         if len(self.frames) == 1:
-            self._arm()
+            world.push(due, self, self.token)
 
     def _arm(self) -> None:
-        world = self.network.world
+        world = self.world
         due, _, cause = self.frames[0]
         world.cause, kept = cause, world.cause
         world.push(due, self, self.token)
@@ -109,7 +109,7 @@ class Pipe:
         """Deliver again what a cut held back, after one more delay."""
         if self.stalled:
             self.stalled = False
-            self.last_due_us = max(self.last_due_us, self.network.world.now_us + self.link.draw_us(0))
+            self.last_due_us = max(self.last_due_us, self.world.now_us + self.link.draw_us(0))
             _, frame, cause = self.frames[0]
             self.frames[0] = (self.last_due_us, frame, cause)
             self._arm()
@@ -360,8 +360,8 @@ class Network:
         here = f"{caller.node.spec.ip}:{port}"
         near, far = Endpoint(caller, here, address, number), Endpoint(callee, address, here, number)
         near.peer, far.peer = far, near
-        near.out = Pipe(self, self.link(caller.node_name, callee.node_name), far, number * 2)
-        far.out = Pipe(self, self.link(callee.node_name, caller.node_name), near, number * 2 + 1)
+        near.out = Pipe(self.world, self.link(caller.node_name, callee.node_name), far, number * 2)
+        far.out = Pipe(self.world, self.link(callee.node_name, caller.node_name), near, number * 2 + 1)
         for endpoint in (near, far):
             endpoint.out.link.pipes[endpoint.out] = None
             self._endpoints[endpoint] = None

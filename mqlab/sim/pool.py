@@ -42,7 +42,7 @@ class PoolJob:
         except BaseException:
             pool._free_slot()
             raise
-        if isinstance(result, Coroutine):
+        if result is not None and isinstance(result, Coroutine):
             task = Task(self.life, pool.name, result)
             task.resume()
             task.join().add_done_callback(pool._task_ended)
