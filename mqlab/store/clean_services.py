@@ -33,7 +33,7 @@ class CleanCommitLogService(ServiceThread):
         self._last_min_offset = 0
 
     def has_work(self) -> bool:
-        """Is there a file that could go, or a limit on space that could be hit?"""
+        """Is there a file that could go, or a limit on space? Whoever writes wakes the service anyway."""
         log = self.store.commit_log.mapped_file_queue
         return len(log.mapped_files) > 1 or self.store.disk.capacity_bytes is not None
 

@@ -138,7 +138,13 @@ class DefaultMessageStore(ReadableStore):
         The message gets its store time, queue offset and commit-log offset. What is not stored has a status that says
         why.
         """
-        if self.is_shutdown or self.running_flags.bits & RunningFlags.NO_PUT or len(message.topic) > _SHORT_TOPIC:
+        if (
+            self.is_shutdown
+            or self.running_flags.bits & RunningFlags.NO_PUT
+            or self.config.broker_role is BrokerRole.SLAVE
+            or self.commit_log.begin_time_in_lock_ms
+            or len(message.topic) > _SHORT_TOPIC
+        ):
             refusal = self._unavailable() or check_message(message)
             if refusal is not None:
                 return self._refuse(message, refusal)
@@ -249,8 +255,6 @@ class DefaultMessageStore(ReadableStore):
         file = self.commit_log.file_for(size)
         if self.hooks.on and not file.wrote_position:
             self.hooks.emit(CommitLogFileCreated(file.file_from_offset))
-        if self.services is not None:
-            self.services.file_created()
         return file
 
     def put_messages(self, batch: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:

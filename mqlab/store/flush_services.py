@@ -48,9 +48,9 @@ class FlushRealTimeService(_StoreService):
         self.period_ms = store.config.flush_interval_commit_log
 
     def has_work(self) -> bool:
-        """Is anything dirty?"""
+        """Is anything dirty, or is the full flush still to come that tells the checkpoint?"""
         files = self.store.commit_log.mapped_file_queue
-        return files.flushed_where < files.max_offset
+        return files.flushed_where < files.max_offset or files.last_store_timestamp != files.store_timestamp
 
     async def run(self) -> None:
         """One flush at each turn."""
@@ -82,6 +82,7 @@ class GroupCommitService(_StoreService):
     def __init__(self, store: DefaultMessageStore) -> None:
         super().__init__(store)
         self.requests: deque[GroupCommitRequest] = deque()
+        self._batch: deque[GroupCommitRequest] = deque()
 
     def has_work(self) -> bool:
         """Does anybody wait, or is anything dirty?"""
@@ -107,20 +108,21 @@ class GroupCommitService(_StoreService):
         """At each turn flush for all requests that are there."""
         while not self.stopped:
             await self.wait_for_running()
-            batch, self.requests = self.requests, deque()
+            self._batch, self.requests = self.requests, deque()
             await self.settle()
             self.store.flush_commit_log(0)
-            self._complete(batch)
+            self._complete(self._batch)
 
-    def _complete(self, batch: deque[GroupCommitRequest]) -> None:
-        for request in batch:
+    def _complete(self, requests: deque[GroupCommitRequest]) -> None:
+        while requests:
+            request = requests.popleft()
             request.timer.cancel()
             request.future.try_set_result(request.result)
 
     def complete_all(self) -> None:
         """Answer all that wait: everything is flushed."""
+        self._complete(self._batch)
         self._complete(self.requests)
-        self.requests.clear()
 
 
 class FlushConsumeQueueService(_StoreService):

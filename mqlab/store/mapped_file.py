@@ -221,9 +221,14 @@ class MappedFileQueue:
     def flush_all(self) -> bool:
         """Flush whatever is written; True if something was."""
         moved = False
-        while self.flushed_where < self.max_offset and self.flush(0):
+        while self.flush(0):
             moved = True
         return moved
+
+    @property
+    def last_store_timestamp(self) -> int:
+        """When the last message written in this life of the process was stored, ms; 0 without one."""
+        return self.mapped_files[-1].store_timestamp if self.mapped_files else 0
 
     def __repr__(self) -> str:
         return f"<MappedFileQueue {self.path}: {len(self.mapped_files)} files, [{self.min_offset}, {self.max_offset})>"

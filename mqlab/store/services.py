@@ -62,7 +62,4 @@ class StoreServices:
         """The commit log is safe up to a later offset."""
         self.reput.wakeup_for_work()
         self.checkpoint.wakeup_for_work()
-
-    def file_created(self) -> None:
-        """The commit log has a further file."""
         self.clean.wakeup_for_work()

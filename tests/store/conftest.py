@@ -97,6 +97,7 @@ class StoreWorld:
         self.node: Node = self.world.node("broker-a")
         self.node.boot = self._boot
         self.store = self._open()
+        self.run(0)
 
     def _open(self) -> DefaultMessageStore:
         store = DefaultMessageStore(self.node, self.config, is_batch_topic=lambda topic: topic in self.batch_topics)

@@ -1,0 +1,221 @@
+"""After a stop: a clean one, a killed process, a lost power, a damaged log."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mqlab.sim.disk import MemoryDisk
+from mqlab.sim.faults import crash, power_off, restart
+from mqlab.store import DiskHost, FlushDiskType, MessageStoreConfig, ReadableStore
+from mqlab.trace.events.store import StoreRecovered
+
+LOG = "store/commitlog/00000000000000000000"
+
+
+def _bodies(store: Any, topic: str = "TopicTest", queue_id: int = 0) -> list[bytes]:
+    queue = store.find_consume_queue(topic, queue_id)
+    if queue is None:
+        return []
+    return [store.look_message_by_offset(unit.pos).body.rstrip(b".") for unit in queue.units()]
+
+
+def _again(sw: Any) -> Any:
+    restart(sw.world, "broker-a")
+    sw.run(1)
+    return sw.store
+
+
+def test_a_clean_stop_is_seen_by_the_missing_abort_file(store_world: Any) -> None:
+    sw = store_world()
+    sw.put(30)
+    assert sw.node.disk.exists("store/abort")
+    sw.store.shutdown()
+    assert not sw.node.disk.exists("store/abort")
+    store = _again(sw)
+    assert (store.recovery.clean, store.recovery.dispatched, store.recovery.cuts) == (True, 0, [])
+    assert _bodies(store) == [b"message %d " % i for i in range(30)]
+    assert sw.put(1)[0].logics_offset == 30
+
+
+def test_a_killed_process_loses_nothing_that_it_wrote(store_world: Any) -> None:
+    sw = store_world()
+    sw.put(30)
+    results = [sw.store.put_message(sw.message(30 + i)) for i in range(5)]
+    crash(sw.world, "broker-a")
+    store = _again(sw)
+    assert not store.recovery.clean
+    assert store.recovery.dispatched == 35
+    assert store.max_phy_offset == results[-1].wrote_offset + results[-1].wrote_bytes
+    assert store.get_max_offset_in_queue("TopicTest", 0) == 35
+
+
+def test_a_store_goes_on_where_it_stopped(store_world: Any) -> None:
+    sw = store_world()
+    sw.put(250, size=1_000)
+    crash(sw.world, "broker-a")
+    store = _again(sw)
+    end = store.max_phy_offset
+    assert sw.put(1)[0].wrote_offset in (end, end - end % 65536 + 65536)
+    assert store.get_max_offset_in_queue("TopicTest", 0) == 251
+    assert store.query_message("TopicTest", "k249", 32, 0, sw.node.now_ms()).messages
+
+
+def test_a_crash_reads_only_what_the_checkpoint_does_not_know(store_world: Any) -> None:
+    sw = store_world()
+    for _ in range(10):
+        sw.put(60, size=1_000)
+        sw.run(3_000)
+    crash(sw.world, "broker-a")
+    store = _again(sw)
+    assert store.recovery.started_at > 0
+    assert store.recovery.records < 600
+    assert store.get_max_offset_in_queue("TopicTest", 0) == 600
+
+
+def test_what_recovery_did_is_an_event(store_world: Any) -> None:
+    sw = store_world()
+    sw.put(3)
+    crash(sw.world, "broker-a")
+    sw.node.disk.open(LOG).write(700, b"\xff")
+    seen: list[Any] = []
+    sw.world.hooks.attach(lambda row: seen.append(row[8:]) if row[7] == StoreRecovered.__name__ else None)
+    store = _again(sw)
+    (event,) = (StoreRecovered(*fields) for fields in seen)
+    assert (event.clean, event.records, event.commit_log_max_offset) == (False, 2, store.max_phy_offset)
+    assert event.cut_bytes > 0
+    assert "CRC" in event.reason or "parts" in event.reason
+
+
+def test_without_a_commit_log_all_queues_go(store_world: Any) -> None:
+    sw = store_world()
+    sw.put(3)
+    sw.store.shutdown()
+    sw.node.disk.rmtree("store/commitlog")
+    store = _again(sw)
+    assert store.consume_queue_store.topics() == {}
+    assert store.recovery.cuts == [
+        {
+            "what": "consume queue",
+            "topic": "TopicTest",
+            "queueId": 0,
+            "entries": 3,
+            "reason": "the commit log has no files",
+        }
+    ]
+    assert sw.put(1)[0].logics_offset == 0
+
+
+def test_after_a_clean_stop_damage_in_old_files_goes_unnoticed(store_world: Any) -> None:
+    """Only the newest files are read: as in RocketMQ, a bad body in an older one is found by whoever reads it."""
+    sw = store_world()
+    sw.put(200, size=1_000)
+    sw.store.shutdown()
+    sw.node.disk.open(LOG).write(500, b"\xff")
+    store = _again(sw)
+    assert store.recovery.cuts == []
+    assert store.get_max_offset_in_queue("TopicTest", 0) == 200
+
+
+# -- power ----------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.tuples(st.integers(20, 9_000), st.booleans()), min_size=1, max_size=25), st.booleans(), st.integers()
+)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_power_loss_takes_only_what_was_not_flushed(
+    store_world: Any, puts: list[tuple[int, bool]], sync: bool, seed: int
+) -> None:
+    """Whichever pages survive: what is left begins with all that was flushed, and what was acknowledged after a
+    flush is there.
+    """
+    sw = store_world(flush_disk_type=FlushDiskType.SYNC_FLUSH if sync else FlushDiskType.ASYNC_FLUSH)
+    sure = 0
+    for i, (size, wait) in enumerate(puts):
+        answer = sw.store.put_message(sw.message(i, size=size))
+        if wait:
+            sw.run(1)
+            if sync:
+                assert answer.result().is_ok
+                sure = i + 1
+    flushed = sw.store.commit_log.mapped_file_queue.flushed_where
+    dice = Random(seed)
+    sw.world.choose = lambda point, n: dice.randrange(n)
+    power_off(sw.world, "broker-a")
+    store = _again(sw)
+    bodies = _bodies(store)
+    assert bodies == [b"message %d " % i for i in range(len(bodies))]
+    assert len(bodies) >= sure
+    assert store.max_phy_offset >= flushed
+
+
+def test_asynchronous_flush_may_lose_what_was_acknowledged(store_world: Any) -> None:
+    sw = store_world()
+    sw.put(5)
+    sw.world.choose = lambda point, n: 0
+    power_off(sw.world, "broker-a")
+    store = _again(sw)
+    assert store.max_phy_offset == 0
+    assert store.get_max_offset_in_queue("TopicTest", 0) == 0
+
+
+# -- damage ---------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 200_000), st.binary(min_size=1, max_size=300)), min_size=1, max_size=4),
+    st.booleans(),
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_damaged_recovery_ends_and_keeps_what_lies_before(
+    store_world: Any, damage: list[tuple[int, bytes]], clean: bool
+) -> None:
+    sw = store_world()
+    ends = [stored.wrote_offset + stored.wrote_bytes for stored in sw.put(150, size=1_000)]
+    if clean:
+        sw.store.shutdown()
+    else:
+        crash(sw.world, "broker-a")
+    disk = sw.node.disk
+    for where, data in damage:
+        disk.open(f"store/commitlog/{where - where % 65536:020d}", 65536).write(min(where % 65536, 65236), data)
+    store = ReadableStore(DiskHost(disk), sw.config)
+    store.load()
+    if not clean:
+        untouched = sum(end <= min(where for where, _ in damage) - 300 for end in ends)
+        bodies = _bodies(store)
+        assert bodies == [b"message %d " % i for i in range(len(bodies))]
+        assert len(bodies) >= untouched
+
+
+@given(st.integers(0, 3_000), st.binary(min_size=1, max_size=60))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_damaged_queue_entries_harm_nobody_else(store_world: Any, where: int, data: bytes) -> None:
+    """Only the rest of their own queue file: an entry that points far behind the log makes a pull skip what comes
+    before that.
+    """
+    sw = store_world()
+    stored = {sw.store.select_one_message_by_offset(one.wrote_offset) for one in sw.put(100)}
+    crash(sw.world, "broker-a")
+    disk = sw.node.disk
+    paths = [path for path in disk.files() if "consumequeue/" in path]
+    file = disk.open(paths[where // 400 % len(paths)])
+    file.write(min(where % 400, 400 - len(data)), data)
+    store = ReadableStore(DiskHost(disk), sw.config)
+    store.load()
+    readable, offset = set(), 0
+    while offset < store.get_max_offset_in_queue("TopicTest", 0):
+        result = store.get_message("group", "TopicTest", 0, offset, 32)
+        readable |= {record for record in result.messages if record in stored}
+        offset = max(result.next_begin_offset, offset + 1)
+    assert len(readable) >= 80
+
+
+def test_an_empty_directory_is_an_empty_store() -> None:
+    store = ReadableStore(DiskHost(MemoryDisk("alpha", lambda: 0)), MessageStoreConfig())
+    recovery = store.load()
+    assert (recovery.clean, store.max_phy_offset, store.min_phy_offset) == (True, 0, -1)
