@@ -1,70 +1,78 @@
 """Space-time diagrams: a stretch of history with the nodes as lanes and the frames between them as arrows.
 
 Time runs downwards, one row per event, so that a chain of microseconds is as readable as a wait of seconds; the left
-margin says when, and a gap in time is drawn as a gap. The picture is static SVG, so that it also shows on a page of the
-repository.
+margin says when, and a long wait is a grey band that says how long. The picture is static SVG, so that it also shows on
+a page of the repository.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterator
 from html import escape
-from typing import Any, NamedTuple
+from math import atan2, degrees
+from typing import NamedTuple
 
 from .errors import LearnerError
+from .protocol.topics import is_retry_topic, is_system_topic
 from .trace.history import History
 from .trace.record import Record
 
 SENT = {"RequestSent", "ResponseSent"}
 RECEIVED = {"RequestReceived", "ResponseReceived"}
+WHO_AND_WHAT = ("ClientStarted", "BrokerStarted", "RequestSent")
+"""What must be known of the time before a stretch: each node's role, and which requests are still to be answered."""
 SHOWN_AS_DOTS = (
-    "MessageStored",
-    "CommitLogFlushed",
-    "PullHeld",
-    "PullWoken",
-    "FlowControlled",
-    "ConsumeStarted",
-    "ConsumeFinished",
-    "OffsetCommitted",
-    "QueueAllocated",
-    "QueueDropped",
-    "BrokerRegistered",
-    "BrokerUnregistered",
-    "TopicCreated",
-    "NodeStarted",
-    "NodeCrashed",
-    "PowerLost",
-    "NodeFrozen",
-    "NodeThawed",
-    "LinkCut",
-    "LinkHealed",
-    "ConnectionBroken",
-    "RequestTimedOut",
+    *("MessageStored", "MessageDispatched", "CommitLogFlushed", "PullHeld", "PullWoken", "FlowControlled"),
+    *("ConsumeStarted", "ConsumeFinished", "OffsetCommitted", "QueueAllocated", "QueueDropped"),
+    *("BrokerRegistered", "BrokerUnregistered", "TopicCreated", "RequestTimedOut", "ConnectionBroken"),
+    *("NodeStarted", "NodeCrashed", "PowerLost", "NodeFrozen", "NodeThawed", "LinkCut", "LinkHealed"),
 )
 """The kinds that are drawn on their lanes unless other `kinds` are asked for."""
 
-REQUEST, RESPONSE, DOT, HOLD, INK, FAINT = "#0072B2", "#009E73", "#D55E00", "#E69F00", "#1a1a1a", "#8c8c8c"
-ROW, LANE, LEFT, TOP = 24, 250, 96, 64
+REQUEST, RESPONSE, DOT, HOLD = "#0072B2", "#007A5A", "#D55E00", "#F3D08A"
+INK, FAINT, LINE, BAND = "#1a1a1a", "#6e6e6e", "#9a9a9a", "#f2f2f2"
+ROW, LANE, LEFT, TOP, HEAD = 24, 250, 136, 96, 14
+DASHED = 'stroke-dasharray="7 3"'
 GAP_US = 10_000
 MOST_ROWS = 120
+LETTER, BOLD_LETTER = 6.8, 7.7
+"""How wide a letter is at most on average, in the picture's units; labels are given room by it."""
+BAR, BAR_STEP, BAR_COLUMNS = 10, 13, 8
+TIME_EDGE = LEFT - 56
+"""Where the numbers of the time column end."""
+AS_HOPED = "CONSUME_SUCCESS"
+"""A status that goes without saying."""
+ORDER = ("namesrv", "producer", "broker", "consumer")
+"""The lanes from left to right: a message goes from left to right, too."""
 
 
 class Mark(NamedTuple):
-    """One row: an event on a lane; an arrow's rows share a `frame` key."""
+    """One row: an event on a lane. Both ends of an arrow share a `frame` key."""
 
     record: Record
     lane: str
     frame: tuple[int, int, str] | None
     text: str
+    detail: str = ""
+
+    @property
+    def sent(self) -> bool:
+        """Whether an arrow begins here."""
+        return self.record.kind in SENT
 
 
 class SpaceTimeDiagram:
     """A drawn stretch of history. `str(diagram)` is its text twin; `save(path)` writes the SVG."""
 
-    def __init__(self, marks: list[Mark], lanes: list[str], left_out: int = 0) -> None:
+    def __init__(
+        self, marks: list[Mark], lanes: list[str], *, title: str = "", left_out: int = 0, hosts: dict[str, str]
+    ) -> None:
         self.marks = marks
         self.lanes = lanes
+        self.title = title
         self.left_out = left_out
+        self._hosts = hosts
+        self._x = {lane: LEFT + LANE * n for n, lane in enumerate(lanes)}
 
     @classmethod
     def of(
@@ -76,6 +84,7 @@ class SpaceTimeDiagram:
         nodes: Collection[str] = (),
         kinds: Collection[str] = SHOWN_AS_DOTS,
         requests: Collection[str] = (),
+        title: str = "",
         most: int = MOST_ROWS,
     ) -> SpaceTimeDiagram:
         """The stretch from `start_ms` to `end_ms` of the world's time.
@@ -85,33 +94,36 @@ class SpaceTimeDiagram:
         """
         if end_ms < start_ms:
             raise LearnerError(f"the stretch ends ({end_ms} ms) before it begins ({start_ms} ms)", "swap the two times")
+        reading = _Reading(kinds, requests)
+        for record in history.find(WHO_AND_WHAT):
+            if record.ts_us >= start_ms * 1_000:
+                break
+            reading.mark(record)
         marks: list[Mark] = []
-        wanted_opaques: set[tuple[int, int]] = set()
         for record in history.between(start_ms, end_ms):
-            if nodes and record.node not in nodes:
-                continue
-            mark = _mark(record, kinds)
-            if mark is not None and (not requests or _wanted(record, requests, wanted_opaques)):
+            mark = reading.mark(record)
+            if mark is not None and (not nodes or record.node in nodes):
                 marks.append(mark)
-        lanes = [node for node in _order_of_appearance(marks) if node != "world"]
-        return cls(marks[:most], lanes, max(0, len(marks) - most))
+        shown = reading.detailed(marks[:most])
+        lanes = list(dict.fromkeys(mark.lane for mark in shown if mark.lane != "world"))
+        lanes.sort(key=reading.place)
+        return cls(shown, lanes, title=title, left_out=max(0, len(marks) - most), hosts=reading.hosts)
 
     def __str__(self) -> str:
         width = max((len(lane) for lane in self.lanes), default=4)
-        lines = [f"{_ms(m.record.ts_us):>12}  {m.lane:<{width}}  {_arrow_sign(m)} {m.text}" for m in self.marks]
-        return "\n".join([*lines, *([self._note] if self._note else [])]) or "(nothing happened in this stretch)"
+        lines = [self.title] if self.title else []
+        lines += [
+            f"{_ms(mark.record.ts_us):>12} ms  {mark.lane:<{width}}  {_sign(mark)} {mark.text} {mark.detail}".rstrip()
+            for mark in self.marks
+        ]
+        return "\n".join([*lines, *self._notes()]) or "(nothing happened in this stretch)"
 
     __repr__ = __str__
 
-    @property
-    def _note(self) -> str:
-        return (
-            f"... and {self.left_out} more rows: ask for a shorter stretch, fewer nodes or kinds"
-            if self.left_out
-            else ""
-        )
+    def _notes(self) -> list[str]:
+        return [f"... and {self.left_out} more rows: ask for less"] if self.left_out else []
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     def save(self, path: str) -> None:
@@ -121,211 +133,281 @@ class SpaceTimeDiagram:
 
     # -- drawing ----------------------------------------------------------------------------------------------------
 
-    def _rows(self) -> list[float]:
-        """The height of each mark; a gap in time leaves room for a word about it."""
-        heights, y, before = [], TOP + ROW, None
-        for mark in self.marks:
-            if before is not None and mark.record.ts_us - before > GAP_US:
-                y += ROW
-            heights.append(y)
-            y += ROW
-            before = mark.record.ts_us
-        return [float(h) for h in heights]
-
     def svg(self) -> str:
         """The picture as SVG text."""
         rows = self._rows()
         bottom = (rows[-1] if rows else TOP) + ROW
-        width = LEFT + LANE * max(1, len(self.lanes))
-        x_of = {lane: LEFT + LANE * n + 40 for n, lane in enumerate(self.lanes)}
         body = [
-            *self._lane_lines(x_of, bottom),
-            *self._hold_bars(x_of, rows, bottom),
-            *self._arrows(x_of, rows),
-            *self._dots(x_of, rows),
+            *self._gaps(rows),
+            *self._lane_lines(bottom),
+            *self._holds(rows, bottom),
+            *self._arrows(rows),
+            *self._dots(rows),
             *self._times(rows),
         ]
-        if self._note:
-            body.append(_label(LEFT, bottom + 14, self._note, FAINT))
-        title = f"Space-time diagram, {self._span()}"
+        body += [_text(LEFT, bottom + 18, note, FAINT) for note in self._notes()]
+        width, height = self._width(), bottom + (28 if self.left_out else 8)
+        title = self.title or f"Space-time diagram, {self._span()}"
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {bottom + 28:g}" width="{width}" '
-            f'height="{bottom + 28:g}" font-family="system-ui,sans-serif" font-size="12" role="img" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+            f'height="{height:g}" font-family="system-ui,sans-serif" font-size="12" role="img" '
             f'aria-label="{escape(title, quote=True)}"><title>{escape(title)}</title>'
-            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-            'orient="auto-start-reverse"><path d="M0,0 L8,4 L0,8 z" fill="context-stroke"/></marker></defs>'
+            f"<defs>{_tip('request', REQUEST)}{_tip('response', RESPONSE)}</defs>"
             f'<rect width="100%" height="100%" fill="#ffffff"/>'
-            f'<text x="12" y="20" font-size="14" font-weight="600" fill="{INK}">{escape(title)}</text>'
-            f"{_legend()}{''.join(body)}</svg>"
+            f'<text x="12" y="24" font-size="15" font-weight="600" fill="{INK}">{escape(title)}</text>'
+            f'{_legend()}<text x="{TIME_EDGE}" y="{TOP - HEAD + 4}" text-anchor="end" fill="{FAINT}">ms</text>'
+            f"{''.join(body)}</svg>"
         )
 
     def _span(self) -> str:
         if not self.marks:
-            return "empty stretch"
-        return f"{_ms(self.marks[0].record.ts_us)} to {_ms(self.marks[-1].record.ts_us)} of the world's time"
+            return "nothing happened"
+        return f"{_ms(self.marks[0].record.ts_us)} to {_ms(self.marks[-1].record.ts_us)} ms of the world's time"
 
-    def _lane_lines(self, x_of: dict[str, int], bottom: float) -> Iterable[str]:
-        for lane, x in x_of.items():
+    def _rows(self) -> list[float]:
+        """The height of each mark; a long wait leaves room for a word about it."""
+        heights, y, before = [], TOP + ROW * 0.75, None
+        for mark in self.marks:
+            if before is not None and mark.record.ts_us - before > GAP_US:
+                y += ROW * 1.25
+            heights.append(y)
+            y += ROW
+            before = mark.record.ts_us
+        return heights
+
+    def _width(self) -> float:
+        """Wide enough for the longest label beside each lane."""
+        ends = [LEFT + LANE * max(0, len(self.lanes) - 1) + 80.0, 520.0]
+        for mark in self.marks:
+            if mark.frame is None:
+                words = BOLD_LETTER * len(mark.text) + LETTER * (len(mark.detail) + 1)
+                ends.append(self._x.get(mark.lane, LEFT) + 12 + words)
+        return max(ends) + 8
+
+    def _gaps(self, rows: list[float]) -> Iterator[str]:
+        for n in range(1, len(rows)):
+            waited_us = self.marks[n].record.ts_us - self.marks[n - 1].record.ts_us
+            if waited_us > GAP_US:
+                y = rows[n] - ROW * 1.6
+                yield f'<rect x="0" y="{y:g}" width="100%" height="{ROW * 0.95:g}" fill="{BAND}"/>'
+                yield _text(TIME_EDGE, y + 16, f"+ {_wait(waited_us)}", DOT, anchor="end")
+
+    def _lane_lines(self, bottom: float) -> Iterator[str]:
+        for lane, x in self._x.items():
+            half = 8 + BOLD_LETTER * len(lane) / 2
             yield (
-                f'<text x="{x}" y="{TOP - 8}" text-anchor="middle" font-weight="600" fill="{INK}">{escape(lane)}</text>'
-                f'<line x1="{x}" y1="{TOP}" x2="{x}" y2="{bottom:g}" stroke="{FAINT}" stroke-width="1.5"/>'
+                f'<line x1="{x}" y1="{TOP}" x2="{x}" y2="{bottom:g}" stroke="{LINE}" stroke-width="1.5"/>'
+                f'<rect x="{x - half:g}" y="{TOP - 2 * HEAD}" width="{2 * half:g}" height="{2 * HEAD}" rx="6" '
+                f'fill="#ffffff" stroke="{LINE}"/><text x="{x}" y="{TOP - HEAD + 4}" text-anchor="middle" '
+                f'font-weight="600" fill="{INK}">{escape(lane)}</text>'
             )
 
-    def _hold_bars(self, x_of: dict[str, int], rows: list[float], bottom: float) -> Iterable[str]:
-        began: dict[tuple[Any, ...], float] = {}
+    def _holds(self, rows: list[float], bottom: float) -> Iterator[str]:
+        """A bar for each pull that is held: from where it was laid aside (or the top) to where it was answered."""
+        began: dict[tuple[object, ...], float] = {}
+        bars: list[tuple[str, float, float]] = []
         for mark, y in zip(self.marks, rows, strict=True):
-            kind = mark.record.kind
-            if kind not in ("PullHeld", "PullWoken") or mark.lane not in x_of:
+            record = mark.record
+            if record.kind not in ("PullHeld", "PullWoken"):
                 continue
-            key = (mark.lane, mark.record.topic, mark.record.queue_id, mark.record.group, mark.record.opaque)
-            if kind == "PullHeld":
+            key = (mark.lane, record.topic, record.queue_id, record.group, record.opaque)
+            if record.kind == "PullHeld":
                 began[key] = y
             else:
-                yield _bar(x_of[mark.lane], began.pop(key, TOP), y)
-        for key, y in began.items():
-            yield _bar(x_of[key[0]], y, bottom)
+                bars.append((mark.lane, began.pop(key, TOP), y))
+        bars += [(str(key[0]), y, bottom) for key, y in began.items()]
+        free: dict[str, list[float]] = {}
+        for lane, y1, y2 in sorted(bars, key=lambda bar: bar[1]):
+            ends = free.setdefault(lane, [0.0] * BAR_COLUMNS)
+            column = next((n for n, end in enumerate(ends) if end < y1), BAR_COLUMNS - 1)
+            ends[column] = max(ends[column], y2)
+            x = self._x[lane] - BAR / 2 - BAR_STEP * column
+            yield f'<rect x="{x:g}" y="{y1:g}" width="{BAR}" height="{max(6.0, y2 - y1):g}" fill="{HOLD}" rx="4"/>'
 
-    def _arrows(self, x_of: dict[str, int], rows: list[float]) -> Iterable[str]:
-        sent: dict[tuple[int, int, str], tuple[float, Mark]] = {}
+    def _arrows(self, rows: list[float]) -> Iterator[str]:
+        begun: dict[tuple[int, int, str], tuple[float, Mark]] = {}
         for mark, y in zip(self.marks, rows, strict=True):
-            if mark.frame is None or mark.lane not in x_of:
+            if mark.frame is None:
                 continue
-            if mark.record.kind in SENT:
-                sent[mark.frame] = (y, mark)
+            if mark.sent:
+                begun[mark.frame] = (y, mark)
                 continue
-            begin = sent.pop(mark.frame, None)
+            y1, begin = begun.pop(mark.frame, (0.0, None))
             if begin is not None:
-                yield _arrow(x_of[begin[1].lane], begin[0], x_of[mark.lane], y, begin[1])
-        for y, mark in sent.values():
-            x = x_of[mark.lane]
-            yield (
-                f'<line x1="{x}" y1="{y:g}" x2="{x + 60}" y2="{y + 8:g}" stroke="{_colour(mark)}" stroke-width="1.5" '
-                f'stroke-dasharray="4 3"/>{_label(x + 66, y + 12, f"{mark.text} (under way)", _colour(mark))}'
-            )
+                yield _arrow(self._x[begin.lane], y1, self._x[mark.lane], y, mark)
+            else:
+                yield self._half_arrow(mark, y)
+        for y, mark in begun.values():
+            yield self._half_arrow(mark, y)
 
-    def _dots(self, x_of: dict[str, int], rows: list[float]) -> Iterable[str]:
+    def _half_arrow(self, mark: Mark, y: float) -> str:
+        """A frame whose other end lies outside of the picture: still under way, lost, or sent before."""
+        x = self._x[mark.lane]
+        other = self._x.get(self._hosts.get(mark.record.remote.rpartition(":")[0], ""), x + 1)
+        side = 70 if other > x else -70
+        anchor = "start" if side > 0 else "end"
+        ends = ((x, y), (x + side, y + 7)) if mark.sent else ((x + side, y - 7), (x, y))
+        (x1, y1), (x2, y2) = ends
+        label, label_y = (f"{mark.text} (under way)", y + 12) if mark.sent else (mark.text, y - 4)
+        return (
+            f'<line x1="{x1}" y1="{y1:g}" x2="{x2}" y2="{y2:g}" stroke="{_colour(mark)}" stroke-width="1.6" '
+            f'stroke-dasharray="2 4"/>{_text(x + side * 1.08, label_y, label, _colour(mark), anchor)}'
+        )
+
+    def _dots(self, rows: list[float]) -> Iterator[str]:
         for mark, y in zip(self.marks, rows, strict=True):
-            if mark.frame is None and mark.lane in x_of:
-                x = x_of[mark.lane]
-                yield (
-                    f'<circle cx="{x}" cy="{y:g}" r="4.5" fill="{DOT}">'
-                    f"<title>{escape(str(mark.record))}</title></circle>"
-                    f"{_label(x + 10, y + 4, mark.text, INK)}"
-                )
-            elif mark.lane == "world":
-                yield (
-                    f'<line x1="{LEFT}" y1="{y:g}" x2="100%" y2="{y:g}" stroke="{DOT}" stroke-dasharray="2 3"/>'
-                    f"{_label(LEFT, y - 4, mark.text, DOT)}"
-                )
+            if mark.frame is not None:
+                continue
+            words = f'<tspan font-weight="600">{escape(mark.text)}</tspan> {escape(mark.detail)}'
+            if mark.lane == "world":
+                yield f'<line x1="{LEFT}" y1="{y:g}" x2="100%" y2="{y:g}" stroke="{DOT}" stroke-dasharray="2 3"/>'
+                yield _halo(LEFT, y - 4, words, DOT)
+            else:
+                x = self._x[mark.lane]
+                yield f'<circle cx="{x}" cy="{y:g}" r="5" fill="{DOT}" stroke="#ffffff"/>{_halo(x + 12, y + 4, words)}'
 
-    def _times(self, rows: list[float]) -> Iterable[str]:
+    def _times(self, rows: list[float]) -> Iterator[str]:
         before = None
         for mark, y in zip(self.marks, rows, strict=True):
-            at = mark.record.ts_us
-            if before is not None and at - before > GAP_US:
-                yield _label(12, y - ROW + 4, f"+ {_ms(at - before)}", DOT)
-            if at != before:
-                yield f'<text x="{LEFT - 12}" y="{y + 4:g}" text-anchor="end" fill="{FAINT}">{_ms(at)}</text>'
-            before = at
+            if mark.record.ts_us != before:
+                yield _text(TIME_EDGE, y + 4, _ms(mark.record.ts_us), FAINT, anchor="end")
+            before = mark.record.ts_us
 
 
-def _mark(record: Record, kinds: Collection[str]) -> Mark | None:
-    kind = record.kind
-    if kind in SENT:
-        return Mark(record, record.node, (record.connection, record.frame, record.local), _frame_text(record))
-    if kind in RECEIVED:
-        return Mark(record, record.node, (record.connection, record.frame, record.remote), _frame_text(record))
-    if kind in kinds:
-        return Mark(record, record.node, None, _dot_text(record))
-    return None
+class _Reading:
+    """What is learned while history is read: who is who, and which request a response answers."""
+
+    def __init__(self, kinds: Collection[str], requests: Collection[str]) -> None:
+        self.hosts: dict[str, str] = {}
+        self._kinds = kinds
+        self._requests = requests
+        self._names: dict[tuple[str, int, int], str] = {}
+        self._roles: dict[str, str] = {}
+
+    def mark(self, record: Record) -> Mark | None:
+        """The row of this event, or None if it is not drawn."""
+        kind = record.kind
+        if kind in SENT or kind in RECEIVED:
+            return self._end_of_arrow(record)
+        if kind == "ClientStarted":
+            if self._roles.get(record.node) != "consumer":
+                self._roles[record.node] = record.role
+        elif kind == "BrokerStarted":
+            self._roles[record.node] = "broker"
+        return Mark(record, record.node, None, kind) if kind in self._kinds else None
+
+    def _end_of_arrow(self, record: Record) -> Mark | None:
+        self.hosts[record.local.rpartition(":")[0]] = record.node
+        sender = record.local if record.kind in SENT else record.remote
+        asker = record.local if record.kind in ("RequestSent", "ResponseReceived") else record.remote
+        key = (asker, record.connection, record.opaque)
+        if record.kind.startswith("Request"):
+            name = text = self._names[key] = record.request_name
+        else:
+            name = self._names.get(key, "")
+            text = f"{name}: {record.response_name}" if name else record.response_name
+        if self._requests and name not in self._requests:
+            return None
+        size = f", {record.body_bytes} B" if record.body_bytes else ""
+        return Mark(record, record.node, (record.connection, record.frame, sender), text + size)
+
+    def place(self, lane: str) -> int:
+        """Where a lane stands from left to right."""
+        role = self._roles.get(lane) or lane.partition("-")[0]
+        return ORDER.index(role) if role in ORDER else len(ORDER)
+
+    @staticmethod
+    def detailed(marks: list[Mark]) -> list[Mark]:
+        """The rows with their details; what is the same everywhere (one topic, one broker) is not repeated."""
+        dots = [mark.record for mark in marks if mark.frame is None]
+        topics = {record.get("topic") for record in dots} - {None}
+        brokers = {record.get("broker_name") for record in dots} - {None}
+        several_topics = len(topics) > 1
+        return [
+            mark._replace(detail=_detail(mark.record, with_topic=several_topics, with_broker=len(brokers) > 1))
+            if mark.frame is None
+            else mark
+            for mark in marks
+        ]
 
 
-def _wanted(record: Record, requests: Collection[str], opaques: set[tuple[int, int]]) -> bool:
-    if record.kind not in SENT | RECEIVED:
-        return True
-    key = (record.connection, record.opaque)
-    if record.kind.startswith("Request"):
-        if record.request_name in requests:
-            opaques.add(key)
-            return True
-        return False
-    return key in opaques
-
-
-def _frame_text(record: Record) -> str:
-    name: str = record.request_name if record.kind.startswith("Request") else f"{record.response_name}"
-    size = f" ({record.body_bytes} B)" if record.body_bytes else ""
-    return f"{name}{size}"
-
-
-def _dot_text(record: Record) -> str:
-    fields = record.fields
+def _detail(record: Record, *, with_topic: bool, with_broker: bool) -> str:
+    """What an event says, in the order in which one would say it."""
+    said = record.fields
     parts = []
-    for name in ("topic", "queue_id", "queue_offset", "reason", "status", "target", "broker_name"):
-        value = fields.get(name)
-        if value is not None and value != "":
-            parts.append(f"{'q' if name == 'queue_id' else '@' if name == 'queue_offset' else ''}{value}")
-    return f"{record.kind} {' '.join(parts)}".strip()
+    topic = said.get("topic")
+    if topic and (with_topic or is_system_topic(topic) or is_retry_topic(topic)):
+        parts.append(topic)
+    if with_broker or "topic" not in said:
+        parts.append(said.get("broker_name", ""))
+    numbers = (("queue_id", "queue"), ("queue_offset", "offset"))
+    parts += [f"{word} {said[name]}" for name, word in numbers if name in said]
+    parts += [str(said[name]) for name in ("reason", "status", "target") if name in said and said[name] != AS_HOPED]
+    if "held_us" in said:
+        parts.append(f"held {_wait(said['held_us'])}")
+    return ", ".join(part for part in parts if part)
 
 
-def _order_of_appearance(marks: list[Mark]) -> list[str]:
-    """Lanes from left to right: clients, brokers, name servers; within a kind as they appear."""
-    names = list(dict.fromkeys(mark.lane for mark in marks))
-    return sorted(names, key=lambda name: 2 if name.startswith("namesrv") else 1 if name.startswith("broker") else 0)
+def _is_request(mark: Mark) -> bool:
+    return mark.record.kind.startswith("Request")
 
 
 def _colour(mark: Mark) -> str:
-    return REQUEST if mark.record.kind.startswith("Request") else RESPONSE
+    return REQUEST if _is_request(mark) else RESPONSE
 
 
-def _arrow_sign(mark: Mark) -> str:
-    return "|" if mark.frame is None else ">" if mark.record.kind in SENT else "<"
+def _sign(mark: Mark) -> str:
+    return "|" if mark.frame is None else ">" if mark.sent else "<"
 
 
 def _arrow(x1: int, y1: float, x2: int, y2: float, mark: Mark) -> str:
-    colour = _colour(mark)
-    dash = "" if mark.record.kind.startswith("Request") else ' stroke-dasharray="7 3"'
-    shift = 6 if x2 > x1 else -6
-    middle = (x1 + x2) / 2
+    """An arrow with its label above it, in the first gap between two lanes."""
+    style = 'marker-end="url(#request)"' if _is_request(mark) else f'{DASHED} marker-end="url(#response)"'
+    step = 1 if x2 > x1 else -1
+    ahead = LANE / 2 * step
+    slope = (y2 - y1) / (x2 - x1)
+    x, y = x1 + ahead, y1 + slope * ahead
+    turn = degrees(atan2(slope, 1))
     return (
-        f'<line x1="{x1 + shift}" y1="{y1:g}" x2="{x2 - shift}" y2="{y2:g}" stroke="{colour}" stroke-width="1.8"{dash} '
-        f'marker-end="url(#tip)"/>{_label(middle, (y1 + y2) / 2 - 3, mark.text, colour, anchor="middle")}'
+        f'<line x1="{x1 + 7 * step}" y1="{y1:g}" x2="{x2 - 7 * step}" y2="{y2:g}" stroke="{_colour(mark)}" '
+        f'stroke-width="1.8" {style}/>'
+        f'<g transform="rotate({turn:.3g} {x:g} {y:g})">{_text(x, y - 4, mark.text, _colour(mark), "middle", 11)}</g>'
     )
 
 
-def _bar(x: int, y1: float, y2: float) -> str:
+def _tip(name: str, colour: str) -> str:
     return (
-        f'<rect x="{x - 7}" y="{y1:g}" width="14" height="{max(6.0, y2 - y1):g}" fill="{HOLD}" '
-        'fill-opacity="0.45" rx="4">'
-        "<title>a held pull</title></rect>"
+        f'<marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        f'<path d="M0,0 L8,4 L0,8 z" fill="{colour}"/></marker>'
     )
 
 
-def _label(x: float, y: float, text: str, colour: str, anchor: str = "start") -> str:
+def _text(x: float, y: float, text: str, colour: str, anchor: str = "start", size: int = 12) -> str:
+    return _halo(x, y, escape(text), colour, f' text-anchor="{anchor}" font-size="{size}"')
+
+
+def _halo(x: float, y: float, content: str, colour: str = INK, more: str = "") -> str:
+    """Text that stays readable where it crosses a line."""
     return (
-        f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{colour}" stroke="#ffffff" stroke-width="3" '
-        f'paint-order="stroke">{escape(text)}</text>'
+        f'<text x="{x:g}" y="{y:g}" fill="{colour}" stroke="#ffffff" stroke-width="3" stroke-linejoin="round" '
+        f'paint-order="stroke"{more}>{content}</text>'
     )
 
 
 def _legend() -> str:
-    entries = (
-        (REQUEST, "request", ' stroke-width="2"'),
-        (RESPONSE, "response", ' stroke-width="2" stroke-dasharray="7 3"'),
-        (HOLD, "held pull", ' stroke-width="10" stroke-opacity="0.45"'),
+    return (
+        f'<g stroke-width="2"><line x1="12" y1="44" x2="38" y2="44" stroke="{REQUEST}"/>'
+        f'<line x1="111" y1="44" x2="137" y2="44" stroke="{RESPONSE}" {DASHED}/></g>'
+        f'<circle cx="215" cy="44" r="5" fill="{DOT}"/>'
+        f'<rect x="278" y="37" width="{BAR}" height="14" rx="4" fill="{HOLD}"/>'
+        f'<g fill="{INK}"><text x="45" y="48">request</text><text x="144" y="48">response</text>'
+        '<text x="226" y="48">event</text><text x="295" y="48">a pull, held by the broker</text></g>'
     )
-    parts, x = [], 12
-    for colour, word, extra in entries:
-        parts.append(
-            f'<line x1="{x}" y1="36" x2="{x + 26}" y2="36" stroke="{colour}"{extra}/>'
-            f'<text x="{x + 32}" y="40" fill="{INK}">{word}</text>'
-        )
-        x += 110
-    parts.append(
-        f'<circle cx="{x + 6}" cy="36" r="4.5" fill="{DOT}"/><text x="{x + 16}" y="40" fill="{INK}">event</text>'
-    )
-    return "".join(parts)
 
 
 def _ms(us: int) -> str:
-    return f"{us / 1_000_000:.3f} s" if us >= 10_000_000 else f"{us / 1_000:.3f} ms"
+    return f"{us / 1_000:.3f}"
+
+
+def _wait(us: int) -> str:
+    return f"{us / 1_000_000:.3g} s" if us >= 1_000_000 else f"{us / 1_000:.3g} ms"
