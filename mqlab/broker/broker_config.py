@@ -26,7 +26,8 @@ class BrokerConfig:
     """What can be set on a broker (org.apache.rocketmq.common.BrokerConfig, and the port of its NettyServerConfig).
 
     Times are in milliseconds unless the name says otherwise. `namesrv_addr` is a list of addresses joined by `;`. A
-    thread number of 0 is worked out from the cores of the node, as RocketMQ does.
+    thread number of 0 is worked out from the cores of the node, as RocketMQ does. Settings of parts that are not here
+    are absent.
     """
 
     broker_cluster_name: str = "DefaultCluster"
@@ -56,23 +57,13 @@ class BrokerConfig:
     reject_pull_consumer_enable: bool = False
     lite_pull_message_enable: bool = True
     slave_read_enable: bool = False
-    enable_property_filter: bool = False
-    filter_support_retry: bool = False
     enable_broadcast_offset_store: bool = True
     use_server_side_reset_offset: bool = True
-    reject_transaction_message: bool = False
-    recall_message_enable: bool = False
-    store_reply_message_enable: bool = True
-    auto_delete_unused_stats: bool = False
-    lock_in_strict_mode: bool = False
 
     register_broker_timeout_mills: int = 24_000
     register_name_server_period: int = 30_000
-    force_register: bool = True
-    compressed_register: bool = False
     flush_consumer_offset_interval: int = 5_000
     channel_expired_timeout: int = 120_000
-    subscription_expired_timeout: int = 600_000
     rebalance_lock_max_live_time: int = 60_000
     start_accept_send_request_time_stamp: int = 0
 

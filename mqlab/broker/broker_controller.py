@@ -18,6 +18,7 @@ from ..sim import Pool, public_call
 from ..store import DefaultMessageStore, MessageStoreConfig
 from ..trace.events.broker import BrokerShutDown, BrokerStarted
 from .admin_broker_processor import AdminBrokerProcessor
+from .broadcast_offset_manager import BroadcastOffsetManager
 from .broker_config import BrokerConfig
 from .broker_executors import BrokerExecutors
 from .broker_fast_failure import BrokerFastFailure
@@ -63,6 +64,7 @@ class BrokerController:
         self.broker_ip = broker_config.broker_ip1 or node.spec.ip
         self.broker_addr = self.store_host = f"{self.broker_ip}:{broker_config.listen_port}"
         self.registered_once = False
+        self.is_shutdown = False
         self.stats = BrokerStats(node.now_ms())
         self.config_version = DataVersion(node.now_ms())
 
@@ -91,6 +93,9 @@ class BrokerController:
         self.producer_manager = ProducerManager(node, broker_config.channel_expired_timeout)
         self.client_housekeeping_service = ClientHousekeepingService(
             node, self.producer_manager, self.consumer_manager
+        )
+        self.broadcast_offset_manager = BroadcastOffsetManager(
+            node, self.consumer_manager, self.consumer_offset_manager
         )
         self.pull_message_processor = PullMessageProcessor(self)
         self.pull_request_hold_service = PullRequestHoldService(
@@ -124,6 +129,7 @@ class BrokerController:
         self.remoting_server.start()
         self.broker_outer_api.update_name_server_address_list(self.broker_config.namesrv_list())
         self.pull_request_hold_service.start()
+        self.broadcast_offset_manager.start()
         self.client_housekeeping_service.start()
         self.consumer_ids_change_listener.start()
         self.executors.watch(self.broker_fast_failure.wakeup_for_work)
@@ -195,7 +201,10 @@ class BrokerController:
 
     @public_call
     async def shutdown(self) -> None:
-        """End in good order: leave the name servers, write everything, close the store."""
+        """End in good order: leave the name servers, write everything, close the store; a second call does nothing."""
+        if self.is_shutdown:
+            return
+        self.is_shutdown = True
         for periodic in self._periodic:
             periodic.cancel()
         await self.broker_outer_api.unregister_broker_all(
@@ -208,6 +217,7 @@ class BrokerController:
         )
         self.client_housekeeping_service.shutdown()
         self.pull_request_hold_service.shutdown()
+        self.broadcast_offset_manager.shutdown()
         self.broker_fast_failure.shutdown()
         self.remoting_server.shutdown()
         self.message_store.shutdown()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 from ..trace.events.broker import ClientExpired, ClientRegistered, ClientUnregistered
 from .consumer_group_info import ConsumerGroupInfo
 
 if TYPE_CHECKING:
-    from ..protocol.heartbeat import SubscriptionData
+    from ..protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
     from ..remoting import Channel
     from ..sim import Node
     from .client_channel_info import ClientChannelInfo
@@ -31,14 +30,10 @@ class ConsumerManager:
         self._listener = listener
         self._expired_us = channel_expired_timeout_ms * 1_000
         self.consumer_table: dict[str, ConsumerGroupInfo] = {}
-        self.consumer_compensation_table: dict[str, ConsumerGroupInfo] = {}
 
-    def get_consumer_group_info(self, group: str, *, compensated: bool = False) -> ConsumerGroupInfo | None:
-        """The group, or None while nobody of it is online; `compensated` also finds groups known from pulls alone."""
-        info = self.consumer_table.get(group)
-        if info is None and compensated:
-            info = self.consumer_compensation_table.get(group)
-        return info
+    def get_consumer_group_info(self, group: str) -> ConsumerGroupInfo | None:
+        """The group, or None while nobody of it is online."""
+        return self.consumer_table.get(group)
 
     def find_subscription_data(self, group: str, topic: str) -> SubscriptionData | None:
         """What the group wants of a topic, or None."""
@@ -112,18 +107,3 @@ class ConsumerManager:
             if not members.channel_info_table:
                 del self.consumer_table[group]
         return silent
-
-    def compensate_basic_consumer_info(self, group: str) -> None:
-        """Remember a group that is only known from its pulls, so that it can be asked about."""
-        if group not in self.consumer_compensation_table:
-            self.consumer_compensation_table[group] = ConsumerGroupInfo(
-                self._node,
-                group,
-                ConsumeType.CONSUME_PASSIVELY,
-                MessageModel.CLUSTERING,
-                ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
-            )
-
-    def compensate_subscribe_data(self, group: str, topic: str, subscription: SubscriptionData) -> None:
-        """Remember the subscription that came with a pull."""
-        self.consumer_compensation_table[group].subscription_table[topic] = subscription

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..errors import LearnerError
 from ..protocol.codes import RequestCode, ResponseCode
 from ..protocol.command import RemotingCommand
-from ..protocol.headers import PullMessageRequestHeader
+from ..protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
 from ..protocol.heartbeat import ExpressionType, SubscriptionData, build_subscription_data
 from ..protocol.sysflag import PermName, PullSysFlag
 from ..remoting import Channel, RequestProcessor
@@ -37,7 +37,9 @@ class PullMessageProcessor(RequestProcessor):
     """PULL_MESSAGE and LITE_PULL_MESSAGE (org.apache.rocketmq.broker.processor.PullMessageProcessor).
 
     A request is checked, read for, and answered; or, when there is nothing new and its consumer agreed, held. A held
-    request is processed from the start when it is woken, but then it may not be held again.
+    request is processed from the start when it is woken, but then it may not be held again. Differs from RocketMQ:
+    subscriptions are tags only, as with enablePropertyFilter=false, and a subscription that came with a pull is
+    forgotten.
     """
 
     def __init__(self, broker: BrokerController) -> None:
@@ -89,6 +91,8 @@ class PullMessageProcessor(RequestProcessor):
         response = self._handler.handle(
             result, request, header, channel, group, topic, message_filter, broker_allow_suspend
         )
+        if response is not None and self._config.enable_broadcast_offset_store:
+            self._note_broadcast_offset(channel, header, response)
         self._note_offsets(header, result.next_begin_offset, broker_allow_suspend)
         return response
 
@@ -140,7 +144,6 @@ class PullMessageProcessor(RequestProcessor):
 
     def _subscription(self, header: PullMessageRequestHeader, group: SubscriptionGroupConfig) -> SubscriptionData:
         """What the consumer wants: said in the request, or in the last heartbeat of its group."""
-        self._consumers.compensate_basic_consumer_info(header.consumer_group)
         if header.sys_flag & PullSysFlag.SUBSCRIPTION:
             subscription = self._subscription_in_request(header)
         else:
@@ -154,13 +157,11 @@ class PullMessageProcessor(RequestProcessor):
 
     def _subscription_in_request(self, header: PullMessageRequestHeader) -> SubscriptionData:
         try:
-            subscription = build_subscription_data(header.topic, header.subscription, header.expression_type)
+            return build_subscription_data(header.topic, header.subscription, header.expression_type)
         except LearnerError:
             raise RequestError(
                 ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed"
             ) from None
-        self._consumers.compensate_subscribe_data(header.consumer_group, header.topic, subscription)
-        return subscription
 
     def _subscription_in_heartbeat(
         self, header: PullMessageRequestHeader, group: SubscriptionGroupConfig
@@ -218,6 +219,22 @@ class PullMessageProcessor(RequestProcessor):
         self._offsets.commit_pull_offset(group, topic, queue_id, next_begin_offset)
         if broker_allow_suspend and header.sys_flag & PullSysFlag.COMMIT_OFFSET:
             self._offsets.commit_offset(group, topic, queue_id, header.commit_offset, "pull")
+
+    def _note_broadcast_offset(
+        self, channel: Channel, header: PullMessageRequestHeader, response: RemotingCommand
+    ) -> None:
+        members = self._consumers.get_consumer_group_info(header.consumer_group)
+        if members is None or not members.is_broadcasting:
+            return
+        member = members.channel_info_table.get(channel)
+        if member is None:
+            return
+        offset = header.queue_offset
+        if response.code == ResponseCode.PULL_OFFSET_MOVED:
+            offset = response.header_as(PullMessageResponseHeader).next_begin_offset
+        self._broker.broadcast_offset_manager.update_offset(
+            header.consumer_group, header.topic, header.queue_id, offset, member.client_id
+        )
 
     # -- held requests ----------------------------------------------------------------------------------------------
 

@@ -237,7 +237,7 @@ class SendMessageProcessor(RequestProcessor):
     ) -> RemotingCommand:
         queue_id = inner.queue_id
         unique_key = inner.properties["UNIQ_KEY"]
-        code = STORED_CODES.get(result.status)
+        code: int | None = ResponseCode.SUCCESS if result.is_ok else STORED_CODES.get(result.status)
         if code is None:
             code, remark = refusal(
                 result, self._broker.message_store_config.max_message_size, self._broker.describe_disk_use()

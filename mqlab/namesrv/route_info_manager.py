@@ -405,3 +405,21 @@ class RouteInfoManager:
                     "expires_in_ms": live.last_update_ms + live.heartbeat_timeout_ms - now_ms if live else -1,
                 })  # fmt: skip
         return rows
+
+    def show_topics(self) -> list[dict[str, str | int | bool]]:
+        """The queues of all topics as this name server sees them, one row for each broker that is said to hold some.
+
+        `broker_known` is False for a broker whose addresses are all gone.
+        """
+        return [
+            {
+                "topic": topic,
+                "broker": broker_name,
+                "read_queues": queue.read_queue_nums,
+                "write_queues": queue.write_queue_nums,
+                "perm": PermName.text(queue.perm),
+                "broker_known": broker_name in self.broker_addr_table,
+            }
+            for topic, queues in sorted(self.topic_queue_table.items())
+            for broker_name, queue in queues.items()
+        ]

@@ -274,3 +274,29 @@ def test_only_tags_can_be_subscribed_to(client: Any) -> None:
         ResponseCode.SYSTEM_ERROR,
         "The broker does not support consumer to filter message by SQL92",
     )
+
+
+# -- broadcasting ---------------------------------------------------------------------------------------------------
+
+
+def test_the_slowest_member_of_a_broadcasting_group_is_noted_every_5_seconds(cluster: Any) -> None:
+    fast, slow = cluster.client(), cluster.client()
+    for client in (fast, slow):
+        client.heartbeat(model=MessageModel.BROADCASTING)
+    for _ in range(5):
+        fast.send("T")
+    cluster.run(5)
+    fast.pull("T", 4, subscription=None)
+    slow.pull("T", 2, subscription=None)
+    cluster.run(5_000)
+    offsets = cluster.broker.consumer_offset_manager
+    assert offsets.query_offset("G@broadcast", "T", 0) == 2
+    assert offsets.query_offset("G", "T", 0) == -1
+    cluster.run(130_000)
+    assert members(fast) == []
+    fast.heartbeat(model=MessageModel.BROADCASTING)
+    fast.pull("T", 3, subscription=None)
+    cluster.run(5_000)
+    assert offsets.query_offset("G@broadcast", "T", 0) == 3
+    cluster.run(6_000)
+    assert b'"T@G@broadcast":{0:3' in cluster.broker_node.disk.read_bytes("store/config/consumerOffset.json")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.record import scan_records
 
 FRAMES = Path(__file__).parent.parent / "golden" / "frames"
 
@@ -50,6 +51,9 @@ STABLE_FIELDS = {
     "IS_SUB_CHANGE",
 }
 
+SAME_RECORDS = {126, 130, 132}
+"""The answers whose messages are compared, too."""
+
 BEGIN_MS = 1795205186000
 """When the recording began, so that the times in its requests mean something here."""
 
@@ -76,7 +80,17 @@ def difference(line: int, asked: RemotingCommand, real: RemotingCommand, ours: R
     for name in sorted(STABLE_FIELDS & set(real_fields)):
         if real_fields[name] != our_fields[name]:
             return f"line {line} {asked!r}: {name} is {real_fields[name]} there, {our_fields[name]} here"
+    if line in SAME_RECORDS and records(real) != records(ours):
+        return f"line {line} {asked!r}:\n  real {records(real)}\n  ours {records(ours)}"
     return ""
+
+
+def records(response: RemotingCommand) -> list[Any]:
+    """The stored messages in an answer; of their properties also the order in which they were written counts."""
+    return [
+        (m.topic, m.body, m.queue_id, m.queue_offset, m.flag, m.sys_flag, m.body_crc, list(m.properties.items()))
+        for m in scan_records(response.body or b"", decompress=False)
+    ]
 
 
 @pytest.mark.parametrize("wire_bytes", [False, True])

@@ -174,3 +174,13 @@ def test_an_idle_name_server_plays_few_slices(server: Any) -> None:
     before = server.world.slice_no
     server.run(60_000)
     assert server.world.slice_no - before <= 12
+
+
+def test_the_tables_can_be_looked_at(server: Any, broker: Any) -> None:
+    broker.register(topics={"U": 2, "T": 4})
+    assert server.controller.route_info_manager.show_topics() == [
+        {"topic": topic, "broker": "broker-a", "read_queues": n, "write_queues": n, "perm": "RW-", "broker_known": True}
+        for topic, n in (("T", 4), ("U", 2))
+    ]
+    (row,) = server.controller.route_info_manager.show()
+    assert (row["broker"], row["id"], row["address"], row["topics"]) == ("broker-a", 0, "10.0.0.2:10911", 2)
