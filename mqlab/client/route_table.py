@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mqlab.errors import MQClientException, RemotingException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.errors import BodyError
+from mqlab.protocol.hashing import java_map_order
 from mqlab.protocol.route import MASTER_ID, TopicRouteData
 from mqlab.sim import Future, Lock, WaitTimeout
 from mqlab.trace.events.client import RouteMissing, RouteUpdated
@@ -46,7 +47,7 @@ class RouteTable:
 
     async def refresh_all(self, topics: Iterable[str]) -> None:
         """Ask for the route of every topic, one after the other."""
-        for topic in sorted(set(topics)):
+        for topic in java_map_order(sorted(set(topics))):
             await self.refresh(topic)
 
     async def refresh(self, topic: str) -> bool:

@@ -95,7 +95,7 @@ class DefaultMQPushConsumerImpl:
     def subscriptions(self) -> list[SubscriptionData]:
         """The subscriptions, by topic."""
         inner = self.rebalance_impl.subscription_inner
-        return [inner[topic] for topic in sorted(inner)]
+        return [inner[topic] for topic in self.rebalance_impl.topics()]
 
     def is_subscribe_topic_need_update(self, topic: str) -> bool:
         """Whether the topic is subscribed and its queues are unknown."""
@@ -232,7 +232,7 @@ class DefaultMQPushConsumerImpl:
 
     async def _after_start(self) -> None:
         instance = self.instance
-        for topic in sorted(self.rebalance_impl.subscription_inner):
+        for topic in self.rebalance_impl.topics():
             await instance.routes.refresh(topic)
         await instance.check_client_in_broker()
         if await instance.heartbeats.send_to_all_brokers():

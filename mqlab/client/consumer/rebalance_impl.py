@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException, SimulationError
+from mqlab.protocol.hashing import java_map_order
 from mqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.route import MASTER_ID
@@ -40,12 +41,16 @@ class RebalanceImpl:
         self.topic_subscribe_info_table: dict[str, list[MessageQueue]] = {}
         self.subscription_inner: dict[str, SubscriptionData] = {}
 
+    def topics(self) -> list[str]:
+        """The subscribed topics in the order of the Java map: it decides who comes first when a round is a race."""
+        return java_map_order(self.subscription_inner)
+
     # -- the round --------------------------------------------------------------------------------------------------
 
     async def do_rebalance(self) -> bool:
         """Compute the share of every subscribed topic and take or drop queues; False if something stays unbalanced."""
         balanced = True
-        for topic in sorted(self.subscription_inner):
+        for topic in self.topics():
             try:
                 if not await self._rebalance_by_topic(topic):
                     balanced = False
