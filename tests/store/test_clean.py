@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from mqlab.store import GetMessageStatus
@@ -46,7 +47,7 @@ def test_at_most_ten_files_go_in_one_round_and_each_takes_a_moment(store_world: 
     sw.run(61_500)
     times = [at for at, path, _ in deleted if "commitlog" in path]
     assert len(times) == 10
-    assert {later - earlier for earlier, later in zip(times, times[1:], strict=False)} == {100}
+    assert {later - earlier for earlier, later in pairwise(times)} == {100}
 
 
 def test_queue_and_index_files_follow_the_commit_log(store_world: Any) -> None:
