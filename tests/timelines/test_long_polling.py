@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -30,8 +31,9 @@ def held_ms(scene: Any) -> list[float]:
 
 def test_an_empty_pull_is_held_for_15_to_20_seconds(stage: Any, recorded: Any, phase_ms: int) -> None:
     timeline = recorded("long-poll.empty-queue")
-    seen = [hold for run in ([15345, 20047, 15174, 15230], [17707, 20088, 15315], [15105, 20092, 15309]) for hold in run]
-    assert str(seen[:4])[1:-1] in str(timeline["summary"][1]["step"])
+    real = [int(ms) for ms in re.findall(r"\d{5}", timeline["summary"][1]["step"])]
+    assert len(real) == 10
+    assert all(15_000 <= hold <= 20_100 for hold in real)
     holds = held_ms(play_empty_queue(stage, phase_ms))
     assert len(holds) >= 3
     assert all(15_000 <= hold <= 20_100 for hold in holds)
@@ -79,7 +81,8 @@ def test_the_pulls_carry_the_offsets_and_flags_of_the_real_ones(stage: Any, reco
 
 
 def test_a_message_reaches_a_held_pull_within_milliseconds(stage: Any, recorded: Any, phase_ms: int) -> None:
-    """Nothing but the 1 ms loop of the dispatch thread and the network lies between; the real median was 40 ms of load."""
+    """Nothing but the 1 ms loop of the dispatch thread and the network lies between; the real median was 40 ms of load.
+    """
     assert recorded("long-poll.empty-queue")["summary"][2]["constant"].startswith("none")
     scene = play_empty_queue(stage, phase_ms)
     stored = [e["t_ms"] for e in scene.events("MessageStored", topic="T")]
