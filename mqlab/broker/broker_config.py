@@ -16,9 +16,6 @@ class ServiceTimes:
     heartbeat: int = 20
     consumer_manage: int = 20
     admin: int = 50
-    load_balance: int = 30
-    end_transaction: int = 40
-    ack: int = 30
 
 
 @dataclass

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..protocol.bodies import GetConsumerListByGroupResponseBody
 from ..protocol.codes import RequestCode, ResponseCode
 from ..protocol.command import RemotingCommand
+from ..protocol.errors import HeaderError
 from ..protocol.headers import (
     GetConsumerListByGroupRequestHeader,
     GetConsumerListByGroupResponseHeader,
@@ -19,6 +20,8 @@ from ..remoting import Channel, RequestProcessor
 
 if TYPE_CHECKING:
     from .broker_controller import BrokerController
+
+_OFFSET_FIELDS = {"queue_id": "QueueId", "commit_offset": "Offset"}
 
 
 class ConsumerManageProcessor(RequestProcessor):
@@ -48,7 +51,13 @@ class ConsumerManageProcessor(RequestProcessor):
         return RemotingCommand.response(ResponseCode.SUCCESS, None, GetConsumerListByGroupResponseHeader(), body)
 
     def _update_consumer_offset(self, request: RemotingCommand) -> RemotingCommand:
-        header = request.header_as(UpdateConsumerOffsetRequestHeader)
+        try:
+            header = request.header_as(UpdateConsumerOffsetRequestHeader)
+        except HeaderError as error:
+            if error.field not in _OFFSET_FIELDS:
+                raise
+            remark = f"{_OFFSET_FIELDS[error.field]} is null, topic is {request.ext_field('topic')}"
+            return RemotingCommand.response(ResponseCode.INVALID_PARAMETER, remark)
         broker = self._broker
         group, topic = header.consumer_group, header.topic
         if not broker.subscription_group_manager.contains_subscription_group(group):

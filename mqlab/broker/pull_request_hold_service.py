@@ -58,6 +58,7 @@ class PullRequestHoldService(ServiceThread):
     def suspend_pull_request(self, topic: str, queue_id: int, request: PullRequest) -> None:
         """Put a request aside."""
         self.pull_request_table.setdefault((topic, queue_id), []).append(request)
+        self.set_period()
         self.wakeup_for_work()
 
     def tick(self) -> None:

@@ -300,3 +300,23 @@ def test_the_slowest_member_of_a_broadcasting_group_is_noted_every_5_seconds(clu
     assert offsets.query_offset("G@broadcast", "T", 0) == 3
     cluster.run(6_000)
     assert b'"T@G@broadcast":{0:3' in cluster.broker_node.disk.read_bytes("store/config/consumerOffset.json")
+
+
+def test_progress_without_a_queue_or_an_offset_is_refused(client: Any) -> None:
+    from mqlab.protocol.command import RemotingCommand
+
+    def ask(**fields: str) -> Any:
+        request = RemotingCommand.request(RequestCode.UPDATE_CONSUMER_OFFSET)
+        for name, value in fields.items():
+            request.add_ext_field(name, value)
+        call = client.remoting.invoke_sync(client.cluster.broker_address, request, 3_000)
+        return client.cluster.world.wait_for(client.node.spawn(call, "ask").join())
+
+    no_queue = ask(consumerGroup="G", topic="T", commitOffset="1")
+    assert (no_queue.code, no_queue.remark) == (ResponseCode.INVALID_PARAMETER, "QueueId is null, topic is T")
+    no_offset = ask(consumerGroup="G", topic="T", queueId="0")
+    assert (no_offset.code, no_offset.remark) == (ResponseCode.INVALID_PARAMETER, "Offset is null, topic is T")
+    assert ask(topic="T", queueId="0", commitOffset="1").code == ResponseCode.SYSTEM_ERROR
+    # What is no number is as good as missing to RocketMQ's header decoder.
+    words = ask(consumerGroup="G", topic="T", queueId="zero", commitOffset="1")
+    assert (words.code, words.remark) == (ResponseCode.INVALID_PARAMETER, "QueueId is null, topic is T")
