@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import LearnerError
+from .protocol import RemotingCommand
 from .protocol.topics import REPLY_TOPIC_POSTFIX, is_system_topic
-from .views import LabelledBytes, Table, label_consume_queue_entry, label_record
+from .views import FrameUnderWay, LabelledBytes, Table, Wire, label_consume_queue_entry, label_record
 
 if TYPE_CHECKING:
     from .client import DefaultMQPushConsumer
     from .processes import BrokerProcess, NameServerProcess
+    from .sim import World
 
 ENTRY = struct.Struct(">qiq")
 
@@ -131,6 +133,21 @@ def routes_table(name_servers: Sequence[NameServerProcess], topic: str) -> Table
                 )
             )
     return Table(f"route of {topic}", ("name server", "broker", "address", "write queues", "perm"), rows)
+
+
+def frames_under_way(world: World) -> Wire:
+    """The frames in flight, in the order in which they will arrive."""
+    frames = [
+        FrameUnderWay(
+            link.source,
+            link.target,
+            max(0, due_us - world.now_us),
+            link.cut,
+            frame if isinstance(frame, RemotingCommand) else RemotingCommand.decode(frame),
+        )
+        for due_us, link, frame in world.network.under_way()
+    ]
+    return Wire(world.now_us / 1_000, frames)
 
 
 def held_pulls_table(brokers: Sequence[BrokerProcess]) -> Table:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .client import DefaultMQProducer, DefaultMQPushConsumer
 from .errors import LearnerError
-from .inspectors import QueueView, held_pulls_table, process_queues_table, routes_table, topics_table
+from .inspectors import QueueView, frames_under_way, held_pulls_table, process_queues_table, routes_table, topics_table
 from .processes import BrokerProcess, ClientProcess, NameServerProcess, Process
 from .sim import FAULTS, Call, LinkSpec, Node, NodeSpec, World
 from .sim.faults import start as start_process
@@ -26,7 +26,7 @@ from .trace.record import Record
 if TYPE_CHECKING:
     from .diagram import SpaceTimeDiagram
     from .replay import Origin
-    from .views import Table
+    from .views import Table, Wire
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Process)
@@ -320,6 +320,10 @@ class Lab:
     def routes(self, topic: str) -> Table:
         """What each running name server answers to "where is this topic?"."""
         return routes_table(self._up(self.name_servers), topic)
+
+    def under_way(self) -> Wire:
+        """The frames that travel between machines right now; `lab.under_way().frame(0)` labels the bytes of one."""
+        return frames_under_way(self.world)
 
     def held_pulls(self) -> Table:
         """The pulls that the running brokers hold at present."""

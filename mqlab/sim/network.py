@@ -381,6 +381,17 @@ class Network:
         """The open sides of all connections, in the order in which they were opened."""
         return [endpoint for endpoint in self._endpoints if endpoint.open]
 
+    def under_way(self) -> list[tuple[int, Link, Any]]:
+        """The frames in flight as (due_us, link, frame), in the order in which they are due."""
+        flying = [
+            (due, link, frame)
+            for link in self._links.values()
+            for pipe in link.pipes
+            for due, frame, _ in pipe.frames
+            if frame is not _CLOSE
+        ]
+        return sorted(flying, key=lambda flight: flight[0])
+
     # -- what faults do ---------------------------------------------------------------------------------------------
 
     def process_died(self, life: Life, *, silent: bool) -> None:

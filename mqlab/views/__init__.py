@@ -7,13 +7,16 @@ from .layouts import label_consume_queue_entry, label_frame, label_record
 from .store_map import StoreMap
 from .table import Table
 from .torn_log import TornLog
+from .wire import FrameUnderWay, Wire
 
 __all__ = [
     "Field",
+    "FrameUnderWay",
     "LabelledBytes",
     "StoreMap",
     "Table",
     "TornLog",
+    "Wire",
     "disk_table",
     "index_steps",
     "label_consume_queue_entry",

@@ -22,7 +22,7 @@ class Field(NamedTuple):
 
 
 class LabelledBytes:
-    """Bytes with named fields: the hex dump above, the table of the fields below; long stretches are shortened.
+    """Bytes with named fields: the hex dump, and beside it the table of the fields; long stretches are shortened.
 
     `base` is the address of the first byte (a position in a file). `str()` gives the same content as text.
     """
@@ -82,12 +82,13 @@ class LabelledBytes:
             '<div style="font-family:ui-monospace,monospace;font-size:12px">'
             '<div style="font-weight:600;padding:4px 0">'
             f"{escape(self.title)} ({len(self.data)} bytes)</div>"
+            '<div style="display:flex;flex-wrap:wrap;gap:8px 32px;align-items:flex-start"><div>'
             f'<pre style="line-height:1.6;margin:0;background:transparent;color:inherit">{chr(10).join(dump)}</pre>'
-            f"<div>{escape(self._note)}</div>"
-            '<table style="border-collapse:collapse;font-size:12px">'
+            f"<div>{escape(self._note)}</div></div>"
+            '<table style="border-collapse:collapse;font-size:12px;margin:0">'
             '<thead><tr><th></th><th style="text-align:left">field</th>'
             '<th>at</th><th>bytes</th><th style="text-align:left">says</th></tr></thead>'
-            f"<tbody>{rows}</tbody></table></div>"
+            f"<tbody>{rows}</tbody></table></div></div>"
         )
 
     def _byte(self, byte: int, number: int | None) -> str:

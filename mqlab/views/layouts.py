@@ -7,6 +7,7 @@ import struct
 from datetime import UTC, datetime
 
 from ..errors import LearnerError
+from .json_header import json_header_members
 from .labelled_bytes import Field, LabelledBytes
 
 V2_MAGIC = 0xDAA320AB
@@ -90,14 +91,21 @@ def label_consume_queue_entry(data: bytes, queue_offset: int) -> LabelledBytes:
 
 
 def label_frame(data: bytes) -> LabelledBytes:
-    """A remoting command as it travels (org.apache.rocketmq.remoting.protocol.RemotingCommand)."""
+    """A remoting command as it travels, with the members of a JSON header one by one.
+
+    org.apache.rocketmq.remoting.protocol.RemotingCommand
+    """
     reader = _Reader(data)
     reader.number("totalLength", _INT, "what follows this field")
     (word,) = struct.unpack_from(">I", data, 4)
     kind, header_length = word >> 24, word & 0xFFFFFF
     reader.take("serializeType", 1, f"{kind}  {'JSON' if kind == 0 else 'ROCKETMQ'}")
     reader.take("headerLength", 3, str(header_length))
-    reader.text("header", header_length)
+    members = json_header_members(data[reader.at : reader.at + header_length])
+    for member in members:
+        reader.take(member.name, member.length, member.value)
+    if not members:
+        reader.text("header", header_length)
     if reader.at < len(data):
         reader.text("body", len(data) - reader.at)
     return LabelledBytes("remoting command", data, reader.fields)

@@ -478,3 +478,16 @@ def test_two_machines_cannot_have_one_address(world: World, node: Node) -> None:
 def test_two_machines_cannot_have_one_name(world: World, node: Node) -> None:
     with pytest.raises(LearnerError, match="there is a node 'alpha' already"):
         world.node("alpha")
+
+
+def test_what_is_under_way_is_seen_in_the_order_in_which_it_will_arrive(
+    world: World, node: Node, server: Server
+) -> None:
+    client = connect(world, node)
+    for number in range(5):
+        client.endpoint.send(number)
+    client.endpoint.close()
+    flying = world.network.under_way()
+    assert [(link.source, link.target, frame) for _, link, frame in flying] == [("alpha", "beta", n) for n in range(5)]
+    world.run_for(10_000)
+    assert world.network.under_way() == []
