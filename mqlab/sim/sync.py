@@ -14,13 +14,15 @@ T = TypeVar("T")
 class Queue(Generic[T]):
     """An unbounded queue between tasks (java.util.concurrent.LinkedBlockingQueue)."""
 
-    __slots__ = ("_items", "_label", "_takers", "name")
+    __slots__ = ("_give_up", "_items", "_label", "_takers", "name")
 
     def __init__(self, name: str = "queue") -> None:
         self.name = name
         self._label = f"an item in {name}"
         self._items: deque[T] = deque()
         self._takers: deque[Future[T]] = deque()
+        # Kept, because making the bound method anew for each taker would be a tenth of a hop.
+        self._give_up = self.give_up
 
     def put(self, item: T) -> None:
         """Add at the end; the task that waits longest gets it."""
@@ -36,7 +38,7 @@ class Queue(Generic[T]):
             taker.set_result(self._items.popleft())
         else:
             self._takers.append(taker)
-            taker.on_abandon = self.give_up
+            taker.on_abandon = self._give_up
         return taker
 
     def give_up(self, taker: Future[T]) -> None:

@@ -192,19 +192,24 @@ class World:
                     self._report_endless_instant()
                 if ready:
                     target, token, cause = self._choose_ready() if self.tie_is_choice else popleft()
+                    if token != target.token:
+                        continue
+                    state = target.life.state
                 elif heap and heap[0][0] <= limit_us:
                     due, seq, target, token, cause = pop(heap)
                     if token != target.token:
                         continue
-                    if target.life.state == LANES:
+                    state = target.life.state
+                    if state == LANES:
                         if not target.settle(seq):
                             continue
                         target = target.take()
-                        token, cause = target.token, target.cause
+                        token, cause, state = target.token, target.cause, target.life.state
                     if due > self.now_us:
                         self.now_us = due
-                        self._endless_at = slice_no + self.max_slices_per_instant
-                        stop = min(last, self._endless_at)
+                        self._endless_at = stop = slice_no + self.max_slices_per_instant
+                        if stop > last:
+                            stop = last
                     if heap and heap[0][0] <= self.now_us:
                         self._gather_due()
                     if self.tie_is_choice:
@@ -212,10 +217,8 @@ class World:
                         continue
                 else:
                     break
-                if token != target.token:
-                    continue
-                if target.life.state:
-                    if target.life.state == FROZEN:
+                if state:
+                    if state == FROZEN:
                         target.life.parked.append((target, token, cause))
                     continue
                 self.slice_no = slice_no = slice_no + 1
