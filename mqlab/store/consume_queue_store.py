@@ -37,13 +37,6 @@ class ConsumeQueueStore:
         """The queue, None when nothing was ever stored for it."""
         return self.consume_queue_table.get((topic, queue_id))
 
-    def find_or_create(self, topic: str, queue_id: int) -> ConsumeQueue:
-        """The queue; a new one has no file until its first entry."""
-        queue = self.consume_queue_table.get((topic, queue_id))
-        if queue is None:
-            queue = self._make(topic, queue_id, self.is_batch_topic(topic))
-        return queue
-
     def _make(self, topic: str, queue_id: int, batch: bool) -> ConsumeQueue:
         config = self.config
         if batch:

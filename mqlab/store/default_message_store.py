@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.batch import decode_batch
+from ..protocol.errors import RecordError
 from ..protocol.hashing import tags_code
 from ..protocol.properties import DECODED_MAP_CAPACITY, decode_properties, encode_properties
 from ..protocol.record import encode_record
@@ -28,7 +29,7 @@ from .dispatch_request import (
 )
 from .mapped_file import MappedFile
 from .message_store_config import BrokerRole, MessageStoreConfig
-from .put_checks import TOPIC_MAX, check_inner_batch, check_message, check_sizes, refused
+from .put_checks import TOPIC_MAX, check_batch, check_inner_batch, check_message, check_sizes, refused
 from .put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
 from .readable_store import ReadableStore
 from .recovery import Recovery
@@ -263,16 +264,13 @@ class DefaultMessageStore(ReadableStore):
 
         If one of them does not fit in the file, all go to the next file. The result has the offsets of all.
         """
-        refusal = self._unavailable() or check_message(batch)
-        if refusal is None and len(batch.body) > self.config.max_message_size:
-            refusal = refused(
-                PutMessageStatus.UNKNOWN_ERROR,
-                f"java.lang.RuntimeException: message body size exceeded, msg body size: {len(batch.body)}, "
-                f"maxMessageSize: {self.config.max_message_size}",
-            )
+        refusal = self._unavailable() or check_message(batch) or check_batch(batch, self.config.max_message_size)
         if refusal is not None:
             return self._refuse(batch, refusal)
-        singles = self._single_messages(batch)
+        try:
+            singles = self._single_messages(batch)
+        except RecordError as problem:
+            return self._refuse(batch, refused(PutMessageStatus.UNKNOWN_ERROR, str(problem)))
         for single in singles:
             refusal = check_sizes(single.body, single.properties_string or "", self.config.max_message_size)
             if refusal is not None:

@@ -94,11 +94,6 @@ class MessageStoreConfig:
         """A path inside the store directory."""
         return "/".join((self.store_path_root_dir, *parts) if self.store_path_root_dir else parts)
 
-    @property
-    def max_record_size(self) -> int:
-        """The most bytes that a record may take: the largest body and 64 KiB for all else."""
-        return self.max_message_size + 64 * 1024
-
 
 def _member(kind: type[EnumT], value: EnumT | str) -> EnumT:
     """The setting as a member of its enum; configuration files and scenarios give its name. LearnerError if unknown."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..protocol.properties import PROPERTIES_MAX_BYTES
+from ..protocol.sysflag import MessageSysFlag
 from .dispatch_request import INNER_BATCH_FLAGS
 from .put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
 
@@ -37,6 +38,23 @@ def check_inner_batch(message: MessageExtBrokerInner, is_batch_queue: bool) -> P
     """The refusal of a whole batch for a topic that keeps single messages (HookUtils.checkInnerBatch)."""
     if message.sys_flag & INNER_BATCH_FLAGS and not is_batch_queue:
         return refused(PutMessageStatus.MESSAGE_ILLEGAL, "a whole batch needs a topic with queue.type=BatchCQ")
+    return None
+
+
+def check_batch(batch: MessageExtBrokerInner, max_body: int) -> PutMessageResult | None:
+    """The refusal of a batch that is empty, too large, in a transaction or delayed (CommitLog.asyncPutMessages)."""
+    if MessageSysFlag.transaction_value(batch.sys_flag):
+        return refused(PutMessageStatus.MESSAGE_ILLEGAL, "the messages of a transaction cannot come in a batch")
+    if batch.properties.get("DELAY", "0") != "0":
+        return refused(PutMessageStatus.MESSAGE_ILLEGAL, "a batch cannot be delayed")
+    if not batch.body:
+        return refused(PutMessageStatus.MESSAGE_ILLEGAL, "the batch is empty")
+    if len(batch.body) > max_body:
+        return refused(
+            PutMessageStatus.UNKNOWN_ERROR,
+            f"java.lang.RuntimeException: message body size exceeded, msg body size: {len(batch.body)}, "
+            f"maxMessageSize: {max_body}",
+        )
     return None
 
 

@@ -17,9 +17,6 @@ class RunningFlags:
     NO_PUT = NOT_WRITEABLE | WRITE_LOGICS_QUEUE_ERROR | WRITE_INDEX_FILE_ERROR | DISK_FULL | FENCED | LOGIC_DISK_FULL
     """Any of these refuses a message."""
 
-    NO_CONSUME_QUEUE = NO_PUT & ~(DISK_FULL | FENCED)
-    """Any of these stops the consume queues. A full disk does not: what is stored must still become readable."""
-
     __slots__ = ("bits",)
 
     def __init__(self) -> None:
@@ -34,11 +31,6 @@ class RunningFlags:
     def is_writeable(self) -> bool:
         """May messages be stored?"""
         return not self.bits & self.NO_PUT
-
-    @property
-    def is_cq_writeable(self) -> bool:
-        """May consume queues grow?"""
-        return not self.bits & self.NO_CONSUME_QUEUE
 
     def set(self, bit: int, on: bool = True) -> bool:
         """Set or clear a bit; what it was before."""

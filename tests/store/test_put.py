@@ -139,6 +139,20 @@ def test_a_batch_over_the_limit_is_refused_with_the_broker_s_words(store_world: 
     assert result.remark.startswith("java.lang.RuntimeException: message body size exceeded, ")
 
 
+def test_a_batch_that_can_not_be_is_refused(store_world: Any) -> None:
+    sw = store_world()
+    delayed = _batch(sw, [b"a"])
+    delayed.properties["DELAY"] = "3"
+    empty = _batch(sw, [])
+    torn = _batch(sw, [b"a", b"b"])
+    torn.body = torn.body[:-1]
+    prepared = _batch(sw, [b"a"], sys_flag=MessageSysFlag.TRANSACTION_PREPARED)
+    results = [sw.store.put_messages(batch) for batch in (delayed, empty, prepared, torn)]
+    illegal = PutMessageStatus.MESSAGE_ILLEGAL
+    assert [result.status for result in results] == [illegal, illegal, illegal, PutMessageStatus.UNKNOWN_ERROR]
+    assert sw.store.max_phy_offset == 0
+
+
 def test_a_whole_batch_needs_a_topic_that_keeps_batches(store_world: Any) -> None:
     sw = store_world()
     flags = MessageSysFlag.INNER_BATCH | MessageSysFlag.NEED_UNWRAP
