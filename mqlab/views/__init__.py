@@ -1,5 +1,6 @@
 """What a notebook shows: tables, labelled bytes and diagrams, each with a plain-text twin."""
 
+from .beliefs import Beliefs
 from .disk_table import disk_table
 from .index_steps import index_steps
 from .labelled_bytes import Field, LabelledBytes
@@ -10,6 +11,7 @@ from .torn_log import TornLog
 from .wire import FrameUnderWay, Wire
 
 __all__ = [
+    "Beliefs",
     "Field",
     "FrameUnderWay",
     "LabelledBytes",
