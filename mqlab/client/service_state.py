@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
+
+from mqlab.errors import MQClientException
+
+if TYPE_CHECKING:
+    from mqlab.sim import Life, Node
 
 
 class ServiceState(Enum):
@@ -15,3 +21,11 @@ class ServiceState(Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+def check_process_lives(life: Life | None, node: Node, role: str) -> None:
+    """Raise MQClientException for a client whose process was killed: it went with the process."""
+    if life is not None and life is not node.life:
+        raise MQClientException(
+            f"this {role} died with its process on {node.name}. What to do: make a new {role} there and start it."
+        )

@@ -487,3 +487,42 @@ def test_a_failed_message_in_broadcasting_is_only_dropped(cluster: Any) -> None:
     cluster.run_ms(30_000)
     assert cluster.bodies == ["a"]
     assert cluster.events("MessageGivenBack") == []
+
+
+def test_a_client_dies_with_its_process(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    consumer = cluster.consumer("c1")
+    producer = cluster.producer("p1")
+    for name in ("c1", "p1"):
+        cluster.node(name).boot = lambda node: None
+        cluster.fault("crash", name)
+        cluster.fault("restart", name)
+    with pytest.raises(MQClientException, match="this consumer died with its process on c1"):
+        consumer.shutdown().play()
+    with pytest.raises(MQClientException, match="this producer died with its process on p1"):
+        producer.send(Message("T", "x")).play()
+    cluster.consumer("c1")
+    cluster.producer("p1").send(Message("T", "x")).play()
+
+
+def test_an_expression_without_any_tag_is_refused(cluster: Any) -> None:
+    consumer = cluster.new_consumer()
+    with pytest.raises(MQClientException, match="subscription exception: subString split error"):
+        consumer.subscribe("T", "||")
+
+
+def test_a_running_consumer_can_subscribe_to_one_more_topic(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    cluster.create_topic("U", 1)
+    consumer = cluster.consumer()
+    cluster.run_ms(3_000)
+    consumer.subscribe("U")
+    send(cluster, ["from U"], topic="U")
+    cluster.run_ms(60_000)
+    assert cluster.bodies == ["from U"]
+
+
+def test_consume_from_timestamp_is_in_utc_and_half_an_hour_back_by_default(cluster: Any) -> None:
+    consumer = cluster.new_consumer(consume_timestamp="20260101000030")
+    assert consumer.timestamp_ms(0) == 1_767_225_630_000
+    assert cluster.new_consumer().timestamp_ms(1_767_225_600_000) == 1_767_225_600_000 - 1_800_000

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mqlab.client.mq_client_manager import MQClientManager
-from mqlab.client.service_state import ServiceState
+from mqlab.client.service_state import ServiceState, check_process_lives
 from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.heartbeat import (
     SUB_ALL,
@@ -35,6 +35,7 @@ from .send_back import DEFAULT_MAX_RECONSUME_TIMES, send_message_back
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
+    from mqlab.sim import Life
 
     from .default_mq_push_consumer import DefaultMQPushConsumer
     from .pull_request import PullRequest
@@ -59,6 +60,7 @@ class DefaultMQPushConsumerImpl:
         self.filter_message_hooks: list[FilterMessageHook] = []
         self.retry_topic = retry_topic(consumer.consumer_group)
         self.listener: MessageListenerFunction | None = None
+        self.instance_life: Life | None = None
         self.instance: MQClientInstance
         self.pull_api_wrapper: PullAPIWrapper
         self.offset_store: OffsetStore
@@ -148,7 +150,10 @@ class DefaultMQPushConsumerImpl:
 
     def subscribe(self, topic: str, expression: str | None, expression_type: str = ExpressionType.TAG) -> None:
         """Subscribe to a topic; a running consumer tells the brokers at once."""
-        subscription = build_subscription_data(topic, expression, expression_type, self.node.now_ms())
+        try:
+            subscription = build_subscription_data(topic, expression, expression_type, self.node.now_ms())
+        except LearnerError as error:
+            raise MQClientException(f"subscription exception: {error}") from error
         self.rebalance_impl.subscription_inner[topic] = subscription
         if self.service_state is ServiceState.RUNNING:
             self.node.spawn(self.instance.heartbeats.send_to_all_brokers(), "heartbeat after subscribe")
@@ -165,6 +170,7 @@ class DefaultMQPushConsumerImpl:
         Raises MQClientException when a setting is wrong, the consumer was started before, its group is taken, or a
         broker refuses its subscription.
         """
+        check_process_lives(self.instance_life, self.node, "consumer")
         if self.service_state is not ServiceState.CREATE_JUST:
             raise MQClientException(
                 f"The PushConsumer service state not OK, maybe started once, {self.service_state}. "
@@ -177,6 +183,7 @@ class DefaultMQPushConsumerImpl:
         if self.message_model is MessageModel.CLUSTERING:
             consumer.change_instance_name_to_pid(self.node)
         self.instance = MQClientManager.of(self.node).get_or_create_mq_client_instance(consumer)
+        self.instance_life = self.node.life
         self._build(listener)
         if not self.instance.register_consumer(self.group_name, self):
             self.service_state = ServiceState.CREATE_JUST
@@ -240,6 +247,7 @@ class DefaultMQPushConsumerImpl:
 
     async def shutdown(self) -> None:
         """Stop consuming, write the offsets, leave the brokers and the instance; without effect unless running."""
+        check_process_lives(self.instance_life, self.node, "consumer")
         if self.service_state is not ServiceState.RUNNING:
             return
         self.consume_message_service.shutdown()
@@ -252,7 +260,8 @@ class DefaultMQPushConsumerImpl:
             self.node.hooks.emit(ClientStopped(self.instance.client_id, self.group_name, "consumer"))
 
     def make_sure_state_ok(self) -> None:
-        """MQClientException unless the consumer runs."""
+        """MQClientException unless the consumer runs, in the process that it was started in."""
+        check_process_lives(self.instance_life, self.node, "consumer")
         if self.service_state is not ServiceState.RUNNING:
             raise MQClientException(
                 f"The consumer service state not OK, {self.service_state}. What to do: await consumer.start() first."

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.mq_client_manager import MQClientManager
-from mqlab.client.service_state import ServiceState
+from mqlab.client.service_state import ServiceState, check_process_lives
 from mqlab.client.topic_publish_info import TopicPublishInfo
 from mqlab.errors import (
     MQBrokerException,
@@ -38,6 +38,7 @@ from .send_result import SendResult, SendStatus
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
+    from mqlab.sim import Life
 
     from .default_mq_producer import DefaultMQProducer
     from .hooks import CheckForbiddenHook, SendMessageHook
@@ -71,6 +72,7 @@ class DefaultMQProducerImpl:
         self.fault_strategy = MQFaultStrategy(self.node, producer.send_latency_enable, producer.start_detector_enable)
         self.send_message_hooks: list[SendMessageHook] = []
         self.check_forbidden_hooks: list[CheckForbiddenHook] = []
+        self.instance_life: Life | None = None
         self.instance: MQClientInstance
         self.kernel: SendKernel
         self.async_sender = AsyncSender(self)
@@ -84,6 +86,7 @@ class DefaultMQProducerImpl:
 
         Raises MQClientException when the group is illegal, the producer was started before, or its group is taken.
         """
+        check_process_lives(self.instance_life, self.node, "producer")
         if self.service_state is not ServiceState.CREATE_JUST:
             raise MQClientException(
                 f"The producer service state not OK, maybe started once, {self.service_state}. "
@@ -97,6 +100,7 @@ class DefaultMQProducerImpl:
             raise MQClientException(f"producerGroup can not equal {group}, please specify another one.")
         if group != CLIENT_INNER_PRODUCER_GROUP:
             producer.change_instance_name_to_pid(self.node)
+        self.instance_life = self.node.life
         self.instance = instance or MQClientManager.of(self.node).get_or_create_mq_client_instance(producer)
         if not self.instance.register_producer(group, self):
             self.service_state = ServiceState.CREATE_JUST
@@ -123,6 +127,7 @@ class DefaultMQProducerImpl:
 
     async def shutdown(self, shutdown_instance: bool = True) -> None:
         """Leave the instance, and end it when nobody else is there; without effect before a start and after an end."""
+        check_process_lives(self.instance_life, self.node, "producer")
         if self.service_state is not ServiceState.RUNNING:
             return
         await self.instance.unregister_producer(self.producer.producer_group)
@@ -136,7 +141,9 @@ class DefaultMQProducerImpl:
             self.node.hooks.emit(ClientStopped(self.instance.client_id, self.producer.producer_group, "producer"))
 
     def make_sure_state_ok(self) -> None:
-        """MQClientException unless the producer runs."""
+        """MQClientException unless the producer runs, in the process that it was started in."""
+        if self.instance_life is not self.node.life:
+            check_process_lives(self.instance_life, self.node, "producer")
         if self.service_state is not ServiceState.RUNNING:
             raise MQClientException(
                 f"The producer service state not OK, {self.service_state}. What to do: await producer.start() first."
