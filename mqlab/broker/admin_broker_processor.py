@@ -10,6 +10,7 @@ from ..protocol.command import RemotingCommand
 from ..remoting import Channel, RequestProcessor
 from ..trace.events.broker import RequestRejected
 from .admin_groups import AdminGroups
+from .admin_offsets import AdminOffsets
 from .admin_queues import AdminQueues
 from .admin_settings import AdminSettings
 from .admin_topics import AdminTopics
@@ -29,6 +30,7 @@ class AdminBrokerProcessor(RequestProcessor):
         self._handlers: dict[int, Handler] = {
             **AdminTopics(broker).handlers(),
             **AdminGroups(broker).handlers(),
+            **AdminOffsets(broker).handlers(),
             **AdminQueues(broker).handlers(),
             **AdminSettings(broker).handlers(),
         }

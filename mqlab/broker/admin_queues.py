@@ -35,7 +35,6 @@ class AdminQueues:
             RequestCode.GET_EARLIEST_MSG_STORETIME: self._get_earliest_msg_storetime,
             RequestCode.LOCK_BATCH_MQ: self._lock_batch_mq,
             RequestCode.UNLOCK_BATCH_MQ: self._unlock_batch_mq,
-            RequestCode.GET_ALL_CONSUMER_OFFSET: self._get_all_consumer_offset,
         }
 
     def _search_offset_by_timestamp(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
@@ -72,7 +71,3 @@ class AdminQueues:
         body = UnlockBatchRequestBody.decode(request.body)
         self._broker.rebalance_lock_manager.unlock_batch(body.consumer_group, body.mq_set, body.client_id)
         return RemotingCommand.response(ResponseCode.SUCCESS)
-
-    def _get_all_consumer_offset(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
-        body = self._broker.consumer_offset_manager.wrapper().encode()
-        return RemotingCommand.response(ResponseCode.SUCCESS, body=body)

@@ -240,7 +240,13 @@ class PullMessageProcessor(RequestProcessor):
 
     def execute_request_when_wakeup(self, held: PullRequest) -> None:
         """Process a held request once more, on a thread of the pull pool; a full pool loses it, as in RocketMQ."""
-        self._broker.executors.pull.submit(self._answer_held, held, service_us=self._config.service_us.pull)
+        if self._broker.executors.pull.submit(self._answer_held, held, service_us=self._config.service_us.pull):
+            return
+        hooks = self._node.hooks
+        if hooks.on:
+            request, remark = held.request, "no thread is free for a held request, which is lost"
+            busy = int(ResponseCode.SYSTEM_BUSY)
+            hooks.emit(RequestRejected(request.code, request.opaque, busy, remark, held.channel.remote_address))
 
     def _answer_held(self, held: PullRequest) -> None:
         response = self.process(held.channel, held.request, broker_allow_suspend=False)

@@ -20,8 +20,9 @@ from ..protocol.route import BrokerMemberGroup, ClusterInfo, GetBrokerMemberGrou
 from ..protocol.topic_config import DataVersion, RegisterBrokerBody, TopicConfigAndMappingSerializeWrapper, TopicList
 from ..remoting import Channel, RequestProcessor
 from .batch_unregistration_service import UnregisterBroker
+from .broker_report import BrokerAddrInfo, BrokerReport
 from .kv_config_manager import ORDER_TOPIC_CONFIG
-from .route_info_manager import ASKED, BrokerAddrInfo, BrokerReport
+from .route_info_manager import ASKED
 
 if TYPE_CHECKING:
     from .namesrv_controller import NamesrvController

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..protocol.route import MASTER_ID, BrokerData, QueueData, TopicRouteData
 from ..protocol.sysflag import PermName
-from ..protocol.topic_config import DataVersion, TopicConfig, TopicConfigAndMappingSerializeWrapper
+from ..protocol.topic_config import DataVersion, TopicConfig
 from ..trace.events.namesrv import (
     BrokerRegistered,
     BrokerRegistrationRefused,
@@ -17,6 +17,7 @@ from ..trace.events.namesrv import (
     WritePermChanged,
 )
 from .batch_unregistration_service import BatchUnregistrationService, UnregisterBroker
+from .broker_report import BrokerAddrInfo, BrokerLiveInfo, BrokerReport, RegisterBrokerResult
 
 if TYPE_CHECKING:
     from ..remoting import Channel
@@ -26,49 +27,6 @@ if TYPE_CHECKING:
 ASKED = "asked"
 CHANNEL_CLOSED = "channel closed"
 EXPIRED = "expired"
-
-
-class BrokerAddrInfo(NamedTuple):
-    """What tells one broker process from another: its cluster and its address."""
-
-    cluster_name: str
-    broker_addr: str
-
-
-class BrokerLiveInfo:
-    """When a broker was last heard, and for how long that counts; times in ms of the name server's clock."""
-
-    __slots__ = ("channel", "data_version", "ha_server_addr", "heartbeat_timeout_ms", "last_update_ms")
-
-    def __init__(
-        self, last_update_ms: int, heartbeat_timeout_ms: int, data_version: DataVersion, channel: Channel, ha_addr: str
-    ) -> None:
-        self.last_update_ms = last_update_ms
-        self.heartbeat_timeout_ms = heartbeat_timeout_ms
-        self.data_version = data_version
-        self.channel = channel
-        self.ha_server_addr = ha_addr
-
-
-class BrokerReport(NamedTuple):
-    """What a broker says of itself when it registers; `timeout_ms` None means the name server's own limit."""
-
-    cluster_name: str
-    broker_addr: str
-    broker_name: str
-    broker_id: int
-    ha_server_addr: str
-    timeout_ms: int | None
-    enable_acting_master: bool | None
-    topics: TopicConfigAndMappingSerializeWrapper
-    filter_servers: list[str]
-
-
-class RegisterBrokerResult(NamedTuple):
-    """For a slave: its master's addresses; both None otherwise."""
-
-    ha_server_addr: str | None = None
-    master_addr: str | None = None
 
 
 class RouteInfoManager:

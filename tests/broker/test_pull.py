@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from mqlab.protocol import headers as h
+from mqlab.protocol.bodies import ResetOffsetBody
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.heartbeat import MessageModel, build_subscription_data
+from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.sysflag import PermName
 from mqlab.protocol.topic_config import SubscriptionGroupConfig
 
@@ -237,3 +239,34 @@ def test_an_offset_reset_by_the_broker_reaches_the_next_pull_once(cluster: Any, 
     assert (ignored.code, ignored.remark) == (0, "Offset has been previously reset")
     assert answer(client.pull("T", 3)) == (ResponseCode.PULL_OFFSET_MOVED, "OFFSET_RESET", 1)
     assert answer(client.pull("T", 1))[0] == ResponseCode.SUCCESS
+
+
+def reset(client: Any, timestamp: int = -1, queue_id: int = -1, offset: int | None = None, topic: str = "T") -> Any:
+    header = h.ResetOffsetRequestHeader("G", topic, timestamp, True, queue_id, offset)
+    return client.call(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header)
+
+
+def test_an_administrator_moves_a_group_to_a_time_an_end_or_an_offset(cluster: Any, client: Any) -> None:
+    send_many(cluster, client, "a")
+    cluster.run(1_000)
+    later_ms = cluster.broker_node.now_ms()
+    send_many(cluster, client, "b", "c")
+    client.heartbeat()
+    queue = MessageQueue("T", "broker-a", 0)
+    for response, offset in (
+        (reset(client, timestamp=later_ms), 1),
+        (reset(client, timestamp=0), 0),
+        (reset(client), 3),
+        (reset(client, queue_id=0, offset=2), 2),
+    ):
+        assert ResetOffsetBody.decode(response.body).offset_table == {queue: offset}
+    assert answer(client.pull("T", 3)) == (ResponseCode.PULL_OFFSET_MOVED, "OFFSET_RESET", 2)
+    assert cluster.broker.consumer_offset_manager.query_offset("G", "T", 0) == 2
+
+
+def test_moves_that_cannot_be(cluster: Any, client: Any) -> None:
+    assert (reset(client).code, reset(client).remark) == (26, "Group G does not exist")
+    client.heartbeat()
+    assert (reset(client, topic="Nope").code, reset(client, topic="Nope").remark) == (17, "Topic Nope does not exist")
+    far = reset(client, queue_id=0, offset=9)
+    assert (far.code, far.remark) == (1, "Target offset 9 not in consume queue range [0-0]")

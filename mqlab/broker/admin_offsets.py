@@ -1,0 +1,71 @@
+"""Moving a consumer group to another place, by the broker itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..protocol.bodies import ResetOffsetBody
+from ..protocol.codes import RequestCode, ResponseCode
+from ..protocol.command import RemotingCommand
+from ..protocol.headers import ResetOffsetRequestHeader
+from ..protocol.message import MessageQueue
+from .errors import RequestError
+
+if TYPE_CHECKING:
+    from ..remoting import Channel
+    from .admin_broker_processor import Handler
+    from .broker_controller import BrokerController
+
+
+class AdminOffsets:
+    """INVOKE_BROKER_TO_RESET_OFFSET and GET_ALL_CONSUMER_OFFSET (of AdminBrokerProcessor).
+
+    The consumers are not told: the next pull of each queue is answered OFFSET_RESET with the new place, and commits
+    until then are ignored. Differs from RocketMQ: only this way, that of useServerSideResetOffset=true, is there.
+    """
+
+    def __init__(self, broker: BrokerController) -> None:
+        self._broker = broker
+        self._store = broker.message_store
+        self._offsets = broker.consumer_offset_manager
+
+    def handlers(self) -> dict[int, Handler]:
+        """What this part answers, by request code."""
+        return {
+            RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: self._reset_offset,
+            RequestCode.GET_ALL_CONSUMER_OFFSET: self._get_all_consumer_offset,
+        }
+
+    def _reset_offset(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        header = request.header_as(ResetOffsetRequestHeader)
+        topic = self._broker.topic_config_manager.select_topic_config(header.topic)
+        if topic is None:
+            raise RequestError(ResponseCode.TOPIC_NOT_EXIST, f"Topic {header.topic} does not exist")
+        if not self._broker.subscription_group_manager.contains_subscription_group(header.group):
+            raise RequestError(
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {header.group} does not exist"
+            )
+        queue_ids = [header.queue_id] if header.queue_id >= 0 else list(range(topic.read_queue_nums))
+        targets = {queue_id: self._target(header, queue_id) for queue_id in queue_ids}
+        body = ResetOffsetBody()
+        for queue_id, offset in targets.items():
+            self._offsets.assign_reset_offset(header.group, header.topic, queue_id, offset)
+            queue = MessageQueue(header.topic, self._broker.broker_config.broker_name, queue_id)
+            body.offset_table[queue] = offset
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
+
+    def _target(self, header: ResetOffsetRequestHeader, queue_id: int) -> int:
+        """Where the queue is set to: an offset that was given, else the one of a time (negative: the end)."""
+        least = max(0, self._store.get_min_offset_in_queue(header.topic, queue_id))
+        most = self._store.get_max_offset_in_queue(header.topic, queue_id)
+        if header.queue_id >= 0 and header.offset is not None and header.offset >= 0:
+            if not least <= header.offset <= most + 1:
+                remark = f"Target offset {header.offset} not in consume queue range [{least}-{most}]"
+                raise RequestError(ResponseCode.SYSTEM_ERROR, remark)
+            return header.offset
+        if header.timestamp < 0:
+            return most
+        return self._store.get_offset_in_queue_by_time(header.topic, queue_id, header.timestamp)
+
+    def _get_all_consumer_offset(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=self._offsets.wrapper().encode())
