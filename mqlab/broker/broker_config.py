@@ -55,7 +55,6 @@ class BrokerConfig:
     lite_pull_message_enable: bool = True
     slave_read_enable: bool = False
     enable_broadcast_offset_store: bool = True
-    use_server_side_reset_offset: bool = True
 
     register_broker_timeout_mills: int = 24_000
     register_name_server_period: int = 30_000

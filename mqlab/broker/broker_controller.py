@@ -75,11 +75,7 @@ class BrokerController:
         self.subscription_group_manager = SubscriptionGroupManager(
             node, f"{config_path}/subscriptionGroup.json", broker_config
         )
-        self.consumer_offset_manager = ConsumerOffsetManager(
-            node,
-            f"{config_path}/consumerOffset.json",
-            use_server_side_reset_offset=broker_config.use_server_side_reset_offset,
-        )
+        self.consumer_offset_manager = ConsumerOffsetManager(node, f"{config_path}/consumerOffset.json")
         self.message_store = DefaultMessageStore(node, self.message_store_config, is_batch_topic=self._is_batch_topic)
 
         self.remoting_server = RemotingServer(node, broker_config.listen_port, "Broker")

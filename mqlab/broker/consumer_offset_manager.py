@@ -28,9 +28,8 @@ class ConsumerOffsetManager(ConfigManager):
     overwrites what was there, also with something smaller.
     """
 
-    def __init__(self, node: Node, path: str, *, use_server_side_reset_offset: bool = True) -> None:
+    def __init__(self, node: Node, path: str) -> None:
         super().__init__(node, path)
-        self._use_reset = use_server_side_reset_offset
         self._unsaved = False
         self._commits = 0
         self.offset_table: dict[str, dict[int, int]] = {}
@@ -58,10 +57,9 @@ class ConsumerOffsetManager(ConfigManager):
     def query_offset(self, group: str, topic: str, queue_id: int) -> int:
         """The group's progress; a reset that waits to be picked up comes first; -1 if there is none."""
         key = f"{topic}@{group}"
-        if self._use_reset:
-            reset = self.reset_offset_table.get(key)
-            if reset is not None and queue_id in reset:
-                return reset[queue_id]
+        reset = self.reset_offset_table.get(key)
+        if reset is not None and queue_id in reset:
+            return reset[queue_id]
         return self.offset_table.get(key, {}).get(queue_id, NOT_FOUND)
 
     def query_pull_offset(self, group: str, topic: str, queue_id: int) -> int:
@@ -79,13 +77,13 @@ class ConsumerOffsetManager(ConfigManager):
 
     def has_offset_reset(self, group: str, topic: str, queue_id: int) -> bool:
         """Does a reset wait for the group's next pull?"""
-        return self._use_reset and queue_id in self.reset_offset_table.get(f"{topic}@{group}", {})
+        return queue_id in self.reset_offset_table.get(f"{topic}@{group}", {})
 
     def query_then_erase_reset_offset(self, group: str, topic: str, queue_id: int) -> int | None:
         """The waiting reset, which is thereby picked up; None if there is none."""
         if not self.reset_offset_table:
             return None
-        return self.reset_offset_table.get(f"{topic}@{group}", {}).pop(queue_id, None) if self._use_reset else None
+        return self.reset_offset_table.get(f"{topic}@{group}", {}).pop(queue_id, None)
 
     # -- tables -----------------------------------------------------------------------------------------------------
 
