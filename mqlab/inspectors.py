@@ -27,7 +27,8 @@ class QueueView:
             known = sorted(broker.store.consume_queue_store.topics())
             raise LearnerError(
                 f"{broker.name} has no queue {queue_id} of topic {topic!r}",
-                f"a queue is there once a message was stored in it; topics with messages: {', '.join(known) or 'none'}",
+                "it appears when its first message is dispatched, up to 1 ms after send: lab.run_for(ms=2). "
+                f"Topics with messages: {', '.join(known) or 'none'}",
             )
         self.broker = broker
         self.topic = topic

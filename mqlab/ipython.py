@@ -7,15 +7,26 @@ it.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from typing import Any
 
 from .errors import LearnerError, MqlabError
+from .views.of_parts import VIEWS
 
 
 def load_ipython_extension(shell: Any) -> None:
     """Called by IPython on `%load_ext mqlab`; calling it again changes nothing."""
     shell.register_magic_function(scenario_cell, "cell", "scenario")
     shell.set_custom_exc((MqlabError,), _show_error)
+    for (module, name), view in VIEWS.items():
+        _show_as(shell, module, name, view)
+
+
+def _show_as(shell: Any, module: str, name: str, view: Callable[[Any], Any]) -> None:
+    """Let a notebook show the objects of a class as their view, in HTML and as text."""
+    formatters = shell.display_formatter.formatters
+    formatters["text/html"].for_type_by_name(module, name, lambda thing: view(thing)._repr_html_())
+    formatters["text/plain"].for_type_by_name(module, name, lambda thing, page, cycle: page.text(str(view(thing))))
 
 
 def unload_ipython_extension(shell: Any) -> None:

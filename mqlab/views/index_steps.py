@@ -38,7 +38,7 @@ def index_steps(disk: MemoryDisk, topic: str, key: str, *, slots: int, folder: s
         raw = file.read(at, _ITEM.size)
         item_hash, offset, seconds, before = _ITEM.unpack(raw)
         verdict = f"message at {offset}" if item_hash == key_hash else f"another key (hash {item_hash})"
-        said = f"{verdict}, +{seconds} s; item before in this slot: {before or 'none'}"
+        said = f"{verdict}, +{seconds} s; item before: {before or 'none'}"
         rows.append((f"item {number}", at, raw.hex(" "), said))
         if not 0 < before < number:
             break
