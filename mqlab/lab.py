@@ -22,6 +22,7 @@ from .trace.events.world import ActionTaken
 from .trace.history import History
 from .trace.matching import Kinds
 from .trace.record import Record
+from .views.source_line import SourceLine
 
 if TYPE_CHECKING:
     from .diagram import SpaceTimeDiagram
@@ -66,6 +67,7 @@ class Lab:
         if self._history is not None:
             self.world.hooks.attach(self._history)
         self._breakpoints: list[Breakpoint] = []
+        self._sources: dict[tuple[int, int], tuple[str, int]] = {}
         self._building = True
         self._changed_from_outside: list[str] = []
         self.first_overrides = dict(overrides or {})
@@ -231,20 +233,38 @@ class Lab:
         happened.
         """
         before = len(self.history)
-        for _ in range(slices):
-            if not self.world.step():
-                break
+        with self._noting_sources():
+            for _ in range(slices):
+                if not self.world.step():
+                    break
         self.history.cursor = len(self.history)
         return self.history.records(before, len(self.history))
 
     def step_event(self) -> Record:
         """Move the cursor one event on, playing slices when it stands at the end, and return the event."""
         history = self.history
-        while history.cursor >= len(history):
-            if not self.world.step():
-                raise LearnerError("nothing is left to happen in this world", "start a process or send a message")
+        with self._noting_sources():
+            while history.cursor >= len(history):
+                if not self.world.step():
+                    raise LearnerError("nothing is left to happen in this world", "start a process or send a message")
         history.cursor += 1
         return history.record(history.cursor - 1)
+
+    @contextmanager
+    def _noting_sources(self) -> Iterator[None]:
+        hooks = self.world.hooks
+        hooks.sources = self._sources
+        try:
+            yield
+        finally:
+            hooks.sources = None
+
+    def source_of(self, record: Record) -> SourceLine:
+        """The line of code that emitted an event; known for events that `step` and `step_event` played."""
+        found = self._sources.get(record.at)
+        if found is None:
+            raise LearnerError("the source line of this event was not noted", "only stepping notes it: lab.step()")
+        return SourceLine(*found)
 
     async def play(self, speed: float = 1.0, *, seconds: float | None = None) -> Lab:
         """Play at a speed for the eye, `speed` seconds of the world per real second, for `seconds` of its time."""

@@ -1,4 +1,4 @@
-"""In IPython: top-level await plays the world, `%%scenario` makes scenarios, errors are sentences, objects have views."""
+"""In IPython: top-level await plays the world, `%%scenario` makes scenarios, errors are sentences, things have views."""
 
 from __future__ import annotations
 

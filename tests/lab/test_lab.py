@@ -67,6 +67,18 @@ def test_step_plays_one_slice_and_step_event_moves_the_cursor_by_one() -> None:
     assert lab.history.record(place) == record
 
 
+def test_stepping_notes_the_line_that_emitted_an_event() -> None:
+    lab = cluster()
+    record = lab.step_event()
+    source = lab.source_of(record)
+    assert source.file.startswith("mqlab/")
+    assert record.kind in str(source)
+    assert f">{source.line}" in source._repr_html_().replace(" ", "")
+    lab.run_for(seconds=40)
+    with pytest.raises(LearnerError, match="only stepping notes it"):
+        lab.source_of(lab.history.record(len(lab.history) - 1))
+
+
 def test_a_breakpoint_stops_the_run_at_its_event() -> None:
     lab = cluster()
     producer = started_producer(lab)
