@@ -1,0 +1,351 @@
+"""The check of lab 01: a cache of routes, in worlds where brokers come and go and the name server dies or hangs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any, NamedTuple, Protocol
+
+from mqlab import Lab
+from mqlab.check import Wrong, lab_check
+from mqlab.errors import MQClientException, RemotingException
+from mqlab.protocol import RemotingCommand, RequestCode, ResponseCode, TopicRouteData
+from mqlab.protocol.headers import GetRouteInfoRequestHeader
+from mqlab.remoting import RemotingClient
+from mqlab.sim import Node
+from mqlab.trace.record import Record
+
+Queues = dict[str, int]
+"""What counts of a route: how many queues take messages, by broker name."""
+
+Ask = Callable[[str], Awaitable[TopicRouteData]]
+
+
+class RouteCache(Protocol):
+    """What the student builds."""
+
+    async def route(self, topic: str) -> TopicRouteData | None:
+        """The route, or None while none was ever known."""
+
+
+MAX_AGE_MS = 5_000
+LATE_MS = 150
+"""What a route may be older than MAX_AGE_MS: the time of a call on a quick network."""
+MOST_ANSWERED, MOST_FAILED = (15, 60), (12, 10)
+"""So many questions in so many seconds for one topic: one every 5 s makes 12 in 60, one every second 10 in 10."""
+UNUSED_MS, MOST_UNUSED = 6_000, 2
+ASK_TIMEOUT_MS, LONGEST_WAIT_MS = 3_000, 6_500
+STUCK_MS = 10_000
+PLAY_MS = 90_000
+LINES = 12
+
+
+class Question(NamedTuple):
+    """One question to the name server, and whether it was answered with a route."""
+
+    at_ms: float
+    topic: str
+    answered: bool
+
+
+class Call(NamedTuple):
+    """One call of `route`: when it began and returned, and with what."""
+
+    begin_ms: float
+    end_ms: float
+    caller: str
+    topic: str
+    queues: Queues | None
+    error: str
+
+    @property
+    def result(self) -> str:
+        """What the caller got, in words."""
+        return f"{self.caller} {self.error}" if self.error else f"{self.caller} gets {_told(self.queues)}"
+
+
+class Line(NamedTuple):
+    """One line of the story; an empty topic concerns all of them."""
+
+    at_ms: float
+    topic: str
+    text: str
+
+
+class Truth:
+    """What the name server would have answered at any time; None while it knew nothing, was down or hung."""
+
+    def __init__(self, name_server: str) -> None:
+        self._name_server = name_server
+        self._known: dict[str, Queues] = {}
+        self._reachable = True
+        self.by_topic: dict[str, list[tuple[float, Queues | None]]] = {}
+
+    def __call__(self, row: Any) -> None:
+        record = Record(row)
+        kind, at_ms = record.kind, record.ts_us / 1_000
+        if kind in ("TopicRouteChanged", "TopicRouteRemoved"):
+            queues = self._known.setdefault(record.topic, {})
+            if kind == "TopicRouteChanged":
+                queues[record.broker_name] = record.write_queue_nums
+            else:
+                queues.pop(record.broker_name, None)
+            self._note(record.topic, at_ms)
+        elif kind in ("NodeCrashed", "NodeFrozen", "NodeThawed", "NodeStarted") and record.target == self._name_server:
+            self._reachable = kind in ("NodeThawed", "NodeStarted")
+            if kind == "NodeCrashed":
+                self._known = {topic: {} for topic in self._known}
+            for topic in self._known:
+                self._note(topic, at_ms)
+
+    def _note(self, topic: str, at_ms: float) -> None:
+        now = dict(self._known[topic]) if self._reachable and self._known[topic] else None
+        self.by_topic.setdefault(topic, []).append((at_ms, now))
+
+    def during(self, topic: str, begin_ms: float, end_ms: float) -> list[Queues | None]:
+        """Everything that was true at some time of a stretch."""
+        changes = [(0.0, None), *self.by_topic.get(topic, [])]
+        ends = [at_ms for at_ms, _ in changes[1:]] + [float("inf")]
+        spans = zip(changes, ends, strict=True)
+        return [queues for (at_ms, queues), end in spans if at_ms <= end_ms and end > begin_ms]
+
+    def last_change_ms(self, topic: str, before_ms: float) -> float:
+        """When what is true now became so."""
+        return max((at_ms for at_ms, _ in self.by_topic.get(topic, []) if at_ms <= before_ms), default=0.0)
+
+
+class Town:
+    """One seed's world: a name server, brokers, and an application whose tasks all ask one cache for routes."""
+
+    def __init__(self, make_cache: Callable[[Node, Ask], RouteCache], seed: int) -> None:
+        self.seed = seed
+        self.random = Random(seed)
+        self.lab = Lab(seed, history=False)
+        self.truth = Truth("namesrv-1")
+        self.lab.world.hooks.attach(self.truth)
+        self.lab.name_server()
+        self.lab.broker("broker-a")
+        self.lab.broker("broker-b")
+        self.lab.create_topic("Orders", 4)
+        self.lab.create_topic("Reports", 2)
+        self.questions: list[Question] = []
+        self.calls: list[Call] = []
+        self.waiting: dict[str, tuple[float, str]] = {}
+        self.lines: list[Line] = []
+        self.node = self.lab.node("application")
+        self._remoting = RemotingClient(self.node)
+        self._remoting.update_name_server_address_list([self.lab.name_servers[0].address])
+        self._remoting.start()
+        self.begin_ms = self.lab.now_ms
+        self._cache = make_cache(self.node, self._ask)
+
+    def play(self) -> None:
+        """Let the application and the faults of this seed happen."""
+        if self.seed % 2:
+            self.lab.act("delay", source="application", target="namesrv-1", ms=300)
+        for number in range(self.random.randint(3, 6)):
+            self.node.spawn(self._caller(f"caller-{number}", Random(self.seed * 100 + number)), f"caller-{number}")
+        for at_ms, text, do in sorted(self._events(), key=lambda event: event[0]):
+            self.lab.run_for(ms=self.begin_ms + at_ms - self.lab.now_ms)
+            self._tell("", text)
+            do()
+        self.lab.run_for(ms=self.begin_ms + PLAY_MS - self.lab.now_ms)
+
+    def _events(self) -> list[tuple[float, str, Callable[[], None]]]:
+        """What happens to the cluster, and when: other times and other faults with every seed."""
+        lab, between = self.lab, self.random.uniform
+        killed, broken = between(12_000, 20_000), between(45_000, 55_000)
+        events: list[tuple[float, str, Callable[[], None]]] = [
+            (between(10_000, 30_000), "topic Later is created", lambda: self._create("Later", 3)),
+            (between(8_000, 40_000), "Orders grows to 8 queues on broker-a", lambda: self._create("Orders", 8)),
+            (killed, "broker-b is killed", lambda: lab.crash("broker-b")),
+            (killed + between(8_000, 12_000), "broker-b starts again", lambda: lab.restart("broker-b")),
+        ]
+        mended = broken + between(4_000, 12_000)
+        if self.seed % 3 == 0:
+            events += [
+                (broken, "the name server is killed", lambda: lab.crash("namesrv-1")),
+                (mended, "the name server starts again, empty", lambda: lab.restart("namesrv-1")),
+            ]
+        elif self.seed % 3 == 1:
+            events.append((broken, "the name server hangs", lambda: lab.freeze("namesrv-1")))
+            events.append((mended, "the name server goes on", lambda: lab.thaw("namesrv-1")))
+        else:
+            events.append((broken, "broker-b is killed", lambda: lab.crash("broker-b")))
+        return events
+
+    def _create(self, topic: str, queues: int) -> None:
+        self.lab.create_topic(topic, queues, brokers=["broker-a"])
+
+    # -- inside the world -------------------------------------------------------------------------------------------
+
+    async def _ask(self, topic: str) -> TopicRouteData:
+        begin_ms = self._now_ms()
+        self._tell(topic, f"the cache asks the name server for {topic}")
+        request = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic))
+        try:
+            response = await self._remoting.invoke_sync(None, request, ASK_TIMEOUT_MS)
+        except RemotingException as error:
+            self.questions.append(Question(begin_ms, topic, answered=False))
+            self._tell(topic, f"  no answer: {type(error).__name__}")
+            raise
+        answered = response.code == ResponseCode.SUCCESS
+        self.questions.append(Question(begin_ms, topic, answered))
+        if not answered:
+            self._tell(topic, "  the name server knows no such topic")
+            raise MQClientException(response.remark or "", response.code)
+        route: TopicRouteData = TopicRouteData.decode(response.body or b"")
+        self._tell(topic, f"  the name server says {_told(_queues(route))}")
+        return route
+
+    async def _caller(self, name: str, random: Random) -> None:
+        while True:
+            topics = ["Orders", "Orders", "Later"] + ["Reports"] * (self._now_ms() < 15_000)
+            await self._call(name, random.choice(topics))
+            wait_ms = random.randint(50, 1_200)
+            if random.random() < 0.3:  # all who wait for a full half second come together
+                wait_ms = 500 - int(self._now_ms()) % 500
+            await self.node.sleep(wait_ms)
+
+    async def _call(self, name: str, topic: str) -> None:
+        begin_ms = self._now_ms()
+        self.waiting[name] = (begin_ms, topic)
+        queues, problem = None, ""
+        try:
+            route = await self._cache.route(topic)
+            if isinstance(route, TopicRouteData):
+                queues = _queues(route)
+            elif route is not None:
+                problem = f"gets {type(route).__name__}: hand on what `ask` gave you, or None"
+        except (MQClientException, RemotingException) as error:
+            problem = f"gets {type(error).__name__}: return what was known before, or None"
+        del self.waiting[name]
+        call = Call(begin_ms, self._now_ms(), name, topic, queues, problem)
+        last = next((past for past in reversed(self.calls) if past.topic == topic), None)
+        if last is None or (last.queues, last.error) != (queues, problem):
+            self._tell(topic, call.result)
+        self.calls.append(call)
+
+    def _now_ms(self) -> float:
+        return self.lab.now_ms - self.begin_ms
+
+    def _tell(self, topic: str, text: str) -> None:
+        self.lines.append(Line(self._now_ms(), topic, text))
+
+    def story(self, topic: str, until_ms: float, end: str = "") -> str:
+        """The last lines of what happened to a topic until then; `end` is the line that it is all about."""
+        lines = [line for line in self.lines if line.topic in ("", topic) and line.at_ms <= until_ms]
+        if end and not (lines and lines[-1].text == end):
+            lines.append(Line(until_ms, topic, end))
+        told = [f"{line.at_ms / 1_000:>8.3f} s  {line.text}" for line in lines[-LINES:]]
+        return "\n".join(told) + ("   <- this one" if end else "")
+
+
+def _queues(route: TopicRouteData) -> Queues:
+    return {data.broker_name: data.write_queue_nums for data in route.queue_datas}
+
+
+def _told(queues: Queues | None) -> str:
+    return ", ".join(f"{name}: {count} queues" for name, count in sorted(queues.items())) if queues else "None"
+
+
+@lab_check("01/route-cache", points=3)
+def route_cache(answer: Callable[[Node, Ask], RouteCache], *, seed: int) -> Wrong | None:
+    """Routes at most 5 s old, for at most 15 questions a minute and topic, while brokers and the name server fail."""
+    town = Town(answer, seed)
+    town.play()
+    for judge in (_stuck, _results, _answered, _failed, _unused):
+        wrong = judge(town)
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def _stuck(town: Town) -> Wrong | None:
+    """Did every call return?"""
+    for name, (begin_ms, topic) in sorted(town.waiting.items()):
+        if begin_ms < PLAY_MS - STUCK_MS:
+            told = f"{name} called route({topic!r}) at {begin_ms / 1_000:.3f} s and still waits at the end"
+            return Wrong(f"{told}: does whoever asks let the others go on, also after an error?",
+                         town.story(topic, begin_ms + ASK_TIMEOUT_MS))  # fmt: skip
+    return None
+
+
+def _results(town: Town) -> Wrong | None:
+    """Was what the callers got good enough, and in time?"""
+    for call in town.calls:
+        explanation = _complaint(town, call)
+        if explanation:
+            return Wrong(explanation, town.story(call.topic, call.end_ms, call.result))
+    return None
+
+
+def _complaint(town: Town, call: Call) -> str:
+    what = f"at {call.end_ms / 1_000:.3f} s route({call.topic!r})"
+    if call.error:
+        return f"at {call.end_ms / 1_000:.3f} s a call of route({call.topic!r}) {call.error}"
+    if call.end_ms - call.begin_ms > LONGEST_WAIT_MS:
+        waited = (call.end_ms - call.begin_ms) / 1_000
+        return f"{what} returned after {waited:.1f} s: after a time-out, those who waited shall not ask one by one"
+    end_ms = town.begin_ms + call.end_ms
+    true = town.truth.during(call.topic, end_ms - MAX_AGE_MS - LATE_MS, end_ms)
+    if call.queues is None and any(q.topic == call.topic and q.answered for q in _before(town, call)):
+        return f"{what} returned None, although a route was known before: an old route is better than none"
+    if call.queues in true or (call.queues is not None and _was_ignorant(town, call)):
+        return ""
+    since = (end_ms - town.truth.last_change_ms(call.topic, end_ms - MAX_AGE_MS - LATE_MS)) / 1_000
+    return (
+        f"{what} returned {_told(call.queues)}, which the name server would not have said for {since:.1f} s; "
+        "5 s are allowed"
+    )
+
+
+def _before(town: Town, call: Call) -> list[Question]:
+    return [question for question in town.questions if question.at_ms < call.begin_ms - LATE_MS * 4]
+
+
+def _was_ignorant(town: Town, call: Call) -> bool:
+    """Was there no answer to be had a short time ago? Then the last one known may be given out for a while."""
+    end_ms = town.begin_ms + call.end_ms
+    return None in town.truth.during(call.topic, end_ms - MAX_AGE_MS - ASK_TIMEOUT_MS * 2, end_ms)
+
+
+def _answered(town: Town) -> Wrong | None:
+    """Were too many questions asked that the name server answered?"""
+    return _too_many(town, answered=True, limit=MOST_ANSWERED, hint="one every 5 s would make 12")
+
+
+def _failed(town: Town) -> Wrong | None:
+    """Were too many questions asked while there was no answer to be had?"""
+    return _too_many(town, answered=False, limit=MOST_FAILED, hint="after a failure one a second would make 10")
+
+
+def _too_many(town: Town, *, answered: bool, limit: tuple[int, int], hint: str) -> Wrong | None:
+    most, seconds = limit
+    for topic in ("Orders", "Later", "Reports"):
+        asked = sorted(q.at_ms for q in town.questions if q.topic == topic and q.answered == answered)
+        for first, last in zip(asked, asked[most:], strict=False):
+            if last - first < seconds * 1_000:
+                rate = sum(first <= at_ms < first + seconds * 1_000 for at_ms in asked)
+                told = f"{rate} questions for {topic} within {seconds} s, from {first / 1_000:.3f} s on, were "
+                told += "answered" if answered else "asked in vain"
+                return Wrong(f"{told}; at most {most} are allowed ({hint})", town.story(topic, last + 1))
+    return None
+
+
+def _unused(town: Town) -> Wrong | None:
+    """Was the name server asked for topics that nobody wants any more?"""
+    for topic in ("Reports", "Orders", "Later"):
+        wanted = [call.end_ms for call in town.calls if call.topic == topic]
+        wanted += [begin_ms for begin_ms, waits_for in town.waiting.values() if waits_for == topic]
+        unused = [
+            question
+            for question in town.questions
+            if question.topic == topic
+            and not any(question.at_ms - UNUSED_MS <= at_ms <= question.at_ms + LONGEST_WAIT_MS for at_ms in wanted)
+        ]
+        if len(unused) > MOST_UNUSED:
+            told = f"nobody called route({topic!r}) after {max(wanted, default=0.0) / 1_000:.3f} s"
+            return Wrong(f"{told}, and the cache still asked {len(unused)} times: every question costs",
+                         town.story(topic, unused[MOST_UNUSED].at_ms + 1))  # fmt: skip
+    return None
