@@ -22,18 +22,18 @@ class AllocateMessageQueueByConfig(AllocateMessageQueueStrategy):
 
     def allocate(
         self,
-        consumer_group: str,  # noqa: ARG002  # the contract's arguments; this strategy needs none of them
-        current_cid: str,  # noqa: ARG002
-        mq_all: Sequence[MessageQueue],  # noqa: ARG002
-        cid_all: Sequence[str],  # noqa: ARG002
+        consumer_group: str,  # the contract's arguments; this strategy needs none of them
+        current_cid: str,
+        mq_all: Sequence[MessageQueue],
+        cid_all: Sequence[str],
     ) -> list[MessageQueue]:
         """The configured queues, as they are."""
         return list(self.message_queue_list)
 
     def divide(
         self,
-        current_cid: str,  # noqa: ARG002
-        mq_all: Sequence[MessageQueue],  # noqa: ARG002
-        cid_all: Sequence[str],  # noqa: ARG002
+        current_cid: str,
+        mq_all: Sequence[MessageQueue],
+        cid_all: Sequence[str],
     ) -> list[MessageQueue]:
         return list(self.message_queue_list)

@@ -21,7 +21,7 @@ class AllocateMessageQueueStrategy:
 
     def allocate(
         self,
-        consumer_group: str,  # noqa: ARG002  # part of RocketMQ's contract; the strategies here need no name
+        consumer_group: str,  # part of RocketMQ's contract; the strategies here need no name
         current_cid: str,
         mq_all: Sequence[MessageQueue],
         cid_all: Sequence[str],

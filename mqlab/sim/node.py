@@ -39,9 +39,9 @@ class NodeSpec(NamedTuple):
     """What RocketMQ would ask its host for: all of it a parameter here, so that no run depends on a machine.
 
     `memory_bytes` decides what counts as "in memory" when messages are read, `cores` the size of some pools, `salt`
-    stands for the class loader's hash in message ids. `first_connect_us` is what a process pays for its first connection
-    (in Java, loading the network's classes; 20 to 500 ms were seen): it makes a client's tasks meet in the order in which
-    they meet on a real machine.
+    stands for the class loader's hash in message ids. `first_connect_us` is what a process pays for its first
+    connection (in Java, loading the network's classes; 20 to 500 ms were seen): it makes a client's tasks meet in the
+    order in which they meet on a real machine.
     """
 
     ip: str

@@ -1,4 +1,4 @@
-"""In IPython: top-level await plays the world, `%%scenario` makes scenarios, errors are sentences, things have views."""
+"""In IPython: top-level await plays the world, `%%scenario` makes scenarios, errors are sentences, views show."""
 
 from __future__ import annotations
 
