@@ -14,6 +14,7 @@ from .consumer.listener import (
     MessageListenerConcurrently,
 )
 from .consumer.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
+from .consumer.orderly_listener import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageListenerOrderly
 from .consumer.process_queue import ProcessQueue
 from .mq_client_instance import MQClientInstance
 from .mq_client_manager import MQClientManager
@@ -33,6 +34,8 @@ __all__ = [
     "ConsumeConcurrentlyStatus",
     "ConsumeFromWhere",
     "ConsumeMessageHook",
+    "ConsumeOrderlyContext",
+    "ConsumeOrderlyStatus",
     "DefaultMQProducer",
     "DefaultMQPushConsumer",
     "LocalFileOffsetStore",
@@ -41,6 +44,7 @@ __all__ = [
     "Message",
     "MessageExt",
     "MessageListenerConcurrently",
+    "MessageListenerOrderly",
     "MessageModel",
     "MessageQueue",
     "OffsetStore",

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from mqlab.errors import MQBrokerException, MQClientException
 from mqlab.protocol.batch import MessageBatch
-from mqlab.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
+from mqlab.protocol.bodies import (
+    CheckClientRequestBody,
+    GetConsumerListByGroupResponseBody,
+    LockBatchRequestBody,
+    LockBatchResponseBody,
+    UnlockBatchRequestBody,
+)
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import (
@@ -224,6 +230,33 @@ class MQClientAPIImpl:
         """Ask a broker for messages and wait for its answer, whatever its code."""
         request = RemotingCommand.request(RequestCode.PULL_MESSAGE, header)
         return await self.remoting_client.invoke_sync(self._address(address), request, timeout_ms)
+
+    # -- locks of queues --------------------------------------------------------------------------------------------
+
+    async def lock_batch_mq(
+        self, address: str, consumer_group: str, client_id: str, queues: list[MessageQueue], timeout_ms: int
+    ) -> list[MessageQueue]:
+        """Ask a broker for the locks of its queues; those that it gave."""
+        body = LockBatchRequestBody(consumer_group, client_id, queues).encode()
+        response = await self._call(address, RemotingCommand.request(RequestCode.LOCK_BATCH_MQ, None, body), timeout_ms)
+        return LockBatchResponseBody.decode(response.body).lock_ok_mq_set
+
+    async def unlock_batch_mq(
+        self,
+        address: str,
+        consumer_group: str,
+        client_id: str,
+        queues: list[MessageQueue],
+        timeout_ms: int,
+        oneway: bool,
+    ) -> None:
+        """Give locks back, with or without waiting for the receipt."""
+        body = UnlockBatchRequestBody(consumer_group, client_id, queues).encode()
+        request = RemotingCommand.request(RequestCode.UNLOCK_BATCH_MQ, None, body)
+        if oneway:
+            self.remoting_client.invoke_oneway(self._address(address), request, timeout_ms)
+        else:
+            await self._call(address, request, timeout_ms)
 
     # -- offsets ----------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,10 @@ from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.errors import BodyError
 from mqlab.protocol.hashing import java_map_order
 from mqlab.protocol.route import MASTER_ID, TopicRouteData
-from mqlab.sim import Future, Lock, WaitTimeout
+from mqlab.sim import Lock
 from mqlab.trace.events.client import RouteMissing, RouteUpdated
 
+from .timed_lock import lock_within
 from .topic_publish_info import TopicPublishInfo, queues_to_publish, queues_to_subscribe
 
 if TYPE_CHECKING:
@@ -62,26 +63,12 @@ class RouteTable:
         return await self._locked(topic, (create_topic_key, default_queue_nums))
 
     async def _locked(self, topic: str, template: tuple[str, int] | None) -> bool:
-        if not self._lock.try_acquire() and not await self._wait_for_lock():
+        if not await lock_within(self._node, self._lock, LOCK_TIMEOUT_MS, "the lock of the name server"):
             return False
         try:
             return await self._refresh(topic, template)
         finally:
             self._lock.release()
-
-    async def _wait_for_lock(self) -> bool:
-        async def acquire() -> None:
-            await self._lock.acquire()
-            if not got.try_set_result(None):
-                self._lock.release()
-
-        got: Future[None] = Future("the lock of the name server")
-        self._node.spawn(acquire(), "route refresh")
-        try:
-            await self._node.wait(got, LOCK_TIMEOUT_MS)
-        except WaitTimeout:
-            return not got.try_set_result(None)
-        return True
 
     async def _refresh(self, topic: str, template: tuple[str, int] | None) -> bool:
         instance = self._instance

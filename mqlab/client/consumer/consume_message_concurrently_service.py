@@ -117,7 +117,7 @@ class ConsumeMessageConcurrentlyService:
             self._clean_expired_messages, period_ms, period_ms, "clean expired messages"
         )
 
-    def shutdown(self) -> None:
+    async def shutdown(self) -> None:
         """Take no more messages; what waits for a thread is dropped, what runs ends."""
         self._stopped = True
         if self._clean_expired is not None:
@@ -130,7 +130,11 @@ class ConsumeMessageConcurrentlyService:
             await process_queue.clean_expired_msg(minutes, self._owner.send_message_back)
 
     def submit_consume_request(
-        self, messages: Sequence[MessageExt], process_queue: ProcessQueue, message_queue: MessageQueue
+        self,
+        messages: Sequence[MessageExt],
+        process_queue: ProcessQueue,
+        message_queue: MessageQueue,
+        dispatch_to_consume: bool = True,  # it matters to orderly consumption alone
     ) -> None:
         """Give messages to the pool, consume_message_batch_max_size at a time."""
         size = self._owner.consumer.consume_message_batch_max_size
@@ -159,11 +163,8 @@ class ConsumeMessageConcurrentlyService:
     def before(self, request: ConsumeRequest) -> None:
         """Give messages of the retry topic their own topic again, and run the hooks."""
         owner = self._owner
-        retry_topic = owner.retry_topic
         messages = request.messages
-        for message in messages:
-            if message.topic == retry_topic:
-                message.topic = message.properties.get(MessageConst.RETRY_TOPIC, retry_topic)
+        owner.reset_retry_topic(messages)
         if owner.consume_message_hooks:
             context = ConsumeMessageContext(owner.group_name, messages, request.message_queue)
             for hook in owner.consume_message_hooks:

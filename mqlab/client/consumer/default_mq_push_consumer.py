@@ -11,6 +11,7 @@ from mqlab.sim import public_call
 
 from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
 from .listener import listener_function
+from .orderly_listener import MessageListenerOrderly
 from .push_consumer_config import PushConsumerConfig
 
 if TYPE_CHECKING:
@@ -75,9 +76,14 @@ class DefaultMQPushConsumer(PushConsumerConfig):
         """Give a topic up."""
         self.impl.unsubscribe(topic)
 
-    def register_message_listener(self, listener: MessageListenerFunction | MessageListenerConcurrently) -> None:
-        """Let this listener consume: a function of (messages, context), plain or `async`, or an object of the class."""
-        self.impl.listener = listener_function(listener)
+    def register_message_listener(
+        self, listener: MessageListenerFunction | MessageListenerConcurrently | MessageListenerOrderly
+    ) -> None:
+        """Let this listener consume: a function of (messages, context), plain or `async`, or an object of a class.
+
+        A MessageListenerOrderly gets the messages of each queue one after the other, all else gets them concurrently.
+        """
+        self.impl.listener = listener if isinstance(listener, MessageListenerOrderly) else listener_function(listener)
 
     def register_consume_message_hook(self, hook: ConsumeMessageHook) -> None:
         """Let a hook see every call of the listener."""

@@ -18,18 +18,21 @@ from mqlab.protocol.heartbeat import (
     SubscriptionData,
     build_subscription_data,
 )
-from mqlab.protocol.message import MessageExt, MessageQueue
+from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.protocol.topics import retry_topic
 from mqlab.trace.events.client import ClientStarted, ClientStopped
 
 from .consume_message_concurrently_service import ConsumeMessageConcurrentlyService
+from .consume_message_orderly_service import ConsumeMessageOrderlyService
 from .consumer_statistics import ConsumerStatistics
 from .hooks import ConsumeMessageHook
 from .listener import MessageListenerFunction
 from .offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
+from .orderly_listener import MessageListenerOrderly
 from .pull_api_wrapper import FilterMessageHook, PullAPIWrapper
 from .pull_loop import PullLoop
 from .push_consumer_config import check_push_config
+from .queue_locks import QueueLocks
 from .rebalance_impl import RebalanceImpl
 from .send_back import DEFAULT_MAX_RECONSUME_TIMES, send_message_back
 
@@ -59,12 +62,13 @@ class DefaultMQPushConsumerImpl:
         self.consume_message_hooks: list[ConsumeMessageHook] = []
         self.filter_message_hooks: list[FilterMessageHook] = []
         self.retry_topic = retry_topic(consumer.consumer_group)
-        self.listener: MessageListenerFunction | None = None
+        self.queue_locks = QueueLocks(self)
+        self.listener: MessageListenerFunction | MessageListenerOrderly | None = None
         self.instance_life: Life | None = None
         self.instance: MQClientInstance
         self.pull_api_wrapper: PullAPIWrapper
         self.offset_store: OffsetStore
-        self.consume_message_service: ConsumeMessageConcurrentlyService
+        self.consume_message_service: ConsumeMessageConcurrentlyService | ConsumeMessageOrderlyService
 
     # -- what the instance asks -------------------------------------------------------------------------------------
 
@@ -93,6 +97,23 @@ class DefaultMQPushConsumerImpl:
         """How often a message is delivered again before it goes to the dead letters."""
         times = self.consumer.max_reconsume_times
         return DEFAULT_MAX_RECONSUME_TIMES if times == -1 else times
+
+    @property
+    def max_reconsume_times_orderly(self) -> int:
+        """The same in orderly consumption, where there is no limit unless one is set."""
+        times = self.consumer.max_reconsume_times
+        return 0x7FFF_FFFF if times == -1 else times
+
+    @property
+    def consume_orderly(self) -> bool:
+        """Whether the listener wants the messages of each queue in order."""
+        return isinstance(self.listener, MessageListenerOrderly)
+
+    def reset_retry_topic(self, messages: Sequence[MessageExt]) -> None:
+        """Give messages of the retry topic their own topic again."""
+        for message in messages:
+            if message.topic == self.retry_topic:
+                message.topic = message.properties.get(MessageConst.RETRY_TOPIC, self.retry_topic)
 
     def subscriptions(self) -> list[SubscriptionData]:
         """The subscriptions, by topic."""
@@ -187,7 +208,7 @@ class DefaultMQPushConsumerImpl:
         self._build(listener)
         if not self.instance.register_consumer(self.group_name, self):
             self.service_state = ServiceState.CREATE_JUST
-            self.consume_message_service.shutdown()
+            await self.consume_message_service.shutdown()
             raise MQClientException(
                 f"The consumer group[{self.group_name}] has been created before, specify another name please. "
                 "What to do: give this consumer another group or another instance_name."
@@ -202,7 +223,7 @@ class DefaultMQPushConsumerImpl:
             await self.shutdown()
             raise
 
-    def _check_config(self) -> MessageListenerFunction:
+    def _check_config(self) -> MessageListenerFunction | MessageListenerOrderly:
         check_push_config(self.consumer, self.group_name)
         if self.listener is None:
             raise MQClientException(
@@ -223,7 +244,7 @@ class DefaultMQPushConsumerImpl:
                 self.retry_topic, SUB_ALL, sub_version=self.node.now_ms()
             )
 
-    def _build(self, listener: MessageListenerFunction) -> None:
+    def _build(self, listener: MessageListenerFunction | MessageListenerOrderly) -> None:
         consumer = self.consumer
         self.pull_api_wrapper = PullAPIWrapper(self.instance, self.group_name, self.unit_mode)
         self.pull_api_wrapper.filter_message_hooks = self.filter_message_hooks
@@ -234,7 +255,10 @@ class DefaultMQPushConsumerImpl:
         else:
             self.offset_store = RemoteBrokerOffsetStore(self.instance, self.group_name)
         self.offset_store.load()
-        self.consume_message_service = ConsumeMessageConcurrentlyService(self, listener)
+        if isinstance(listener, MessageListenerOrderly):
+            self.consume_message_service = ConsumeMessageOrderlyService(self, listener.consume_message)
+        else:
+            self.consume_message_service = ConsumeMessageConcurrentlyService(self, listener)
         self.consume_message_service.start()
 
     async def _after_start(self) -> None:
@@ -250,7 +274,7 @@ class DefaultMQPushConsumerImpl:
         check_process_lives(self.instance_life, self.node, "consumer")
         if self.service_state is not ServiceState.RUNNING:
             return
-        self.consume_message_service.shutdown()
+        await self.consume_message_service.shutdown()
         self.persist_consumer_offset()
         await self.instance.unregister_consumer(self.group_name)
         await self.instance.shutdown()

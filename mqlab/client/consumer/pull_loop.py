@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.client.service_state import ServiceState
-from mqlab.errors import MQBrokerException, MQClientException
+from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.heartbeat import MessageModel
 from mqlab.protocol.sysflag import PullSysFlag
@@ -58,6 +58,8 @@ class PullLoop:
         if self._is_flow_controlled(request, process_queue):
             owner.instance.pull_message_service.execute_pull_request_later(request, PULL_DELAY_FLOW_CONTROL_MS)
             return
+        if owner.consume_orderly and not await self._may_pull_in_order(request, exception_delay_ms):
+            return
         subscription = owner.rebalance_impl.subscription_inner.get(request.message_queue.topic)
         if subscription is None:
             self._put_off(request, exception_delay_ms, "there is no subscription of the topic")
@@ -93,11 +95,27 @@ class PullLoop:
         if cached_mib > consumer.pull_threshold_size_for_queue:
             self._flow_controlled(request, "size", cached_mib, consumer.pull_threshold_size_for_queue)
             return True
+        if self._owner.consume_orderly:
+            return False
         span = process_queue.max_span()
         if span > consumer.consume_concurrently_max_span:
             self._flow_controlled(request, "span", span, consumer.consume_concurrently_max_span)
             return True
         return False
+
+    async def _may_pull_in_order(self, request: PullRequest, delay_ms: int) -> bool:
+        """Orderly consumption pulls only locked queues, and asks once more where to begin after getting a lock."""
+        if not request.process_queue.locked:
+            self._put_off(request, delay_ms, "the queue is not locked at its broker")
+            return False
+        if not request.previously_locked:
+            try:
+                request.next_offset = await self._owner.rebalance_impl.compute_pull_from_where(request.message_queue)
+            except (RemotingException, MQBrokerException, MQClientException) as error:
+                self._put_off(request, delay_ms, f"no offset to pull from: {error}")
+                return False
+            request.previously_locked = True
+        return True
 
     def _header(
         self, request: PullRequest, subscription: SubscriptionData, found: FindBrokerResult
@@ -155,7 +173,7 @@ class PullLoop:
             service.execute_pull_request_immediately(request)
             return
         process_queue = request.process_queue
-        process_queue.put_message(messages)
+        dispatch = process_queue.put_message(messages)
         if hooks.on:
             hooks.emit(
                 MessagesCached(
@@ -166,7 +184,7 @@ class PullLoop:
                     process_queue.msg_size,
                 )
             )
-        owner.consume_message_service.submit_consume_request(messages, process_queue, request.message_queue)
+        owner.consume_message_service.submit_consume_request(messages, process_queue, request.message_queue, dispatch)
         interval_ms = owner.consumer.pull_interval
         if interval_ms > 0:
             service.execute_pull_request_later(request, interval_ms)

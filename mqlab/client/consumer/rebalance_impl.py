@@ -114,13 +114,17 @@ class RebalanceImpl:
 
     async def _update_process_queue_table(self, topic: str, mine: Sequence[MessageQueue]) -> bool:
         """Give up what is not mine any more, take what is new; True if anything changed."""
-        changed = self._give_up(topic, set(mine))
+        changed = await self._give_up(topic, set(mine))
+        all_locked = True
         requests: list[PullRequest] = []
         for queue in mine:
             if queue in self.process_queue_table:
                 continue
-            store = self._owner.offset_store
-            store.remove_offset(queue)
+            if self._needs_lock and not await self._owner.queue_locks.lock(queue):
+                all_locked = False
+                self._skip(topic, f"the lock of {queue} is held by another member")
+                continue
+            self._owner.offset_store.remove_offset(queue)
             process_queue = ProcessQueue(self._node)
             process_queue.locked = True
             try:
@@ -137,12 +141,18 @@ class RebalanceImpl:
                 self._node.hooks.emit(
                     QueueAllocated(self._owner.instance.client_id, self._owner.group_name, *queue, offset)
                 )
+        if not all_locked:
+            self._owner.instance.rebalance_later(DISPATCH_DELAY_MS)
         service = self._owner.instance.pull_message_service
         for request in requests:
             service.execute_pull_request_later(request, DISPATCH_DELAY_MS)
         return changed
 
-    def _give_up(self, topic: str, mine: set[MessageQueue]) -> bool:
+    @property
+    def _needs_lock(self) -> bool:
+        return self._owner.consume_orderly and self._owner.message_model is MessageModel.CLUSTERING
+
+    async def _give_up(self, topic: str, mine: set[MessageQueue]) -> bool:
         to_remove: list[tuple[MessageQueue, str]] = []
         for queue, process_queue in self.process_queue_table.items():
             if queue.topic != topic:
@@ -151,15 +161,26 @@ class RebalanceImpl:
                 to_remove.append((queue, "it belongs to another member now"))
             elif process_queue.is_pull_expired:
                 to_remove.append((queue, "it was not pulled for 120 s: taken anew"))
+        changed = False
         for queue, reason in to_remove:
-            self.process_queue_table[queue].dropped = True
-            self.remove_unnecessary_message_queue(queue)
-            del self.process_queue_table[queue]
-            self._dropped(queue, reason)
-        return bool(to_remove)
+            held = self.process_queue_table.get(queue)
+            if held is None:
+                continue
+            held.dropped = True
+            if await self._remove_unnecessary_message_queue(queue, held):
+                self.process_queue_table.pop(queue, None)
+                self._dropped(queue, reason)
+                changed = True
+        return changed
 
-    def remove_unnecessary_message_queue(self, queue: MessageQueue) -> None:
-        """Write the offset of a queue that was given up, and forget it."""
+    async def _remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
+        """Write the offset of a queue that is given up, forget it, and unlock it; False: not possible yet."""
+        if self._needs_lock:
+            return await self._owner.queue_locks.give_up(queue, process_queue)
+        self._persist_and_forget(queue)
+        return True
+
+    def _persist_and_forget(self, queue: MessageQueue) -> None:
         self._owner.offset_store.persist(queue)
         self._owner.offset_store.remove_offset(queue)
 
@@ -168,7 +189,7 @@ class RebalanceImpl:
         process_queue = self.process_queue_table.pop(queue, None)
         if process_queue is not None:
             process_queue.dropped = True
-            self.remove_unnecessary_message_queue(queue)
+            self._persist_and_forget(queue)
             self._dropped(queue, "its offset was illegal: taken anew")
 
     def destroy(self) -> None:

@@ -180,6 +180,24 @@ class QueueDropped(NamedTuple):
     reason: str
 
 
+class QueueLocked(NamedTuple):
+    """An orderly consumer got the broker's lock of a queue."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+
+
+class QueueLockLost(NamedTuple):
+    """An orderly consumer no longer holds the broker's lock of a queue."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+
+
 class PullRequested(NamedTuple):
     """A consumer asks a broker for messages; `commit_offset` counts when the first bit of `sys_flag` is set."""
 

@@ -1,0 +1,189 @@
+"""Orderly consumption: one at a time, locks at the broker, suspending a queue, dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from mqlab.client import ConsumeOrderlyContext, ConsumeOrderlyStatus, Message, MessageListenerOrderly, MessageQueue
+
+SUCCESS = ConsumeOrderlyStatus.SUCCESS
+SUSPEND = ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
+
+
+class Ordered(MessageListenerOrderly):
+    """Notes what it gets, and answers as it is told."""
+
+    def __init__(self, cluster: Any, answer: Callable[[Any, ConsumeOrderlyContext], Any] | None = None) -> None:
+        self.cluster = cluster
+        self.answer = answer
+        self.calls: list[tuple[float, str, int]] = []
+
+    def consume_message(self, messages: Any, context: ConsumeOrderlyContext) -> Any:
+        for message in messages:
+            self.calls.append((self.cluster.now_ms, message.body.decode(), message.reconsume_times))
+        return SUCCESS if self.answer is None else self.answer(messages, context)
+
+    @property
+    def bodies(self) -> list[str]:
+        return [body for _, body, _ in self.calls]
+
+
+def start(cluster: Any, listener: Ordered, name: str = "consumer", **settings: Any) -> Any:
+    consumer = cluster.new_consumer(name, **settings)
+    consumer.register_message_listener(listener)
+    consumer.start().play()
+    return consumer
+
+
+def send(cluster: Any, bodies: list[str]) -> None:
+    producer = cluster.producer(f"producer-{len(cluster.world.nodes)}")
+    for body in bodies:
+        producer.send(Message("T", body)).play()
+
+
+def test_a_queue_is_consumed_in_order_by_one_thread_at_a_time(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+
+    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
+        await context.sleep(100)
+        return SUCCESS
+
+    listener = Ordered(cluster, slowly)
+    bodies = [f"m{k}" for k in range(10)]
+    send(cluster, bodies)
+    start(cluster, listener)
+    cluster.run_ms(14_000)
+    assert listener.bodies == bodies
+    assert {round(b - a) for (a, _, _), (b, _, _) in pairwise(listener.calls)} == {100}
+    assert cluster.brokers["broker-a"].consumer_offset_manager.query_offset("G", "T", 0) == 10
+
+
+@pytest.mark.parametrize("how", ["suspend", "none", "raises"])
+def test_a_message_that_fails_holds_its_queue_and_comes_again_every_second(cluster: Any, how: str) -> None:
+    cluster.create_topic("T", 1)
+
+    def answer(messages: Any, context: ConsumeOrderlyContext) -> Any:
+        if messages[0].body == b"bad" and messages[0].reconsume_times < 3:
+            if how == "raises":
+                raise ValueError("no")
+            return SUSPEND if how == "suspend" else None
+        return SUCCESS
+
+    listener = Ordered(cluster, answer)
+    send(cluster, ["good", "bad", "after"])
+    start(cluster, listener)
+    cluster.run_ms(10_000)
+    assert listener.bodies == ["good", "bad", "bad", "bad", "bad", "after"]
+    assert [times for _, body, times in listener.calls if body == "bad"] == [0, 1, 2, 3]
+    tries = [at for at, body, _ in listener.calls if body == "bad"]
+    assert [round(b - a) for a, b in pairwise(tries)] == [1_000] * 3
+
+
+def test_the_context_can_choose_the_pause_within_10_ms_and_30_s(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    pauses = iter([1, 500, 60_000])
+
+    def answer(messages: Any, context: ConsumeOrderlyContext) -> Any:
+        if messages[0].reconsume_times < 3:
+            context.suspend_current_queue_time_millis = next(pauses)
+            return SUSPEND
+        return SUCCESS
+
+    listener = Ordered(cluster, answer)
+    send(cluster, ["a"])
+    start(cluster, listener)
+    cluster.run_ms(40_000)
+    assert [round(b[0] - a[0]) for a, b in pairwise(listener.calls)] == [10, 500, 30_000]
+
+
+def test_without_auto_commit_success_waits_for_commit_and_rollback_takes_it_back(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    answers = iter([SUCCESS, ConsumeOrderlyStatus.ROLLBACK, SUCCESS, ConsumeOrderlyStatus.COMMIT])
+
+    def answer(messages: Any, context: ConsumeOrderlyContext) -> Any:
+        context.auto_commit = False
+        return next(answers)
+
+    listener = Ordered(cluster, answer)
+    send(cluster, ["a", "b"])
+    start(cluster, listener)
+    cluster.run_ms(14_000)
+    assert listener.bodies == ["a", "b", "a", "b"]
+    assert cluster.brokers["broker-a"].consumer_offset_manager.query_offset("G", "T", 0) == 2
+
+
+def test_after_the_last_try_the_message_goes_to_the_dead_letters_and_the_queue_goes_on(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    listener = Ordered(cluster, lambda messages, context: SUSPEND if messages[0].body == b"bad" else SUCCESS)
+    send(cluster, ["bad", "after"])
+    start(cluster, listener, max_reconsume_times=2)
+    cluster.run_ms(10_000)
+    assert listener.bodies == ["bad", "bad", "bad", "after"]
+    store = cluster.brokers["broker-a"].message_store
+    assert store.get_max_offset_in_queue("%DLQ%G", 0) == 1
+
+
+def test_locks_are_renewed_every_20_seconds_twice(cluster: Any) -> None:
+    cluster.create_topic("T", 2)
+    begin_ms = cluster.now_ms
+    start(cluster, Ordered(cluster))
+    cluster.run_ms(65_000)
+    renewals = [
+        round((row[2] / 1_000 - begin_ms) / 1_000)
+        for row in cluster.rows
+        if row[7] == "RequestSent"
+        and row[3] == "consumer"
+        and row[14] == "LOCK_BATCH_MQ"
+        and row[2] / 1_000 > begin_ms + 5_000
+    ]
+    assert renewals == [21, 21, 41, 41, 61, 61]
+
+
+def test_a_queue_goes_over_only_when_its_owner_has_let_go(cluster: Any) -> None:
+    cluster.create_topic("T", 2)
+
+    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
+        await context.sleep(5_000)
+        return SUCCESS
+
+    first = start(cluster, Ordered(cluster, slowly), "c1")
+    cluster.run_ms(3_000)
+    send(cluster, ["a", "b", "c", "d"])
+    cluster.run_ms(100)
+    second = start(cluster, Ordered(cluster), "c2")
+    moved = MessageQueue("T", "broker-a", 1)
+    cluster.run_ms(2_000)
+    assert moved not in second.process_queues
+    cluster.world.run_until(lambda: moved in second.process_queues)
+    assert moved not in first.process_queues
+    assert cluster.events("QueueAllocated", "c2")
+
+
+def test_a_killed_owner_keeps_its_locks_for_a_minute(cluster: Any) -> None:
+    cluster.create_topic("T", 2)
+    start(cluster, Ordered(cluster), "c1")
+    second = start(cluster, Ordered(cluster), "c2")
+    cluster.run_ms(25_000)
+    lost = next(
+        queue for queue in (MessageQueue("T", "broker-a", k) for k in range(2)) if queue not in second.process_queues
+    )
+    begin_ms = cluster.now_ms
+    cluster.fault("crash", "c1")
+    cluster.world.run_until(lambda: lost in second.process_queues)
+    assert 40_000 <= cluster.now_ms - begin_ms <= 62_000
+
+
+def test_a_clean_end_gives_the_locks_back_at_once(cluster: Any) -> None:
+    cluster.create_topic("T", 2)
+    first = start(cluster, Ordered(cluster), "c1")
+    second = start(cluster, Ordered(cluster), "c2")
+    cluster.run_ms(5_000)
+    first.shutdown().play()
+    begin_ms = cluster.now_ms
+    cluster.world.run_until(lambda: len([queue for queue in second.process_queues if queue.topic == "T"]) == 2)
+    assert cluster.now_ms - begin_ms < 1_100
+    assert "UNLOCK_BATCH_MQ" in cluster.requests("c1")
