@@ -132,15 +132,9 @@ def test_locks_are_renewed_every_20_seconds_twice(cluster: Any) -> None:
     begin_ms = cluster.now_ms
     start(cluster, Ordered(cluster))
     cluster.run_ms(65_000)
-    renewals = [
-        round((row[2] / 1_000 - begin_ms) / 1_000)
-        for row in cluster.rows
-        if row[7] == "RequestSent"
-        and row[3] == "consumer"
-        and row[14] == "LOCK_BATCH_MQ"
-        and row[2] / 1_000 > begin_ms + 5_000
-    ]
-    assert renewals == [21, 21, 41, 41, 61, 61]
+    requests = [row for row in cluster.rows if row[7] == "RequestSent" and row[14] == "LOCK_BATCH_MQ"]
+    seconds = [round((row[2] / 1_000 - begin_ms) / 1_000) for row in requests]
+    assert [second for second in seconds if second > 5] == [21, 21, 41, 41, 61, 61]
 
 
 def test_a_queue_goes_over_only_when_its_owner_has_let_go(cluster: Any) -> None:
@@ -168,9 +162,8 @@ def test_a_killed_owner_keeps_its_locks_for_a_minute(cluster: Any) -> None:
     start(cluster, Ordered(cluster), "c1")
     second = start(cluster, Ordered(cluster), "c2")
     cluster.run_ms(25_000)
-    lost = next(
-        queue for queue in (MessageQueue("T", "broker-a", k) for k in range(2)) if queue not in second.process_queues
-    )
+    queues = [MessageQueue("T", "broker-a", k) for k in range(2)]
+    (lost,) = [queue for queue in queues if queue not in second.process_queues]
     begin_ms = cluster.now_ms
     cluster.fault("crash", "c1")
     cluster.world.run_until(lambda: lost in second.process_queues)

@@ -8,7 +8,7 @@ from mqlab.client.timed_lock import lock_within
 from mqlab.errors import MQBrokerException, RemotingException
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.route import MASTER_ID
-from mqlab.trace.events.client import QueueLocked, QueueLockLost
+from mqlab.trace.events.client import QueueLockLost, QueueLockTaken
 
 if TYPE_CHECKING:
     from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
@@ -66,7 +66,7 @@ class QueueLocks:
         if locked:
             process_queue.last_lock_us = self._node.now_us()
         if locked != process_queue.locked and self._node.hooks.on:
-            event = QueueLocked if locked else QueueLockLost
+            event = QueueLockTaken if locked else QueueLockLost
             self._node.hooks.emit(event(self._owner.group_name, *queue))
         process_queue.locked = locked
 

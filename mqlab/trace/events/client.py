@@ -180,7 +180,7 @@ class QueueDropped(NamedTuple):
     reason: str
 
 
-class QueueLocked(NamedTuple):
+class QueueLockTaken(NamedTuple):
     """An orderly consumer got the broker's lock of a queue."""
 
     group: str
