@@ -11,9 +11,7 @@ from mqlab.client.topic_publish_info import TopicPublishInfo
 from mqlab.errors import (
     MQBrokerException,
     MQClientException,
-    RemotingConnectException,
     RemotingException,
-    RemotingTimeoutException,
     RemotingTooMuchRequestException,
 )
 from mqlab.protocol.batch import MessageBatch
@@ -24,17 +22,15 @@ from mqlab.sim import PeriodicTask
 from mqlab.trace.events.client import (
     ClientStarted,
     ClientStopped,
-    QueueSelected,
-    SendAttemptFailed,
-    SendFailed,
     SendSucceeded,
 )
 
 from .async_send import AsyncSend, AsyncSender, Outcome
 from .message_queue_selector import MessageQueueSelector
 from .mq_fault_strategy import MQFaultStrategy
-from .send_kernel import SYNC, UNIQ_KEY, SendKernel
-from .send_result import SendResult, SendStatus
+from .send_attempts import SendAttempts
+from .send_kernel import SendKernel
+from .send_result import SendResult
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
@@ -245,7 +241,7 @@ class DefaultMQProducerImpl:
             info = await self.try_to_find_topic_publish_info(message.topic)
             if not info.ok:
                 raise self.no_route(message.topic)
-        attempts = _Attempts(self, message, mode, timeout_ms, begin_us, outcome)
+        attempts = SendAttempts(self, message, mode, timeout_ms, begin_us, outcome)
         return await attempts.run(info)
 
     async def send_async_impl(
@@ -317,136 +313,3 @@ class DefaultMQProducerImpl:
                     result.send_status.value,
                 )
             )
-
-
-class _Attempts:
-    """The loop of sendDefaultImpl for one message."""
-
-    __slots__ = (
-        "_begin_us",
-        "_error",
-        "_impl",
-        "_message",
-        "_mode",
-        "_outcome",
-        "_result",
-        "_sent",
-        "_timeout_ms",
-        "_total",
-    )
-
-    def __init__(
-        self,
-        impl: DefaultMQProducerImpl,
-        message: Message,
-        mode: str,
-        timeout_ms: int,
-        begin_us: int,
-        outcome: Outcome | None,
-    ) -> None:
-        self._outcome = outcome
-        self._impl = impl
-        self._message = message
-        self._mode = mode
-        self._timeout_ms = timeout_ms
-        self._begin_us = begin_us
-        self._total = 1 + impl.producer.retry_times_when_send_failed if mode == SYNC else 1
-        self._sent: list[str] = []
-        self._error: Exception | None = None
-        self._result: SendResult | None = None
-
-    async def run(self, info: TopicPublishInfo) -> SendResult | None:
-        """Try until it is sent, is refused for good, or the attempts or the time are used up."""
-        impl, timeout_ms, total = self._impl, self._timeout_ms, self._total
-        producer, now_us = impl.producer, impl.node.now_us
-        last_broker: str | None = None
-        call_timeout = False
-        for times in range(total):
-            queue = impl.fault_strategy.select_one_message_queue(info, last_broker, times > 0)
-            if queue is None:
-                break
-            if impl.node.hooks.on:
-                impl.node.hooks.emit(QueueSelected(*queue, times + 1, last_broker or ""))
-            last_broker = queue.broker_name
-            attempt_us = now_us()
-            cost_ms = (attempt_us - self._begin_us) // 1_000
-            # Java asks for less; but a real clock is past the limit after waiting for all of it, and this one is exact.
-            if timeout_ms <= cost_ms:
-                call_timeout = True
-                break
-            self._sent.append(last_broker)
-            budget_ms = timeout_ms - cost_ms
-            if times + 1 < total and -1 < producer.send_msg_max_timeout_per_request < budget_ms:
-                budget_ms = producer.send_msg_max_timeout_per_request
-            try:
-                if self._outcome is not None:
-                    await impl.send_async_impl(self._message, queue, budget_ms, info, self._outcome)
-                    return None
-                result = await impl.kernel.send(self._message, queue, self._mode, budget_ms)
-            except MQClientException as error:
-                self._failed(queue, error, attempt_us, isolated=False, reachable=True)
-                continue
-            except RemotingException as error:
-                detecting = impl.fault_strategy.start_detector_enable
-                self._failed(queue, error, attempt_us, isolated=True, reachable=not detecting)
-                continue
-            except MQBrokerException as error:
-                self._failed(queue, error, attempt_us, isolated=True, reachable=False)
-                if error.response_code in impl.retry_response_codes:
-                    continue
-                if self._result is not None:
-                    return self._result
-                raise
-            impl.fault_strategy.update_fault_item(last_broker, (now_us() - attempt_us) // 1_000, False, True)
-            if result is None:
-                return None
-            if result.send_status is SendStatus.SEND_OK or not producer.retry_another_broker_when_not_store_ok:
-                impl.report_success(self._message, result)
-                return result
-            self._result = result
-        if self._result is not None:
-            impl.report_success(self._message, self._result)
-            return self._result
-        raise self._failure(call_timeout)
-
-    def _failed(
-        self, queue: MessageQueue, error: Exception, attempt_us: int, *, isolated: bool, reachable: bool
-    ) -> None:
-        self._error = error
-        impl = self._impl
-        cost_ms = (impl.node.now_us() - attempt_us) // 1_000
-        impl.fault_strategy.update_fault_item(queue.broker_name, cost_ms, isolated, reachable)
-        hooks = impl.node.hooks
-        if hooks.on:
-            retriable = not isinstance(error, MQBrokerException) or error.response_code in impl.retry_response_codes
-            msg_id = self._message.properties.get(UNIQ_KEY, "")
-            hooks.emit(SendAttemptFailed(*queue, msg_id, len(self._sent), str(error), retriable))
-
-    def _failure(self, call_timeout: bool) -> Exception:
-        cost_us = self._impl.node.now_us() - self._begin_us
-        brokers = ", ".join(self._sent + ["null"] * (self._total - len(self._sent)))
-        text = (
-            f"Send [{len(self._sent)}] times, still failed, cost [{cost_us // 1_000}]ms, "
-            f"Topic: {self._message.topic}, BrokersSent: [{brokers}]"
-        )
-        hooks = self._impl.node.hooks
-        if hooks.on:
-            msg_id = self._message.properties.get(UNIQ_KEY, "")
-            hooks.emit(SendFailed(self._message.topic, msg_id, len(self._sent), cost_us, f"{self._error or text}"))
-        if call_timeout:
-            return RemotingTooMuchRequestException("sendDefaultImpl call timeout")
-        failure = MQClientException(f"{text}. Last error: {self._error}", _response_code(self._error))
-        failure.__cause__ = self._error
-        return failure
-
-
-def _response_code(error: Exception | None) -> int:
-    if isinstance(error, MQBrokerException):
-        return error.response_code
-    if isinstance(error, RemotingConnectException):
-        return int(ClientErrorCode.CONNECT_BROKER_EXCEPTION)
-    if isinstance(error, RemotingTimeoutException):
-        return int(ClientErrorCode.ACCESS_BROKER_TIMEOUT)
-    if isinstance(error, MQClientException):
-        return int(ClientErrorCode.BROKER_NOT_EXIST_EXCEPTION)
-    return -1
