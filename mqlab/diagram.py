@@ -35,7 +35,7 @@ ROW, LANE, LEFT, TOP, HEAD = 24, 250, 136, 96, 14
 DASHED = 'stroke-dasharray="7 3"'
 GAP_US = 10_000
 MOST_ROWS = 120
-LETTER, BOLD_LETTER = 6.8, 7.7
+SMALL_LETTER, LETTER, BOLD_LETTER = 6.2, 6.8, 7.7
 """How wide a letter is at most on average, in the picture's units; labels are given room by it."""
 BAR, BAR_STEP, BAR_COLUMNS = 10, 13, 8
 TIME_EDGE = LEFT - 56
@@ -150,8 +150,8 @@ class SpaceTimeDiagram:
         title = self.title or f"Space-time diagram, {self._span()}"
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-            f'height="{height:g}" font-family="system-ui,sans-serif" font-size="12" role="img" '
-            f'aria-label="{escape(title, quote=True)}"><title>{escape(title)}</title>'
+            f'height="{height:g}" style="max-width:100%;height:auto" font-family="system-ui,sans-serif" font-size="12" '
+            f'role="img" aria-label="{escape(title, quote=True)}"><title>{escape(title)}</title>'
             f"<defs>{_tip('request', REQUEST)}{_tip('response', RESPONSE)}</defs>"
             f'<rect width="100%" height="100%" fill="#ffffff"/>'
             f'<text x="12" y="24" font-size="15" font-weight="600" fill="{INK}">{escape(title)}</text>'
@@ -361,10 +361,10 @@ def _sign(mark: Mark) -> str:
 
 
 def _arrow(x1: int, y1: float, x2: int, y2: float, mark: Mark) -> str:
-    """An arrow with its label above it, in the first gap between two lanes."""
+    """An arrow with its label above it, near the sender, where arrows that cross it are still far apart."""
     style = 'marker-end="url(#request)"' if _is_request(mark) else f'{DASHED} marker-end="url(#response)"'
     step = 1 if x2 > x1 else -1
-    ahead = LANE / 2 * step
+    ahead = max(LANE * 0.38, SMALL_LETTER * len(mark.text) / 2 + 8) * step
     slope = (y2 - y1) / (x2 - x1)
     x, y = x1 + ahead, y1 + slope * ahead
     turn = degrees(atan2(slope, 1))

@@ -119,12 +119,15 @@ class Revealed:
 
     def _repr_html_(self) -> str:
         cells = "".join(
-            f'<tr><td style="text-align:left">{escape(row.question)}</td><td>{escape(row.said)}</td>'
-            f"<td>{escape(row.seen)}</td></tr>"
+            f"<tr>{_cell('td', row.question)}{_cell('td', row.said)}{_cell('td', row.seen)}</tr>"
             for row in self.rows
         )
-        head = '<tr><th style="text-align:left">question</th><th>you said</th><th>it is</th></tr>'
+        head = f"<tr>{_cell('th', 'question')}{_cell('th', 'you said')}{_cell('th', 'it is')}</tr>"
         return f"<table><thead>{head}</thead><tbody>{cells}</tbody></table>"
+
+
+def _cell(tag: str, text: str) -> str:
+    return f'<{tag} style="text-align:left">{escape(text)}</{tag}>'
 
 
 class Predictions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from html import escape
 from typing import Any
 
 from .bus import COMMON_FIELDS, NO_CAUSE, Row
@@ -102,6 +103,17 @@ class Record:
         return _line(self.row)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook: what happened, then when and where, and the fields below."""
+        told = "&ensp; ".join(f"{name}=<b>{escape(_text(value))}</b>" for name, value in self.fields.items())
+        return (
+            '<div style="font-family:ui-monospace,monospace;font-size:12px;line-height:1.6">'
+            '<span style="display:inline-block;width:9px;height:9px;border-radius:5px;background:#D55E00"></span> '
+            f"<b>{self.kind}</b>&ensp; {self.ts_ms:.3f} ms&ensp; on {escape(self.node)}&ensp; "
+            f'<span style="opacity:.7">{escape(self.task)}</span>'
+            f'<div style="padding-left:16px">{told}</div></div>'
+        )
 
     def __reduce__(self) -> tuple[type[Record], tuple[Row]]:
         return (Record, (self.row,))

@@ -10,6 +10,7 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8
 """The colours of Okabe and Ito, which colour-blind people can tell apart; neighbours never share one."""
 
 BYTES_PER_LINE = 16
+TEXT = "padding:1px 8px;text-align:left"
 
 
 class Field(NamedTuple):
@@ -70,22 +71,23 @@ class LabelledBytes:
         for at in range(0, len(self._shown), BYTES_PER_LINE):
             chunk = self._shown[at : at + BYTES_PER_LINE]
             cells = "".join(self._byte(byte, owner.get(at + k)) for k, byte in enumerate(chunk))
+            cells += "   " * (BYTES_PER_LINE - len(chunk))
             dump.append(f'<span style="opacity:.6">{self.base + at:08x}</span>  {cells}  {escape(_printable(chunk))}')
         rows = "".join(
             f'<tr><td style="padding:1px 8px"><span style="display:inline-block;width:10px;height:10px;'
-            f'background:{PALETTE[n % len(PALETTE)]}"></span></td><td style="padding:1px 8px">{escape(f.name)}</td>'
+            f'background:{PALETTE[n % len(PALETTE)]}"></span></td><td style="{TEXT}">{escape(f.name)}</td>'
             f'<td style="padding:1px 8px;text-align:right">{f.start}</td><td style="padding:1px 8px;text-align:right">'
-            f'{f.length}</td><td style="padding:1px 8px;text-align:left">{escape(f.value)}</td></tr>'
+            f'{f.length}</td><td style="{TEXT};overflow-wrap:anywhere">{escape(f.value)}</td></tr>'
             for n, f in enumerate(self.fields)
         )
         return (
-            '<div style="font-family:ui-monospace,monospace;font-size:12px">'
+            '<div style="font-family:ui-monospace,monospace;font-size:12px;max-width:1200px">'
             '<div style="font-weight:600;padding:4px 0">'
             f"{escape(self.title)} ({len(self.data)} bytes)</div>"
             '<div style="display:flex;flex-wrap:wrap;gap:8px 32px;align-items:flex-start"><div>'
             f'<pre style="line-height:1.6;margin:0;background:transparent;color:inherit">{chr(10).join(dump)}</pre>'
             f"<div>{escape(self._note)}</div></div>"
-            '<table style="border-collapse:collapse;font-size:12px;margin:0">'
+            '<table style="border-collapse:collapse;font-size:12px;margin:0;flex:1 1 360px">'
             '<thead><tr><th></th><th style="text-align:left">field</th>'
             '<th>at</th><th>bytes</th><th style="text-align:left">says</th></tr></thead>'
             f"<tbody>{rows}</tbody></table></div></div>"

@@ -79,3 +79,16 @@ def test_a_trace_as_text_has_one_line_for_each_event(play: Callable[[Any], Histo
     assert format_trace(history.rows()).splitlines()[1].split() == [
         "2.500", "ms", "broker-a", "emit", "BrokerShutDown", "broker_name=broker-a", "broker_id=0",
     ]  # fmt: skip
+
+
+def test_a_notebook_shows_the_same_as_the_text() -> None:
+    html = Record(ROW)._repr_html_()
+    assert "<b>PullHeld</b>" in html
+    assert "3000.250 ms" in html
+    for name, value in Record(ROW).fields.items():
+        assert f"{name}=<b>{value}</b>" in html
+
+
+def test_what_an_event_says_cannot_break_the_page() -> None:
+    row = (*ROW[:8], "<script>", *ROW[9:])
+    assert "&lt;script&gt;" in Record(row)._repr_html_()
