@@ -499,8 +499,8 @@ shop.history.last("StoreRecovered").reason
 reveal("bad-byte-killed", consumable(shop), why="Recovery ends the log at the first record that is not good.")
 
 # %% [markdown]
-# Measured on a real 5.3.3, with bodies of the same sizes and the same message damaged: 387 became 127. Two hundred
-# and sixty good messages are dropped for one bad byte. Now the clean stop:
+# Measured on a real 5.3.3, with bodies of the same sizes and the same message damaged: 387 became 127. 259 good
+# messages are dropped for one bad byte. Now the clean stop:
 
 # %%
 shop = await shop_after(rotten_byte, clean=True)
