@@ -1,0 +1,449 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   mqlab:
+#     title: "Tour: where is my message?"
+#     question: One message goes from a producer to a consumer. Where is it at each moment, and who knows of it?
+#     objectives:
+#       - name the stations of a message from `send` to the listener, in order
+#       - say what `SEND_OK` promises, and what it does not
+#       - catch the moment at which a message becomes visible to consumers
+#     minutes: 20
+#     prerequisites: []
+#     wrong_predictions:
+#       - "before-return: before, since the queue has done its work when `send` returns; or after, as if that were ordered"
+#       - "requests-before: 2 or 3, with a login, a heartbeat or a request to create the topic; or 0"
+#       - "pull-sent: after the message was stored, since a push needs a message first"
+#       - "nobody-listens: an exception, or a `send` that waits until the consumer is back"
+# ---
+
+# %% tags=["parameters"]
+student_id = ""
+
+# %% [markdown]
+# A **message queue** stands between programs. One program, the **producer**, hands over a message and goes on with
+# its work. Another, the **consumer**, gets the message when it is ready for it. Between them stands the **broker**,
+# a server that keeps messages until they are fetched.
+#
+# This notebook holds a whole RocketMQ: not a drawing of one, but its servers and clients, byte for byte, in one
+# Python process with a clock of its own. That clock moves only when we let it. So we can do what nobody can do with
+# a real one: stop *between* two microseconds, look around, and go on.
+
+# %%
+# %load_ext mqlab
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
+from mqlab.views import Table
+
+# %% [markdown]
+# Four machines: a **name server** (it knows which broker has what), a broker, a consumer and a producer. Messages
+# are sorted by **topic**. Ours is called `TopicTest`, and the broker keeps it in four **queues**.
+
+# %%
+seed = seed_for(student_id, "00")
+lab = Lab(seed=seed)
+lab.name_server()
+lab.broker("broker-a")
+lab.create_topic("TopicTest", queues=4)
+
+# %% [markdown]
+# The consumer has a **listener**: a function of ours that RocketMQ calls with each message. This one puts what it
+# gets into a list, with the time.
+
+# %%
+inbox = []
+
+
+def listener(messages, context):
+    inbox.extend((f"{lab.now_ms:.3f} ms", message.body) for message in messages)
+    return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+
+# %%
+consumer = lab.consumer("readers")
+consumer.subscribe("TopicTest", "*")
+consumer.register_message_listener(listener)
+await consumer.start()
+
+# %%
+producer = lab.producer("orders")
+await producer.start()
+lab.run_for(seconds=3)
+
+# %% [markdown]
+# Three seconds have passed in there, and nothing in here. `send` hands a message over and returns with an answer.
+# Place a bet before you let it happen: put the letter `"a"`, `"b"` or `"c"` where the three dots are.
+
+# %% tags=["prediction"]
+predict(
+    "before-return",
+    "When is the listener called with the message?",
+    choices=["before send returns", "after send has returned", "sometimes before and sometimes after"],
+    prediction=...,
+)
+
+# %%
+start = lab.now_ms
+result = await producer.send(Message("TopicTest", b"hello"))
+result.send_status, inbox
+
+# %% [markdown]
+# `SEND_OK`, and the list is empty: `send` has returned, and the listener has nothing. Now five milliseconds more.
+
+# %%
+lab.run_for(ms=5)
+inbox
+
+# %% [markdown]
+# There it is. And this is how it got there. Time runs downwards; the numbers on the left are milliseconds of that
+# world. Each machine is a line, each arrow something that travels from one machine to another.
+
+# %%
+lab.space_time(start, requests=["SEND_MESSAGE_V2", "PULL_MESSAGE"], title="One message, from send to the listener")
+
+# %% [markdown]
+# Read it like a story. The producer's request carries our 5 bytes to the broker. The broker stores them and answers
+# at once: that answer is why `send` returned. *Later* the message reaches its queue, and goes to the consumer, in an
+# answer too: the orange bar is a request that the consumer had sent long before. More about that soon.
+#
+# So: after. But once is not often. Let us send a thousand and look at all of them. Each event of this world is kept,
+# in order, in `lab.history`.
+
+# %%
+for number in range(1_000):
+    await producer.send(Message("TopicTest", b"message %d" % number))
+    lab.run_for(ms=2 + number % 100 / 100)
+
+# %%
+returned = {event.msg_id: event.at for event in lab.history.find("SendSucceeded")}
+early = [event for event in lab.history.find("ConsumeStarted") if event.at < returned[event.msg_id]]
+f"{len(early)} of {len(returned)} messages came to the listener before send returned"
+
+# %%
+reveal(
+    "before-return",
+    "sometimes before and sometimes after" if early else "after send has returned",
+    why="SEND_OK says: stored. Nobody waits for the consumer, and nobody holds it back.",
+)
+
+# %% [markdown]
+# It is a race. The broker's answer to the producer and the message to the consumer are on their way at the same
+# time, and the network is not always equally fast. Here is one that the consumer won:
+
+# %%
+lab.space_time(early[0].ts_ms - 1.2, early[0].ts_ms + 0.3, title="The listener was faster")
+
+# %% [markdown]
+# Whoever writes "save the order after `send` has returned, since the listener needs it" has a defect that shows up
+# now and then, and never in a test. Measured on a real RocketMQ 5.3.3: from 1 to 257 ms from the return of `send` to the
+# listener, on a busy machine, and no promise of an order.
+#
+# ## The same way, slowly
+#
+# Now one message, stopped at each station. It comes from a second producer that has just been started. Before any
+# message can leave it, things must be asked over the network.
+
+# %% tags=["prediction"]
+predict(
+    "requests-before",
+    "From its start on, how many requests does a producer send before its first message goes out?",
+    choices=["none", "one", "two", "three or more"],
+    prediction=...,
+)
+
+# %%
+second = lab.producer("orders")
+await second.start()
+lab.run_for(seconds=1)
+list(lab.history.find("RequestSent", node="producer-2"))
+
+# %% [markdown]
+# A second after its start: none. It does not even have a connection. Now we begin a `send`, but do not wait for it.
+# `.start()` lets a call begin; the world stands still until we move it.
+
+# %%
+start = lab.now_ms
+sending = second.send(Message("TopicTest", b"where am I?", tags="TagA")).start()
+sending
+
+# %% [markdown]
+# **Station 1: the route.** The producer does not know where `TopicTest` is. We let the world run until it does.
+
+# %%
+lab.run_until_event("RouteUpdated", node="producer-2")
+
+# %%
+lab.routes("TopicTest")
+
+# %% [markdown]
+# **Station 2: a queue.** The route says: four queues to write to, all on `broker-a`. With the route in hand the
+# producer takes one of them, in the same instant. It begins anywhere and then takes the next one each time
+# (`TopicPublishInfo.selectOneMessageQueue`), so that the load is spread.
+
+# %%
+lab.history.last("QueueSelected")
+
+# %% [markdown]
+# **Station 3: bytes.** On to the moment at which the message leaves the producer. Stop right there: it is neither
+# here nor there, but in the cable.
+
+# %%
+lab.run_until_event("RequestSent", request_name="SEND_MESSAGE_V2")
+lab.under_way()
+
+# %%
+earlier = [event.request_name for event in lab.history.find("RequestSent", node="producer-2")][:-1]
+reveal(
+    "requests-before",
+    ["none", "one", "two", "three or more"][min(len(earlier), 3)],
+    why="start() asks nobody; the first send asks the name server for the route (tryToFindTopicPublishInfo)",
+)
+
+# %% [markdown]
+# One: `GET_ROUTEINFO_BY_TOPIC`. Measured on a real RocketMQ 5.3.3: the same, in three runs of three. These are the
+# bytes in the cable, each with its meaning:
+
+# %%
+lab.under_way().frame(0)
+
+# %% [markdown]
+# A length, a header in JSON, and the body as it is. The topic's name has one letter in there, `b`, and so have the
+# others: `SEND_MESSAGE_V2` is the second version of this request, made short because it is sent so often.
+#
+# **Station 4: the commit log.** The broker writes the message at the end of one long file, the **commit log**, which
+# all topics share. Writing at the end is the fastest thing that a disk can do.
+
+# %%
+stored = lab.run_until_event("MessageStored", topic="TopicTest")
+stored
+
+# %% [markdown]
+# It is stored. The answer to the producer goes out in this very moment. So let us look at the message in its queue:
+
+# %% tags=["raises-exception"]
+queue = lab.queue("TopicTest", stored.queue_id)
+queue.record(stored.queue_offset)
+
+# %% [markdown]
+# An error, and a true one: **the message is stored, and no consumer can see it.** A consumer does not read the commit
+# log, where the messages of all topics lie mixed. It reads a *queue*, and the queue does not reach that far yet.
+#
+# What is the consumer doing meanwhile? It waits, and the broker knows of it:
+
+# %%
+lab.held_pulls()
+
+# %% [markdown]
+# This is how RocketMQ "pushes": it does not. The consumer *asks* for messages behind some offset (a **pull**). If
+# there are none, the broker does not answer, but lays the request aside, for up to 15 seconds
+# (`PullRequestHoldService`).
+
+# %% tags=["prediction"]
+predict(
+    "pull-sent",
+    "The message will travel to the consumer in an answer. When was the request sent that it answers?",
+    choices=[
+        "after the message was stored",
+        "while the message was on its way to the broker",
+        "before send was called",
+    ],
+    prediction=...,
+)
+
+# %% [markdown]
+# **Station 5: the queue.** A thread of the broker, `ReputMessageService`, looks every millisecond what is new in the
+# commit log, and writes for each message a small entry of 20 bytes into its queue, the **consume queue**. This is
+# the moment at which the message becomes visible.
+
+# %%
+lab.run_until_event("MessageDispatched", topic="TopicTest")
+queue.entry(stored.queue_offset)
+
+# %% [markdown]
+# The entry says where the message begins in the commit log, how long it is, and a number for its tag. The same line
+# of code as before has no error now, and shows what the disk has:
+
+# %%
+queue.record(stored.queue_offset)
+
+# %% [markdown]
+# **Station 6: the wake.** The same thread tells the hold service that something has come. It looks for a request
+# that waits for this queue, and takes it up again.
+
+# %%
+woken = lab.history.last("PullWoken")
+woken
+
+# %%
+asked_ms = woken.ts_ms - woken.held_us / 1_000
+reveal(
+    "pull-sent",
+    "before send was called" if asked_ms < start else "while the message was on its way to the broker",
+    why=f"the broker had held that request for {woken.held_us / 1_000:.0f} ms (long polling)",
+)
+
+# %%
+lab.held_pulls()
+
+# %% [markdown]
+# One line fewer. Where has it gone? On its way, with our message in it:
+
+# %%
+lab.run_until_event("ResponseSent", node="broker-a", task="PullMessageThread")
+lab.under_way()
+
+# %% [markdown]
+# **Station 7: the process queue.** The message is in the consumer's memory now, in a waiting room of its own for
+# each queue (`ProcessQueue`). The broker has its copy still: reading takes nothing away.
+
+# %%
+lab.run_until_event("MessagesCached")
+lab.process_queues(consumer)
+
+# %% [markdown]
+# **Station 8: the listener.** A thread of the pool takes it out of the waiting room and calls our function.
+
+# %%
+lab.run_until_event("ConsumeFinished")
+inbox[-1]
+
+# %% [markdown]
+# **Station 9: the offset.** One thing is left: somebody must remember how far this group has read, or it would get
+# the same message again. The consumer notes it, and tells the broker when it asks for the next message.
+
+# %%
+lab.run_until_event("OffsetCommitted", queue_id=stored.queue_id)
+
+# %% [markdown]
+# And `send`? It has been done for a while. The whole way, in one picture:
+
+# %%
+result = await sending
+lab.space_time(start, title="The first message of a new producer")
+
+# %% [markdown]
+# Each event knows what led to it. So we can ask *why* the listener was called, and read the answer from the end to
+# the beginning: nothing in it is a guess.
+
+# %%
+consumed = lab.history.last("ConsumeStarted")
+chain = lab.history.chain(consumed)
+chain = chain[[event.kind for event in chain].index("QueueSelected") :]
+rows = [[f"{e.ts_ms:.3f}", e.node, e.task, e.kind] for e in chain]
+Table("why the listener was called", ["ms", "on", "thread", "event"], rows)
+
+# %% [markdown]
+# ## Break it
+#
+# Ten seconds later we kill the consumer. One second after that, what does the broker hold?
+
+# %%
+lab.run_for(seconds=10)
+lab.crash("consumer-1")
+lab.run_for(seconds=1)
+lab.held_pulls()
+
+# %% [markdown]
+# Still the pulls of the dead. The broker has seen the connection close, but nobody looks through the held requests
+# for that. It will notice when it wants to answer. Now we send.
+
+# %% tags=["prediction"]
+predict(
+    "nobody-listens",
+    "The consumer is dead. What does send do?",
+    choices=["it raises an exception", "it waits until the consumer is back", "it returns SEND_OK"],
+    prediction=...,
+)
+
+# %%
+result = await producer.send(Message("TopicTest", b"anybody there?"))
+print(result.send_status.name, "- the listener was called", [body for _, body in inbox].count(b"anybody there?"), "times")
+
+# %%
+reveal(
+    "nobody-listens",
+    f"it returns {result.send_status.name}",
+    why="a producer deals with the broker alone; it does not know whether there is a consumer at all",
+)
+
+# %% [markdown]
+# The message is in the commit log and in its queue, and can wait there for days. We start the consumer again.
+
+# %%
+lab.restart("consumer-1")
+restarted = lab.now_ms
+lab.run_until(lambda: inbox[-1][1] == b"anybody there?")
+f"{inbox[-1]}, {lab.now_ms - restarted:.0f} ms after the restart"
+
+# %% [markdown]
+# About a second and a half: the consumer asks for the route, says hello, finds out which queues are its own
+# (`RebalanceService`, after 1000 ms) and sends its first pull 500 ms later. Measured on a real RocketMQ 5.3.3: 503 to
+# 516 ms from owning a queue to its first pull. And it goes on where its group had stopped: the broker keeps the
+# offset.
+#
+# ## Build it
+#
+# Write a breakpoint that stops the world at the moment at which *one* message becomes visible to consumers. It is a
+# function that is called with every event of the world, in order, and says yes once:
+#
+# - `message_id` is the id that the producer gave to the message. `MessageStored` has it, as `unique_key`.
+# - `MessageDispatched` does not have it. What do both have, and is it enough when there are two brokers?
+# - `record.kind` is the event's name, `record.node` the machine, and the fields are attributes, as in
+#   `record.queue_id`. You have seen both events above.
+
+
+# %% tags=["exercise"]
+class VisibleBreakpoint:
+    """Says yes at the one event with which a message becomes visible to consumers."""
+
+    def __init__(self, message_id: str) -> None:
+        self.message_id = message_id
+        self.place = None
+
+    def __call__(self, record) -> bool:
+        ### BEGIN SOLUTION
+        if record.kind == "MessageStored" and record.unique_key == self.message_id:
+            self.place = (record.node, record.topic, record.queue_id, record.queue_offset)
+        if record.kind != "MessageDispatched":
+            return False
+        return (record.node, record.topic, record.queue_id, record.queue_offset) == self.place
+        ### END SOLUTION
+
+
+# %% [markdown]
+# The check builds fifty worlds with one broker or two, sends six messages at once in each, and asks the store itself
+# when the queue reaches the message.
+
+# %% tags=["check"]
+check("00/visible", VisibleBreakpoint)
+
+# %% [markdown]
+# ## What the article says, and what is so
+#
+# - *The producer gets the broker's address from the name server when it starts.* You have seen: a start asks nobody.
+#   A wrong name server address is noticed at the first `send`, not before.
+# - *The broker brings the message to the disk and builds the consume queue, and then it is there.* The answer comes
+#   first. By default (`ASYNC_FLUSH`) the bytes reach the disk later than the answer reaches the producer, and the
+#   queue entry is another thread's work. Lab 02 cuts the power in between.
+# - *The hold service looks every five seconds.* It does, but only for what was missed. The wake that you saw comes
+#   from `NotifyMessageArrivingListener`, within a millisecond or two. Lab 06 is about nothing else.
+#
+# **Read on** in RocketMQ's source, in the order of the stations:
+# `client/impl/producer/DefaultMQProducerImpl.java` (`sendDefaultImpl`), `remoting/protocol/RemotingCommand.java`,
+# `broker/processor/SendMessageProcessor.java`, `store/CommitLog.java`, `store/DefaultMessageStore.java`
+# (`ReputMessageService`), `broker/longpolling/PullRequestHoldService.java`, `client/impl/consumer/ProcessQueue.java`
+# and `ConsumeMessageConcurrentlyService.java`. Each class of `mqlab` names the Java class that it answers to.
+#
+# **To take home**
+#
+# 1. Your listener charges a credit card, and the consumer is killed between station 8 and station 9. What happens?
+# 2. A queue entry has 20 bytes, a message perhaps 1000. Why does a broker with ten thousand queues keep *one* commit
+#    log, and what would it cost to have one for each queue?
+# 3. A thousand consumers hold a pull each, and no message comes for an hour. How many requests per second does the
+#    broker see, and how many would it see if each consumer asked once a second?
+
+# %%
+reveal()

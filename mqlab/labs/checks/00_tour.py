@@ -1,0 +1,88 @@
+"""The checks of lab 00_tour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab.check import Wrong, lab_check
+from mqlab.trace.record import Record
+
+BreakpointFactory = Callable[[str], Callable[[Record], bool]]
+MESSAGES = 6
+LOOK_FOR_MS = 200
+
+
+@lab_check("00/visible", points=2)
+def visible(answer: BreakpointFactory, *, seed: int) -> Wrong | None:
+    """The world stops once, exactly when the queue of one broker reaches the message, whether or not anyone waits."""
+    lab, message_id = _world_with_messages_under_way(seed)
+    stored = lab.run_until_event("MessageStored", unique_key=message_id)
+    while not _reaches(lab, stored):
+        lab.step()
+    right_slice = lab.world.slice_no
+    place = {"queue_id": stored.queue_id, "queue_offset": stored.queue_offset}
+    right = lab.history.last("MessageDispatched", node=stored.node, topic=stored.topic, **place)
+
+    lab, message_id = _world_with_messages_under_way(seed)
+    with lab.break_on(answer(message_id)) as breakpoint_:
+        lab.run_for(ms=LOOK_FOR_MS)
+        stopped, slice_no, seen = lab.stopped_at, lab.world.slice_no, _reaches(lab, stored)
+        lab.run_for(ms=LOOK_FOR_MS)
+    about = f"the message {message_id[-4:]} (queue {stored.queue_id} on {stored.node}, offset {stored.queue_offset})"
+    if stopped is None:
+        return Wrong(f"{about} became visible, and your breakpoint never said yes", _trace(stored, right))
+    if slice_no < right_slice:
+        return Wrong(f"you stopped too early: the queue does not reach {about} yet", _trace(stored, stopped, right))
+    if slice_no > right_slice or not seen:
+        return Wrong(f"you stopped too late: {about} was visible before", _trace(stored, right, stopped))
+    if breakpoint_.hits > 1:
+        return Wrong(f"{about} became visible once; you said yes {breakpoint_.hits} times", _trace(stored, right))
+    return None
+
+
+def _world_with_messages_under_way(seed: int) -> tuple[Lab, str]:
+    """One or two brokers, perhaps a consumer, six sends begun at once; and the id of one of the messages."""
+    lab = Lab(seed=seed)
+    lab.name_server()
+    for letter in "ab"[: 1 + seed % 2]:
+        lab.broker(f"broker-{letter}")
+    lab.create_topic("TopicTest", 1 + seed % 3)
+    lab.create_topic("Audit", 1)
+    if seed % 5:
+        consumer = lab.consumer("readers")
+        consumer.subscribe("TopicTest", "*")
+        consumer.register_message_listener(_content)
+        lab.run(consumer.start())
+    producers = [lab.producer("orders") for _ in range(2)]
+    for producer in producers:
+        lab.run(producer.start())
+    lab.run_for(seconds=3)
+    topics = ("TopicTest", "Audit", "TopicTest")
+    for n in range(MESSAGES):
+        producers[n % 2].send(Message(topics[n % 3], b"%d" % n)).start()
+    chosen = lab.run_until_event("SendAttempted")
+    for _ in range(seed % MESSAGES):
+        chosen = lab.run_until_event("SendAttempted")
+    return lab, str(chosen.msg_id)
+
+
+def _content(messages: Sequence[Any], context: Any) -> ConsumeConcurrentlyStatus:
+    return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+
+def _reaches(lab: Lab, stored: Record) -> bool:
+    """Would a pull that asks for this message get it?"""
+    broker = next(broker for broker in lab.brokers if broker.name == stored.node)
+    return broker.store.get_max_offset_in_queue(stored.topic, stored.queue_id) > int(stored.queue_offset)
+
+
+def _trace(*records: Record | None) -> str:
+    lines = [f"{record.ts_ms:.3f} ms  {record.node}  {record.kind}  {_where(record)}" for record in records if record]
+    return "\n".join(lines)
+
+
+def _where(record: Record) -> str:
+    wanted = ("topic", "queue_id", "queue_offset", "commit_log_offset")
+    return " ".join(f"{name}={record.get(name)}" for name in wanted if record.get(name) is not None)
