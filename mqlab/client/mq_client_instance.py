@@ -55,6 +55,8 @@ class MQClientInstance:
         self.pull_message_service = PullMessageService(self)
         self.rebalance_service = RebalanceService(self)
         self.inner_producer = self._make_inner_producer()
+        self.member_list_problem = ""
+        """Why the last list of members could not be had; for those who watch."""
         self._manager = manager
         self._scheduler = Lock("the thread of the scheduled tasks")
         self._periodic: list[PeriodicTask] = []
@@ -208,10 +210,12 @@ class MQClientInstance:
             await self.routes.refresh(topic)
             address = self.routes.find_broker_addr_by_topic(topic)
         if address is None:
+            self.member_list_problem = "no broker of the topic is known"
             return None
         try:
             return await self.api.get_consumer_id_list_by_group(address, group, None, self.config.mq_client_api_timeout)
-        except (RemotingException, MQBrokerException):
+        except (RemotingException, MQBrokerException) as error:
+            self.member_list_problem = str(error)
             return None
 
     async def do_rebalance(self) -> bool:

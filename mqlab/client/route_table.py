@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.errors import MQClientException, RemotingException
-from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.codes import ClientErrorCode, ResponseCode
 from mqlab.protocol.errors import BodyError
 from mqlab.protocol.hashing import java_map_order
 from mqlab.protocol.route import MASTER_ID, TopicRouteData
@@ -182,6 +182,14 @@ class RouteTable:
             "What to do: create the topic, or see why no broker has registered it.",
             int(ResponseCode.TOPIC_NOT_EXIST),
         )
+
+
+def no_name_server() -> MQClientException:
+    """The error for a client that was given no name server."""
+    return MQClientException(
+        "No name server address, please set it. What to do: give namesrv_addr, for example '10.0.0.1:9876'.",
+        int(ClientErrorCode.NO_NAME_SERVER_EXCEPTION),
+    )
 
 
 def _differs(old: TopicRouteData, new: TopicRouteData) -> bool:

@@ -526,3 +526,29 @@ def test_consume_from_timestamp_is_in_utc_and_half_an_hour_back_by_default(clust
     consumer = cluster.new_consumer(consume_timestamp="20260101000030")
     assert consumer.timestamp_ms(0) == 1_767_225_630_000
     assert cluster.new_consumer().timestamp_ms(1_767_225_600_000) == 1_767_225_600_000 - 1_800_000
+
+
+def test_a_consumer_without_name_server_does_not_start(cluster: Any) -> None:
+    consumer = cluster.new_consumer(namesrv_addr=None)
+    with pytest.raises(MQClientException, match="No name server address, please set it"):
+        consumer.start().play()
+    assert cluster.requests("consumer") == []
+
+
+def test_a_group_that_the_broker_does_not_know_gets_no_queue_and_the_trace_says_why(make_cluster: Any) -> None:
+    cluster = make_cluster(auto_create_subscription_group=False)
+    cluster.create_topic("T", 1)
+    cluster.consumer()
+    cluster.run_ms(10_000)
+    assert cluster.requests("consumer").count("PULL_MESSAGE") == 0
+    reason = next(event[3] for event in cluster.events("RebalanceSkipped") if event[2] == "T")
+    assert reason.startswith("no broker told the members of the group: CODE: 1  DESC: no consumer for this group, G")
+
+
+def test_a_topic_that_nobody_has_is_waited_for(cluster: Any) -> None:
+    cluster.consumer(topic="LATER")
+    cluster.run_ms(21_000)
+    assert ("LATER", "no queues of the topic are known") in [event[2:] for event in cluster.events("RebalanceSkipped")]
+    send(cluster, ["at last"], topic="LATER")
+    cluster.run_ms(60_000)
+    assert cluster.bodies == ["at last"]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mqlab.client.mq_client_manager import MQClientManager
+from mqlab.client.route_table import no_name_server
 from mqlab.client.service_state import ServiceState, check_process_lives
 from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.heartbeat import (
@@ -225,6 +226,8 @@ class DefaultMQPushConsumerImpl:
 
     def _check_config(self) -> MessageListenerFunction | MessageListenerOrderly:
         check_push_config(self.consumer, self.group_name)
+        if not self.consumer.name_server_addresses():
+            raise no_name_server()
         if self.listener is None:
             raise MQClientException(
                 "messageListener is null. What to do: consumer.register_message_listener(listener) before the start."

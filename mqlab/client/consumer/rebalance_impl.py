@@ -73,7 +73,7 @@ class RebalanceImpl:
                 self._skip(topic, "no queues of the topic are known")
             return True
         if members is None:
-            self._skip(topic, "no broker told the members of the group")
+            self._skip(topic, f"no broker told the members of the group: {instance.member_list_problem}")
             return True
         all_queues, all_members = sorted(queues), sorted(members)
         try:

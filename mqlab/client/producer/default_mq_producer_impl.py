@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.mq_client_manager import MQClientManager
+from mqlab.client.route_table import no_name_server
 from mqlab.client.service_state import ServiceState, check_process_lives
 from mqlab.client.topic_publish_info import TopicPublishInfo
 from mqlab.errors import (
@@ -202,10 +203,7 @@ class DefaultMQProducerImpl:
     def no_route(self, topic: str) -> MQClientException:
         """The error for a topic to which no way is known."""
         if not self.instance.api.remoting_client.name_server_addresses:
-            return MQClientException(
-                "No name server address, please set it. What to do: give namesrv_addr, for example '10.0.0.1:9876'.",
-                int(ClientErrorCode.NO_NAME_SERVER_EXCEPTION),
-            )
+            return no_name_server()
         return MQClientException(
             f"No route info of this topic: {topic}. What to do: create the topic, or see that a name server "
             "and a broker with autoCreateTopicEnable run.",
