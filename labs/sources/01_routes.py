@@ -1,0 +1,613 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   mqlab:
+#     title: Who knows where? Name servers and routes
+#     question: A program wants to send a message. Who tells it where to, and how long is that true?
+#     objectives:
+#       - say what happens on the first send to a topic that nobody created, request by request
+#       - say who notices a dead broker and a hanging one, and when
+#       - build a cache of routes that stays fresh for few questions
+#     minutes: 30
+#     prerequisites: [00 Tour]
+#     wrong_predictions:
+#       - "questions: 2, one question and the message; the failed question for the topic itself is forgotten"
+#       - "borrowed: at once, since the broker that creates the topic could tell it in its answer"
+#       - "where: on both brokers, since the borrowed route named both"
+#       - "killed-server: after 120 s, the only number that most texts name; a closed connection needs no waiting"
+#       - "killed-producer: at once, by a message from the name server; it never speaks first"
+#       - "hung-server: 120 s; they count from the hang, and the name server counts from the last report"
+#       - "asks-how-many: 2, as if it compared the answers"
+#       - "other-truth: an error, since namesrv-2 does not know the topic"
+#       - "old-producer, old-consumer: fails; a name server is taken for a station that messages pass through"
+#       - "back: 0 s, as if routes were on a disk"
+# ---
+
+# %% tags=["parameters"]
+student_id = ""
+
+# %% [markdown]
+# In lab 00 a message went from a **producer** (a program that sends) to a **broker** (a server that keeps messages).
+# Today we look at the moment before: how does the producer know where to send?
+#
+# Messages are sorted by **topic**, and a topic is cut into **queues**, which may lie on many brokers. Where they lie
+# is the **route** of the topic: these brokers, at these addresses, with so many queues each. Brokers are added, die
+# and come back, so nobody can write the route into a program. It has to be asked for, and whoever is asked is called
+# a **name server**. Here are one name server and two brokers.
+
+# %%
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
+from mqlab.errors import MQClientException
+from mqlab.views import Beliefs, Table
+
+seed = seed_for(student_id, "01")
+
+# %%
+lab = Lab(seed=seed)
+lab.name_server()
+lab.broker("broker-a")
+lab.broker("broker-b")
+lab.space_time(0, kinds=["BrokerRegistered"], requests=["REGISTER_BROKER"], title="Two brokers start")
+
+# %% [markdown]
+# The name server did not look for anybody. **Brokers report themselves**: at their start, whenever a topic of theirs
+# changes, and every 30 s (`registerNameServerPeriod` in `BrokerConfig`). A report says "this is my address, these are
+# all my topics", and it goes to every name server that the broker was told of.
+
+# %%
+lab.create_topic("Orders", 4)
+lab.routes("Orders")
+
+# %% [markdown]
+# Four queues on each broker, eight in all. What the name server knows is a handful of hash tables in its memory
+# (class `RouteInfoManager`). Nothing of it is on a disk. And it knows little of the brokers themselves: only when it
+# last heard of each.
+
+# %%
+def known_brokers(server):
+    rows = [list(row.values())[1:] for row in server.running().route_info_manager.show()]
+    return Table(f"brokers in the tables of {server.name}",
+                 ("broker", "id", "address", "topics", "silent for ms", "dropped in ms"), rows)
+
+
+known_brokers(lab.name_servers[0])
+
+# %% [markdown]
+# The last column is a countdown. Keep it in mind for round two.
+
+# %% [markdown]
+# ## Round one: a topic that nobody created
+#
+# A producer starts. Many texts say that it fetches the routes now. Does it?
+
+# %%
+producer = lab.producer("shop")
+await producer.start()
+lab.run_for(ms=150)
+list(lab.history.find("RequestSent", node="producer-1"))
+
+# %% [markdown]
+# It has not written a single request: a producer does not know yet which topics it will send to. (A real one, too:
+# `start()` of a RocketMQ 5.3.3 sent nothing.) Now the first message, to a topic that exists nowhere. Place your bet:
+# write a number in place of the three dots.
+
+# %% tags=["prediction"]
+predict("questions", "How many requests does the producer write until its first message, to a topic that nobody "
+        "created, is stored?", unit="requests", prediction=...)
+
+# %% [markdown]
+# We start the call without waiting for it, and stop the world at the moments that matter. First stop: the producer
+# learns something about the route.
+
+# %%
+before = lab.now_ms
+sending = producer.send(Message("Brand-New", b"hello")).start()
+lab.run_until_event(("RouteMissing", "RouteUpdated")).fields
+
+# %% [markdown]
+# Code 17, `TOPIC_NOT_EXIST`. The message should fail here. It does not; next stop:
+
+# %%
+lab.run_until_event(("RouteMissing", "RouteUpdated")).fields
+
+# %% [markdown]
+# Suddenly there is a route with eight queues on two brokers, for a topic that still exists nowhere. Let it go on to
+# the end, and see all of it:
+
+# %%
+result = await sending
+lab.run_for(ms=2)
+lab.space_time(before, kinds=["TopicCreated", "MessageStored", "BrokerRegistered"], title="The first send to a new topic",
+               requests=["GET_ROUTEINFO_BY_TOPIC", "SEND_MESSAGE_V2", "REGISTER_BROKER"])
+
+# %%
+written = list(lab.history.find("RequestSent", node="producer-1"))
+reveal("questions", len(written), why="its own route, the route of TBW102, the message. The heartbeat comes later.")
+
+# %% [markdown]
+# The second question was for another topic. Every broker that may create topics on its own (`autoCreateTopicEnable`,
+# on unless you say otherwise) has a template topic with the odd name **`TBW102`**, and reports it like any other. The
+# producer takes the template's route and puts its own topic's name on it
+# (`DefaultMQProducerImpl.tryToFindTopicPublishInfo`). It *borrows* a route. Then it sends to a queue of that route,
+# and the broker, which finds no such topic, makes one after its template
+# (`TopicConfigManager.createTopicInSendMessageMethod`).
+#
+# With how many queues? The template has 8; the producer says with its message that 4 are enough
+# (`defaultTopicQueueNums`). The smaller number wins, so four queues.
+#
+# Measured on a real RocketMQ 5.3.3, in the same order: question for the new topic, answer 17, question for `TBW102`,
+# message. The message was stored by **one** of the two brokers. The producer, however, believes in eight queues on
+# two. Two more bets: put `"a"`, `"b"` or `"c"` where the dots are.
+
+# %% tags=["prediction"]
+predict("borrowed", "When does the producer ask for the topic's own route?",
+        choices=["at once, when the broker has answered", "before its next message", "up to 30 s later"], prediction=...)
+
+# %% tags=["prediction"]
+predict("where", "The producer sends nothing more for a while. Where is the topic a minute later?",
+        choices=["on both brokers", "only on the broker that got the message", "nowhere: it was made for one message"],
+        prediction=...)
+
+# %%
+own = lab.run_until_event("RouteUpdated", topic="Brand-New")
+round((own.ts_ms - before) / 1_000, 2), own.fields
+
+# %%
+reveal("borrowed", "c", why=f"after {(own.ts_ms - before) / 1_000:.2f} s, at the next turn of its refresh")
+
+# %% [markdown]
+# A client refreshes all its routes every 30 s (`pollNameServerInterval` in `ClientConfig`, counted from its start),
+# and never in between: not after an answer, not after an error. Measured on a real one, from the first send to the
+# topic's own route: 29.8 s, 29.9 s, 30.0 s. So for half a minute it worked with a route that was a guess.
+
+# %%
+lab.routes("Brand-New")
+
+# %%
+reveal("where", "b", why="a broker creates a topic when a message for it arrives, and only one arrived anywhere")
+
+# %% [markdown]
+# This is a trap. Had the producer sent ten messages in its first half minute, both brokers would have met the topic
+# and made it. It sent one, one broker has the topic, the refreshed route names this broker alone, and now *no*
+# message will ever go to the other one. All load on half of the machines, and no error anywhere. It is why
+# administrators switch `autoCreateTopicEnable` off and create topics on all brokers themselves.
+
+# %% [markdown]
+# ## Round two: dead or only silent?
+#
+# We go back to `Orders`, which both brokers have. The producer sends one message, so that it knows the route. Then we
+# kill the process of `broker-b`.
+
+# %%
+await producer.send(Message("Orders", b"before"))
+lab.run_for(seconds=5)
+known_brokers(lab.name_servers[0])
+
+# %% tags=["prediction"]
+predict("killed-server", "The process of broker-b is killed. When does the name server drop it?",
+        choices=["at once", "within 5 s, when it looks for dead brokers", "within 30 s, when a report is missing",
+                 "after 120 s of silence"], prediction=...)
+
+# %% tags=["prediction"]
+predict("killed-producer", "And when does the producer's route lose broker-b?",
+        choices=["at once: the name server tells it", "with its first failed message", "up to 30 s after the kill"],
+        prediction=...)
+
+# %%
+killed = lab.now_ms
+lab.crash("broker-b")
+dropped = lab.run_until_event("BrokerUnregistered")
+round(dropped.ts_ms - killed, 3), dropped.reason
+
+# %%
+reveal("killed-server", "a", why=f"{dropped.ts_ms - killed:.1f} ms after the kill: its connection was closed")
+
+# %% [markdown]
+# When a process dies, its operating system closes its connections, and the other side sees that at once
+# (`BrokerHousekeepingService.onChannelClose`). No timer takes part. A real name server, asked for the route every
+# 100 ms, had dropped a killed broker after 0.1 to 0.4 s.
+#
+# The name server knows. It tells nobody; it only ever answers. What does the producer do meanwhile, with a route in
+# its hands that names a dead machine?
+
+# %%
+sent = lab.now_ms
+results = [await producer.send(Message("Orders", b"meanwhile")) for _ in range(8)]
+Table("eight messages", ("stored by", "queue"), [(r.message_queue.broker_name, r.message_queue.queue_id) for r in results])
+
+# %%
+lab.history.last("SendAttemptFailed").fields, round(lab.now_ms - sent, 1)
+
+# %% [markdown]
+# Not one was lost: an attempt at the dead broker is refused within a millisecond, and the producer takes a queue of
+# another broker (two more attempts, `retryTimesWhenSendFailed`). The last number is the time that all eight took, in
+# ms. A wrong route costs a little time here, nothing else; on a real one the calls took 14 ms in the median. Now we
+# wait for the refresh, start the broker again, and watch a little longer.
+
+# %%
+refreshed = lab.run_until_event("RouteUpdated", node="producer-1", topic="Orders")
+reveal("killed-producer", "c", why=f"after {(refreshed.ts_ms - killed) / 1_000:.1f} s, at the next turn of its refresh")
+
+# %%
+lab.run_for(seconds=5)
+lab.restart("broker-b")
+lab.run_for(seconds=30)
+Beliefs.of(lab.history, "Orders", "broker-b", zero_ms=killed, start_ms=killed - 5_000, end_ms=lab.now_ms)
+
+# %% [markdown]
+# The picture has the truth in its first row, and what others think of it below. Where the producer is wrong about a
+# dead broker, its bar is vermilion. But look at the right side, too: it is also late to learn that the broker is
+# *back*. For up to 30 s nobody sends there, and nothing is broken.
+#
+# Now something worse. A process can **hang**: stuck in a pause of its memory management, or on a machine so loaded
+# that it gets no time. Its connections stay open. Nothing closes, nothing answers. (A machine whose power fails looks
+# just like that from outside: nobody is left to close anything.)
+
+# %%
+lab.run_for(seconds=23)
+known_brokers(lab.name_servers[0])
+
+# %% tags=["prediction"]
+predict("hung-server", "broker-b hangs from now on. After how many seconds does the name server drop it?",
+        unit="s", prediction=...)
+
+# %%
+hung = lab.now_ms
+lab.freeze("broker-b")
+dropped = lab.run_until_event("BrokerUnregistered")
+reveal("hung-server", round((dropped.ts_ms - hung) / 1_000, 1), why="120 s after its last report, not after the hang")
+
+# %% [markdown]
+# The countdown of the last column was the answer. A name server believes a report for 120 s
+# (`DEFAULT_BROKER_CHANNEL_EXPIRED_TIME` in `RouteInfoManager`). The hang began somewhere between two reports, so the
+# silence so far, 0 to 30 s, counts already. Two clocks then race to notice: a connection on which nothing moves for
+# 120 s is closed (the idle handler of `NettyRemotingServer`), and every 5 s a scan looks for reports that are too
+# old (`scanNotActiveBroker`). So: **90 to 125 s after the hang**. Three runs of a real RocketMQ took 104.2, 107.1
+# and 108.1 s.
+
+# %%
+lab.run_until_event("RouteUpdated", node="producer-1", topic="Orders")
+lab.run_for(seconds=10)
+Beliefs.of(lab.history, "Orders", "broker-b", zero_ms=hung, start_ms=hung - 5_000, end_ms=lab.now_ms)
+
+# %% [markdown]
+# Two minutes of vermilion. And this time a wrong route is expensive: a message to a hung broker is not refused, it
+# waits until its 3 s are over. Lab 05 is about that. Why not drop a silent broker after 3 s? Think of it until the
+# end of the lab; it is one of the questions there.
+#
+# The broker wakes up. Its timer for the report is long overdue:
+
+# %%
+woken = lab.now_ms
+lab.thaw("broker-b")
+back = lab.run_until_event("BrokerRegistered", broker_name="broker-b")
+round(back.ts_ms - woken, 3)
+
+# %% [markdown]
+# Milliseconds later the name server has it back (a real one: 0.9 to 3 s). The producer? You know by now.
+
+# %% [markdown]
+# ## Round three: two name servers, two truths
+#
+# One name server is one machine that can fail, so there are usually two or more. A new world: two name servers, one
+# broker. After a second, the cable between `broker-a` and `namesrv-2` is cut, and only that. Then an administrator
+# creates a topic with eight queues.
+
+# %%
+lab = Lab(seed=seed)
+first, second = lab.name_server(), lab.name_server()
+lab.broker("broker-a")
+lab.run_for(seconds=1)
+
+# %%
+lab.partition("broker-a", "namesrv-2")
+lab.create_topic("Payments", 8)
+lab.routes("Payments")
+
+# %% [markdown]
+# Name servers never talk to each other. There is no code for it: each believes what brokers tell it. So they
+# disagree now, and nobody compares. Not even those who know both addresses?
+
+# %% tags=["prediction"]
+predict("asks-how-many", "A producer is given both addresses. How many name servers does it ask for the route?",
+        unit="name servers", prediction=...)
+
+# %% tags=["prediction"]
+predict("other-truth", "A producer that asks namesrv-2 sends a message to Payments. What happens?",
+        choices=["an error: there is no such topic", "it is stored; the producer uses all 8 queues",
+                 "it is stored; the producer uses 4 of the 8 queues"], prediction=...)
+
+# %%
+both = lab.producer("both")
+await both.start()
+await both.send(Message("Payments", b"hello"))
+asked = {r.remote for r in lab.history.find("RequestSent", node="producer-1", request_name="GET_ROUTEINFO_BY_TOPIC")}
+lab.history.last("NameServerChosen").fields
+
+# %%
+reveal("asks-how-many", len(asked), why="a client begins anywhere in the list and stays with one while it can reach it")
+
+# %% [markdown]
+# `NettyRemotingClient.getAndCreateNameserverChannel`: the first choice is random, the next one comes when the
+# connection is gone. Further addresses are spares, not witnesses. Now a producer that was given `namesrv-2` alone:
+
+# %%
+other = lab.producer("other", namesrv_addr=second.address)
+await other.start()
+lab.run_for(ms=150)
+start = lab.now_ms
+result = await other.send(Message("Payments", b"hello"))
+lab.space_time(start, kinds=["MessageStored"], requests=["GET_ROUTEINFO_BY_TOPIC", "SEND_MESSAGE_V2"],
+               title="Payments, as namesrv-2 sees it")
+
+# %%
+believed = lab.history.last("RouteUpdated", node="producer-2")
+reveal("other-truth", "c" if believed.write_queues == 4 else "b",
+       why=f"17 for Payments, then the route of TBW102, which is {believed.write_queues} queues to it")
+
+# %% [markdown]
+# You know this from round one. `namesrv-2` has never heard of `Payments`, but it still knows `TBW102` on `broker-a`,
+# from before the cut. The topic is there, so the broker does not complain. Half of the queues get nothing from this
+# producer, and again there is no error. We let three minutes pass:
+
+# %%
+lab.run_for(seconds=180)
+lab.routes("TBW102")
+
+# %%
+(await other.send(Message("Payments", b"still here"))).send_status
+
+# %% [markdown]
+# After 120 s of silence `namesrv-2` has dropped the broker; now it answers 17 to everything. The producer asks it
+# every 30 s, and what does it do with a 17? **Nothing. It keeps the route that it has**
+# (`MQClientInstance.updateTopicRouteInfoFromNameServer` writes a line into its log). An answer "I don't know" is no
+# reason to forget what once worked. Remember this for the part that you will build.
+#
+# The cable is mended. The broker's next report puts `namesrv-2` right, the client's next refresh the producer:
+
+# %%
+mended = lab.now_ms
+lab.heal("broker-a", "namesrv-2")
+reported = lab.run_until_event("BrokerRegistered", node="namesrv-2")
+learned = lab.run_until_event("RouteUpdated", node="producer-2")
+Table("after the cable was mended", ("who is right again", "after s"),
+      [("namesrv-2", round((reported.ts_ms - mended) / 1_000, 1)), ("producer-2", round((learned.ts_ms - mended) / 1_000, 1))])
+
+# %% [markdown]
+# This design has a name: **eventual consistency**. Left alone, all of them agree within a minute: 30 s for the report,
+# 30 s for the refresh. Until then, each may answer something else.
+
+# %% [markdown]
+# ## Break it: all name servers are gone
+#
+# One name server, one broker, a producer and a consumer that have worked together for ten seconds. Then the name
+# server is killed, and a minute passes. Four bets on what still works.
+
+# %%
+lab = Lab(seed=seed)
+lab.name_server()
+lab.broker("broker-a")
+lab.create_topic("Orders", 4)
+
+# %%
+inbox = []
+
+
+def listener(messages, context):
+    inbox.extend(message.body for message in messages)
+    return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+
+consumer = lab.consumer("readers")
+consumer.subscribe("Orders", "*")
+consumer.register_message_listener(listener)
+await consumer.start()
+
+# %%
+producer = lab.producer("shop")
+await producer.start()
+await producer.send(Message("Orders", b"with a name server"))
+lab.run_for(seconds=10)
+
+# %%
+lab.crash("namesrv-1")
+lab.run_for(seconds=60)
+inbox
+
+# %% tags=["prediction"]
+predict("old-producer", "The producer sends another order.", choices=["works", "fails"], prediction=...)
+
+# %% tags=["prediction"]
+predict("old-consumer", "The consumer gets that order.", choices=["works", "fails"], prediction=...)
+
+# %% tags=["prediction"]
+predict("new-producer", "A producer that is started now sends an order.", choices=["works", "fails"], prediction=...)
+
+# %% tags=["prediction"]
+predict("new-topic", "The old producer sends to a topic that is new to it.", choices=["works", "fails"], prediction=...)
+
+# %%
+async def outcome(call):
+    """What becomes of a call: "works" or "fails"."""
+    try:
+        await call
+    except MQClientException:
+        return "fails"
+    return "works"
+
+
+# %%
+reveal("old-producer", await outcome(producer.send(Message("Orders", b"without a name server"))),
+       why="it has a route, and speaks to the broker directly")
+
+# %%
+lab.run_for(ms=50)
+reveal("old-consumer", "works" if b"without a name server" in inbox else "fails",
+       why="it asks brokers for messages, and for the members of its group")
+
+# %%
+late = lab.producer("late")
+await late.start()
+reveal("new-producer", await outcome(late.send(Message("Orders", b"late"))), why="it has no route, and nobody to ask")
+
+# %%
+reveal("new-topic", await outcome(producer.send(Message("Refunds", b"new"))), why="no route, not even that of TBW102")
+
+# %% [markdown]
+# This is the text that such a program shows, and you will see it again one day. It says "no route", which is as
+# often a name server that is away as a topic that was not created:
+
+# %% tags=["raises-exception"]
+await late.send(Message("Orders", b"late"))
+
+# %% [markdown]
+# **No message ever passes through a name server.** It is a telephone book, not a telephone line. Who has looked a
+# number up can go on calling, for days. What stops is change: nobody new can begin, no new broker is found, and no
+# dead one is dropped from any route. The system is frozen in what it knew last.
+#
+# The name server starts again. Its memory is empty.
+
+# %% tags=["prediction"]
+predict("back", "How many seconds after its start does the name server know the topic Orders?", unit="s", prediction=...)
+
+# %%
+started = lab.now_ms
+lab.restart("namesrv-1")
+lab.run_for(ms=100)
+lab.routes("Orders")
+
+# %%
+reported = lab.run_until_event("BrokerRegistered")
+reveal("back", round((reported.ts_ms - started) / 1_000, 1), why="the broker's next report: 0 to 30 s, whenever it is due")
+
+# %% [markdown]
+# It waits for what brokers will tell it; 30 s later it is as wise as before. That is the whole recovery: no files, no
+# copying from another name server. But look at what the two producers heard in between:
+
+# %%
+lab.run_for(seconds=30)
+rows = [(round(r.ts_ms / 1_000, 1), r.node, r.kind, r.get("reason", "").split(":")[0].partition("  ")[2] or r.get("reason", ""))
+        for r in lab.history.between(started - 1_000, lab.now_ms)
+        if r.kind in ("RouteMissing", "RouteUpdated") and r.topic == "Orders"]
+Table("what clients heard about Orders", ("at s", "who", "event", "what it was told"), rows)
+
+# %% [markdown]
+# A name server that has just started says "no such topic" to everybody, as if it knew. Clients with a route keep
+# theirs; that 17 means nothing saves them. (There is a switch, `needWaitForService`: with it a name server refuses to
+# answer for its first 45 s. It is off.)
+
+# %% [markdown]
+# ## Build it: a cache of routes
+#
+# RocketMQ's own client asks every 30 s for every topic it has ever used: two questions a minute each, and a route may
+# be 30 s old. We want fresher routes, and to pay only for what is used. Write a cache:
+#
+# 1. `await cache.route(topic)` returns what the name server said, **at most 5 s old** at that moment.
+# 2. Many tasks call it, often at the same instant. Still the name server answers **at most 15 questions a minute** for
+#    a topic (one every 5 s makes 12).
+# 3. When a question fails, the cache hands out what it knew last, or `None` if it never knew anything. It asks again
+#    after about a second: at most 12 questions in vain within 10 s. It raises nothing.
+# 4. A topic that nobody wants costs nothing.
+#
+# `await self.ask(topic)` asks the name server. It takes between half a millisecond and 3 s, and raises
+# `MQClientException` ("no such topic") or `RemotingException` (no answer). While you wait for it, *other tasks run*,
+# and they may call `route`, too. That is where it becomes interesting. `self.node.now_ms()` is the time. With
+# `async with lock:` only one task at a time is inside; others wait in front of it.
+#
+# The check plays your cache in 50 worlds with a real name server and real brokers: brokers are killed and come back, a
+# topic is created late, another one grows, the network is slow, and the name server is killed or hangs.
+
+
+# %% tags=["exercise"]
+from mqlab.errors import MQClientException, RemotingException
+from mqlab.sim import Lock
+
+MAX_AGE_MS = 5_000
+RETRY_MS = 1_000
+
+
+class RouteCache:
+    """Routes by topic, at most MAX_AGE_MS old while the name server answers."""
+
+    def __init__(self, node, ask):
+        self.node = node
+        self.ask = ask
+        self.routes = {}  # topic -> what the name server said last
+        self.due_ms = {}  # topic -> when to ask again
+        self.locks = {}  # topic -> a Lock, for whoever asks
+
+    async def route(self, topic):
+        """The route of the topic, or None while none was ever known."""
+        ### BEGIN SOLUTION
+        async with self.locks.setdefault(topic, Lock(f"the question for {topic}")):
+            if self.node.now_ms() >= self.due_ms.get(topic, 0):
+                try:
+                    self.routes[topic] = await self.ask(topic)
+                    pause_ms = MAX_AGE_MS
+                except (MQClientException, RemotingException):
+                    pause_ms = RETRY_MS
+                self.due_ms[topic] = self.node.now_ms() + pause_ms
+        return self.routes.get(topic)
+        ### END SOLUTION
+
+
+# %% tags=["check"]
+check("01/route-cache", RouteCache)
+
+# %% [markdown] tags=["teacher"]
+# What students get wrong, roughly in this order: no lock (all who find the route too old ask at once); a lock, but the
+# age is looked at in front of it (those who waited ask one after the other); the error leaves the lock locked; the
+# error leaves the topic due, so that every call asks again; the entry is made young by each use. A single lock for all
+# topics passes or fails by luck of the seed: one slow question then holds up all topics. Solutions without a lock, with
+# a future that the others await, are as good.
+#
+# Worth discussing: nobody is told when a route turned out to be wrong. A method `cache.wrong(topic)` would let the
+# sender say so after a refused connection. What would a broker's restart do to the name server then, with ten thousand
+# clients?
+
+# %% [markdown]
+# ## What is different in today's RocketMQ, and why there is no ZooKeeper
+#
+# - One of the articles writes that a producer gets the brokers from the name server **when it starts**. It does not:
+#   you saw an empty list of requests. The first message of each topic pays for the question.
+# - The same article wonders whether consumers register with the name server, so that brokers could find them. They
+#   do not. A client tells **brokers** that it is alive (heartbeats, every 30 s); the name server has no table of clients.
+# - Texts about version 4 say that the name server scans for dead brokers every 10 s. In 5.x it is every 5 s
+#   (`scanNotActiveBrokerInterval`).
+# - Another article notes that versions 1 and 2 used **ZooKeeper** and version 3 replaced it by the name server,
+#   "lighter". Lighter how? ZooKeeper is a group of servers that agree on every change: one leads, a majority has to write
+#   the change down before it counts, and without a majority nothing can be changed at all. For that you get *one* truth,
+#   and a notice when it changes. You have seen what RocketMQ does with less than one truth: a wrong route costs a second
+#   attempt, and a client needs the second attempt anyway, since a broker may die between the answer and the message. So
+#   agreement would buy little here. Without it any single name server will do, each restarts from nothing in 30 s,
+#   and there is nothing to operate but a process. The price is on this page: routes that are 30 s old, 120 s of belief
+#   in a broker that hangs, two name servers that disagree.
+# - Agreement came back where it *is* needed. Which copy of a broker is the master now may not have two answers, or
+#   messages are lost. Since version 5 a **controller**, a group of servers with a majority vote, decides that. It may
+#   live in the process of the name server, but it is another part.
+#
+# ## Where to read on
+#
+# - `namesrv/src/main/java/org/apache/rocketmq/namesrv/routeinfo/RouteInfoManager.java`: the tables, `registerBroker`,
+#   `scanNotActiveBroker`, `pickupTopicRouteData`; here `mqlab/namesrv/route_info_manager.py`
+# - `client/src/main/java/org/apache/rocketmq/client/impl/factory/MQClientInstance.java`:
+#   `updateTopicRouteInfoFromNameServer`; here `mqlab/client/route_table.py`
+# - `broker/src/main/java/org/apache/rocketmq/broker/topic/TopicConfigManager.java`: `createTopicInSendMessageMethod`
+#
+# ## Three questions to take home
+#
+# 1. **What does it cost?** A report with the 13 topics that a broker has from the start takes 2,683 bytes (look at the
+#    first picture). Fifty brokers have 10,000 topics each and report to a name server every 30 s. How many bytes a second
+#    is that? And 5,000 clients that use 20 topics each: how many questions a second? Which of the two would you mend first?
+# 2. Why does the name server wait 120 s before it drops a silent broker? Say what would happen with 3 s, when the network
+#    between name server and brokers is slow for ten seconds, and every broker with it.
+# 3. In round three, a *consumer* of `Payments` asks `namesrv-2`. Which messages does it never see, and who would notice?
+#
+# ## Your bets
+
+# %%
+reveal()
