@@ -69,6 +69,7 @@ def test_step_plays_one_slice_and_step_event_moves_the_cursor_by_one() -> None:
 
 def test_stepping_notes_the_line_that_emitted_an_event() -> None:
     lab = cluster()
+    lab.history.move_to(len(lab.history))
     record = lab.step_event()
     source = lab.source_of(record)
     assert source.file.startswith("mqlab/")
