@@ -55,7 +55,8 @@ class ProcessQueue:
         now_us = node.now_us()
         self._node = node
         self.msg_tree_map: SortedDict[int, MessageExt] = SortedDict()
-        self.consuming_msg_orderly_tree_map: SortedDict[int, MessageExt] = SortedDict()
+        self.consuming_msg_orderly_tree_map: dict[int, MessageExt] = {}
+        """What an orderly listener has at present; messages are taken, so they stand, in the order of their offsets."""
         self.msg_count = 0
         self.msg_size = 0
         self.queue_offset_max = 0
@@ -139,7 +140,7 @@ class ProcessQueue:
         aside = self.consuming_msg_orderly_tree_map
         if not aside:
             return -1
-        offset: int = aside.peekitem(-1)[0]
+        offset = max(aside)
         self.msg_count -= len(aside)
         self.msg_size -= sum(len(message.body) for message in aside.values())
         if self.msg_count == 0:
