@@ -84,7 +84,9 @@ class Setting:
         return self.world.wait_for(self.client_node.spawn(coroutine, "test").join())
 
     def call(self, code: int = ECHO, body: bytes = b"hello", timeout_ms: int = 3000) -> RemotingCommand:
-        return self.play(self.client.invoke_sync(self.address, RemotingCommand.request(code, body=body), timeout_ms))
+        request = RemotingCommand.request(code, body=body)
+        answer: RemotingCommand = self.play(self.client.invoke_sync(self.address, request, timeout_ms))
+        return answer
 
     def events(self, kind: str) -> list[tuple[Any, ...]]:
         return [row[8:] for row in self.rows if row[7] == kind]
