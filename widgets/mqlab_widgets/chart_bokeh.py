@@ -1,0 +1,99 @@
+"""Charts as Bokeh figures: the same data, colours and words as the static pictures, with zoom and exact values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import MissingExtraError
+
+from .chart_svg import LEFT, PALETTE, RIGHT, WIDTH
+
+try:
+    from bokeh.models import ColumnDataSource, DataRange1d, HoverTool, NumeralTickFormatter
+    from bokeh.plotting import figure
+    from bokeh.transform import dodge
+except ImportError:
+    raise MissingExtraError("bokeh", "widgets") from None
+
+if TYPE_CHECKING:
+    from .charts import BarChart, Chart, DotChart, Histogram
+
+HEIGHT = 340
+TOOLS = "xbox_zoom,xwheel_zoom,reset"
+_MARKERS = ("circle", "square", "diamond", "triangle", "circle", "square")
+
+
+def bars_figure(chart: BarChart) -> figure:
+    """A bar chart: the bars of one category side by side."""
+    drawn = _figure(chart, x_range=list(chart.categories), y_range=DataRange1d(start=0), tools="reset")
+    width = 0.76 / len(chart.series)
+    source = ColumnDataSource({"category": list(chart.categories), **{k: list(v) for k, v in chart.series.items()}})
+    for place, name in enumerate(chart.series):
+        at = dodge("category", (place + 0.5) * width - 0.38, range=drawn.x_range)
+        bars = drawn.vbar(x=at, top=name, width=width * 0.94, source=source, color=PALETTE[place], legend_label=name)
+        tips = [(chart.x_label, "@category"), (name, f"@{{{name}}}")]
+        drawn.add_tools(HoverTool(renderers=[bars], tooltips=tips))
+    return _finished(drawn, len(chart.series))
+
+
+def histogram_figure(chart: Histogram) -> figure:
+    """A histogram: the bars of one bin on top of each other."""
+    drawn = _figure(chart, x_range=chart.x_range, y_range=DataRange1d(start=0), tools=TOOLS)
+    bins = chart.bins()
+    below = [0] * len(bins)
+    for place, name in enumerate(chart.series):
+        counts = [chart.counts(start)[place] for start, _ in bins]
+        top = [low + count for low, count in zip(below, counts, strict=True)]
+        left, right = [start for start, _ in bins], [end for _, end in bins]
+        source = ColumnDataSource({"left": left, "right": right, "bottom": below, "top": top, "count": counts})
+        bars = drawn.quad(
+            source=source, fill_color=PALETTE[place], line_color="white", legend_label=name,
+            left="left", right="right", bottom="bottom", top="top",
+        )  # fmt: skip
+        tips = [(chart.x_label, "@left{0.00} to @right{0.00}"), (f"{name}, {chart.y_label}", "@count")]
+        drawn.add_tools(HoverTool(renderers=[bars], tooltips=tips))
+        below = top
+    return _finished(drawn, len(chart.series))
+
+
+def dots_figure(chart: DotChart) -> figure:
+    """A line for each row with its values as dots on it."""
+    rows = list(chart.rows)
+    drawn = _figure(chart, y_range=rows[::-1], x_axis_type="log" if chart.log else "linear", tools=TOOLS)
+    filled = {label: values for label, values in chart.rows.items() if values}
+    drawn.segment(
+        x0=[min(values.values()) for values in filled.values()],
+        x1=[max(values.values()) for values in filled.values()],
+        y0=list(filled), y1=list(filled), color="#b5b5b5", line_width=2,
+    )  # fmt: skip
+    for place, name in enumerate(chart.names):
+        having = [label for label, values in chart.rows.items() if name in values]
+        source = ColumnDataSource({"row": having, "value": [chart.rows[label][name] for label in having]})
+        dots = drawn.scatter(
+            x="value", y="row", source=source, size=12, color=PALETTE[place], marker=_MARKERS[place], legend_label=name
+        )
+        tips = [(chart.y_label, "@row"), (f"{name}: {chart.x_label}", "@value{0,0.[000]}")]
+        drawn.add_tools(HoverTool(renderers=[dots], tooltips=tips))
+    return _finished(drawn, len(chart.names))
+
+
+def _figure(chart: Chart, **options: Any) -> figure:
+    drawn = figure(
+        title=chart.title, x_axis_label=chart.x_label, y_axis_label=chart.y_label, width=WIDTH, height=HEIGHT,
+        min_border_left=LEFT, min_border_right=RIGHT, toolbar_location="right", **options,
+    )  # fmt: skip
+    drawn.toolbar.logo = None
+    drawn.axis.axis_label_text_font_style = "normal"
+    return drawn
+
+
+def _finished(drawn: figure, series: int) -> figure:
+    """The legend above the plot, where it hides nothing; one series needs none."""
+    legend = drawn.legend[0]
+    legend.visible = series > 1
+    legend.orientation = "horizontal"
+    drawn.add_layout(legend, "above")
+    for axis in drawn.axis:
+        if type(axis).__name__ in ("LinearAxis", "LogAxis"):
+            axis.formatter = NumeralTickFormatter(format="0,0.[000]")
+    return drawn
