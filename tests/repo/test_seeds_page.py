@@ -1,0 +1,71 @@
+"""docs/seeds.md names modules, tests and labs that exist, and docs/glossary.md is a table without doubles."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+from .tree import ROOT, read
+
+MARKS = ("same", "changed", "wrong", "history")
+COLUMNS = 6
+NOT_BUILT = "—"
+
+
+def rows(page: str, columns: int) -> list[list[str]]:
+    """The rows of all tables with so many columns, without their heads."""
+    tables = re.findall(r"(?m)^\|.*\n\|[-|]+\|\n((?:\|.*\n)+)", read(page))
+    lines = [line for table in tables for line in table.splitlines()]
+    split = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    return [cells for cells in split if len(cells) == columns]
+
+
+CLAIMS = rows("docs/seeds.md", COLUMNS)
+
+
+@cache
+def names_of_tests(path: str) -> frozenset[str]:
+    return frozenset(re.findall(r"(?m)^def (test_\w+)\(", read(path)))
+
+
+def test_the_page_has_a_row_for_each_claim() -> None:
+    assert len(CLAIMS) > 100
+    assert {cells[2] for cells in CLAIMS} == set(MARKS)
+
+
+def test_no_table_of_claims_has_a_row_of_another_length() -> None:
+    for line in read("docs/seeds.md").split("## The push consumer article", 1)[1].splitlines():
+        if line.startswith("|"):
+            assert len(re.split(r"(?<!\\)\|", line)) == COLUMNS + 2, line
+
+
+def test_every_path_on_the_page_exists() -> None:
+    paths = re.findall(r"`((?:mqlab|tests|labs|docs|widgets|spark)/[^`:]+)", read("docs/seeds.md"))
+    assert len(paths) > 100
+    for path in paths:
+        assert (ROOT / path).is_file(), path
+
+
+def test_every_test_on_the_page_exists() -> None:
+    for path, name in re.findall(r"`(tests/[^`:]+)::(\w+)`", read("docs/seeds.md")):
+        assert name in names_of_tests(path), f"{path}::{name}"
+
+
+def test_what_is_built_has_a_test_and_what_is_not_has_none() -> None:
+    for claim, _, _, where, test, _ in CLAIMS:
+        assert (where == NOT_BUILT) == (test == NOT_BUILT), claim
+
+
+def test_every_lab_on_the_page_is_one_of_the_readme_or_comes_later() -> None:
+    numbers = set(re.findall(r"(?m)^\| (\d\d) \w+ \|", read("README.md")))
+    for claim, *_, lab in CLAIMS:
+        assert lab in numbers or lab.startswith("later: "), claim
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_no_term_of_the_glossary_comes_twice(column: int) -> None:
+    terms = [cells[column] for cells in rows("docs/glossary.md", 4)]
+    assert 40 <= len(terms) <= 80
+    assert len(terms) == len(set(terms))
