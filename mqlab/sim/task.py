@@ -204,8 +204,9 @@ class Task:
 
     def discard(self) -> None:
         """Give up a task that was never played, because its world is thrown away: Python shall not warn of it."""
-        if self.token == 0:
-            self._coroutine.close()
+        coroutine: Any = self._coroutine
+        if coroutine.cr_frame is not None and not coroutine.cr_suspended and not coroutine.cr_running:
+            coroutine.close()
 
     def describe_wait(self) -> str:
         """What this task waits for, in words."""

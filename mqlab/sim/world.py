@@ -100,9 +100,9 @@ class World:
         put_up_fences()
 
     def __del__(self) -> None:
-        for target, _, _ in getattr(self, "ready", ()):
-            if isinstance(target, Task):
-                target.discard()
+        for node in getattr(self, "nodes", {}).values():
+            for task in node.life.tasks:
+                task.discard()
 
     # -- the agenda -------------------------------------------------------------------------------------------------
 
