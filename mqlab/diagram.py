@@ -31,7 +31,7 @@ SHOWN_AS_DOTS = (
 
 REQUEST, RESPONSE, DOT, HOLD = "#0072B2", "#007A5A", "#D55E00", "#F3D08A"
 INK, FAINT, LINE, BAND = "#1a1a1a", "#6e6e6e", "#9a9a9a", "#f2f2f2"
-ROW, LANE, LEFT, TOP, HEAD = 24, 250, 136, 96, 14
+ROW, LANE, LEFT, TOP, HEAD = 24, 204, 128, 96, 14
 DASHED = 'stroke-dasharray="7 3"'
 GAP_US = 10_000
 MOST_ROWS = 120
@@ -364,14 +364,16 @@ def _arrow(x1: int, y1: float, x2: int, y2: float, mark: Mark) -> str:
     """An arrow with its label above it, near the sender, where arrows that cross it are still far apart."""
     style = 'marker-end="url(#request)"' if _is_request(mark) else f'{DASHED} marker-end="url(#response)"'
     step = 1 if x2 > x1 else -1
-    ahead = max(LANE * 0.38, SMALL_LETTER * len(mark.text) / 2 + 8) * step
+    room = min(SMALL_LETTER * len(mark.text), LANE - 26)
+    ahead = max(LANE * 0.38, room / 2 + 14) * step
     slope = (y2 - y1) / (x2 - x1)
     x, y = x1 + ahead, y1 + slope * ahead
     turn = degrees(atan2(slope, 1))
+    label = _text(x, y - 4, mark.text, _colour(mark), "middle", 11, room)
     return (
         f'<line x1="{x1 + 7 * step}" y1="{y1:g}" x2="{x2 - 7 * step}" y2="{y2:g}" stroke="{_colour(mark)}" '
         f'stroke-width="1.8" {style}/>'
-        f'<g transform="rotate({turn:.3g} {x:g} {y:g})">{_text(x, y - 4, mark.text, _colour(mark), "middle", 11)}</g>'
+        f'<g transform="rotate({turn:.3g} {x:g} {y:g})">{label}</g>'
     )
 
 
@@ -382,8 +384,12 @@ def _tip(name: str, colour: str) -> str:
     )
 
 
-def _text(x: float, y: float, text: str, colour: str, anchor: str = "start", size: int = 12) -> str:
-    return _halo(x, y, escape(text), colour, f' text-anchor="{anchor}" font-size="{size}"')
+def _text(
+    x: float, y: float, text: str, colour: str, anchor: str = "start", size: int = 12, room: float = 1_000
+) -> str:
+    """Text of one colour, pressed together where it would not fit into its room."""
+    pressed = f' textLength="{room:g}" lengthAdjust="spacingAndGlyphs"' if len(text) * SMALL_LETTER > room else ""
+    return _halo(x, y, escape(text), colour, f' text-anchor="{anchor}" font-size="{size}"{pressed}')
 
 
 def _halo(x: float, y: float, content: str, colour: str = INK, more: str = "") -> str:
