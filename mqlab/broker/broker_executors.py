@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..sim import Pool
+from ..sim.pool import PoolJob
 
 if TYPE_CHECKING:
     from ..sim import Node
@@ -21,12 +22,9 @@ class WatchedPool(Pool):
         super().__init__(node, name, threads, capacity)
         self.on_waiting: Callable[[], None] = _nobody_watches
 
-    def submit(self, callback: Callable[..., Any], *args: Any, service_us: int = 0) -> bool:
-        """Run `callback(*args)` when a slot is free and its service time has passed; False if the queue is full."""
-        accepted = Pool.submit(self, callback, *args, service_us=service_us)
-        if self.queue:
-            self.on_waiting()
-        return accepted
+    def _let_wait(self, job: PoolJob) -> None:
+        self.queue.append(job)
+        self.on_waiting()
 
 
 class BrokerExecutors:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from mqlab.protocol.errors import MessageIdError
@@ -34,7 +35,12 @@ class MessageId(NamedTuple):
 
 def create_message_id(store_host: str, commit_log_offset: int) -> str:
     """The offset message id of the record at this byte offset on this broker: 32 characters, 56 with IPv6."""
-    return f"{encode_host(store_host).hex().upper()}{commit_log_offset & 0xFFFF_FFFF_FFFF_FFFF:016X}"
+    return f"{_host_digits(store_host)}{commit_log_offset & 0xFFFF_FFFF_FFFF_FFFF:016X}"
+
+
+@lru_cache(maxsize=16384)
+def _host_digits(host: str) -> str:
+    return encode_host(host).hex().upper()
 
 
 def decode_message_id(message_id: str) -> MessageId:

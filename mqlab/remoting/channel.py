@@ -38,6 +38,7 @@ class Channel:
         "_on_close",
         "_on_command",
         "attributes",
+        "connection_id",
         "frames_read",
         "frames_written",
         "last_active_us",
@@ -50,6 +51,8 @@ class Channel:
         self, node: Node, endpoint: Endpoint, on_command: CommandHandler, on_close: CloseHandler, max_idle_seconds: int
     ) -> None:
         self.node = node
+        self.connection_id = endpoint.connection_id
+        """The number of the connection in its world, the same on both sides."""
         self.local_address = endpoint.local
         self.remote_address = endpoint.remote
         self.attributes: dict[str, Any] = {}
@@ -69,11 +72,6 @@ class Channel:
     def is_active(self) -> bool:
         """Whether commands can be written."""
         return self._endpoint.open
-
-    @property
-    def connection_id(self) -> int:
-        """The number of the connection in its world, the same on both sides."""
-        return self._endpoint.connection_id
 
     def write(self, command: RemotingCommand) -> None:
         """Send a command as it is now; EndpointClosed when the channel is not active."""

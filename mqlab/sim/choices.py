@@ -38,10 +38,11 @@ class Choices:
         k = counter[0]
         counter[0] = k + 1
         value = int(draw() * n)
+        if self.policy is None and not self.overrides:
+            return value
         if self.policy is not None:
             value = self.policy(point, k, n, value)
-        if self.overrides:
-            value = self.overrides.get((point, k), value)
+        value = self.overrides.get((point, k), value)
         if not 0 <= value < n:
             raise LearnerError(
                 f"choice ({point!r}, {k}) was set to {value}, but only 0..{n - 1} are possible", "correct the override"

@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 
 
 class PoolJob:
-    """One job of a pool: it waits for a slot, holds it for its service time, then runs at the end of that time."""
+    """One job of a pool: it waits for a slot, holds it for its service time, then runs at the end of that time.
 
-    __slots__ = ("args", "callback", "cause", "created_us", "life", "pool", "service_us", "token")
+    Its name is the pool's, as the name of the thread that runs it.
+    """
+
+    __slots__ = ("args", "callback", "cause", "created_us", "life", "name", "pool", "service_us", "token")
 
     def __init__(self, pool: Pool, callback: Callable[..., Any], args: tuple[Any, ...], service_us: int) -> None:
         world = pool.node.world
         self.pool = pool
+        self.name = pool.name
         self.life: Life = pool.node.life
         self.callback = callback
         self.args = args
@@ -27,11 +31,6 @@ class PoolJob:
         self.created_us = world.now_us
         self.cause = world.cause
         self.token = 0
-
-    @property
-    def name(self) -> str:
-        """The pool's name, as the name of the thread that runs the job."""
-        return self.pool.name
 
     def fire(self) -> None:
         """Run the job and free its slot; a coroutine keeps the slot until it has ended."""
@@ -81,8 +80,11 @@ class Pool:
         if self.busy < self.threads:
             self._start(job)
         else:
-            self.queue.append(job)
+            self._let_wait(job)
         return True
+
+    def _let_wait(self, job: PoolJob) -> None:
+        self.queue.append(job)
 
     def _start(self, job: PoolJob) -> None:
         self.busy += 1

@@ -70,9 +70,10 @@ class Lane:
 
     def add(self, timer: Timer) -> None:
         """Queue a timer that is due one duration from now."""
+        world = self.world
         timer.lane = self
-        timer.due_us = self.world.now_us + self.duration_us
-        timer.seq = self.world.next_seq()
+        timer.due_us = world.now_us + self.duration_us
+        world.seq = timer.seq = world.seq + 1
         self._queue.append(timer)
         if len(self._queue) == 1:
             self._arm()

@@ -106,11 +106,6 @@ class World:
 
     # -- the agenda -------------------------------------------------------------------------------------------------
 
-    def next_seq(self) -> int:
-        """The next number in the order of arrival."""
-        self.seq += 1
-        return self.seq
-
     def push(self, due_us: int, target: Any, token: int) -> None:
         """Put `target` on the agenda; a time that is not in the future means now."""
         if due_us <= self.now_us:

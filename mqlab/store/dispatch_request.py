@@ -42,10 +42,8 @@ class DispatchRequest(NamedTuple):
     @property
     def has_queue_entry(self) -> bool:
         """False for a prepared or rolled-back transaction: nobody may pull those."""
-        return MessageSysFlag.transaction_value(self.sys_flag) in (
-            MessageSysFlag.TRANSACTION_NOT_TYPE,
-            MessageSysFlag.TRANSACTION_COMMIT,
-        )
+        transaction = self.sys_flag & MessageSysFlag.TRANSACTION_ROLLBACK
+        return not transaction or transaction == MessageSysFlag.TRANSACTION_COMMIT
 
 
 @lru_cache(maxsize=16)

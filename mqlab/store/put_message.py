@@ -131,8 +131,9 @@ class PutMessageResult:
         """The offset message id; for a batch one for each message, joined by commas; empty when nothing was stored."""
         if not self.wrote_bytes:
             return ""
-        offsets = self.msg_offsets or (self.wrote_offset,)
-        return ",".join(create_message_id(self.store_host, offset) for offset in offsets)
+        if not self.msg_offsets:
+            return create_message_id(self.store_host, self.wrote_offset)
+        return ",".join(create_message_id(self.store_host, offset) for offset in self.msg_offsets)
 
     def __repr__(self) -> str:
         where = f" at {self.wrote_offset}, queue offset {self.logics_offset}" if self.wrote_bytes else ""

@@ -77,15 +77,18 @@ class Bus:
         """Publish one event (a NamedTuple of the catalogue)."""
         moment = self._moment
         slice_no = moment.slice_no
-        if slice_no != self._slice:
+        if slice_no == self._slice:
+            self._i = i = self._i + 1
+        else:
             self._slice = slice_no
-            self._i = 0
-        at = (slice_no, self._i)
-        self._i += 1
+            self._i = i = 0
         actor = moment.current
-        cause = moment.cause
-        row = (*at, moment.now_us, actor.life.node_name, actor.name, *cause, type(event).__name__, *event)
-        moment.cause = at
+        cause_slice, cause_i = moment.cause
+        moment.cause = at = (slice_no, i)
+        common = (
+            slice_no, i, moment.now_us, actor.life.node_name, actor.name, cause_slice, cause_i, type(event).__name__
+        )  # fmt: skip
+        row = common + event
         if self.sources is not None:
             frame = sys._getframe(1)
             self.sources[at] = (frame.f_code.co_filename, frame.f_lineno)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import SimulationError
@@ -70,7 +69,7 @@ class ConsumeRequest:
         except Exception as error:  # noqa: BLE001  # whatever a listener raises means: deliver again later
             self.error = error
             status = None
-        if type(status) is CoroutineType or isinstance(status, Coroutine):
+        if type(status) is not ConsumeConcurrentlyStatus and isinstance(status, Coroutine):
             return self._wait(status)
         return self._finish(status)
 

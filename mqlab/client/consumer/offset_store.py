@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mqlab.client.mq_client_api import OffsetNotFoundException
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
@@ -74,12 +74,12 @@ class OffsetStore:
             known = self.offset_table[queue] = ControllableOffset(offset)
         else:
             known.update(offset, increase_only)
-        self._report(OffsetUpdated(self.group, queue.topic, queue.broker_name, queue.queue_id, known.value))
+        self._report_updated(queue, known.value)
 
     def update_and_freeze_offset(self, queue: MessageQueue, offset: int) -> None:
         """Note an offset that nobody may change until the queue is taken anew."""
         self.offset_table.setdefault(queue, ControllableOffset(offset)).update_and_freeze(offset)
-        self._report(OffsetUpdated(self.group, queue.topic, queue.broker_name, queue.queue_id, offset))
+        self._report_updated(queue, offset)
 
     async def read_offset(self, queue: MessageQueue, kind: ReadOffsetType) -> int:
         """The offset, -1 without a record of it, -2 when it could not be read."""
@@ -118,12 +118,14 @@ class OffsetStore:
 
     def report_persisted(self, queue: MessageQueue, offset: int) -> None:
         """Tell the listeners that an offset was written."""
-        self._report(OffsetPersisted(self.group, queue.topic, queue.broker_name, queue.queue_id, offset))
-
-    def _report(self, event: tuple[Any, ...]) -> None:
         hooks = self.instance.node.hooks
         if hooks.on:
-            hooks.emit(event)
+            hooks.emit(OffsetPersisted(self.group, *queue, offset))
+
+    def _report_updated(self, queue: MessageQueue, offset: int) -> None:
+        hooks = self.instance.node.hooks
+        if hooks.on:
+            hooks.emit(OffsetUpdated(self.group, *queue, offset))
 
 
 class RemoteBrokerOffsetStore(OffsetStore):
