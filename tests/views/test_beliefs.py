@@ -21,9 +21,7 @@ def two_brokers() -> Lab:
 
 
 def beliefs(lab: Lab, zero_ms: float) -> Beliefs:
-    return Beliefs.of(
-        lab.history, "Orders", "broker-b", zero_ms=zero_ms, start_ms=zero_ms - 1_000, end_ms=lab.now_ms
-    )
+    return Beliefs.of(lab.history, "Orders", "broker-b", zero_ms=zero_ms, start_ms=zero_ms - 1_000, end_ms=lab.now_ms)
 
 
 def test_after_a_kill_the_name_server_is_right_at_once_and_the_producer_at_its_next_refresh() -> None:
