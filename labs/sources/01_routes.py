@@ -141,7 +141,7 @@ reveal("questions", len(written), why=", ".join(written))
 # (`defaultTopicQueueNums`). The smaller number wins, so four queues.
 #
 # Measured on a real RocketMQ 5.3.3, in the same order: question for the new topic, answer 17, question for `TBW102`,
-# message. The message was stored by **one** of the two brokers. The producer, however, believes in eight queues on
+# message. Ours was stored by **one** of the two brokers. The producer, however, believes in eight queues on
 # two. Two more bets: put `"a"`, `"b"` or `"c"` where the dots are.
 
 # %% tags=["prediction"]
