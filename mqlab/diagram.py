@@ -365,7 +365,7 @@ def _arrow(x1: int, y1: float, x2: int, y2: float, mark: Mark) -> str:
     style = 'marker-end="url(#request)"' if _is_request(mark) else f'{DASHED} marker-end="url(#response)"'
     step = 1 if x2 > x1 else -1
     room = min(SMALL_LETTER * len(mark.text), LANE - 26)
-    ahead = max(LANE * 0.38, room / 2 + 14) * step
+    ahead = max(LANE * 0.4, room / 2 + 18) * step
     slope = (y2 - y1) / (x2 - x1)
     x, y = x1 + ahead, y1 + slope * ahead
     turn = degrees(atan2(slope, 1))

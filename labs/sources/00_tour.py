@@ -91,8 +91,7 @@ result = await producer.send(Message("TopicTest", b"hello"))
 result.send_status, inbox
 
 # %% [markdown]
-# `SEND_OK`, and the list is empty: `send` has returned, and the listener has nothing. (One student id in sixty sees
-# something else here. You will see why.) Now five milliseconds more.
+# `SEND_OK`, and the list is empty: `send` has returned, and the listener has nothing. Now five milliseconds more.
 
 # %%
 lab.run_for(ms=5)
@@ -110,8 +109,8 @@ lab.space_time(start, requests=["SEND_MESSAGE_V2", "PULL_MESSAGE"], title="One m
 # at once: that answer is why `send` returned. *Later* the message reaches its queue, and goes to the consumer, in an
 # answer too: the broad bar is a request that the consumer had sent long before. More about that soon.
 #
-# So: after. But once is not always. Let us send a thousand more and look at all of them. Each event of this world is
-# kept, in order, in `lab.history`.
+# So: after. (One student id in sixty has seen it the other way round.) But once is not always. Let us send a thousand
+# more and look at all of them. Each event of this world is kept, in order, in `lab.history`.
 
 # %%
 for number in range(1_000):
