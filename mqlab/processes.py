@@ -1,4 +1,7 @@
-"""The processes of a lab: handles that stay while the process behind them is started, killed and started again."""
+"""The processes of a lab: handles that stay while the process behind them is started, killed and started again.
+
+The servers are imported with the first process that needs them, which keeps the import of a lab light.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,17 @@ import dataclasses
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .broker import BrokerConfig, BrokerController
 from .client import DefaultMQPushConsumer
 from .errors import LearnerError
-from .namesrv import NamesrvConfig, NamesrvController
 from .protocol.topics import is_retry_topic
 from .sim.node import FROZEN, RUNNING
-from .store import DefaultMessageStore, MessageStoreConfig
 
 if TYPE_CHECKING:
+    from .broker import BrokerController
     from .lab import Lab
+    from .namesrv import NamesrvController
     from .sim import Node
+    from .store import DefaultMessageStore
 
 ClientT = TypeVar("ClientT")
 
@@ -75,6 +78,8 @@ class NameServerProcess(Process):
     """A name server of the lab; `controller` is its present NamesrvController."""
 
     def __init__(self, lab: Lab, node: Node, settings: dict[str, Any]) -> None:
+        from .namesrv import NamesrvConfig
+
         super().__init__(lab, node)
         (self._config,) = split_settings("a name server", settings, NamesrvConfig)
         self.controller: NamesrvController | None = None
@@ -95,6 +100,8 @@ class NameServerProcess(Process):
         return self.controller is not None and self.state == "running"
 
     def _boot(self, node: Node) -> None:
+        from .namesrv import NamesrvController
+
         self.controller = NamesrvController(node, dataclasses.replace(self._config))
         self.controller.start()
 
@@ -103,6 +110,9 @@ class BrokerProcess(Process):
     """A broker of the lab; `controller` is its present BrokerController, `store` its present message store."""
 
     def __init__(self, lab: Lab, node: Node, settings: dict[str, Any]) -> None:
+        from .broker import BrokerConfig
+        from .store import MessageStoreConfig
+
         super().__init__(lab, node)
         settings = {"broker_name": node.name, "namesrv_addr": lab.name_server_address, **settings}
         self._config, self._store_config = split_settings("a broker", settings, BrokerConfig, MessageStoreConfig)
@@ -125,6 +135,8 @@ class BrokerProcess(Process):
         return controller is not None and self.state == "running" and controller.registered_once
 
     def _boot(self, node: Node) -> None:
+        from .broker import BrokerController
+
         self.controller = BrokerController(
             node, dataclasses.replace(self._config), dataclasses.replace(self._store_config)
         )
