@@ -360,7 +360,8 @@ predict(
 
 # %%
 result = await producer.send(Message("TopicTest", b"anybody there?"))
-print(result.send_status.name, "- the listener was called", [body for _, body in inbox].count(b"anybody there?"), "times")
+bodies = [body for _, body in inbox]
+f"{result.send_status.name}; the listener was called {bodies.count(b'anybody there?')} times"
 
 # %%
 reveal(

@@ -75,7 +75,8 @@ class LabelledBytes:
             dump.append(f'<span style="opacity:.6">{self.base + at:08x}</span>  {cells}  {escape(_printable(chunk))}')
         rows = "".join(
             f'<tr><td style="padding:1px 8px"><span style="display:inline-block;width:10px;height:10px;'
-            f'background:{PALETTE[n % len(PALETTE)]}"></span></td><td style="{TEXT};white-space:nowrap">{escape(f.name)}</td>'
+            f'background:{PALETTE[n % len(PALETTE)]}"></span></td>'
+            f'<td style="{TEXT};white-space:nowrap">{escape(f.name)}</td>'
             f'<td style="padding:1px 8px;text-align:right">{f.start}</td><td style="padding:1px 8px;text-align:right">'
             f'{f.length}</td><td style="{TEXT};overflow-wrap:anywhere">{escape(f.value)}</td></tr>'
             for n, f in enumerate(self.fields)
