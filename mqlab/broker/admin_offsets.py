@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AdminOffsets:
-    """INVOKE_BROKER_TO_RESET_OFFSET and GET_ALL_CONSUMER_OFFSET (of AdminBrokerProcessor).
+    """INVOKE_BROKER_TO_RESET_OFFSET, GET_ALL_CONSUMER_OFFSET and GET_ALL_DELAY_OFFSET (of AdminBrokerProcessor).
 
     The consumers are not told: the next pull of each queue is answered OFFSET_RESET with the new place, and commits
     until then are ignored. Differs from RocketMQ: only this way, that of useServerSideResetOffset=true, is there.
@@ -34,6 +34,7 @@ class AdminOffsets:
         return {
             RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: self._reset_offset,
             RequestCode.GET_ALL_CONSUMER_OFFSET: self._get_all_consumer_offset,
+            RequestCode.GET_ALL_DELAY_OFFSET: self._get_all_delay_offset,
         }
 
     def _reset_offset(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
@@ -69,3 +70,7 @@ class AdminOffsets:
 
     def _get_all_consumer_offset(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         return RemotingCommand.response(ResponseCode.SUCCESS, body=self._offsets.wrapper().encode())
+
+    def _get_all_delay_offset(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        body = self._broker.schedule_message_service.wrapper().encode()
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=body)

@@ -89,6 +89,7 @@ class AdminSettings:
             "msgPutTotalTodayNow": stats.messages_put,
             "startAcceptSendRequestTimeStamp": broker.broker_config.start_accept_send_request_time_stamp,
         }
+        info.update(broker.schedule_message_service.runtime_info())
         pools = broker.executors
         for name, pool in (
             ("sendThreadPool", pools.send),

@@ -59,6 +59,7 @@ class BrokerConfig:
     register_broker_timeout_mills: int = 24_000
     register_name_server_period: int = 30_000
     flush_consumer_offset_interval: int = 5_000
+    delay_offset_update_version_step: int = 200
     channel_expired_timeout: int = 120_000
     rebalance_lock_max_live_time: int = 60_000
     start_accept_send_request_time_stamp: int = 0

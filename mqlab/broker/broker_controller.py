@@ -36,6 +36,7 @@ from .pull_message_processor import PullMessageProcessor
 from .pull_request_hold_service import PullRequestHoldService
 from .query_message_processor import QueryMessageProcessor
 from .rebalance_lock_manager import RebalanceLockManager
+from .schedule_message_service import ScheduleMessageService
 from .send_message_processor import SendMessageProcessor
 from .subscription_group_manager import SubscriptionGroupManager
 from .topic_attributes import is_batch_cq
@@ -77,6 +78,10 @@ class BrokerController:
         )
         self.consumer_offset_manager = ConsumerOffsetManager(node, f"{config_path}/consumerOffset.json")
         self.message_store = DefaultMessageStore(node, self.message_store_config, is_batch_topic=self._is_batch_topic)
+        self.schedule_message_service = ScheduleMessageService(
+            node, f"{config_path}/delayOffset.json", broker_config, self.message_store
+        )
+        self.message_store.put_message_hooks.append(self.schedule_message_service.handle_schedule_message)
 
         self.remoting_server = RemotingServer(node, broker_config.listen_port, "Broker")
         self.broker_outer_api = BrokerOuterAPI(node)
@@ -116,8 +121,9 @@ class BrokerController:
         for manager in (self.topic_config_manager, self.subscription_group_manager, self.consumer_offset_manager):
             manager.load_or_fail()
         self.message_store.load()
+        self.schedule_message_service.load_or_fail()
         self.message_store.message_arriving_listener = NotifyMessageArrivingListener(
-            self.broker_config, self.pull_request_hold_service
+            self.broker_config, self.pull_request_hold_service, self.schedule_message_service
         ).arriving
         self._register_processors()
         self.message_store.start()
@@ -130,6 +136,7 @@ class BrokerController:
         self.consumer_ids_change_listener.start()
         self.executors.watch(self.broker_fast_failure.wakeup_for_work)
         self.broker_fast_failure.start()
+        self.schedule_message_service.start()
         if self.node.hooks.on:
             config = self.broker_config
             self.node.hooks.emit(BrokerStarted(config.broker_name, config.broker_id, self.broker_addr))
@@ -216,6 +223,7 @@ class BrokerController:
         self.broadcast_offset_manager.shutdown()
         self.broker_fast_failure.shutdown()
         self.remoting_server.shutdown()
+        self.schedule_message_service.shutdown()
         self.message_store.shutdown()
         self.executors.close()
         for manager in (self.consumer_offset_manager, self.topic_config_manager, self.subscription_group_manager):

@@ -12,7 +12,7 @@ from ..protocol.message_id import UniqueKeyGenerator
 from ..protocol.properties import DECODED_MAP_CAPACITY, decode_properties, encode_properties
 from ..protocol.sysflag import MessageSysFlag
 from ..protocol.topic_config import MULTI_TAG
-from ..protocol.topics import RETRY_GROUP_TOPIC_PREFIX, TOPIC_MAX_LENGTH, dlq_topic
+from ..protocol.topics import RETRY_GROUP_TOPIC_PREFIX, RMQ_SYS_SCHEDULE_TOPIC, TOPIC_MAX_LENGTH, dlq_topic
 from ..remoting import Channel, RequestProcessor
 from ..sim import Future
 from ..store import MessageExtBrokerInner, PutMessageResult
@@ -235,7 +235,10 @@ class SendMessageProcessor(RequestProcessor):
         inner: MessageExtBrokerInner,
         batch_uniq_id: str | None,
     ) -> RemotingCommand:
-        queue_id = inner.queue_id
+        topic, queue_id = inner.topic, inner.queue_id
+        if topic == RMQ_SYS_SCHEDULE_TOPIC:
+            # The producer of a parked message is told the queue that it chose, but the offset in the schedule topic.
+            topic, queue_id = inner.properties["REAL_TOPIC"], int(inner.properties["REAL_QID"])
         unique_key = inner.properties["UNIQ_KEY"]
         code: int | None = ResponseCode.SUCCESS if result.is_ok else STORED_CODES.get(result.status)
         if code is None:
@@ -256,7 +259,7 @@ class SendMessageProcessor(RequestProcessor):
             offset = result.logics_offset if result.is_stored else -1
             hooks.emit(
                 MessageSendAnswered(
-                    inner.topic,
+                    topic,
                     queue_id,
                     offset,
                     unique_key,

@@ -56,6 +56,7 @@ class Life:
     """One life of a node's process, from its start to its crash: what dies with the process hangs on it."""
 
     __slots__ = (
+        "clock_listeners",
         "name",
         "network_ready_us",
         "node",
@@ -63,6 +64,7 @@ class Life:
         "number",
         "parked",
         "singletons",
+        "started",
         "state",
         "tasks",
         "world",
@@ -75,12 +77,16 @@ class Life:
         self.number = number
         self.name = ""
         self.state = RUNNING
+        self.started = False
+        """Whether the main function has begun."""
         self.tasks: dict[Task, None] = {}
         self.parked: deque[Ready] = deque()
         self.network_ready_us = -1
         """When the process can use the network: set by its first connection (see NodeSpec.first_connect_us)."""
         self.singletons: dict[str, Any] = {}
         """What a Java process keeps in static fields, such as the table of its client instances."""
+        self.clock_listeners: list[Callable[[], None]] = []
+        """Called when the wall clock is set or begins to run wrong: by those who wait for a time of day."""
 
     @property
     def life(self) -> Life:
@@ -123,10 +129,27 @@ class Node:
 
     def set_drift(self, ppm: int, jump_ms: int = 0) -> None:
         """Let the wall clock run `ppm` microseconds per second fast from now on, and jump by `jump_ms`."""
+        if ppm <= -1_000_000:
+            raise LearnerError(f"a clock {-ppm} ppm slow would stand still or run backwards", "give more than -1000000")
         since = self.world.now_us - self._clock_base_us
         self._clock_offset_us += since * self._clock_ppm // 1_000_000 + jump_ms * 1_000
         self._clock_base_us = self.world.now_us
         self._clock_ppm = ppm
+        if self.life.state != DEAD_LIFE:
+            for listener in self.life.clock_listeners:
+                listener()
+
+    def us_until(self, wall_ms: int) -> int:
+        """How many microseconds pass until `now_ms()` says `wall_ms`, if the clock goes on as it does; at least 0."""
+        now_us, base_us, ppm = self.world.now_us, self._clock_base_us, self._clock_ppm
+        distance_us = (wall_ms - self.world.epoch_ms) * 1_000 - self._clock_offset_us - base_us
+        since = -(-distance_us * 1_000_000 // (1_000_000 + ppm))
+        # The drift is rounded down, so the quotient may be a microsecond off.
+        while since + since * ppm // 1_000_000 < distance_us:
+            since += 1
+        while since - 1 + (since - 1) * ppm // 1_000_000 >= distance_us:
+            since -= 1
+        return max(0, base_us + since - now_us)
 
     def sleep(self, ms: float) -> Any:
         """`await node.sleep(20)`: let 20 ms pass; fractions down to 0.001 ms."""

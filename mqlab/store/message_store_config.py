@@ -63,6 +63,7 @@ class MessageStoreConfig:
     broker_role: BrokerRole = BrokerRole.ASYNC_MASTER
     offset_check_in_slave: bool = False
     message_delay_level: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+    flush_delay_offset_interval: int = 10_000
     delete_when: str = "04"
     file_reserved_time: int = 72
     """Hours that a commit-log file is kept after its last change."""

@@ -81,8 +81,8 @@ def send_back(client: Any, offset: int, delay_level: int = 0, group: str = "G", 
     return client.call(RequestCode.CONSUMER_SEND_MSG_BACK, header)
 
 
-def stored(cluster: Any, client: Any, decode: Any, topic: str) -> list[Any]:
-    cluster.run(5)
+def stored(cluster: Any, client: Any, decode: Any, topic: str, after_ms: int = 5) -> list[Any]:
+    cluster.run(after_ms)
     return list(decode(client.pull(topic)))
 
 
@@ -90,7 +90,8 @@ def test_a_message_sent_back_lies_in_the_retry_topic_with_its_history(cluster: A
     client.send("T", b"again", properties={"TAGS": "a", "UNIQ_KEY": "U"}, flag=3, born_timestamp=77)
     (original,) = stored(cluster, client, decode, "T")
     assert send_back(client, original.commit_log_offset).code == 0
-    (copy,) = stored(cluster, client, decode, "%RETRY%G")
+    assert stored(cluster, client, decode, "%RETRY%G") == []
+    (copy,) = stored(cluster, client, decode, "%RETRY%G", 10_100)
     assert (copy.body, copy.flag, copy.born_timestamp, copy.born_host) == (b"again", 3, 77, original.born_host)
     assert copy.reconsume_times == 1
     assert copy.properties == {
@@ -99,6 +100,8 @@ def test_a_message_sent_back_lies_in_the_retry_topic_with_its_history(cluster: A
         "WAIT": "false",
         "DELAY": "3",
         "ORIGIN_MESSAGE_ID": original.offset_msg_id,
+        "REAL_TOPIC": "%RETRY%G",
+        "REAL_QID": "0",
     }
 
 
@@ -106,9 +109,9 @@ def test_the_level_grows_with_the_tries_and_the_first_topic_and_id_stay(cluster:
     client.send("T", b"again")
     (original,) = stored(cluster, client, decode, "T")
     offset = original.commit_log_offset
-    for _ in range(3):
+    for delay_ms in (10_000, 30_000, 60_000):
         send_back(client, offset)
-        offset = stored(cluster, client, decode, "%RETRY%G")[-1].commit_log_offset
+        offset = stored(cluster, client, decode, "%RETRY%G", delay_ms + 100)[-1].commit_log_offset
     copies = stored(cluster, client, decode, "%RETRY%G")
     assert [(c.reconsume_times, c.properties["DELAY"]) for c in copies] == [(1, "3"), (2, "4"), (3, "5")]
     assert {(c.properties["RETRY_TOPIC"], c.properties["ORIGIN_MESSAGE_ID"]) for c in copies} == {
@@ -116,14 +119,15 @@ def test_the_level_grows_with_the_tries_and_the_first_topic_and_id_stay(cluster:
     }
 
 
-@pytest.mark.parametrize(("delay_level", "expected"), [(1, "1"), (18, "18")])
+@pytest.mark.parametrize(("delay_level", "delay_ms"), [(1, 1_000), (4, 30_000), (18, 7_200_000)])
 def test_a_level_of_the_consumers_choice(
-    cluster: Any, client: Any, decode: Any, delay_level: int, expected: str
+    cluster: Any, client: Any, decode: Any, delay_level: int, delay_ms: int
 ) -> None:
     client.send("T")
     (original,) = stored(cluster, client, decode, "T")
     send_back(client, original.commit_log_offset, delay_level)
-    assert stored(cluster, client, decode, "%RETRY%G")[0].properties["DELAY"] == expected
+    assert stored(cluster, client, decode, "%RETRY%G", delay_ms - 100) == []
+    assert stored(cluster, client, decode, "%RETRY%G", 200)[0].properties["DELAY"] == str(delay_level)
 
 
 def test_a_negative_level_goes_to_the_dead_letters(cluster: Any, client: Any, decode: Any) -> None:
@@ -142,7 +146,7 @@ def test_after_the_groups_number_of_tries_comes_the_dead_letter_queue(cluster: A
     client.send("T")
     (original,) = stored(cluster, client, decode, "T")
     send_back(client, original.commit_log_offset)
-    (copy,) = stored(cluster, client, decode, "%RETRY%G")
+    (copy,) = stored(cluster, client, decode, "%RETRY%G", 10_100)
     send_back(client, copy.commit_log_offset)
     assert len(stored(cluster, client, decode, "%DLQ%G")) == 1
 

@@ -84,6 +84,47 @@ class SendBackStored(NamedTuple):
     delay_level: int
 
 
+class MessageParked(NamedTuple):
+    """A message to be delivered `delay_ms` from now goes to the schedule topic, into the queue of its delay level.
+
+    `topic` and `queue_id` are where it will go then.
+    """
+
+    topic: str
+    queue_id: int
+    unique_key: str
+    delay_level: int
+    delay_ms: int
+
+
+class ParkedMessageDelivered(NamedTuple):
+    """A parked message was due: it is stored again, now in its own topic; `late_ms` after it could have been."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    unique_key: str
+    delay_level: int
+    reconsume_times: int
+    late_ms: int
+
+
+class ParkedMessageDropped(NamedTuple):
+    """A parked message cannot be delivered and is passed over; `queue_offset` is its place in the level's queue."""
+
+    delay_level: int
+    queue_offset: int
+    reason: str
+
+
+class DelayOffsetCorrected(NamedTuple):
+    """The progress of a delay level pointed outside of its queue and was moved to the nearest end."""
+
+    delay_level: int
+    from_offset: int
+    to_offset: int
+
+
 class TopicCreated(NamedTuple):
     """A topic is new on this broker; `origin` is "system", "admin", "template", "retry" or "dead letter"."""
 
