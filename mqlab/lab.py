@@ -150,11 +150,11 @@ class Lab:
         """Create a topic on the brokers (all of them unless told), as an administrator does, and wait until it is
         registered.
         """
-        chosen = [b for b in self.brokers if brokers is None or b.name in brokers]
+        known = [broker.name for broker in self.brokers]
+        chosen = [broker for broker in self.brokers if brokers is None or broker.name in brokers]
         if not chosen:
-            raise LearnerError(
-                f"there is no broker to create topic {topic!r} on", "start one first: lab.broker('broker-a')"
-            )
+            hint = f"choose among {', '.join(known)}" if known else "start one first: lab.broker('broker-a')"
+            raise LearnerError(f"there is no broker to create topic {topic!r} on", hint)
         for broker in chosen:
             broker.create_topic(topic, queues, **settings)
 
@@ -206,6 +206,11 @@ class Lab:
 
     def run(self, call: Call[T], limit_ms: int = 600_000) -> T:
         """Play until the call's answer is there: what `await call` does in a cell, for plain scripts."""
+        if not isinstance(call, Call):
+            raise LearnerError(
+                f"lab.run plays a call of mqlab, not {type(call).__name__}",
+                "write lab.run(producer.send(message)): one method that is awaited in a cell, with its parentheses",
+            )
         return call.play(limit_ms)
 
     def run_for(self, ms: float = 0, *, seconds: float = 0) -> Lab:
@@ -382,6 +387,9 @@ class Lab:
 
     def start(self, name: str) -> None:
         """Start a process that was added with `start=False` (or that ended); it begins with the next slice."""
+        if name in self.processes and self.processes[name].state == "down":
+            self.restart(name)
+            return
         self._note_change("lab.start(...)")
         start_process(self.world, name)
 

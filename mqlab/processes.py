@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .client import DefaultMQPushConsumer
 from .errors import LearnerError
-from .protocol.topics import is_retry_topic
+from .protocol.topic_config import TopicConfig
+from .protocol.topics import check_system_topic, check_topic, is_retry_topic
 from .sim.node import FROZEN, RUNNING
 
 if TYPE_CHECKING:
@@ -143,7 +144,15 @@ class BrokerProcess(Process):
         self.controller.start()
 
     def create_topic(self, topic: str, queues: int = 4, **settings: Any) -> None:
-        """Create a topic here, as an administrator does; the name servers learn of it within the next milliseconds."""
+        """Create a topic here, as an administrator does; the name servers learn of it within the next milliseconds.
+
+        Raises MQClientException for a name that RocketMQ refuses.
+        """
+        check_topic(topic)
+        check_system_topic(topic)
+        if type(queues) is not int or queues < 1:
+            raise LearnerError(f"a topic cannot have {queues!r} queues", "give a number from 1 on")
+        split_settings("a topic", {"topic_name": topic, **settings}, TopicConfig)
         self.running().create_topic(topic, queues, **settings)
         self.lab.run_for(ms=5)
 

@@ -87,6 +87,13 @@ def checked_settings(cls: type[Any], settings: Mapping[str, Any]) -> dict[str, A
     return {name: _member(name, value, defaults[name]) for name, value in settings.items()}
 
 
+def checked_group(group: str) -> str:
+    """The name of a group, if it is a text at all; what else may be wrong with it is found at the start."""
+    if not isinstance(group, str):
+        raise LearnerError(f"the name of a group is a text, not {type(group).__name__}", "choose one, such as 'orders'")
+    return group
+
+
 def _member(name: str, value: Any, default: Any) -> Any:
     kind = type(default)
     if not isinstance(default, Enum) or not isinstance(value, str) or isinstance(value, kind):

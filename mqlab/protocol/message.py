@@ -124,7 +124,7 @@ class Message:
         delay_level: int = 0,
         wait_store_msg_ok: bool = True,
     ) -> None:
-        self.topic = topic
+        self.topic = topic if type(topic) is str else _topic_text(topic)
         self.body: bytes = body if type(body) is bytes else _body_bytes(body)
         self.flag = flag
         self.transaction_id: str | None = None
@@ -318,6 +318,17 @@ def _body_bytes(body: object) -> bytes:
         # Sending it is what fails, with RocketMQ's own text.
         return None  # type: ignore[return-value]
     raise LearnerError(f"the body of a message is bytes, not {type(body).__name__}", "encode it, for example as UTF-8")
+
+
+def _topic_text(topic: object) -> str:
+    if isinstance(topic, str):
+        return topic
+    if topic is None:
+        # Sending it is what fails, with RocketMQ's own text.
+        return None  # type: ignore[return-value]
+    raise LearnerError(
+        f"the topic of a message is a text, not {type(topic).__name__}", 'write Message("TopicTest", "hello")'
+    )
 
 
 def _shortened(body: bytes) -> str:

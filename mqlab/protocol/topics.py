@@ -175,8 +175,8 @@ def validate_topic(topic: str) -> TopicValidation:
 
 
 def check_topic(topic: str) -> None:
-    """Raise MQClientException when a client may not use this topic name."""
-    if not topic.strip():
+    """Raise MQClientException when a client may not use this topic name; None counts as blank."""
+    if not topic or not topic.strip():
         raise MQClientException("The specified topic is blank")
     if len(topic) > TOPIC_MAX_LENGTH:
         raise MQClientException(f"The specified topic is longer than topic max length {TOPIC_MAX_LENGTH}.")

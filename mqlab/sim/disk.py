@@ -27,7 +27,10 @@ class DiskFull(MqlabError):
     """A write found no space left on the disk; nothing of it was written."""
 
     def __init__(self, path: str, capacity_bytes: int) -> None:
-        super().__init__(f"no space left on the disk ({capacity_bytes} bytes) for {path}")
+        super().__init__(
+            f"no space left on the disk ({capacity_bytes} bytes) for {path}\n"
+            "  What to do: give it room, lab.act('fill_disk', node=..., free_bytes=10_000_000), or remove files"
+        )
         self.path = path
         self.capacity_bytes = capacity_bytes
 

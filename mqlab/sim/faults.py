@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LearnerError
+from ..errors import LearnerError, MqlabError
 from ..trace.events.world import (
     ClockDrifted,
     LinkCut,
@@ -109,9 +109,19 @@ def start(world: World, node: str) -> None:
 
 
 def _boot(node: Node) -> None:
-    _emit(node.world, NodeStarted(node.name, node.life.number + 1))
+    world, life = node.world, node.life
+    if life.started:
+        raise LearnerError(f"{node.name} runs already", f"lab.restart({node.name!r}) kills it and starts it again")
+    life.started = True
+    _emit(world, NodeStarted(node.name, life.number + 1))
     assert node.boot is not None
-    node.boot(node)
+    try:
+        node.boot(node)
+    except MqlabError:
+        # A process that refuses to start has ended, like a Java process that exits with an error.
+        _emit(world, NodeCrashed(node.name, life.number + 1))
+        _end_process(world, node, silent=False)
+        raise
 
 
 def freeze(world: World, node: str) -> None:

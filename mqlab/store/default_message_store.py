@@ -425,10 +425,14 @@ class DefaultMessageStore(ReadableStore):
                 self.services.flushed()
 
     def flush_checkpoint(self) -> None:
-        """Write the checkpoint file if it says something else."""
+        """Write the checkpoint file if it says something else; on a full disk it says the old until there is room."""
         encoded = self.store_checkpoint.encode()
         if encoded != self.checkpoint_written:
-            self.store_checkpoint.flush()
+            try:
+                self.store_checkpoint.flush()
+            except DiskFull:
+                # An older checkpoint only makes recovery read more, and the next turn tries again.
+                return
             self.checkpoint_written = encoded
             if self.hooks.on:
                 checkpoint = self.store_checkpoint

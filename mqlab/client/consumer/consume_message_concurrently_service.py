@@ -17,6 +17,7 @@ from .listener import (
     ConsumeConcurrentlyContext,
     ConsumeConcurrentlyStatus,
     MessageListenerFunction,
+    checked_status,
 )
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class ConsumeRequest:
         for message in self.messages:
             message.properties[MessageConst.CONSUME_START_TIMESTAMP] = started
         try:
-            status = service.listener(self.messages, self.context)
+            status = service.listener(tuple(self.messages), self.context)
         except SimulationError:
             raise
         except Exception as error:  # noqa: BLE001  # whatever a listener raises means: deliver again later
@@ -87,6 +88,8 @@ class ConsumeRequest:
 
     def _finish(self, status: ConcurrentlyResult) -> Coroutine[Any, Any, None] | None:
         service = self._service
+        if status is not CONSUME_SUCCESS:
+            status = checked_status(status, ConsumeConcurrentlyStatus)
         service.after(self, status, service.node.world.now_us - self._began_us)
         if self.process_queue.dropped:
             service.report_ignored(self)

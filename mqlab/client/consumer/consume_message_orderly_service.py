@@ -11,6 +11,7 @@ from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.sim import Lock, PeriodicTask
 from mqlab.trace.events.client import ConsumeFinished, ConsumeStarted
 
+from .listener import checked_status
 from .orderly_listener import ConsumeOrderlyContext, ConsumeOrderlyStatus, OrderlyListenerFunction, OrderlyResult
 from .process_queue import REBALANCE_LOCK_INTERVAL_MS
 from .send_back import send_orderly_to_retry_topic
@@ -133,12 +134,13 @@ class ConsumeMessageOrderlyService:
         status: OrderlyResult = None
         text = ""
         try:
-            answer = self.listener(messages, context)
+            answer = self.listener(tuple(messages), context)
             status = await answer if isinstance(answer, Coroutine) else answer
         except SimulationError:
             raise
         except Exception as error:  # noqa: BLE001  # whatever a listener raises means: the same again in a moment
             text = f"{type(error).__name__}: {error}"
+        status = checked_status(status, ConsumeOrderlyStatus)
         if hooks.on:
             hooks.emit(ConsumeFinished(*where, text or f"{status}", self.node.now_us() - begin_us))
         return status

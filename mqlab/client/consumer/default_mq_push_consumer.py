@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client.client_config import checked_settings
+from mqlab.client.client_config import checked_group, checked_settings
 from mqlab.protocol.heartbeat import SUB_ALL, ExpressionType
 from mqlab.sim import public_call
 
@@ -46,7 +46,7 @@ class DefaultMQPushConsumer(PushConsumerConfig):
     def __init__(self, node: Node, consumer_group: str, **settings: Any) -> None:
         super().__init__(**checked_settings(PushConsumerConfig, settings))
         self.node = node
-        self.consumer_group = consumer_group
+        self.consumer_group = checked_group(consumer_group)
         self.subscription: dict[str, str] = {}
         """Topics and tag expressions to subscribe to at the start, beside those of `subscribe`."""
         self.offset_store: Callable[[MQClientInstance, str], OffsetStore] | None = None

@@ -172,6 +172,11 @@ class DefaultMQPushConsumerImpl:
 
     def subscribe(self, topic: str, expression: str | None, expression_type: str = ExpressionType.TAG) -> None:
         """Subscribe to a topic; a running consumer tells the brokers at once."""
+        if not isinstance(topic, str) or not isinstance(expression, str | None):
+            raise LearnerError(
+                f"a consumer subscribes to a text, with a text, not to {topic!r} with {expression!r}",
+                'write consumer.subscribe("TopicTest", "TagA || TagB"), or "*" for every tag',
+            )
         try:
             subscription = build_subscription_data(topic, expression, expression_type, self.node.now_ms())
         except LearnerError as error:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mqlab.errors import LearnerError
 
 if TYPE_CHECKING:
     from mqlab.protocol.message import MessageExt, MessageQueue
     from mqlab.sim import Node
+
+StatusT = TypeVar("StatusT", bound=Enum)
 
 
 class ConsumeConcurrentlyStatus(Enum):
@@ -45,10 +47,9 @@ class ConsumeConcurrentlyContext:
         self.delay_level_when_next_consume = 0
         self.ack_index = ALL_ACKNOWLEDGED
 
-    def sleep(self, ms: float) -> Awaitable[None]:
+    async def sleep(self, ms: float) -> None:
         """`await context.sleep(100)` in a coroutine listener: consuming takes 100 ms of the world's time."""
-        awaitable: Awaitable[None] = self._node.sleep(ms)
-        return awaitable
+        await self._node.sleep(ms)
 
 
 ConcurrentlyResult = ConsumeConcurrentlyStatus | None
@@ -81,3 +82,11 @@ def listener_function(listener: object) -> MessageListenerFunction:
     raise LearnerError(
         f"{listener!r} is not a listener", "write a function listener(messages, context) that returns CONSUME_SUCCESS"
     )
+
+
+def checked_status(status: object, kind: type[StatusT]) -> StatusT | None:
+    """What a listener returned, if it is a status of this kind or None; LearnerError says what to return instead."""
+    if status is None or isinstance(status, kind):
+        return status
+    names = " or ".join(f"{kind.__name__}.{member.name}" for member in kind)
+    raise LearnerError(f"the listener returned {status!r}", f"return {names}")

@@ -14,6 +14,7 @@ from mqlab.protocol.headers import QueryConsumerOffsetRequestHeader, UpdateConsu
 from mqlab.protocol.json_body import JsonBody
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.route import MASTER_ID
+from mqlab.sim import DiskFull
 from mqlab.trace.events.client import OffsetPersisted, OffsetUpdated
 
 if TYPE_CHECKING:
@@ -210,9 +211,11 @@ class LocalFileOffsetStore(OffsetStore):
         disk = self.instance.node.disk
         backup = f"{self.path}.bak"
         for path in (self.path, backup):
-            if disk.exists(path):
+            data = disk.read_bytes(path) if disk.exists(path) else b""
+            # An empty file is what a full disk leaves; RocketMQ takes it for none.
+            if data:
                 try:
-                    return OffsetSerializeWrapper.decode(disk.read_bytes(path)).offset_table
+                    return OffsetSerializeWrapper.decode(data).offset_table
                 except BodyError as error:
                     if path == backup:
                         raise MQClientException(
@@ -241,9 +244,13 @@ class LocalFileOffsetStore(OffsetStore):
         for queue in written:
             table[queue] = self.offset_table[queue].value
         disk = self.instance.node.disk
-        if disk.exists(self.path):
-            disk.write_bytes(f"{self.path}.bak", disk.read_bytes(self.path))
-        disk.write_bytes(self.path, OffsetSerializeWrapper(table).encode_pretty())
+        try:
+            if disk.exists(self.path):
+                disk.write_bytes(f"{self.path}.bak", disk.read_bytes(self.path))
+            disk.write_bytes(self.path, OffsetSerializeWrapper(table).encode_pretty())
+        except DiskFull:
+            # As in RocketMQ the consumer goes on with the offsets in its memory, and tries again in 5 s.
+            return
         for queue in written:
             self.report_persisted(queue, table[queue])
 

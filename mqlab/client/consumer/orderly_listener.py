@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -38,10 +38,9 @@ class ConsumeOrderlyContext:
         self.auto_commit = True
         self.suspend_current_queue_time_millis = -1
 
-    def sleep(self, ms: float) -> Awaitable[None]:
+    async def sleep(self, ms: float) -> None:
         """`await context.sleep(100)` in a coroutine listener: consuming takes 100 ms of the world's time."""
-        awaitable: Awaitable[None] = self._node.sleep(ms)
-        return awaitable
+        await self._node.sleep(ms)
 
 
 OrderlyResult = ConsumeOrderlyStatus | None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client.client_config import checked_settings
-from mqlab.errors import LearnerError
+from mqlab.client.client_config import checked_group, checked_settings
+from mqlab.errors import LearnerError, MQClientException
+from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.message import Message, MessageQueue
 from mqlab.sim import public_call
 
@@ -39,7 +40,7 @@ class DefaultMQProducer(ProducerConfig):
     def __init__(self, node: Node, producer_group: str, *, topics: Iterable[str] = (), **settings: Any) -> None:
         super().__init__(**checked_settings(ProducerConfig, settings))
         self.node = node
-        self.producer_group = producer_group
+        self.producer_group = checked_group(producer_group)
         self.topics = list(topics)
         self.impl = DefaultMQProducerImpl(self)
 
@@ -74,7 +75,7 @@ class DefaultMQProducer(ProducerConfig):
         together take at most `timeout` ms. Raises MQClientException, MQBrokerException or a RemotingException.
         """
         timeout_ms = self.send_msg_timeout if timeout is None else timeout
-        one = message if isinstance(message, Message) else self._batch(message)
+        one = self._one(message)
         if queue is None:
             result = await self.impl.send_default_impl(one, SYNC, timeout_ms)
         else:
@@ -100,7 +101,7 @@ class DefaultMQProducer(ProducerConfig):
         """
         self.impl.make_sure_state_ok()
         timeout_ms = self.send_msg_timeout if timeout is None else timeout
-        one = message if isinstance(message, Message) else self._batch(message)
+        one = self._one(message)
         impl = self.impl
 
         async def dispatch(outcome: Outcome, left_ms: int) -> None:
@@ -116,6 +117,7 @@ class DefaultMQProducer(ProducerConfig):
     @public_call
     async def send_oneway(self, message: Message, *, queue: MessageQueue | None = None) -> None:
         """Send a message and do not wait for any answer: it may be lost, and nobody will know."""
+        message = self._one(message)
         if queue is None:
             await self.impl.send_default_impl(message, ONEWAY, self.send_msg_timeout)
         else:
@@ -127,15 +129,21 @@ class DefaultMQProducer(ProducerConfig):
     ) -> SendResult:
         """Send a message to the queue that `selector(queues, message, argument)` returns, with one attempt."""
         timeout_ms = self.send_msg_timeout if timeout is None else timeout
-        result = await self.impl.send_select_impl(message, selector, argument, SYNC, timeout_ms)
+        result = await self.impl.send_select_impl(self._one(message), selector, argument, SYNC, timeout_ms)
         assert result is not None
         return result
 
-    def _batch(self, messages: Sequence[Message]) -> Message:
+    def _one(self, message: Message | Sequence[Message] | None) -> Message:
+        """The message, or the batch of several."""
+        if isinstance(message, Message):
+            return message
         self.impl.make_sure_state_ok()
-        if not all(isinstance(message, Message) for message in messages):
+        if message is None:
+            raise MQClientException("the message is null", int(ResponseCode.MESSAGE_ILLEGAL))
+        messages = list(message) if isinstance(message, Iterable) else [message]
+        if not all(isinstance(member, Message) for member in messages):
             raise LearnerError(
-                f"a producer sends messages, not {type(messages).__name__}", 'write Message("TopicTest", "hello")'
+                f"a producer sends messages, not {type(message).__name__}", 'write Message("TopicTest", "hello")'
             )
         return self.impl.batch(messages)
 
