@@ -227,4 +227,4 @@ _RESPONSE_NAMES: dict[int, str] = {int(code): code.name for code in ResponseCode
 
 def code_name(code: int, response: bool = False) -> str:
     """The name of a code, or its digits when RocketMQ gives it none."""
-    return (_RESPONSE_NAMES if response else _REQUEST_NAMES).get(code, str(code))
+    return (_RESPONSE_NAMES if response else _REQUEST_NAMES).get(code) or str(code)

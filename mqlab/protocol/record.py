@@ -242,11 +242,13 @@ def _frame(buffer: bytes | memoryview, offset: int) -> tuple[int, int]:
 
 
 def _unpack_head(buffer: bytes | memoryview, offset: int) -> tuple[tuple[int, ...], int]:
-    sys_flag = int.from_bytes(buffer[offset + SYS_FLAG_OFFSET : offset + SYS_FLAG_OFFSET + 4], "big")
     head = _HEAD
+    values = head.unpack_from(buffer, offset)
+    sys_flag = values[7]
     if sys_flag & 0x30:
         head = _HEADS[20 if sys_flag & 0x10 else 8, 20 if sys_flag & 0x20 else 8]
-    return head.unpack_from(buffer, offset), offset + head.size
+        values = head.unpack_from(buffer, offset)
+    return values, offset + head.size
 
 
 def _unpacked(offset: int, sys_flag: int, body: bytes) -> bytes:
