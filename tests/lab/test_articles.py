@@ -1,0 +1,115 @@
+"""What the articles say of the pull loop and of calls, where no other test shows today's value."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab.protocol import RemotingCommand, RequestCode, ResponseCode
+from mqlab.remoting import RequestProcessor
+
+SUCCESS = ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+
+def reading(tags: str = "*") -> tuple[Lab, Any, list[bytes]]:
+    """A broker with a topic of one queue, and a consumer that has been pulling for 3 s."""
+    lab = Lab(seed=7)
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic("T", 1)
+    bodies: list[bytes] = []
+
+    def listener(messages: Any, context: Any) -> ConsumeConcurrentlyStatus:
+        bodies.extend(message.body for message in messages)
+        return SUCCESS
+
+    consumer = lab.consumer("readers")
+    consumer.subscribe("T", tags)
+    consumer.register_message_listener(listener)
+    lab.run(consumer.start())
+    lab.run_for(seconds=3)
+    return lab, consumer, bodies
+
+
+def send(lab: Lab, *bodies: str, **properties: Any) -> Any:
+    producer = lab.producer("shop")
+    lab.run(producer.start())
+    for body in bodies:
+        lab.run(producer.send(Message("T", body, **properties)))
+    return producer
+
+
+def put_off(lab: Lab) -> set[tuple[str, int]]:
+    """Why pulls of T were put off, and for how many ms."""
+    return {(record.reason, record.delay_ms) for record in lab.history.find("PullPutOff", topic="T")}
+
+
+def test_a_suspended_consumer_looks_again_every_1000_ms() -> None:
+    lab, consumer, bodies = reading()
+    consumer.suspend()
+    send(lab, "answers the pull that waits")
+    lab.run_for(seconds=3)
+    assert put_off(lab) == {("the consumer is suspended", 1_000)}
+    times = [record.ts_ms for record in lab.history.find("PullPutOff", topic="T")]
+    assert len(times) >= 3
+    assert {round(b - a) for a, b in pairwise(times)} == {1_000}
+    assert len(bodies) == 1
+
+
+def test_without_a_subscription_a_queue_is_looked_at_again_after_1000_ms() -> None:
+    lab, consumer, _ = reading()
+    consumer.unsubscribe("T")
+    send(lab, "answers the pull that waits")
+    lab.run_for(seconds=3)
+    assert put_off(lab) == {("there is no subscription of the topic", 1_000)}
+
+
+class Refusing(RequestProcessor):
+    """A broker that answers every pull with this code."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+    def process_request(self, channel: Any, request: RemotingCommand) -> RemotingCommand:
+        return RemotingCommand.response(self.code, "not now")
+
+
+def refused_for_a_second(code: int) -> set[int]:
+    """The delays in ms after which a consumer pulls again, when its pulls are answered with this code."""
+    lab, _, _ = reading()
+    server = lab.brokers[0].running().remoting_server
+    server.register_processor(RequestCode.PULL_MESSAGE, Refusing(code))
+    send(lab, "answers the pull that waits")
+    lab.run_for(seconds=1)
+    return {delay_ms for _, delay_ms in put_off(lab)}
+
+
+def test_after_an_error_the_next_pull_comes_after_1000_ms() -> None:
+    assert refused_for_a_second(ResponseCode.SYSTEM_ERROR) == {1_000}
+
+
+def test_when_the_broker_asks_for_less_haste_the_next_pull_comes_after_20_ms() -> None:
+    assert refused_for_a_second(ResponseCode.FLOW_CONTROL) == {20}
+
+
+def test_what_the_filter_passes_over_counts_as_consumed_when_nothing_is_cached() -> None:
+    lab, _, bodies = reading("TagB")
+    send(lab, "m0", "m1", "m2", tags="TagA")
+    lab.run_for(seconds=30)
+    assert bodies == []
+    assert lab.brokers[0].running().consumer_offset_manager.query_offset("readers", "T", 0) == 3
+
+
+def test_a_synchronous_call_needs_a_permit_of_the_asynchronous_ones() -> None:
+    lab, _, _ = reading()
+    producer = send(lab, "m0")
+    lab.run_for(seconds=1)
+    client = producer.impl.instance.api.remoting_client
+    free = client.semaphore_async.permits
+    with lab.break_on("RequestSent", request_name="SEND_MESSAGE_V2"):
+        call = producer.send(Message("T", "m1")).start()
+        lab.run_for(seconds=1)
+    assert client.semaphore_async.permits == free - 1
+    lab.run(call)
+    assert client.semaphore_async.permits == free
