@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..client import ConsumeConcurrentlyStatus
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ..lab import Lab
 
 
-def keep_nothing(messages: list[Any], context: Any) -> ConsumeConcurrentlyStatus:
+def keep_nothing(messages: Sequence[Any], context: Any) -> ConsumeConcurrentlyStatus:
     """A listener that is content with whatever comes."""
     return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 
