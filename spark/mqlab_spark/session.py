@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from mqlab.errors import LearnerError
@@ -36,6 +37,9 @@ SETTINGS = {
 }
 """On any master."""
 
+TALKATIVE_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""PySpark logs each query that Spark refuses, with all of Java's stack, beside the exception that says the same."""
+
 LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -54,6 +58,8 @@ def session(
     made here. LearnerError if there is no Java to run on, or if a session on another master runs already.
     """
     wanted = master or os.environ.get(MASTER_VARIABLE)
+    for name in TALKATIVE_LOGGERS:
+        PySparkLogger.getLogger(name).disabled = True
     running = SparkSession.getActiveSession()
     if running is not None:
         return _same_master(running, wanted)

@@ -1,8 +1,9 @@
-"""The example lab, for tests that read its source."""
+"""The example lab, for tests that read its source; one Spark session for labs and for the tests of Spark."""
 
 from __future__ import annotations
 
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,14 @@ from mqlab.labs.build import read_lab
 from mqlab.labs.source import LabSource
 
 EXAMPLES = Path(__file__).parent / "examples"
+
+
+@pytest.fixture(scope="package", autouse=True)
+def one_thread_for_spark() -> Iterator[None]:
+    """A lab that needs Spark gets the session that the tests of Spark have, too: on one thread of this machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MQLAB_SPARK_MASTER", "local[1]")
+        yield
 
 
 @pytest.fixture(scope="session")

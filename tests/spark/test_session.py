@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from mqlab.errors import LearnerError
@@ -53,6 +54,12 @@ def test_a_session_is_small_and_quiet(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
     assert spark.conf.get("spark.sql.shuffle.partitions") == "4"
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_a_refused_query_raises_and_prints_nothing(spark: SparkSession, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(AnalysisException, match="no_such_column"):
+        spark.range(1).select("no_such_column")
+    assert capfd.readouterr() == ("", "")
 
 
 def test_asking_again_gives_the_same_session(spark: SparkSession) -> None:
