@@ -1,0 +1,266 @@
+"""Judges for lab 03: a transform over traces is played over fifty recorded worlds in one Spark job."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mqlab import scenarios
+from mqlab.check import Wrong, lab_check
+from mqlab.trace.history import History
+from mqlab.trace.record import Record
+from mqlab.trace.recorder import ParquetRecorder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Answer = Callable[["DataFrame"], "DataFrame"]
+
+SCENARIO = "every-delivery"
+COLUMNS = ("world", "node", "group", "topic", "queue_id", "queue_offset", "cause", "wait_us")
+FIRST_PULL = "first pull"
+WORLDS_IN_ONE_JOB = 50
+LINES_SHOWN, ROWS_SHOWN = 12, 3
+
+
+class Message(NamedTuple):
+    """One message and the group that it was given to."""
+
+    node: str
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+
+    def __str__(self) -> str:
+        return f"message {self.queue_offset} of {self.topic}, queue {self.queue_id} on {self.node}, for {self.group}"
+
+
+class Delivery(NamedTuple):
+    """Why a message was given to a group, and how long after it was stored, in microseconds."""
+
+    cause: Any
+    wait_us: Any
+
+    def __str__(self) -> str:
+        return f"({self.cause}, {self.wait_us} us)"
+
+
+Deliveries = dict[Message, list[Delivery]]
+
+
+@lab_check("03/time-to-delivery", points=3)
+def time_to_delivery(answer: Answer, *, seed: int) -> Wrong | None:
+    """Traces of fifty worlds: backlogs, wake-ups, slow brokers, two groups, crashes. Each message has its one row."""
+    found = _job.deliveries(answer, seed)
+    return found if isinstance(found, Wrong) else _compare(found, _histories.of(seed))
+
+
+# -- one job for many worlds ---------------------------------------------------------------------------------------
+
+
+class _Histories:
+    """Worlds of the scenario, each played once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, History] = {}
+
+    def of(self, seed: int) -> History:
+        if seed not in self._known:
+            self._known[seed] = scenarios.get(SCENARIO).play(seed).history
+        return self._known[seed]
+
+
+class _Traces:
+    """The worlds of fifty seeds as one DataFrame, held in Spark's memory: the last fifty that were asked for."""
+
+    def __init__(self) -> None:
+        self._key: tuple[str, int] | None = None
+        self._frame: DataFrame | None = None
+
+    def of(self, spark: SparkSession, block: int) -> DataFrame:
+        key = (spark.sparkContext.applicationId, block)
+        if self._frame is None or self._key != key:
+            self._key, self._frame = key, _recorded(spark, _seeds_of(block)).cache()
+        return self._frame
+
+
+class _Job:
+    """What an answer found in each world. A world is judged once by a job; asked for it again, the job runs again."""
+
+    def __init__(self) -> None:
+        self._answer: Answer | None = None
+        self._left: dict[int, Deliveries | Wrong] = {}
+
+    def deliveries(self, answer: Answer, seed: int) -> Deliveries | Wrong:
+        if answer is not self._answer or seed not in self._left:
+            self._answer, self._left = answer, {}
+            self._left = _run(answer, (seed - 1) // WORLDS_IN_ONE_JOB)
+        return self._left.pop(seed)
+
+
+_histories, _traces, _job = _Histories(), _Traces(), _Job()
+
+
+def _seeds_of(block: int) -> range:
+    return range(block * WORLDS_IN_ONE_JOB + 1, (block + 1) * WORLDS_IN_ONE_JOB + 1)
+
+
+def _file_of(seed: int) -> str:
+    return f"seed-{seed}.parquet"
+
+
+def _recorded(spark: SparkSession, seeds: Iterable[int]) -> DataFrame:
+    from mqlab_spark import read_trace
+
+    directory = Path(mkdtemp(prefix="mqlab-lab-03-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    for seed in seeds:
+        with ParquetRecorder(directory / _file_of(seed), {"scenario": SCENARIO, "seed": seed}) as recorder:
+            for row in _histories.of(seed).rows():
+                recorder(row)
+    return read_trace(spark, directory)
+
+
+def _run(answer: Answer, block: int) -> dict[int, Deliveries | Wrong]:
+    """The answer's rows for each seed of a block, from one job; what is wrong with all of them stands at every seed."""
+    from pyspark.errors import PySparkException
+
+    from mqlab_spark import session
+
+    spark = session()
+    try:
+        wrong = _wrong_shape(answer(_empty_trace(spark)))
+        if wrong is None:
+            rows = answer(_traces.of(spark, block)).select(*COLUMNS).collect()
+            return _by_seed(rows, block)
+    except PySparkException as error:
+        wrong = Wrong(f"Spark refuses your transform: {_first_line(error)}")
+    return dict.fromkeys(_seeds_of(block), wrong)
+
+
+def _empty_trace(spark: SparkSession) -> DataFrame:
+    """A trace of no events: enough to see whether a plan can be made, and which columns it has."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    from mqlab_spark import trace_schema
+
+    schema = StructType([StructField("world", StringType()), *trace_schema().fields])
+    return spark.createDataFrame([], schema)
+
+
+def _wrong_shape(result: Any) -> Wrong | None:
+    from pyspark.sql import DataFrame
+
+    if not isinstance(result, DataFrame):
+        return Wrong(f"a DataFrame is wanted, and yours gives {type(result).__name__}; return what you have built")
+    missing = [column for column in COLUMNS if column not in result.columns]
+    if missing:
+        return Wrong(f"your table lacks {', '.join(missing)}; it has {', '.join(result.columns) or 'no columns'}")
+    return None
+
+
+def _first_line(error: Exception) -> str:
+    """What Spark says first; the plan that follows has numbers that differ from run to run."""
+    return str(error).strip().partition("\n")[0].partition(" SQLSTATE")[0]
+
+
+def _by_seed(rows: Iterable[Any], block: int) -> dict[int, Deliveries | Wrong]:
+    seed_of = {_file_of(seed): seed for seed in _seeds_of(block)}
+    found: dict[int, Deliveries] = {seed: {} for seed in seed_of.values()}
+    for row in rows:
+        if row.world not in seed_of:
+            unknown = Wrong(f"a row of yours is of the world {row.world!r}, and no trace has that name")
+            return dict.fromkeys(found, unknown)
+        message = Message(row.node, row.group, row.topic, row.queue_id, row.queue_offset)
+        found[seed_of[row.world]].setdefault(message, []).append(Delivery(row.cause, row.wait_us))
+    return dict(found)
+
+
+# -- what is right -------------------------------------------------------------------------------------------------
+
+
+def _wanted(history: History) -> dict[Message, Delivery]:
+    """Every message that a broker gave to a group, when it did so first, read from the events one by one."""
+    stored: dict[tuple[str, str, int, int], int] = {}
+    woken: dict[tuple[str, str, int], str] = {}
+    wanted: dict[Message, Delivery] = {}
+    for event in history.find(("MessageStored", "PullWoken", "PullAnswered")):
+        if event.kind == "MessageStored":
+            stored[event.node, event.topic, event.queue_id, event.queue_offset] = event.ts_us
+        elif event.kind == "PullWoken":
+            woken[event.node, event.remote, event.opaque] = event.reason
+        else:
+            cause = woken.get((event.node, event.remote, event.opaque), FIRST_PULL)
+            for offset in range(event.queue_offset, event.queue_offset + event.messages):
+                message = Message(event.node, event.group, event.topic, event.queue_id, offset)
+                waited = event.ts_us - stored[event.node, event.topic, event.queue_id, offset]
+                wanted.setdefault(message, Delivery(cause, waited))
+    return wanted
+
+
+def _compare(found: Deliveries, history: History) -> Wrong | None:
+    wanted = _wanted(history)
+    for message, delivery in wanted.items():
+        rows = found.get(message, [])
+        if rows != [delivery]:
+            return Wrong(_story(message, delivery, rows), _steps(history, message))
+    surplus = [message for message in found if message not in wanted]
+    if surplus:
+        message = min(surplus, key=str)
+        return Wrong(f"{message}: yours has a row, and it was never given to that group", _steps(history, message))
+    return None
+
+
+def _story(message: Message, delivery: Delivery, rows: list[Delivery]) -> str:
+    if not rows:
+        return f"{message}: {delivery} is wanted, and yours has no row for it"
+    if len(rows) > 1:
+        yours = ", ".join(sorted({str(row) for row in rows})[:ROWS_SHOWN])
+        return f"{message}: one row is wanted, {delivery}, and yours has {len(rows)}, among them {yours}"
+    return f"{message}: {delivery} is wanted, and yours says {rows[0]}"
+
+
+def _steps(history: History, message: Message) -> str:
+    """The events that tell this message's way to its group: its own, and those of the pulls that brought it."""
+    answers = [
+        event
+        for event in history.find("PullAnswered", node=message.node, group=message.group, topic=message.topic)
+        if event.queue_id == message.queue_id and _covers(event, message.queue_offset)
+    ]
+    pulls = {(event.remote, event.opaque) for event in answers}
+    shown = [
+        event
+        for event in history.find(("MessageStored", "PullReceived", "PullHeld", "PullWoken", "PullAnswered"))
+        if event.node == message.node and _belongs(event, message, pulls)
+    ]
+    return "\n".join([_line(event) for event in shown[:LINES_SHOWN]])
+
+
+def _covers(event: Record, offset: int) -> bool:
+    return bool(event.queue_offset <= offset < event.queue_offset + event.messages)
+
+
+def _belongs(event: Record, message: Message, pulls: set[tuple[str, int]]) -> bool:
+    if event.kind != "MessageStored":
+        return (event.remote, event.opaque) in pulls
+    where = (event.topic, event.queue_id, event.queue_offset)
+    return where == (message.topic, message.queue_id, message.queue_offset)
+
+
+def _line(event: Record) -> str:
+    what = {
+        "MessageStored": "{topic} queue {queue_id} offset {queue_offset}",
+        "PullReceived": "from offset {queue_offset}",
+        "PullHeld": "",
+        "PullWoken": "{reason}",
+        "PullAnswered": "offsets {queue_offset} to {next_offset} (not included)",
+    }[event.kind]
+    fields = {name: getattr(event, name) for name in ("topic", "queue_id", "queue_offset") if hasattr(event, name)}
+    fields |= {name: getattr(event, name) for name in ("reason", "next_offset") if hasattr(event, name)}
+    pull = f"  pull {event.remote} #{event.opaque}" if event.kind != "MessageStored" else ""
+    return f"{event.ts_us:>9} us  {event.kind:<13}{pull}  {what.format(**fields)}".rstrip()
