@@ -36,6 +36,9 @@ def _guarded(command: Callable[[], int]) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    except OSError as error:
+        print(f"mqlab: {error.filename or 'the system'}: {error.strerror or error}", file=sys.stderr)
+        return 2
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,7 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("--seed", default="0", help="the world's seed (default 0)")
     trace.add_argument("--seconds", type=float, help="how long to play, in the world's time")
     trace.add_argument(
-        "--param", "-p", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the scenario"
+        "--param", "-p", action="append", default=[], metavar="NAME=VALUE",
+        help="a parameter of the scenario (mqlab scenarios lists them); may be repeated"
     )
     trace.add_argument(
         "--wire", choices=["objects", "bytes"], default="objects", help="encode and decode every command"

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
+from .arguments import check_number
 from .errors import LearnerError, MqlabError
 from .views.of_parts import VIEWS
 
@@ -42,7 +43,10 @@ def scenario_cell(line: str, cell: str) -> None:
     """
     from .scenarios.source import PLAY_SECONDS, add_from_source
 
-    words = shlex.split(line)
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise LearnerError(f"the line of %%scenario cannot be read: {error}", "close each quote") from None
     if not words or "=" in words[0]:
         raise LearnerError("%%scenario needs a name", "write: %%scenario my-scenario messages=10")
     parameters: dict[str, Any] = {}
@@ -51,8 +55,9 @@ def scenario_cell(line: str, cell: str) -> None:
         if not equals or not name.isidentifier():
             raise LearnerError(f"{word!r} is not a parameter", "write: %%scenario my-scenario messages=10")
         parameters[name] = _literal(value)
-    seconds = float(parameters.pop("seconds", PLAY_SECONDS))
-    made = add_from_source(words[0], cell, parameters, seconds)
+    seconds = parameters.pop("seconds", PLAY_SECONDS)
+    check_number("seconds", seconds, "write: %%scenario my-scenario seconds=10")
+    made = add_from_source(words[0], cell, parameters, float(seconds))
     print(f"scenario {made.name!r} is registered: mqlab.scenarios.get({made.name!r}).build(seed=7)")
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .arguments import check_condition, check_count, check_keywords, check_number, span_us
 from .client import DefaultMQProducer, DefaultMQPushConsumer
 from .errors import LearnerError
 from .inspectors import QueueView, frames_under_way, held_pulls_table, process_queues_table, routes_table, topics_table
 from .processes import BrokerProcess, ClientProcess, NameServerProcess, Process
 from .sim import FAULTS, Call, LinkSpec, Node, NodeSpec, World
+from .sim.faults import check_fault
 from .sim.faults import start as start_process
 from .sim.schedule import parse_schedule
 from .sim.timer import Timer
@@ -37,6 +40,11 @@ Action = tuple[int, int, str, dict[str, Any]]
 START_LIMIT_MS = 60_000
 FIRST_CONNECT_US = 20_000
 """What a Java process was seen to need for its first connection, at least: 20 to 500 ms."""
+
+
+def _named(wanted: list[str] | None, known: list[str]) -> str:
+    missing = [repr(name) for name in wanted or [] if name not in known]
+    return " " + " and ".join(missing) if missing else ""
 
 
 class Lab:
@@ -146,15 +154,18 @@ class Lab:
         process = self._client_process(node, "consumer")
         return process.add(DefaultMQPushConsumer, group, settings)
 
-    def create_topic(self, topic: str, queues: int = 4, *, brokers: list[str] | None = None, **settings: Any) -> None:
+    def create_topic(
+        self, topic: str, queues: int = 4, *, brokers: str | list[str] | None = None, **settings: Any
+    ) -> None:
         """Create a topic on the brokers (all of them unless told), as an administrator does, and wait until it is
         registered.
         """
         known = [broker.name for broker in self.brokers]
-        chosen = [broker for broker in self.brokers if brokers is None or broker.name in brokers]
-        if not chosen:
+        wanted = [brokers] if isinstance(brokers, str) else brokers
+        chosen = [broker for broker in self.brokers if wanted is None or broker.name in wanted]
+        if not chosen or (wanted is not None and set(wanted) - set(known)):
             hint = f"choose among {', '.join(known)}" if known else "start one first: lab.broker('broker-a')"
-            raise LearnerError(f"there is no broker to create topic {topic!r} on", hint)
+            raise LearnerError(f"there is no broker{_named(wanted, known)} to create topic {topic!r} on", hint)
         for broker in chosen:
             broker.create_topic(topic, queues, **settings)
 
@@ -216,11 +227,12 @@ class Lab:
     def run_for(self, ms: float = 0, *, seconds: float = 0) -> Lab:
         """Let time pass. A breakpoint ends it early (see `stopped_at`)."""
         self._stopped_at = None
-        self.world.run_for(round((ms + seconds * 1_000) * 1_000))
+        self.world.run_for(span_us(ms, seconds))
         return self
 
     def run_until(self, condition: Callable[[], bool], *, limit_ms: int = 600_000) -> Lab:
         """Play until `condition()` holds, tested after each slice; a breakpoint ends it early."""
+        check_condition(condition)
         self._stopped_at = None
         self.world.run_until(condition, limit_ms)
         return self
@@ -237,6 +249,7 @@ class Lab:
         """Play one slice (or some) and return the events of it; an empty list means that nothing worth an event
         happened.
         """
+        check_count("slices", slices, "write lab.step() or lab.step(10)")
         before = len(self.history)
         with self._noting_sources():
             for _ in range(slices):
@@ -266,6 +279,8 @@ class Lab:
 
     def source_of(self, record: Record) -> SourceLine:
         """The line of code that emitted an event; known for events that `step` and `step_event` played."""
+        if not isinstance(record, Record):
+            raise LearnerError(f"{record!r} is not an event", "give one that lab.step() or lab.step_event() returned")
         found = self._sources.get(record.at)
         if found is None:
             raise LearnerError("the source line of this event was not noted", "only stepping notes it: lab.step()")
@@ -356,6 +371,8 @@ class Lab:
 
     def process_queues(self, consumer: DefaultMQPushConsumer) -> Table:
         """The queues that a consumer owns, and what it holds of each."""
+        if not isinstance(consumer, DefaultMQPushConsumer):
+            raise LearnerError(f"{consumer!r} is not a push consumer", "give the one that lab.consumer(...) returned")
         return process_queues_table(consumer)
 
     @staticmethod
@@ -366,7 +383,11 @@ class Lab:
         """A space-time diagram of a stretch of history: nodes as lanes, messages as arrows, as static SVG."""
         from .diagram import SpaceTimeDiagram
 
-        return SpaceTimeDiagram.of(self.history, start_ms, self.now_ms if end_ms is None else end_ms, **options)
+        until_ms = self.now_ms if end_ms is None else end_ms
+        for name, value in (("start_ms", start_ms), ("end_ms", until_ms)):
+            check_number(name, value, "times are ms of the world: lab.space_time(3070, 3075)", least=None)
+        check_keywords("lab.space_time", SpaceTimeDiagram.of, options, first=3)
+        return SpaceTimeDiagram.of(self.history, start_ms, until_ms, **options)
 
     # -- acting -----------------------------------------------------------------------------------------------------
 
@@ -374,6 +395,7 @@ class Lab:
         """Do something to the world from outside: a fault of the registered vocabulary, recorded for replays."""
         if verb not in FAULTS:
             raise LearnerError(f"there is no action {verb!r}", f"use one of {', '.join(FAULTS)}")
+        check_fault(self.world, verb, arguments)
         try:
             text = json.dumps(arguments, sort_keys=True)
         except TypeError as error:
@@ -427,8 +449,9 @@ class Lab:
 
     def faults(self, schedule: str) -> None:
         """Let faults happen at their times, a line each: `at 12.5s: partition broker-a | broker-b for 3s`."""
+        faults = parse_schedule(schedule)
         self._note_change("lab.faults(...)")
-        for fault in parse_schedule(schedule):
+        for fault in faults:
             timer = Timer(self.world.life, fault.verb, self._fault_now, (fault.verb, fault.arguments))
             self.world.push(fault.at_us, timer, 0)
 
@@ -442,10 +465,12 @@ class Lab:
         for source, target in ((a, b), (b, a)):
             self.world.network.link(source, target).spec = spec
 
-    def report(self, path: str) -> None:
+    def report(self, path: str | PurePath) -> None:
         """Write what is needed to play this world again: scenario, parameters, seed, actions, overrides, trace hash."""
         from .replay import write_report
 
+        if not isinstance(path, str | PurePath):
+            raise LearnerError(f"{path!r} is not the name of a file", "write lab.report('bug.mqlab')")
         write_report(self, path)
 
     def __repr__(self) -> str:

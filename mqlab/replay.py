@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from contextlib import suppress
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import __version__
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from .lab import Lab
 
 FORMAT = 1
+KEYS = {"actions", "mqlab", "now_us", "overrides", "parameters", "scenario", "seed", "slice", "source"}
+KEYS |= {"trace_hash", "wire"}
 
 
 class Origin(NamedTuple):
@@ -47,7 +50,7 @@ class ReplayResult(NamedTuple):
         return f"the trace hash DIFFERS: expected {self.expected_hash}, got {self.hash}.{hint}"
 
 
-def write_report(lab: Lab, path: str) -> None:
+def write_report(lab: Lab, path: str | PurePath) -> None:
     """Write the report of a scenario's world to a file. LearnerError if the world cannot be played again from one."""
     Path(path).write_text(json.dumps(report_of(lab), indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
@@ -82,6 +85,9 @@ def read_report(path: str) -> dict[str, Any]:
         raise ProtocolError(f"{path} is not a report of mqlab: {error}") from None
     if not isinstance(report, dict) or report.get("format") != FORMAT:
         raise ProtocolError(f"{path} is not a report of mqlab in format {FORMAT}")
+    missing = sorted(KEYS - report.keys())
+    if missing:
+        raise ProtocolError(f"{path} is not a complete report of mqlab: it has no {', '.join(missing)}")
     return report
 
 
@@ -117,7 +123,9 @@ def replay_to(report: dict[str, Any], slice_no: int, now_us: int | None = None, 
             break
         lab.world.run_to_slice(at_slice)
         lab.world.move_clock(at_us)
-        lab.act(verb, **arguments)
+        # What the world refused then, it refuses again.
+        with suppress(LearnerError):
+            lab.act(verb, **arguments)
     lab.world.run_to_slice(slice_no)
     if now_us is not None:
         lab.world.move_clock(now_us)

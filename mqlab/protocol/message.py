@@ -130,9 +130,9 @@ class Message:
         self.transaction_id: str | None = None
         own: dict[str, str] = {}
         if tags:
-            own["TAGS"] = tags
+            own["TAGS"] = tags if type(tags) is str else _tag_text(tags)
         if keys:
-            own["KEYS"] = keys if isinstance(keys, str) else " ".join(keys)
+            own["KEYS"] = keys if type(keys) is str else _keys_text(keys)
         own["WAIT"] = "true" if wait_store_msg_ok else "false"
         if delay_level:
             own["DELAY"] = str(delay_level)
@@ -149,7 +149,7 @@ class Message:
 
     @tags.setter
     def tags(self, tags: str) -> None:
-        self.properties["TAGS"] = tags
+        self.properties["TAGS"] = _tag_text(tags)
 
     @property
     def keys(self) -> str | None:
@@ -158,7 +158,7 @@ class Message:
 
     @keys.setter
     def keys(self, keys: str | Iterable[str]) -> None:
-        self.properties["KEYS"] = keys if isinstance(keys, str) else " ".join(keys)
+        self.properties["KEYS"] = _keys_text(keys)
 
     @property
     def wait_store_msg_ok(self) -> bool:
@@ -329,6 +329,22 @@ def _topic_text(topic: object) -> str:
     raise LearnerError(
         f"the topic of a message is a text, not {type(topic).__name__}", 'write Message("TopicTest", "hello")'
     )
+
+
+def _tag_text(tags: object) -> str:
+    if isinstance(tags, str):
+        return tags
+    raise LearnerError(f"the tag of a message is one text, not {tags!r}", 'write Message("TopicTest", "hello", "TagA")')
+
+
+def _keys_text(keys: object) -> str:
+    if isinstance(keys, str):
+        return keys
+    words: list[str] = list(keys) if isinstance(keys, Iterable) else [keys]  # type: ignore[list-item]  # told below
+    for word in words:
+        if not isinstance(word, str):
+            raise LearnerError(f"the keys of a message are texts, not {word!r}", "write keys=str(order_id)")
+    return " ".join(words)
 
 
 def _shortened(body: bytes) -> str:

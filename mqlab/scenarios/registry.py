@@ -67,7 +67,13 @@ class Scenario(NamedTuple):
         `parameters` (a dict) sets the scenario's parameters, `overrides` its choices; `wire` and `history` go to the
         Lab. With `until_slice` the world stops for good after that slice.
         """
-        parameters = self.check(options.pop("parameters", {}))
+        parameters = self.check(options.pop("parameters", None) or {})
+        for option, value in options.items():
+            if option not in _LAB_OPTIONS:
+                raise LearnerError(
+                    f"a scenario is not built with {option}=...",
+                    f"its own parameters go into one: build(seed=7, parameters={{{option!r}: {value!r}}})",
+                )
         lab = Lab(seed, **options)
         lab.origin = Origin(self.name, parameters, self.source)
         lab.world.halt_at_slice = until_slice
@@ -79,6 +85,8 @@ class Scenario(NamedTuple):
         lab = self.build(seed, **options)
         return lab.run_for(seconds=self.seconds if seconds is None else seconds)
 
+
+_LAB_OPTIONS = ("wire", "history", "overrides")
 
 _SCENARIOS: dict[str, Scenario] = {}
 
@@ -106,7 +114,7 @@ def get(name: str) -> Scenario:
     if found is None:
         from difflib import get_close_matches
 
-        close = get_close_matches(name, _SCENARIOS, 3)
+        close = get_close_matches(str(name), _SCENARIOS, 3)
         hint = f"did you mean {' or '.join(close)}?" if close else "list them: mqlab scenarios"
         raise LearnerError(f"there is no scenario {name!r}", hint)
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import textwrap
 from typing import Any
 
@@ -25,16 +24,18 @@ def add_from_source(
     head = f"async def scenario(lab, *{keywords}):\n" if given else "async def scenario(lab):\n"
     text = f"{head}{body}\n"
     try:
-        ast.parse(source, mode="exec")
+        code = compile(text, f"<scenario {name}>", "exec")
     except SyntaxError as error:
-        if "outside" not in str(error):
-            raise LearnerError(
-                f"line {error.lineno} of scenario {name!r} is not Python: {error.msg}",
-                "correct the cell and run it again",
-            ) from None
+        # The text has one line more than the cell: the head of the function.
+        line = (error.lineno or 1) - 1
+        raise LearnerError(
+            f"line {max(line, 1)} of scenario {name!r} is not Python: {error.msg}",
+            "every name of mqlab is there already, without an import"
+            if "import *" in error.msg
+            else "correct the cell and run it again",
+        ) from None
     namespace: dict[str, Any] = {}
-    exec(  # noqa: S102 - a cell of the user, run in their own process
-        compile(text, f"<scenario {name}>", "exec"), _names_of_mqlab(namespace))
+    exec(code, _names_of_mqlab(namespace))  # noqa: S102 - a cell of the user, run in their own process
     made = Scenario(name, namespace["scenario"], seconds, source)
     made.function.__doc__ = f"A scenario of a cell: {name}."
     add(made)

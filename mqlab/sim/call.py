@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Coroutine, Generator
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ..errors import LearnerError
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class NotAwaitedError(LearnerError, AttributeError):
+    """A part of an answer was asked for where only the call is: the `await` was forgotten."""
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(f"{text} is a call, not its answer, so it has no {name!r}", f"write 'await {text}' first")
+        self.name = name
 
 
 class Call(Generic[T]):
@@ -70,7 +79,13 @@ class Call(Generic[T]):
 
     def _coroutine(self) -> Coroutine[Any, Any, T]:
         args, kwargs = self._arguments
-        return self._function(*args, **kwargs)
+        try:
+            return self._function(*args, **kwargs)
+        except TypeError as error:
+            # Calling an `async def` runs none of it, so only its arguments can be wrong.
+            self._awaited = True
+            wanted = str(signature(self._function, eval_str=False)).replace("(self, ", "(").partition(" -> ")[0]
+            raise LearnerError(str(error), f"its arguments are {wanted}") from None
 
     def _awaited_before(self) -> LearnerError:
         return LearnerError(f"{self.text} was awaited already", "call it again for another answer")
@@ -83,6 +98,11 @@ class Call(Generic[T]):
             raise self._awaited_before()
         self._awaited = True
         return self._coroutine().__await__() if self._answer is None else self._answer.__await__()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NotAwaitedError(self.text, name)
 
     def __repr__(self) -> str:
         if self._awaited:

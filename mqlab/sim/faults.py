@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LearnerError, MqlabError
@@ -232,3 +233,47 @@ FAULTS: dict[str, Callable[..., None]] = {
         pick,
     )
 }
+
+
+def check_fault(world: World, verb: str, arguments: Mapping[str, Any]) -> None:
+    """LearnerError if a fault's arguments cannot be right, before anything is recorded or done.
+
+    What only the state of the world forbids (a crash of what is down already) is found by the fault itself.
+    """
+    parameters = {name: p for name, p in inspect.signature(FAULTS[verb]).parameters.items() if name != "world"}
+    missing = [name for name, p in parameters.items() if p.default is p.empty and name not in arguments]
+    unknown = [name for name in arguments if name not in parameters]
+    if missing or unknown:
+        wrong = f"needs {', '.join(missing)}" if missing else f"takes no {', '.join(unknown)}"
+        raise LearnerError(f"{verb} {wrong}", f"write lab.act({verb!r}, {', '.join(f'{n}=...' for n in parameters)})")
+    for name, value in arguments.items():
+        if name in _GROUPS:
+            _check_group(world, verb, name, value)
+        elif name in _NODES:
+            find_node(world, _text(verb, name, value))
+        elif name != "point":
+            _check_amount(verb, name, value)
+
+
+_NODES = ("node", "source", "target", "a", "b")
+_GROUPS = ("left", "right")
+_MAY_BE_NEGATIVE = ("ppm", "jump_ms")
+"""A clock may run slow and jump back."""
+
+
+def _check_amount(verb: str, name: str, value: object) -> None:
+    signed = name in _MAY_BE_NEGATIVE
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or (value < 0 and not signed):  # type: ignore[operator]  # it is a number here
+        raise LearnerError(f"{verb}: {name}={value!r} cannot be", f"give a number{'' if signed else ' from 0 up'}")
+
+
+def _check_group(world: World, verb: str, name: str, value: object) -> None:
+    for node in value if isinstance(value, list | tuple) else [value]:
+        find_node(world, _text(verb, name, node))
+
+
+def _text(verb: str, name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise LearnerError(f"{verb}: {name}={value!r} is not the name of a node", "write it like 'broker-a'")
+    return value

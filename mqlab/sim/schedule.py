@@ -50,6 +50,8 @@ def parse_time_us(text: str) -> int:
 
 def parse_schedule(text: str) -> list[Fault]:
     """The faults of a schedule in order of time; "for" adds the fault that undoes it. LearnerError names a bad line."""
+    if not isinstance(text, str):
+        raise LearnerError(f"a fault schedule is a text, not {type(text).__name__}", _EXAMPLE)
     faults: list[Fault] = []
     for number, line in enumerate(text.strip().splitlines(), 1):
         stripped = line.split("#")[0].strip()

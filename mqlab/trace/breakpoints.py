@@ -32,9 +32,9 @@ class Breakpoint:
             self.about = f"where {getattr(kind, '__name__', 'predicate')}(record)"
             self.matches: Callable[[Row], bool] = lambda row: bool(predicate(Record(row)))
         else:
+            self.matches = row_filter(kind, **fields)
             names = "any event" if kind is None else _names(kind)
             self.about = " ".join([names, *(f"{field}={value!r}" for field, value in fields.items())])
-            self.matches = row_filter(kind, **fields)
 
     def __call__(self, row: Row) -> None:
         if self.matches(row):

@@ -105,6 +105,8 @@ CATALOGUE: Mapping[str, type[Any]] = MappingProxyType(index(AREAS))
 
 def kind_name(kind: str | type) -> str:
     """The name of an event kind given by name or class. LearnerError with the names that come near if there is none."""
+    if not isinstance(kind, str | type):
+        raise LearnerError(f"{kind!r} is not an event kind", "give its name, like 'MessageStored', or its class")
     name = kind if isinstance(kind, str) else kind.__name__
     if name not in CATALOGUE:
         raise LearnerError(f"there is no event kind {name!r}", _nearest(name, CATALOGUE) or "see docs/events.md")

@@ -150,6 +150,8 @@ class History:
 
     def chain(self, record: Record) -> list[Record]:
         """How it came to this event: all causes back to the first, oldest first, the event itself last."""
+        if not isinstance(record, Record):
+            raise LearnerError(f"{record!r} is not an event", "give one of the history: history.last('MessageStored')")
         chain = [record]
         while (cause := self.cause_of(chain[-1])) is not None:
             chain.append(cause)

@@ -42,10 +42,10 @@ class Wire:
 
     def frame_bytes(self, n: int = 0) -> bytes:
         """The n-th frame as its bytes on the wire. LearnerError if no so many are under way."""
-        if not 0 <= n < len(self.frames):
+        if not isinstance(n, int) or not 0 <= n < len(self.frames):
             under_way = f"{len(self)} frames are" if len(self) != 1 else "1 frame is"
             raise LearnerError(
-                f"there is no frame {n}: {under_way} under way",
+                f"there is no frame {n!r}: {under_way} under way",
                 "stop where one is: lab.run_until_event('RequestSent')",
             )
         return bytes(self.frames[n].command.encode())

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.client_config import checked_group, checked_settings
+from mqlab.client.service_state import ServiceState
+from mqlab.errors import LearnerError
 from mqlab.protocol.heartbeat import SUB_ALL, ExpressionType
 from mqlab.sim import public_call
 
@@ -83,6 +85,11 @@ class DefaultMQPushConsumer(PushConsumerConfig):
 
         A MessageListenerOrderly gets the messages of each queue one after the other, all else gets them concurrently.
         """
+        if self.impl.service_state is ServiceState.RUNNING:
+            raise LearnerError(
+                "the consumer runs already, and keeps the listener with which it was started",
+                "make a new consumer: await consumer.shutdown(), then lab.consumer(...)",
+            )
         self.impl.listener = listener if isinstance(listener, MessageListenerOrderly) else listener_function(listener)
 
     def register_consume_message_hook(self, hook: ConsumeMessageHook) -> None:

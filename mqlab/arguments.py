@@ -1,0 +1,49 @@
+"""Checks of what a cell gives to a lab: each raises a LearnerError that says what to write instead."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .errors import LearnerError
+
+
+def span_us(ms: float, seconds: float = 0) -> int:
+    """Microseconds of a stretch of time given as ms and seconds; LearnerError unless both are numbers from 0 up."""
+    for name, value in (("ms", ms), ("seconds", seconds)):
+        check_number(name, value, "write lab.run_for(ms=500) or lab.run_for(seconds=3)")
+    return round((ms + seconds * 1_000) * 1_000)
+
+
+def check_number(name: str, value: object, hint: str, *, least: float | None = 0) -> None:
+    """LearnerError with this hint unless `value` is a finite number, and not below `least`."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or (least is not None and value < least):  # type: ignore[operator]  # it is a number here
+        up = "" if least is None else f" from {least} up"
+        raise LearnerError(f"{name}={value!r} is not a number{up}", hint)
+
+
+def check_count(name: str, value: object, hint: str) -> None:
+    """LearnerError with this hint unless `value` is a whole number, at least 1."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise LearnerError(f"{name}={value!r} is not a whole number from 1 up", hint)
+
+
+def check_condition(condition: object) -> None:
+    """LearnerError unless `condition` is a function that can be asked again and again."""
+    if not callable(condition):
+        raise LearnerError(
+            f"lab.run_until needs a function, not {condition!r}", "write lab.run_until(lambda: len(got) == 3)"
+        )
+
+
+def check_keywords(what: str, function: Callable[..., Any], given: Mapping[str, Any], first: int) -> None:
+    """LearnerError unless `function` takes these keywords beside its `first` leading arguments."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*[None] * first, **given)
+    except TypeError as error:
+        known = ", ".join(list(signature.parameters)[first:])
+        raise LearnerError(f"{what}: {error}", f"its arguments are: {known}") from None

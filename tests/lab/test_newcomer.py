@@ -1,0 +1,155 @@
+"""What a newcomer tries in the first hour: forgotten awaits, wrong arguments, faults with typing errors, reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab.cli import main
+from mqlab.errors import LearnerError, ProtocolError
+from mqlab.ipython import scenario_cell
+from mqlab.replay import read_report, replay
+from mqlab.scenarios import get
+
+
+@pytest.fixture
+def lab() -> Lab:
+    """A running broker with one topic, a producer and a consumer."""
+    lab = Lab(seed=7)
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic("TopicTest", 1)
+    producer = lab.producer("orders", node="producer-1")
+    lab.run(producer.start())
+    consumer = lab.consumer("readers", node="consumer-1")
+    consumer.subscribe("TopicTest", "*")
+    consumer.register_message_listener(lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
+    lab.run(consumer.start())
+    lab.run_for(seconds=2)
+    return lab
+
+
+WRONG: dict[str, Callable[[Lab], Any]] = {
+    "not a number from 0 up": lambda lab: lab.run_for(-1),
+    "seconds='3' is not a number": lambda lab: lab.run_for(seconds="3"),  # type: ignore[arg-type]
+    "ms=nan is not a number": lambda lab: lab.run_for(float("nan")),
+    "needs a function, not True": lambda lab: lab.run_until(True),  # type: ignore[arg-type]
+    "slices=0 is not a whole number": lambda lab: lab.step(0),
+    "5 is not an event kind": lambda lab: lab.add_breakpoint(5),  # type: ignore[arg-type]
+    "7 is not an event kind": lambda lab: lab.history.last(7),  # type: ignore[arg-type]
+    "3 is not an event\n": lambda lab: lab.history.chain(3),  # type: ignore[arg-type]
+    "None is not an event\n": lambda lab: lab.source_of(None),  # type: ignore[arg-type]
+    "'readers' is not a push consumer": lambda lab: lab.process_queues("readers"),  # type: ignore[arg-type]
+    "start_ms='now' is not a number": lambda lab: lab.space_time("now"),  # type: ignore[arg-type]
+    "its arguments are: nodes, kinds": lambda lab: lab.space_time(0, 9, lanes=["broker-a"]),
+    "there is no frame 'x'": lambda lab: lab.under_way().frame("x"),  # type: ignore[arg-type]
+    "crash needs node": lambda lab: lab.act("crash", name="broker-a"),
+    "freeze takes no for_ms": lambda lab: lab.act("freeze", node="broker-a", for_ms=3),
+    "is not the name of a node": lambda lab: lab.crash(["broker-a"]),  # type: ignore[arg-type]
+    "there is no node 'broker-b'": lambda lab: lab.partition("broker-a", ["producer-1", "broker-b"]),
+    "ms=-5 cannot be": lambda lab: lab.act("delay", source="broker-a", target="producer-1", ms=-5),
+    "a fault schedule is a text": lambda lab: lab.faults(None),  # type: ignore[arg-type]
+    "there is no broker 'broker-b'": lambda lab: lab.create_topic("T", brokers=["broker-a", "broker-b"]),
+    "is not the name of a file": lambda lab: lab.report(None),  # type: ignore[arg-type]
+    "the tag of a message is one text": lambda lab: Message("T", b"x", tags=5),  # type: ignore[arg-type]
+    "the keys of a message are texts, not 5": lambda lab: Message("T", b"x", keys=5),  # type: ignore[arg-type]
+    "the keys of a message are texts, not 6": lambda lab: Message("T", b"x", keys=["a", 6]),  # type: ignore[list-item]
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_cannot_be_gets_an_error_that_says_what_to_do(lab: Lab, text: str) -> None:
+    before = len(lab.history)
+    with pytest.raises(LearnerError) as caught:
+        WRONG[text](lab)
+    assert text in str(caught.value)
+    assert caught.value.hint
+    assert lab.actions == []
+    assert len(lab.history) == before
+
+
+def test_a_fault_that_may_be_below_zero() -> None:
+    lab = Lab(seed=7)
+    lab.name_server("namesrv-1")
+    lab.act("drift", node="namesrv-1", ppm=-200, jump_ms=-5)
+    assert lab.history.last("ClockDrifted") is not None
+
+
+def test_the_answer_of_a_call_that_was_not_awaited(lab: Lab) -> None:
+    producer = lab.producer("more", node="producer-1")
+    lab.run(producer.start())
+    result: Any = producer.send(Message("TopicTest", b"x"))
+    with pytest.raises(LearnerError, match=r"has no 'queue_offset'\n.*write 'await producer.send\(...\)' first"):
+        result.queue_offset  # noqa: B018  the access is what is tested
+    assert not hasattr(result, "send_status")
+    assert lab.run(result).queue_offset == 0
+
+
+def test_wrong_arguments_of_a_call_are_told_when_it_is_awaited(lab: Lab) -> None:
+    producer: Any = lab.producer("more", node="producer-1")
+    lab.run(producer.start())
+    with pytest.raises(LearnerError, match=r"unexpected keyword argument 'timeout_ms'(.|\n)*timeout"):
+        lab.run(producer.send(Message("TopicTest", b"x"), timeout_ms=100))
+    with pytest.raises(LearnerError, match="missing 1 required positional argument: 'message'"):
+        lab.run(producer.send())
+
+
+def test_a_running_consumer_keeps_its_listener(lab: Lab) -> None:
+    consumer = lab.consumer("more", node="consumer-1")
+    consumer.subscribe("TopicTest", "*")
+    consumer.register_message_listener(lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
+    lab.run(consumer.start())
+    with pytest.raises(LearnerError, match="keeps the listener with which it was started"):
+        consumer.register_message_listener(lambda messages, context: None)
+
+
+def test_a_fault_that_the_world_refused_does_not_spoil_the_replay(tmp_path: Path) -> None:
+    lab = get("first-message").build(seed=7).run_for(seconds=4)
+    with pytest.raises(LearnerError):
+        lab.crash("broker-z")
+    lab.crash("broker-a")
+    with pytest.raises(LearnerError, match="down already"):
+        lab.crash("broker-a")
+    lab.run_for(seconds=1)
+    lab.restart("broker-a")
+    lab.run_for(seconds=5)
+    path = tmp_path / "bug.mqlab"
+    lab.report(path)
+    assert replay(read_report(str(path))).agrees
+
+
+def test_a_report_with_a_part_missing(tmp_path: Path) -> None:
+    path = tmp_path / "bug.mqlab"
+    path.write_text(json.dumps({"format": 1, "seed": 7}))
+    with pytest.raises(ProtocolError, match="has no actions, mqlab"):
+        read_report(str(path))
+
+
+def test_a_parameter_of_a_scenario_in_the_wrong_place() -> None:
+    with pytest.raises(LearnerError, match=r"parameters=\{'queues': 3\}"):
+        get("first-message").build(seed=7, queues=3)
+
+
+@pytest.mark.parametrize(
+    ("line", "cell", "text"),
+    [
+        ("mine seconds=long", "pass", "seconds='long' is not a number"),
+        ("mine 'open", "pass", "close each quote"),
+        ("mine", "from mqlab import *\n", "every name of mqlab is there already"),
+        ("mine", "lab.step()\ndef f(:\n", "line 2 of scenario 'mine' is not Python"),
+    ],
+)
+def test_a_scenario_cell_that_cannot_be_read(line: str, cell: str, text: str) -> None:
+    with pytest.raises(LearnerError) as caught:
+        scenario_cell(line, cell)
+    assert text in str(caught.value)
+
+
+def test_a_trace_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", "first-message", "--out", str(tmp_path / "absent" / "trace.jsonl")]) == 2
+    assert "No such file or directory" in capsys.readouterr().err
