@@ -128,6 +128,7 @@ def test_words_from_outside_stay_words() -> None:
         (lambda: show_bars("t", "x", "y", ["a"], {str(n): [1] for n in range(7)}), "7 series"),
         (lambda: show_histogram("t", "x", "y", {"s": [(0, 2, 1), (1, 3, 1)]}), "do not stand side by side"),
         (lambda: show_histogram("t", "x", "y", {"s": [(2, 1, 1)]}), "do not stand side by side"),
+        (lambda: show_histogram("t", "x", "y", {"s": [(1, 2, 1)]}, x_range=(1.5, 3)), "its axis from 1.5 to 3"),
         (lambda: show_dots("t", "x", "y", {"r": {"a": 0}}, log=True), "not above 0"),
     ],
 )

@@ -4,7 +4,7 @@ mouse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 """Colours of Okabe and Ito, which colour-blind people can tell apart."""
 
-WIDTH, LEFT, RIGHT, TOP, PLOT, BOTTOM = 760, 70, 20, 66, 210, 46
+WIDTH, LEFT, RIGHT, PLOT, BOTTOM = 760, 70, 20, 210, 46
+HEAD, LEGEND = 44, 22
+MOST_LABELLED = 16
+"""With more bars than this the numbers above them would touch."""
 GRID = "#e2e2e2"
 ROW, DOT, LABEL_LETTER = 30, 6, 7
 _SHAPES = ("circle", "square", "diamond", "triangle", "circle", "square")
@@ -26,64 +29,69 @@ _SHAPES = ("circle", "square", "diamond", "triangle", "circle", "square")
 
 def bars_svg(chart: BarChart) -> str:
     """A bar chart: the bars of one category side by side."""
-    height = height_scale([h for heights in chart.series.values() for h in heights], TOP + PLOT, TOP)
-    body = [*_legend(list(chart.series)), *_height_axis(height, chart.y_label), *_x_name(chart.x_label)]
+    top = _top(chart.series)
+    floor = top + PLOT
+    height = height_scale([h for heights in chart.series.values() for h in heights], floor, top)
+    body = [*_legend(list(chart.series)), *_height_axis(height, chart.y_label), *_x_name(chart.x_label, floor)]
     slot = (WIDTH - LEFT - RIGHT) / len(chart.categories)
     width = min(46.0, slot * 0.76 / len(chart.series))
     for at, category in enumerate(chart.categories):
         middle = LEFT + (at + 0.5) * slot
         first = middle - width * len(chart.series) / 2
-        body.append(text(_px(middle), TOP + PLOT + 18, category, anchor="middle"))
+        body.append(text(_px(middle), floor + 18, category, anchor="middle"))
         for place, (name, heights) in enumerate(chart.series.items()):
             value = heights[at]
             tip = f"{category}, {name}: {number(value)}"
-            top = height(value)
+            y = height(value)
             x = _px(first + place * width)
-            body.append(box(x, top, _px(width - 1), _px(TOP + PLOT - top), PALETTE[place], tip=tip))
-            if len(chart.categories) * len(chart.series) <= 16:
-                body.append(text(_px(x + width / 2), top - 4, number(value), colour=FAINT, anchor="middle"))
-    return picture(chart.title, WIDTH, TOP + PLOT + BOTTOM, body)
+            body.append(box(x, y, _px(width - 1), _px(floor - y), PALETTE[place], tip=tip))
+            if len(chart.categories) * len(chart.series) <= MOST_LABELLED:
+                body.append(text(_px(x + width / 2), y - 4, number(value), colour=FAINT, anchor="middle"))
+    return picture(chart.title, WIDTH, floor + BOTTOM, body)
 
 
 def histogram_svg(chart: Histogram) -> str:
     """A histogram: the bars of one bin on top of each other."""
     bins = chart.bins()
-    height = height_scale([sum(chart.counts(start)) for start, _ in bins], TOP + PLOT, TOP)
+    top = _top(chart.series)
+    floor = top + PLOT
+    height = height_scale([sum(chart.counts(start)) for start, _ in bins], floor, top)
     x_axis = Scale(*chart.x_range, LEFT, WIDTH - RIGHT)
-    body = [*_legend(list(chart.series)), *_height_axis(height, chart.y_label), *_x_name(chart.x_label)]
+    body = [*_legend(list(chart.series)), *_height_axis(height, chart.y_label), *_x_name(chart.x_label, floor)]
     for tick in x_axis.ticks():
         x = x_axis(tick)
-        body += [line(x, TOP + PLOT, x, TOP + PLOT + 5, FAINT, width=1)]
-        body += [text(x, TOP + PLOT + 18, number(tick), colour=FAINT, anchor="middle")]
+        body += [line(x, floor, x, floor + 5, FAINT, width=1)]
+        body += [text(x, floor + 18, number(tick), colour=FAINT, anchor="middle")]
     for start, end in bins:
         left, right, below = x_axis(start), x_axis(end), 0
         for place, (name, count) in enumerate(zip(chart.series, chart.counts(start), strict=True)):
             if count:
                 tip = f"{number(start)} to {number(end)}, {name}: {count}"
-                top = height(below + count)
+                y = height(below + count)
                 body.append(
-                    box(left, top, _px(max(right - left - 1, 1.5)), _px(height(below) - top), PALETTE[place], tip=tip)
+                    box(left, y, _px(max(right - left - 1, 1.5)), _px(height(below) - y), PALETTE[place], tip=tip)
                 )
             below += count
-    return picture(chart.title, WIDTH, TOP + PLOT + BOTTOM, body)
+    return picture(chart.title, WIDTH, floor + BOTTOM, body)
 
 
 def dots_svg(chart: DotChart) -> str:
     """A line for each row with its values as dots on it; each kind of dot has a colour and a shape."""
     left = max(LEFT, 24 + LABEL_LETTER * max(len(label) for label in [*chart.rows, chart.y_label]))
-    bottom = TOP + 14 + ROW * len(chart.rows)
+    names = chart.names
+    top = _top(names)
+    bottom = top + 14 + ROW * len(chart.rows)
     scale = value_scale(
         [value for values in chart.rows.values() for value in values.values()], left, WIDTH - RIGHT, log=chart.log
     )
-    names = chart.names
-    body = [*_legend(names, shapes=True), text(left - 12, TOP + 4, chart.y_label, colour=FAINT, anchor="end")]
+    body = [*_legend(names, shapes=True), text(left - 12, top + 4, chart.y_label, colour=FAINT, anchor="end")]
     for tick in scale.ticks():
         x = scale(tick)
-        body += [line(x, TOP, x, bottom, GRID, width=1)]
+        body += [line(x, top, x, bottom, GRID, width=1)]
         body += [text(x, bottom + 16, number(tick), colour=FAINT, anchor="middle")]
     body.append(text(_px((left + WIDTH - RIGHT) / 2), bottom + 36, chart.x_label, anchor="middle"))
     for at, (label, values) in enumerate(chart.rows.items()):
-        y = TOP + 14 + ROW * (at + 0.5)
+        y = top + 14 + ROW * (at + 0.5)
         body.append(text(left - 12, y + 4, label, anchor="end"))
         if values:
             body.append(line(scale(min(values.values())), y, scale(max(values.values())), y, "#b5b5b5", width=2))
@@ -91,6 +99,11 @@ def dots_svg(chart: DotChart) -> str:
             place = names.index(name)
             body.append(_dot(place, scale(value), y, tip=f"{label}, {name}: {number(value)}"))
     return picture(chart.title, WIDTH, bottom + BOTTOM, body)
+
+
+def _top(names: Collection[str]) -> int:
+    """Where the plot begins: below the title, and below the legend where there is one."""
+    return HEAD + (LEGEND if len(names) > 1 else 0)
 
 
 def _legend(names: Sequence[str], *, shapes: bool = False) -> Iterable[str]:
@@ -109,15 +122,15 @@ def _height_axis(scale: Scale, name: str) -> Iterable[str]:
         y = scale(tick)
         yield line(LEFT, y, WIDTH - RIGHT, y, FAINT if tick == 0 else GRID, width=1)
         yield text(LEFT - 8, y + 4, number(tick), colour=FAINT, anchor="end")
-    middle = TOP + PLOT / 2
+    middle = (scale.start + scale.end) / 2
     yield (
         f'<text transform="translate(18 {middle:g}) rotate(-90)" text-anchor="middle" fill="{INK}">'
         f"{escape(name)}</text>"
     )
 
 
-def _x_name(name: str) -> Iterable[str]:
-    yield text(_px((LEFT + WIDTH - RIGHT) / 2), TOP + PLOT + 38, name, anchor="middle")
+def _x_name(name: str, floor: float) -> Iterable[str]:
+    yield text(_px((LEFT + WIDTH - RIGHT) / 2), floor + 38, name, anchor="middle")
 
 
 def _dot(place: int, x: float, y: float, *, tip: str = "") -> str:

@@ -196,7 +196,13 @@ def show_histogram(
     overlapping = [(one, other) for one, other in pairwise(bins) if other[0] < one[1]]
     if backwards or overlapping:
         raise LearnerError(f"the bins {backwards or overlapping[0]} do not stand side by side", "use bins of one width")
-    return Histogram(title, x_label, y_label, taken, x_range or (bins[0][0], bins[-1][1]))
+    low, high = x_range or (bins[0][0], bins[-1][1])
+    if low > bins[0][0] or high < bins[-1][1]:
+        raise LearnerError(
+            f"the bins of the chart {title!r} go from {bins[0][0]} to {bins[-1][1]}, and its axis from {low} to {high}",
+            "give x_range room for all bins, or leave it out",
+        )
+    return Histogram(title, x_label, y_label, taken, (low, high))
 
 
 def show_dots(
