@@ -186,7 +186,7 @@ class ClientProcess(Process):
                     if not is_retry_topic(subscription.topic):
                         client.impl.subscribe(subscription.topic, subscription.sub_string, subscription.expression_type)
                 client.impl.listener = before.listener
-            node.spawn(client.impl.start(), f"start {client.call_name}")
+            node.spawn(client.start(), f"start {client.call_name}")
 
 
 def split_settings(what: str, settings: dict[str, Any], *config_classes: type) -> list[Any]:

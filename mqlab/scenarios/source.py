@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import textwrap
 from typing import Any
 
@@ -34,6 +35,8 @@ def add_from_source(
             if "import *" in error.msg
             else "correct the cell and run it again",
         ) from None
+    # Tracebacks then show the cell's own lines.
+    linecache.cache[code.co_filename] = (len(text), None, text.splitlines(keepends=True), code.co_filename)
     namespace: dict[str, Any] = {}
     exec(code, _names_of_mqlab(namespace))  # noqa: S102 - a cell of the user, run in their own process
     made = Scenario(name, namespace["scenario"], seconds, source)

@@ -153,3 +153,20 @@ def test_a_scenario_cell_that_cannot_be_read(line: str, cell: str, text: str) ->
 def test_a_trace_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "first-message", "--out", str(tmp_path / "absent" / "trace.jsonl")]) == 2
     assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_a_producer_is_started_anew_with_its_process(lab: Lab) -> None:
+    producer = lab.producer("more", node="producer-1")
+    lab.run(producer.start())
+    lab.crash("producer-1")
+    lab.run_for(seconds=1)
+    lab.restart("producer-1")
+    lab.run_for(seconds=1)
+    assert lab.run(producer.send(Message("TopicTest", b"x"))).queue_offset == 0
+
+
+def test_a_traceback_shows_the_lines_of_a_scenario_cell() -> None:
+    scenario_cell("halves", "lab.name_server()\nhalf = 1 / 0\n")
+    with pytest.raises(ZeroDivisionError) as caught:
+        get("halves").build(seed=7)
+    assert "half = 1 / 0" in str(caught.traceback[-1].statement)
