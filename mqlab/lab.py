@@ -290,6 +290,8 @@ class Lab:
         """Play at a speed for the eye, `speed` seconds of the world per real second, for `seconds` of its time."""
         from .sim.pacing import play_in_real_time
 
+        for name, value in (("speed", speed), ("seconds", 0 if seconds is None else seconds)):
+            check_number(name, value, "write await lab.play(speed=0.5, seconds=3)")
         await play_in_real_time(self.world, speed, None if seconds is None else round(seconds * 1_000))
         return self
 

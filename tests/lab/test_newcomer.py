@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -34,11 +35,17 @@ def lab() -> Lab:
     return lab
 
 
+async def _played(lab: Lab, **options: Any) -> None:
+    await lab.play(**options)
+
+
 WRONG: dict[str, Callable[[Lab], Any]] = {
     "not a number from 0 up": lambda lab: lab.run_for(-1),
     "seconds='3' is not a number": lambda lab: lab.run_for(seconds="3"),  # type: ignore[arg-type]
     "ms=nan is not a number": lambda lab: lab.run_for(float("nan")),
     "needs a function, not True": lambda lab: lab.run_until(True),  # type: ignore[arg-type]
+    "seconds=-1 is not a number": lambda lab: asyncio.run(_played(lab, seconds=-1)),
+    "speed='x' is not a number": lambda lab: asyncio.run(_played(lab, speed="x")),
     "slices=0 is not a whole number": lambda lab: lab.step(0),
     "5 is not an event kind": lambda lab: lab.add_breakpoint(5),  # type: ignore[arg-type]
     "7 is not an event kind": lambda lab: lab.history.last(7),  # type: ignore[arg-type]
