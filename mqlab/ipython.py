@@ -71,14 +71,20 @@ def _literal(text: str) -> Any:
 
 
 def _show_error(shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None) -> None:
-    """Show where in the cell it happened, and the sentence; the inside of mqlab is left out."""
+    """Show where in the cells it happened, and the sentence; the inside of mqlab is left out."""
     import sys
 
     frames = []
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if code.co_filename.startswith(("<ipython", "<scenario")) or "ipykernel_" in code.co_filename:
-            frames.append(f"line {traceback.tb_lineno}")
+            frames.append((code.co_filename, traceback.tb_lineno))
         traceback = traceback.tb_next
-    where = f" (in this cell, {frames[-1]})" if frames else ""
+    where = f" ({_place(frames[0][0], *frames[-1])})" if frames else ""
     print(f"{kind.__name__}{where}: {error}", file=sys.stderr)
+
+
+def _place(this_cell: str, file: str, line: int) -> str:
+    if file.startswith("<scenario"):
+        return f"in the cell of {file.strip('<>')}, line {line}"
+    return f"in this cell, line {line}" if file == this_cell else f"in an earlier cell, line {line}"

@@ -177,3 +177,22 @@ def test_a_traceback_shows_the_lines_of_a_scenario_cell() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         get("halves").build(seed=7)
     assert "half = 1 / 0" in str(caught.traceback[-1].statement)
+
+
+def test_the_place_of_an_error_is_the_cell_in_which_it_happened() -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+
+    shell: Any = InteractiveShell()  # type: ignore[no-untyped-call]
+    shell.run_line_magic("load_ext", "mqlab")
+    shell.run_cell("from mqlab import Lab\n\ndef build():\n    Lab(wire='x')\n")
+    with capture_output() as here:
+        shell.run_cell("1\nLab(wire='x')")
+    with capture_output() as earlier:
+        shell.run_cell("build()")
+    shell.run_cell_magic("scenario", "unbuilt", "lab.producer('g')\n")
+    with capture_output() as scenario:
+        shell.run_cell("import mqlab\nmqlab.scenarios.get('unbuilt').build(seed=7)")
+    assert here.stderr.startswith("LearnerError (in this cell, line 2): wire='x'")
+    assert earlier.stderr.startswith("LearnerError (in an earlier cell, line 4): wire='x'")
+    assert scenario.stderr.startswith("LearnerError (in the cell of scenario unbuilt, line 2): a client needs")
