@@ -60,7 +60,7 @@ async def shop_day(
 
     producer.node.spawn(day_and_night(), "orders")
     for _ in range(readers):
-        lab.run_for(ms=1_000 + producer.node.choose("join", 8_000))
+        lab.run_for(ms=1_000 + producer.node.choose("join", 3_000))
         await start_consumer(lab, "readers", ORDERS)
 
 
