@@ -279,7 +279,7 @@ table("an empty queue, its first holds", empty.select("held_at_us", "woken_at_us
 # %% [markdown]
 # A pull is answered in vain at a pass. The consumer pulls again at once, and the new pull reaches the broker a
 # fraction of a millisecond later. Fifteen seconds after the answer the service looks for the third time, and the pull
-# is **14.9996 seconds** old. Too young! It waits for the fourth look. And so on, all night: whoever once comes home
+# is **14.9995 seconds** old. Too young! It waits for the fourth look. And so on, all night: whoever once comes home
 # empty-handed is in step with the passes from then on.
 #
 # The real one, RocketMQ 5.3.3, ten holds on an empty queue (ms): 15345, 20047, 15174, 15230, 17707, 20088, 15315,
@@ -364,7 +364,7 @@ show_bars("Where the holds in vain lie", "hold time, s", "share, %",
 
 # %%
 reveal("pause", "c" if shares["with pauses"][0] > shares["mqlab"][0] + 5 else "a",
-       why="When the pass is late, the pulls that would be 14.9996 s old are 15.1 s old: old enough.")
+       why="When the pass is late, the pulls that would be 14.9995 s old are 15.1 s old: old enough.")
 
 # %% [markdown]
 # A tenth of a second of delay takes five seconds off. Nothing is faster, of course: the pull comes home empty a bit
