@@ -71,7 +71,7 @@ class Lab:
         self.actions: list[Action] = []
         self.origin: Origin | None = None
         """The scenario that made this world, or None for a world built cell by cell."""
-        self._history = History() if history else None
+        self._history = History(follow=True) if history else None
         if self._history is not None:
             self.world.hooks.attach(self._history)
         self._breakpoints: list[Breakpoint] = []
@@ -261,12 +261,13 @@ class Lab:
     def step_event(self) -> Record:
         """Move the cursor one event on, playing slices when it stands at the end, and return the event."""
         history = self.history
+        place = history.cursor
         with self._noting_sources():
-            while history.cursor >= len(history):
+            while place >= len(history):
                 if not self.world.step():
                     raise LearnerError("nothing is left to happen in this world", "start a process or send a message")
-        history.cursor += 1
-        return history.record(history.cursor - 1)
+        history.cursor = place + 1
+        return history.record(place)
 
     @contextmanager
     def _noting_sources(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ comes behind it.
 from __future__ import annotations
 
 import heapq
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ Entry = tuple[int, int, Any, int, tuple[int, int]]
 """What is due later: (due_us, seq, target, token, cause)."""
 
 _NEVER = 1 << 62
+_NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Halted(MqlabError):
@@ -406,6 +408,8 @@ class World:
         """Add a machine with one process to the world; addresses are given out in the order of creation."""
         if name in self.nodes:
             raise LearnerError(f"there is a node {name!r} already", "choose another name")
+        if not isinstance(name, str) or not _NODE_NAME.fullmatch(name):
+            raise LearnerError(f"{name!r} is not a name for a node", "use letters, digits, '-', '_' and '.'")
         node = Node(self, name, spec or self.next_spec())
         self.nodes[name] = node
         self.network.add(node)

@@ -33,10 +33,11 @@ class History:
     `cursor` is a place between two events: `cursor == n` means that `n` events lie behind it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, follow: bool = False) -> None:
         self._recent: list[Row] = []
         self._spilled = _Spill()
-        self.cursor = 0
+        self._follow = follow
+        self._cursor: int | None = None if follow else 0
 
     def __call__(self, row: Row) -> None:
         recent = self._recent
@@ -158,6 +159,15 @@ class History:
         return chain[::-1]
 
     # -- the cursor -------------------------------------------------------------------------------------------------
+
+    @property
+    def cursor(self) -> int:
+        """How many events lie behind the cursor. With `follow`, a cursor that stands at the end stays there."""
+        return len(self) if self._cursor is None else self._cursor
+
+    @cursor.setter
+    def cursor(self, place: int) -> None:
+        self._cursor = None if self._follow and place >= len(self) else place
 
     @property
     def at_cursor(self) -> Record | None:

@@ -69,8 +69,8 @@ def test_step_plays_one_slice_and_step_event_moves_the_cursor_by_one() -> None:
 
 def test_stepping_notes_the_line_that_emitted_an_event() -> None:
     lab = cluster()
-    lab.history.move_to(len(lab.history))
     record = lab.step_event()
+    assert record.ts_ms >= 20, "the cursor stood at the end, where the last run left it"
     source = lab.source_of(record)
     assert source.file.startswith("mqlab/")
     assert record.kind in str(source)
@@ -179,6 +179,29 @@ def test_a_diagram_draws_each_request_as_an_arrow_between_two_lanes() -> None:
     svg = diagram.svg()
     assert svg.count("marker-end") == 2
     assert svg.startswith("<svg")
+
+
+def test_a_listener_that_raises_is_told_once_for_each_error() -> None:
+    lab = cluster()
+
+    def listener(messages: list[Any], context: Any) -> ConsumeConcurrentlyStatus:
+        raise KeyError("no such order")
+
+    started_consumer(lab, listener)
+    producer = started_producer(lab)
+    with pytest.warns(
+        UserWarning, match="the listener of group 'readers' raised KeyError: 'no such order' in line"
+    ) as told:
+        for _ in range(3):
+            lab.run(producer.send(Message("TopicTest", b"hello")))
+        lab.run_for(seconds=5)
+    assert len(told) == 1
+    assert "comes again later" in str(told[0].message)
+
+
+def test_a_node_needs_a_name_that_a_file_could_have() -> None:
+    with pytest.raises(LearnerError, match="is not a name for a node"):
+        Lab().name_server("name server/1")
 
 
 def test_a_forgotten_await_says_so() -> None:

@@ -18,6 +18,7 @@ from .listener import (
     ConsumeConcurrentlyStatus,
     MessageListenerFunction,
     checked_status,
+    warn_that_listener_raised,
 )
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class ConsumeMessageConcurrentlyService:
         self.pool = owner.node.pool(f"ConsumeMessageThread_{owner.group_name[:100]}", consumer.consume_thread_min)
         self._clean_expired: PeriodicTask | None = None
         self._stopped = False
+        self._told: set[str] = set()
 
     def start(self) -> None:
         """Begin to look for expired messages, every consumeTimeout minutes."""
@@ -190,6 +192,8 @@ class ConsumeMessageConcurrentlyService:
     def after(self, request: ConsumeRequest, status: ConcurrentlyResult, cost_us: int) -> None:
         """Run the hooks, and note how it went."""
         owner = self._owner
+        if request.error is not None:
+            warn_that_listener_raised(owner.group_name, request.error, self._told)
         owner.statistics.consumed(request.message_queue.topic, status, len(request.messages), cost_us)
         if owner.consume_message_hooks:
             timeout_us = owner.consumer.consume_timeout * 60_000_000

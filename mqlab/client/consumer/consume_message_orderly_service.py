@@ -11,7 +11,7 @@ from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.sim import Lock, PeriodicTask
 from mqlab.trace.events.client import ConsumeFinished, ConsumeStarted
 
-from .listener import checked_status
+from .listener import checked_status, warn_that_listener_raised
 from .orderly_listener import ConsumeOrderlyContext, ConsumeOrderlyStatus, OrderlyListenerFunction, OrderlyResult
 from .process_queue import REBALANCE_LOCK_INTERVAL_MS
 from .send_back import send_orderly_to_retry_topic
@@ -46,6 +46,7 @@ class ConsumeMessageOrderlyService:
         self._queue_locks: dict[MessageQueue, Lock] = {}
         self._renewals: list[PeriodicTask] = []
         self._stopped = False
+        self._told: set[str] = set()
 
     @property
     def _clustering(self) -> bool:
@@ -140,6 +141,7 @@ class ConsumeMessageOrderlyService:
             raise
         except Exception as error:  # noqa: BLE001  # whatever a listener raises means: the same again in a moment
             text = f"{type(error).__name__}: {error}"
+            warn_that_listener_raised(owner.group_name, error, self._told)
         status = checked_status(status, ConsumeOrderlyStatus)
         if hooks.on:
             hooks.emit(ConsumeFinished(*where, text or f"{status}", self.node.now_us() - begin_us))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +14,23 @@ if TYPE_CHECKING:
     from mqlab.sim import Node
 
 StatusT = TypeVar("StatusT", bound=Enum)
+
+
+class ListenerRaised(UserWarning):
+    """A listener raised an error. RocketMQ goes on and delivers again later, so nobody else would see it."""
+
+
+def warn_that_listener_raised(group: str, error: Exception, told: set[str]) -> None:
+    """Warn of an error of a listener, once for each kind and place; `told` remembers them."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f" in line {place.tb_lineno} of {place.tb_frame.f_code.co_name}" if place is not None else ""
+    text = f"the listener of group {group!r} raised {type(error).__name__}: {error}{where}"
+    if text not in told:
+        told.add(text)
+        hint = "The message comes again later, as after RECONSUME_LATER."
+        warnings.warn_explicit(f"{text}. {hint}", ListenerRaised, "mqlab", 1)
 
 
 class ConsumeConcurrentlyStatus(Enum):
