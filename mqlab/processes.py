@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .client import DefaultMQPushConsumer
+from .client.service_state import ServiceState
 from .errors import LearnerError
 from .protocol.topic_config import TopicConfig
 from .protocol.topics import check_system_topic, check_topic, is_retry_topic
@@ -158,8 +159,10 @@ class BrokerProcess(Process):
 
 
 class ClientProcess(Process):
-    """A machine with producers and consumers on it; killed and started again, it starts them anew with the same
-    settings.
+    """A machine with producers and consumers on it.
+
+    Killed and started again, it makes them anew with the settings that they have now, and starts those that were
+    running.
     """
 
     def __init__(self, lab: Lab, node: Node) -> None:
@@ -180,13 +183,20 @@ class ClientProcess(Process):
     def _boot(self, node: Node) -> None:
         for client, group, settings in self.clients:
             before = client.impl
-            client.__init__(node, group, **settings)  # the same object, as a new process would make it
+            settings_now = {f.name: getattr(client, f.name) for f in dataclasses.fields(client)}
+            settings_now.pop("instance_name")  # a start makes it from the process id: each process has its own
+            client.__init__(node, group, **{**settings_now, **_of("instance_name", settings)})
             if isinstance(client, DefaultMQPushConsumer):
                 for subscription in before.rebalance_impl.subscription_inner.values():
                     if not is_retry_topic(subscription.topic):
                         client.impl.subscribe(subscription.topic, subscription.sub_string, subscription.expression_type)
                 client.impl.listener = before.listener
-            node.spawn(client.start(), f"start {client.call_name}")
+            if before.service_state is ServiceState.RUNNING:
+                node.spawn(client.start(), f"start {client.call_name}")
+
+
+def _of(name: str, settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: settings[name]} if name in settings else {}
 
 
 def split_settings(what: str, settings: dict[str, Any], *config_classes: type) -> list[Any]:

@@ -35,7 +35,8 @@ def put_up_fences() -> None:
         time.sleep = _fence(
             time.sleep,
             "called time.sleep, which stops the real clock's thread and no time in the world. "
-            "Use 'await ctx.sleep(ms=...)' in a coroutine listener.",
+            "Use 'await ctx.sleep(ms=...)' in a coroutine listener, and build the lab anew: to this listener the same "
+            "message would come again.",
         )
     if not hasattr(threading.Thread.start, _fenced):
         threading.Thread.start = _fence(  # type: ignore[method-assign]  # the fence is the point

@@ -133,6 +133,29 @@ def test_a_crashed_broker_restarts_with_its_messages() -> None:
     assert lab.queue("TopicTest").max_offset == 1
 
 
+def test_a_restarted_client_machine_starts_what_was_running_with_its_present_settings() -> None:
+    lab = cluster()
+    got: list[Any] = []
+
+    def listener(messages: list[Any], context: Any) -> ConsumeConcurrentlyStatus:
+        got.extend(messages)
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+    consumer = started_consumer(lab, listener)
+    consumer.pull_batch_size = 7
+    never_started = lab.producer("sleepers", node="consumer-1")
+    first_instance = consumer.instance_name
+    lab.run_for(seconds=3)
+    lab.restart("consumer-1")
+    lab.run_for(seconds=3)
+    assert consumer.pull_batch_size == 7
+    assert consumer.instance_name != first_instance
+    assert str(never_started.impl.service_state) == "CREATE_JUST"
+    lab.run(started_producer(lab).send(Message("TopicTest", b"after")))
+    lab.run_for(ms=50)
+    assert [message.body for message in got] == [b"after"]
+
+
 def test_a_wait_that_never_ends_says_who_waits_for_what() -> None:
     lab = cluster()
     with pytest.raises(SimulationError, match="Who waits for what"):
