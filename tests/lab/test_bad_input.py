@@ -200,7 +200,8 @@ def test_a_process_that_ended_can_be_started() -> None:
     lab.crash("broker-a")
     lab.start("broker-a")
     lab.run_for(seconds=1)
-    lab.run(producer.send(Message("T", b"x")))
+    assert lab.brokers[0].state == "running"
+    assert lab.run(producer.send(Message("T", b"x"))).send_status.name == "SEND_OK"
 
 
 @pytest.mark.parametrize("group", ["", " ", "a b", "g" * 256, "DEFAULT_CONSUMER"])
