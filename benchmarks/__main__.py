@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from . import imports, kernel, messages, scale
+from . import clients, imports, kernel, messages, scale
 from .harness import Figure
 
 Measure = Callable[[], Figure | Iterable[Figure]]
@@ -19,6 +19,7 @@ AREAS: dict[str, list[Measure]] = {
     "imports": [imports.import_mqlab, imports.first_message],
     "scale": [scale.idle_broker, scale.queues, scale.backlog],
     "messages": [messages.against_kombu, messages.against_bare_appends, messages.recording],
+    "clients": [clients.async_send, clients.push_consume, clients.rebalance],
 }
 
 _ROW = "{:<44} {:>12} {:<16} {:>12} {:>8} {:>10} {:>4}"
