@@ -1,0 +1,106 @@
+"""What is done to a lab's world from outside: processes started and killed, links cut, faults at their times."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from .errors import LearnerError
+from .sim import FAULTS, LinkSpec, World
+from .sim.faults import check_fault
+from .sim.faults import start as start_process
+from .sim.schedule import parse_schedule
+from .sim.timer import Timer
+from .trace.events.world import ActionTaken
+
+if TYPE_CHECKING:
+    from .processes import Process
+
+Action = tuple[int, int, str, dict[str, Any]]
+"""(slice number, time in us, verb, JSON-able arguments): what was done to the world from outside, and when."""
+
+
+class Acting:
+    """The part of a Lab that breaks and mends its world; every action is recorded, so that it can be played again."""
+
+    world: World
+    processes: dict[str, Process]
+    actions: list[Action]
+
+    def _note_change(self, what: str) -> None:
+        """Remember a change from outside that no report can repeat."""
+        raise NotImplementedError
+
+    def act(self, verb: str, **arguments: Any) -> None:
+        """Do something to the world from outside: a fault of the registered vocabulary, recorded for replays."""
+        if verb not in FAULTS:
+            raise LearnerError(f"there is no action {verb!r}", f"use one of {', '.join(FAULTS)}")
+        check_fault(self.world, verb, arguments)
+        try:
+            text = json.dumps(arguments, sort_keys=True)
+        except TypeError as error:
+            raise LearnerError(
+                f"the arguments of {verb!r} are not JSON: {error}", "use texts, numbers and lists"
+            ) from None
+        self.actions.append((self.world.slice_no, self.world.now_us, verb, arguments))
+        if self.world.hooks.on:
+            self.world.hooks.emit(ActionTaken(verb, text))
+        FAULTS[verb](self.world, **arguments)
+
+    def start(self, name: str) -> None:
+        """Start a process that was added with `start=False` (or that ended); it begins with the next slice."""
+        if name in self.processes and self.processes[name].state == "down":
+            self.restart(name)
+            return
+        self._note_change("lab.start(...)")
+        start_process(self.world, name)
+
+    def crash(self, name: str) -> None:
+        """Kill a process: memory is lost, written data stays with the machine, the others see the connections close."""
+        self.act("crash", node=name)
+
+    def power_off(self, name: str) -> None:
+        """Pull the plug of a machine: also what was written but not flushed may be lost."""
+        self.act("power_off", node=name)
+
+    def restart(self, name: str) -> None:
+        """Start a process (again) on its disk."""
+        self.act("restart", node=name)
+
+    def freeze(self, name: str) -> None:
+        """Let a process hang, connections open."""
+        self.act("freeze", node=name)
+
+    def thaw(self, name: str) -> None:
+        """Let a frozen process go on."""
+        self.act("thaw", node=name)
+
+    def partition(self, left: str | list[str], right: str | list[str]) -> None:
+        """Cut all links between two groups of machines."""
+        self.act("partition", left=left, right=right)
+
+    def heal(self, left: str | list[str], right: str | list[str]) -> None:
+        """Mend all links between two groups of machines."""
+        self.act("unpartition", left=left, right=right)
+
+    def disconnect(self, a: str, b: str) -> None:
+        """Break the connections between two machines; frames in flight are lost."""
+        self.act("disconnect", a=a, b=b)
+
+    def faults(self, schedule: str) -> None:
+        """Let faults happen at their times, a line each: `at 12.5s: partition broker-a | broker-b for 3s`."""
+        faults = parse_schedule(schedule)
+        self._note_change("lab.faults(...)")
+        for fault in faults:
+            timer = Timer(self.world.life, fault.verb, self._fault_now, (fault.verb, fault.arguments))
+            self.world.push(fault.at_us, timer, 0)
+
+    def _fault_now(self, verb: str, arguments: dict[str, Any]) -> None:
+        if self.world.hooks.on:
+            self.world.hooks.emit(ActionTaken(verb, json.dumps(arguments, sort_keys=True)))
+        FAULTS[verb](self.world, **arguments)
+
+    def link(self, a: str, b: str, spec: LinkSpec) -> None:
+        """Set how frames travel between two machines, both directions; before the first connection between them."""
+        for source, target in ((a, b), (b, a)):
+            self.world.network.link(source, target).spec = spec
