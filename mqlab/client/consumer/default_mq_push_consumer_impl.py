@@ -32,9 +32,9 @@ from .offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetS
 from .orderly_listener import MessageListenerOrderly
 from .pull_api_wrapper import FilterMessageHook, PullAPIWrapper
 from .pull_loop import PullLoop
-from .push_consumer_config import check_push_config
+from .push_consumer_config import PushConsumerConfig, check_push_config
 from .queue_locks import QueueLocks
-from .rebalance_impl import RebalanceImpl
+from .rebalance_push_impl import RebalancePushImpl
 from .send_back import DEFAULT_MAX_RECONSUME_TIMES, send_message_back
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class DefaultMQPushConsumerImpl:
         self.service_state = ServiceState.CREATE_JUST
         self.pause = False
         self.consumer_start_ms = consumer.node.now_ms()
-        self.rebalance_impl = RebalanceImpl(self)
+        self.rebalance_impl = RebalancePushImpl(self)
         self.pull_loop = PullLoop(self)
         self.statistics = ConsumerStatistics()
         self.flow_control_times: Counter[str] = Counter()
@@ -87,6 +87,11 @@ class DefaultMQPushConsumerImpl:
     def consume_from_where(self) -> ConsumeFromWhere:
         """Where to begin without a stored offset."""
         return self.consumer.consume_from_where
+
+    @property
+    def rebalance_settings(self) -> PushConsumerConfig:
+        """The settings that the rebalance needs."""
+        return self.consumer
 
     @property
     def unit_mode(self) -> bool:

@@ -3,38 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException, SimulationError
 from mqlab.protocol.hashing import java_map_order
-from mqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
+from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_retry_topic
 from mqlab.trace.events.client import QueueAllocated, QueueDropped, RebalanceDone, RebalanceSkipped
 
-from .offset_store import NO_RECORD
+from .offset_store import NO_RECORD, OffsetStore, ReadOffsetType
 from .process_queue import ProcessQueue
 from .pull_request import PullRequest
 
 if TYPE_CHECKING:
+    from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.protocol.heartbeat import SubscriptionData
-
-    from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+    from mqlab.rebalance import AllocateMessageQueueStrategy
+    from mqlab.sim import Node
 
 OFFSET_CALL_TIMEOUT_MS = 6_000
 DISPATCH_DELAY_MS = 500
 """A queue that was taken is first pulled after this time."""
 
 
-class RebalanceImpl:
-    """The queues of one push consumer.
+class RebalanceSettings(Protocol):
+    """What the settings of a consumer say of its rebalance."""
 
-    Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl and RebalancePushImpl. Differs from RocketMQ: rebalance
-    by the broker (clientRebalance=false) is absent.
+    allocate_message_queue_strategy: AllocateMessageQueueStrategy
+
+    def timestamp_ms(self, started_ms: int) -> int:
+        """The time of CONSUME_FROM_TIMESTAMP in ms since 1970."""
+        ...
+
+
+class RebalanceOwner(Protocol):
+    """A consumer, seen from its rebalance."""
+
+    node: Node
+    instance: MQClientInstance
+    offset_store: OffsetStore
+    consumer_start_ms: int
+
+    @property
+    def rebalance_settings(self) -> RebalanceSettings:
+        """The strategy, and the time to begin at."""
+        ...
+
+    @property
+    def group_name(self) -> str:
+        """The consumer group."""
+        ...
+
+    @property
+    def message_model(self) -> MessageModel:
+        """Clustering or broadcasting."""
+        ...
+
+    @property
+    def consume_from_where(self) -> ConsumeFromWhere:
+        """Where to begin without a stored offset."""
+        ...
+
+    @property
+    def consume_type(self) -> ConsumeType:
+        """Pushed to, or pulling by itself."""
+        ...
+
+    async def message_queue_changed(
+        self, topic: str, mq_all: Sequence[MessageQueue], mq_divided: Sequence[MessageQueue]
+    ) -> None:
+        """Take notice of the queues that the consumer has now."""
+        ...
+
+
+class RebalanceImpl:
+    """The queues of one consumer; what differs between consumers is in its subclasses.
+
+    Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl. Differs from RocketMQ: rebalance by the broker
+    (clientRebalance=false) is absent.
     """
 
-    def __init__(self, owner: DefaultMQPushConsumerImpl) -> None:
+    read_offset_type = ReadOffsetType.READ_FROM_STORE
+    """Where to look for the offset of a queue that was taken."""
+
+    def __init__(self, owner: RebalanceOwner) -> None:
         self._owner = owner
         self._node = owner.node
         self.process_queue_table: dict[MessageQueue, ProcessQueue] = {}
@@ -77,7 +131,7 @@ class RebalanceImpl:
             return True
         all_queues, all_members = sorted(queues), sorted(members)
         try:
-            mine = self._owner.consumer.allocate_message_queue_strategy.allocate(
+            mine = self._owner.rebalance_settings.allocate_message_queue_strategy.allocate(
                 group, instance.client_id, all_queues, all_members
             )
         except SimulationError:
@@ -120,7 +174,7 @@ class RebalanceImpl:
         for queue in mine:
             if queue in self.process_queue_table:
                 continue
-            if self._needs_lock and not await self._owner.queue_locks.lock(queue):
+            if self.needs_lock and not await self.lock(queue):
                 all_locked = False
                 self._skip(topic, f"the lock of {queue} is held by another member")
                 continue
@@ -143,14 +197,20 @@ class RebalanceImpl:
                 )
         if not all_locked:
             self._owner.instance.rebalance_later(DISPATCH_DELAY_MS)
-        service = self._owner.instance.pull_message_service
-        for request in requests:
-            service.execute_pull_request_later(request, DISPATCH_DELAY_MS)
+        self.dispatch_pull_request(requests, DISPATCH_DELAY_MS)
         return changed
 
     @property
-    def _needs_lock(self) -> bool:
-        return self._owner.consume_orderly and self._owner.message_model is MessageModel.CLUSTERING
+    def needs_lock(self) -> bool:
+        """Whether a queue may only be taken with the broker's lock of it."""
+        return False
+
+    async def lock(self, queue: MessageQueue) -> bool:
+        """Get the broker's lock of a queue; only asked for where `needs_lock` says so."""
+        raise NotImplementedError(f"{type(self).__name__} needs locks, so it must define lock()")
+
+    def dispatch_pull_request(self, requests: Sequence[PullRequest], delay_ms: int) -> None:
+        """Let the pull loops of new queues begin; a consumer that pulls by itself has none."""
 
     async def _give_up(self, topic: str, mine: set[MessageQueue]) -> bool:
         to_remove: list[tuple[MessageQueue, str]] = []
@@ -159,7 +219,7 @@ class RebalanceImpl:
                 continue
             if queue not in mine:
                 to_remove.append((queue, "it belongs to another member now"))
-            elif process_queue.is_pull_expired:
+            elif process_queue.is_pull_expired and self._owner.consume_type is ConsumeType.CONSUME_PASSIVELY:
                 to_remove.append((queue, "it was not pulled for 120 s: taken anew"))
         changed = False
         for queue, reason in to_remove:
@@ -167,16 +227,14 @@ class RebalanceImpl:
             if held is None:
                 continue
             held.dropped = True
-            if await self._remove_unnecessary_message_queue(queue, held):
+            if await self.remove_unnecessary_message_queue(queue, held):
                 self.process_queue_table.pop(queue, None)
                 self._dropped(queue, reason)
                 changed = True
         return changed
 
-    async def _remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
-        """Write the offset of a queue that is given up, forget it, and unlock it; False: not possible yet."""
-        if self._needs_lock:
-            return await self._owner.queue_locks.give_up(queue, process_queue)
+    async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
+        """Write the offset of a queue that is given up, and forget it; False: not possible yet."""
         self._persist_and_forget(queue)
         return True
 
@@ -203,22 +261,27 @@ class RebalanceImpl:
 
     async def compute_pull_from_where(self, queue: MessageQueue) -> int:
         """The offset to begin at: the stored one, else as consume_from_where says; MQClientException if unreadable."""
-        stored = await self._owner.offset_store.read_from_store(queue)
+        stored = await self._owner.offset_store.read_offset(queue, self.read_offset_type)
         if stored >= 0:
             return stored
         if stored != NO_RECORD:
             raise MQClientException(f"Failed to query consume offset from offset store: {queue}")
-        where = self._owner.consume_from_where
+        where = self.consume_from_where
         retry = is_retry_topic(queue.topic)
         if where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET:
             return 0
         if where is ConsumeFromWhere.CONSUME_FROM_TIMESTAMP:
             if retry:
                 return await self._max_offset(queue)
-            timestamp_ms = self._owner.consumer.timestamp_ms(self._owner.consumer_start_ms)
+            timestamp_ms = self._owner.rebalance_settings.timestamp_ms(self._owner.consumer_start_ms)
             address = await self._address(queue)
             return await self._owner.instance.api.search_offset(address, queue, timestamp_ms, OFFSET_CALL_TIMEOUT_MS)
         return 0 if retry else await self._max_offset(queue)
+
+    @property
+    def consume_from_where(self) -> ConsumeFromWhere:
+        """Where to begin without a stored offset."""
+        return self._owner.consume_from_where
 
     async def _max_offset(self, queue: MessageQueue) -> int:
         address = await self._address(queue)
