@@ -36,6 +36,7 @@ from mqlab.protocol.headers import (
 )
 from mqlab.protocol.message import Message, MessageConst, MessageExt, MessageQueue
 from mqlab.protocol.route import TopicRouteData
+from mqlab.protocol.sysflag import PullSysFlag
 from mqlab.remoting import RemotingClient, RemotingClientConfig
 
 from .producer.send_result import SendResult, SendStatus
@@ -68,10 +69,12 @@ class MQClientAPIImpl:
 
     def __init__(self, node: Node, config: ClientConfig) -> None:
         self.config = config
-        threads = config.client_callback_executor_threads
-        self.remoting_client = RemotingClient(
-            node, RemotingClientConfig(client_callback_executor_threads=threads), "NettyClient"
+        remoting = RemotingClientConfig(
+            client_callback_executor_threads=config.client_callback_executor_threads,
+            client_oneway_semaphore_value=config.client_oneway_semaphore_value,
+            client_async_semaphore_value=config.client_async_semaphore_value,
         )
+        self.remoting_client = RemotingClient(node, remoting, "NettyClient")
 
     def start(self) -> None:
         """Start the network client."""
@@ -228,7 +231,9 @@ class MQClientAPIImpl:
         self, address: str, header: PullMessageRequestHeader, timeout_ms: int
     ) -> RemotingCommand:
         """Ask a broker for messages and wait for its answer, whatever its code."""
-        request = RemotingCommand.request(RequestCode.PULL_MESSAGE, header)
+        lite = PullSysFlag.has_lite_pull(header.sys_flag)
+        code = RequestCode.LITE_PULL_MESSAGE if lite else RequestCode.PULL_MESSAGE
+        request = RemotingCommand.request(code, header)
         return await self.remoting_client.invoke_sync(self._address(address), request, timeout_ms)
 
     # -- locks of queues --------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from .client_remoting_processor import ClientRemotingProcessor, HeartbeatOnActiv
 from .consumer.pull_message_service import PullMessageService
 from .consumer.rebalance_service import RebalanceService
 from .heartbeats import Heartbeats
+from .mq_admin_impl import MQAdminImpl
 from .mq_client_api import MQClientAPIImpl
 from .route_table import RouteTable
 from .service_state import ServiceState
@@ -51,6 +52,7 @@ class MQClientInstance:
         if config.enable_heartbeat_channel_event_listener:
             self.api.remoting_client.channel_listeners.append(HeartbeatOnActiveChannel(self))
         self.routes = RouteTable(self)
+        self.mq_admin_impl = MQAdminImpl(self)
         self.heartbeats = Heartbeats(self)
         self.pull_message_service = PullMessageService(self)
         self.rebalance_service = RebalanceService(self)

@@ -185,6 +185,11 @@ class PullAPIWrapper:
         """Send a pull; `callback(response_future)` is called once."""
         self._instance.api.pull_message_async(found.address, header, timeout_ms, callback)
 
+    async def pull_sync(self, found: FindBrokerResult, header: PullMessageRequestHeader, timeout_ms: int) -> PullResult:
+        """Send a pull and wait for its result, whose messages are not decoded yet; the errors of a call."""
+        response = await self._instance.api.pull_message_sync(found.address, header, timeout_ms)
+        return self.process_pull_response(response, found.address)
+
     def process_pull_response(self, response: RemotingCommand, address: str) -> PullResult:
         """The result in an answer; MQBrokerException for any code that is no pull status."""
         status = STATUS_BY_CODE.get(response.code)

@@ -9,7 +9,6 @@ from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.hashing import java_map_order
 from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 from mqlab.protocol.message import MessageQueue
-from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_retry_topic
 from mqlab.trace.events.client import QueueAllocated, QueueDropped, RebalanceDone, RebalanceSkipped
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from mqlab.rebalance import AllocateMessageQueueStrategy
     from mqlab.sim import Node
 
-OFFSET_CALL_TIMEOUT_MS = 6_000
 DISPATCH_DELAY_MS = 500
 """A queue that was taken is first pulled after this time."""
 
@@ -268,34 +266,20 @@ class RebalanceImpl:
             raise MQClientException(f"Failed to query consume offset from offset store: {queue}")
         where = self.consume_from_where
         retry = is_retry_topic(queue.topic)
+        admin = self._owner.instance.mq_admin_impl
         if where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET:
             return 0
         if where is ConsumeFromWhere.CONSUME_FROM_TIMESTAMP:
             if retry:
-                return await self._max_offset(queue)
+                return await admin.max_offset(queue)
             timestamp_ms = self._owner.rebalance_settings.timestamp_ms(self._owner.consumer_start_ms)
-            address = await self._address(queue)
-            return await self._owner.instance.api.search_offset(address, queue, timestamp_ms, OFFSET_CALL_TIMEOUT_MS)
-        return 0 if retry else await self._max_offset(queue)
+            return await admin.search_offset(queue, timestamp_ms)
+        return 0 if retry else await admin.max_offset(queue)
 
     @property
     def consume_from_where(self) -> ConsumeFromWhere:
         """Where to begin without a stored offset."""
         return self._owner.consume_from_where
-
-    async def _max_offset(self, queue: MessageQueue) -> int:
-        address = await self._address(queue)
-        return await self._owner.instance.api.get_max_offset(address, queue, OFFSET_CALL_TIMEOUT_MS)
-
-    async def _address(self, queue: MessageQueue) -> str:
-        routes = self._owner.instance.routes
-        found = routes.find_broker_address_in_subscribe(queue.broker_name, MASTER_ID, False)
-        if found is None:
-            await routes.refresh(queue.topic)
-            found = routes.find_broker_address_in_subscribe(queue.broker_name, MASTER_ID, False)
-        if found is None:
-            raise MQClientException(f"The broker[{queue.broker_name}] not exist")
-        return found.address
 
     # -- telling ----------------------------------------------------------------------------------------------------
 
