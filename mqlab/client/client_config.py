@@ -21,8 +21,9 @@ DEFAULT_INSTANCE_NAME = "DEFAULT"
 class ClientConfig:
     """What every client may set; times in ms (org.apache.rocketmq.client.ClientConfig).
 
-    `namesrv_addr` is one address "ip:port" or several separated by ";". Differs from RocketMQ: there are no system
-    properties and no environment; namespaces, TLS, proxies and the trace topic are absent.
+    `namesrv_addr` is one address "ip:port" or several separated by ";". Differs from RocketMQ: what is a
+    system property there is a setting here, and nothing is read from the environment; namespaces, TLS, proxies and the
+    trace topic are absent.
     """
 
     namesrv_addr: str | None = None
@@ -31,6 +32,10 @@ class ClientConfig:
     """The address in the client's id; None means that of its node."""
     client_callback_executor_threads: int = 0
     """Threads for callbacks; 0 means one for each core of the node."""
+    client_async_semaphore_value: int = 65_535
+    """Requests that may wait for an answer at once (com.rocketmq.remoting.clientAsyncSemaphoreValue)."""
+    client_oneway_semaphore_value: int = 65_535
+    """One-way requests that may be written at once (com.rocketmq.remoting.clientOnewaySemaphoreValue)."""
     poll_name_server_interval: int = 30_000
     heartbeat_broker_interval: int = 30_000
     persist_consumer_offset_interval: int = 5_000
