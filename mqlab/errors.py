@@ -61,10 +61,10 @@ class RemotingSendRequestException(RemotingException):
 
 
 class RemotingTimeoutException(RemotingException):
-    """No answer came within the time-out."""
+    """No answer came within the time-out; or, as `text` says, none could even be asked for in that time."""
 
-    def __init__(self, address: str, timeout_ms: int) -> None:
-        super().__init__(f"wait response on the channel <{address}> timeout, {timeout_ms}(ms)")
+    def __init__(self, address: str, timeout_ms: int, text: str = "") -> None:
+        super().__init__(text or f"wait response on the channel <{address}> timeout, {timeout_ms}(ms)")
         self.address = address
         self.timeout_ms = timeout_ms
 

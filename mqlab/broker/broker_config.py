@@ -20,7 +20,7 @@ class ServiceTimes:
 
 @dataclass
 class BrokerConfig:
-    """What can be set on a broker (org.apache.rocketmq.common.BrokerConfig, and the port of its NettyServerConfig).
+    """What can be set on a broker (org.apache.rocketmq.common.BrokerConfig, and what a broker's file sets of its NettyServerConfig).
 
     Times are in milliseconds unless the name says otherwise. `namesrv_addr` is a list of addresses joined by `;`. A
     thread number of 0 is worked out from the cores of the node, as RocketMQ does. Settings of parts that are not here
@@ -34,6 +34,9 @@ class BrokerConfig:
     broker_ip1: str = ""
     listen_port: int = 10911
     ha_listen_port: int = 10912
+    enable_shutdown_gracefully: bool = False
+    """At a clean stop, answer GO_AWAY to every request for a while before the channels are closed."""
+    shutdown_wait_time_seconds: int = 30
     region_id: str = "DefaultRegion"
     trace_on: bool = True
 

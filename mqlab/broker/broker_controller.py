@@ -13,7 +13,7 @@ from ..protocol.topic_config import (
     TopicConfig,
     TopicConfigAndMappingSerializeWrapper,
 )
-from ..remoting import RemotingServer, RequestProcessor
+from ..remoting import RemotingServer, RemotingServerConfig, RequestProcessor
 from ..sim import Pool, public_call
 from ..store import DefaultMessageStore, MessageStoreConfig
 from ..trace.events.broker import BrokerShutDown, BrokerStarted
@@ -83,7 +83,15 @@ class BrokerController:
         )
         self.message_store.put_message_hooks.append(self.schedule_message_service.handle_schedule_message)
 
-        self.remoting_server = RemotingServer(node, broker_config.listen_port, "Broker")
+        self.remoting_server = RemotingServer(
+            node,
+            broker_config.listen_port,
+            "Broker",
+            RemotingServerConfig(
+                enable_shutdown_gracefully=broker_config.enable_shutdown_gracefully,
+                shutdown_wait_time_seconds=broker_config.shutdown_wait_time_seconds,
+            ),
+        )
         self.broker_outer_api = BrokerOuterAPI(node)
         self.executors = BrokerExecutors(node, broker_config)
         self.rebalance_lock_manager = RebalanceLockManager(node, broker_config.rebalance_lock_max_live_time)
@@ -222,7 +230,7 @@ class BrokerController:
         self.pull_request_hold_service.shutdown()
         self.broadcast_offset_manager.shutdown()
         self.broker_fast_failure.shutdown()
-        self.remoting_server.shutdown()
+        await self.remoting_server.leave()
         self.schedule_message_service.shutdown()
         self.message_store.shutdown()
         self.executors.close()

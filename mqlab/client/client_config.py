@@ -36,6 +36,12 @@ class ClientConfig:
     """Requests that may wait for an answer at once (com.rocketmq.remoting.clientAsyncSemaphoreValue)."""
     client_oneway_semaphore_value: int = 65_535
     """One-way requests that may be written at once (com.rocketmq.remoting.clientOnewaySemaphoreValue)."""
+    connect_timeout_millis: int = 3_000
+    """How long making a connection may take (com.rocketmq.remoting.client.connect.timeout)."""
+    client_channel_max_idle_time_seconds: int = 120
+    """A connection on which nothing moves for so long is closed (com.rocketmq.remoting.client.channel.maxIdleTimeSeconds)."""
+    client_close_socket_if_timeout: bool = True
+    """Close the connection on which a synchronous call timed out (com.rocketmq.remoting.client.closeSocketIfTimeout)."""
     poll_name_server_interval: int = 30_000
     heartbeat_broker_interval: int = 30_000
     persist_consumer_offset_interval: int = 5_000

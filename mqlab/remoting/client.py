@@ -8,8 +8,8 @@ from mqlab.errors import (
     RemotingConnectException,
     RemotingSendRequestException,
     RemotingTimeoutException,
+    RemotingTooMuchRequestException,
 )
-from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.sim import ConnectionRefused, ConnectTimeout, Future, Timer, WaitTimeout
 from mqlab.trace.events.remoting import NameServerChosen
@@ -27,15 +27,13 @@ MIN_CLOSE_TIMEOUT_MS = 100
 
 NAME_SERVER_INDEX_BOUND = 999
 
-GO_AWAY = int(ResponseCode.GO_AWAY)
-
 
 class RemotingClient(RemotingDispatch):
     """Calls other nodes by address, over one channel each (org.apache.rocketmq.remoting.netty.NettyRemotingClient).
 
     An address of None means the name server: the one chosen at present while its channel is alive, else the next of
-    the list. Differs from RocketMQ: no TLS, no SOCKS proxy; the list of name servers is not shuffled, only the first
-    index is random.
+    the list, which is shuffled when it is set. Differs from RocketMQ: no TLS, no SOCKS proxy. The channel table needs
+    no lock, since nothing happens between two awaits; whoever asks for a channel that is being made waits for that one.
     """
 
     def __init__(self, node: Node, config: RemotingClientConfig | None = None, name: str = "RemotingClient") -> None:
@@ -51,6 +49,7 @@ class RemotingClient(RemotingDispatch):
         self.name_server_chosen: str | None = None
         self.started = False
         self._connecting: dict[str, Future[Channel]] = {}
+        self._left: list[Channel] = []
         self._name_server_index: int | None = None
         self._name_server_origin_us = 0
         self._name_server_timer: Timer | None = None
@@ -58,10 +57,17 @@ class RemotingClient(RemotingDispatch):
     # -- name servers -----------------------------------------------------------------------------------------------
 
     def update_name_server_address_list(self, addresses: list[str]) -> None:
-        """Use these name servers ("ip:port") from now on; the present choice stays if it is among them."""
+        """Use these name servers ("ip:port") from now on, in an order that is drawn.
+
+        The same ones again, in whatever order, change nothing. The present choice stays if it is among them, else its
+        channel is closed.
+        """
         unique = list(dict.fromkeys(addresses))
-        if not unique or unique == self.name_server_addresses:
+        if not unique or sorted(unique) == sorted(self.name_server_addresses):
             return
+        for k in range(len(unique) - 1, 0, -1):
+            other = self.node.choose("name-server-order", k + 1)
+            unique[k], unique[other] = unique[other], unique[k]
         self.name_server_addresses = unique
         if self.name_server_chosen is not None and self.name_server_chosen not in unique:
             channel = self.channel_table.get(self.name_server_chosen)
@@ -140,6 +146,8 @@ class RemotingClient(RemotingDispatch):
         address = channel.remote_address
         if self.channel_table.get(address) is channel:
             del self.channel_table[address]
+        elif channel in self._left:
+            self._left.remove(channel)
         if address in self.name_server_addresses:
             self._watch_name_servers()
         self.channel_closed(channel)
@@ -171,32 +179,20 @@ class RemotingClient(RemotingDispatch):
     async def invoke_sync(self, address: str | None, request: RemotingCommand, timeout_ms: int) -> RemotingCommand:
         """Send a request and wait for its answer, all within one time budget: connecting counts too.
 
-        Raises RemotingConnectException, RemotingSendRequestException, RemotingTimeoutException or
-        RemotingTooMuchRequestException. After the answer GO_AWAY the request goes out once more, on a new channel.
+        Raises RemotingConnectException, RemotingSendRequestException or RemotingTimeoutException. A failure to send
+        closes the channel, and so does a time-out unless connecting had left hardly any time for the answer.
         """
-        begin_us = self.node.world.now_us
         target = address or self._choose_name_server()
-        response = await self._invoke_once(target, request, timeout_ms, timeout_ms)
-        if response.code == GO_AWAY:
-            self.close_channel(target)
-            left_ms = timeout_ms - (self.node.now_us() - begin_us) // 1_000
-            response = await self._invoke_once(target, request, timeout_ms, left_ms)
-            if response.code == GO_AWAY:
-                raise RemotingSendRequestException(target)
-        return response
-
-    async def _invoke_once(
-        self, address: str, request: RemotingCommand, timeout_ms: int, left_ms: int
-    ) -> RemotingCommand:
-        channel = self._active(address)
+        left_ms = timeout_ms
+        channel = self._active(target)
         if channel is None:
             begin_us = self.node.now_us()
-            channel = await self._get_or_create_channel(address)
+            channel = await self._get_or_create_channel(target)
             left_ms -= (self.node.now_us() - begin_us) // 1_000
-        for hook in self.rpc_hooks:
-            hook.do_before_request(address, request)
         if left_ms <= 0:
-            raise RemotingTimeoutException(address, timeout_ms)
+            raise RemotingTimeoutException(target, timeout_ms, f"invokeSync call the addr[{target}] timeout")
+        for hook in self.rpc_hooks:
+            hook.do_before_request(target, request)
         try:
             response = await self.invoke_sync_on_channel(channel, request, left_ms)
         except RemotingSendRequestException:
@@ -208,7 +204,7 @@ class RemotingClient(RemotingDispatch):
                 channel.close()
             raise
         for hook in self.rpc_hooks:
-            hook.do_after_response(address, request, response)
+            hook.do_after_response(target, request, response)
         return response
 
     def invoke_async(
@@ -235,9 +231,10 @@ class RemotingClient(RemotingDispatch):
             if outcome.error is not None or not outcome.result().is_active:
                 future = ResponseFuture(None, request, timeout_ms, begin_us, callback)
                 self.complete(future, None, RemotingConnectException(target))
-            elif left_ms <= 0:
+            elif left_ms < 0:
                 future = ResponseFuture(outcome.result(), request, timeout_ms, begin_us, callback)
-                self.complete(future, None, RemotingTimeoutException(target, timeout_ms))
+                late = RemotingTooMuchRequestException(f"invokeAsync call the addr[{target}] timeout")
+                self.complete(future, None, late)
             else:
                 self._invoke_async_on(outcome.result(), target, request, left_ms, callback)
 
@@ -260,6 +257,38 @@ class RemotingClient(RemotingDispatch):
             return callback(future)
 
         self.invoke_on_channel(channel, request, timeout_ms, hooked)
+
+    def send_again_elsewhere(self, future: ResponseFuture) -> bool:
+        """A server that leaves has answered GO_AWAY: send the request once more, over a new channel to its address.
+
+        The old channel leaves the table but stays open for what still waits on it. A second GO_AWAY is a failure to
+        send; so is the first with `enable_reconnect_for_go_away` off.
+        """
+        channel = future.channel
+        assert channel is not None
+        address = channel.remote_address
+        if future.sent_again or not self.config.enable_reconnect_for_go_away:
+            self.complete(future, None, RemotingSendRequestException(address))
+            return True
+        future.sent_again = True
+        if self.channel_table.get(address) is channel:
+            del self.channel_table[address]
+            self._left.append(channel)
+
+        def connected(outcome: Future[Channel]) -> None:
+            if outcome.error is not None or not outcome.result().is_active:
+                self.complete(future, None, RemotingSendRequestException(address))
+                return
+            future.channel = outcome.result()
+            self.send_over(future, future.channel)
+
+        current = self._active(address)
+        if current is None:
+            self._connect(address).add_done_callback(connected)
+        else:
+            future.channel = current
+            self.send_over(future, current)
+        return True
 
     def invoke_oneway(self, address: str | None, request: RemotingCommand, timeout_ms: int) -> None:
         """Send a request that nobody answers; when no connection can be made it is dropped in silence."""
@@ -299,7 +328,7 @@ class RemotingClient(RemotingDispatch):
         if self._name_server_timer is not None:
             self._name_server_timer.cancel()
             self._name_server_timer = None
-        for channel in list(self.channel_table.values()):
+        for channel in [*self.channel_table.values(), *self._left]:
             channel.close()
         self.public_pool.close()
 

@@ -16,6 +16,8 @@ class RemotingClientConfig:
     connect_timeout_millis: int = 3000
     client_channel_max_idle_time_seconds: int = 120
     client_close_socket_if_timeout: bool = True
+    enable_reconnect_for_go_away: bool = True
+    """Send a request once more, over a new channel, when its server answers that it is leaving."""
 
 
 @dataclass
@@ -27,3 +29,6 @@ class RemotingServerConfig:
     server_oneway_semaphore_value: int = 256
     server_async_semaphore_value: int = 64
     server_channel_max_idle_time_seconds: int = 120
+    enable_shutdown_gracefully: bool = False
+    """Answer GO_AWAY for a while before the channels are closed."""
+    shutdown_wait_time_seconds: int = 30

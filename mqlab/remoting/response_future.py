@@ -37,6 +37,7 @@ class ResponseFuture:
         "request",
         "response",
         "send_request_ok",
+        "sent_again",
         "timeout_ms",
     )
 
@@ -55,6 +56,7 @@ class ResponseFuture:
         self.timeout_ms = timeout_ms
         self.begin_us = begin_us
         self.send_request_ok = False
+        self.sent_again = False
         self.response: RemotingCommand | None = None
         self.error: RemotingException | None = None
         self.done = False

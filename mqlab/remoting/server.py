@@ -38,8 +38,18 @@ class RemotingServer(RemotingDispatch):
         """Listen at the port from now on."""
         self.node.listen(self.port, self._accept)
 
+    async def leave(self) -> None:
+        """Shut down; with `enable_shutdown_gracefully` only after answering GO_AWAY to every request for a while.
+
+        What a client sends meanwhile is not processed; clients of a version after 5.3.1 send it once more elsewhere.
+        """
+        if self.config.enable_shutdown_gracefully and not self.shutting_down:
+            self.shutting_down = True
+            await self.node.sleep(self.config.shutdown_wait_time_seconds * 1_000)
+        self.shutdown()
+
     def shutdown(self) -> None:
-        """Close the port and all channels; requests that come meanwhile are answered GO_AWAY."""
+        """Close the port and all channels, at once."""
         self.shutting_down = True
         self.stop_scan()
         self.node.stop_listening(self.port)

@@ -64,6 +64,11 @@ class Semaphore:
         self.name = name
         self._waiters: deque[Future[None]] = deque()
 
+    @property
+    def waiting(self) -> int:
+        """How many wait for a permit."""
+        return len(self._waiters)
+
     def try_acquire(self) -> bool:
         """Take a permit if there is one and nobody waits."""
         if self.permits > 0 and not self._waiters:
