@@ -29,12 +29,14 @@ class Scenario(NamedTuple):
 
     `function(lab, **parameters)` is an async function, written as the cells of a notebook would be; `seconds` is how
     long the world plays after it, unless told otherwise. `source` is its text when it comes from a `%%scenario` cell.
+    `faults` are the kinds of faults that its tasks can bear, which `mqlab check` draws from a seed (docs/checks.md).
     """
 
     name: str
     function: ScenarioFunction
     seconds: float
     source: str | None = None
+    faults: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -91,11 +93,17 @@ _LAB_OPTIONS = ("wire", "history", "overrides")
 _SCENARIOS: dict[str, Scenario] = {}
 
 
-def scenario(name: str, *, seconds: float) -> Callable[[ScenarioFunction], ScenarioFunction]:
+ANY_FAULT = ("crash", "power_off", "freeze", "partition", "cut", "delay", "disconnect")
+"""What a scenario bears whose tasks expect that any call may fail."""
+
+
+def scenario(
+    name: str, *, seconds: float, faults: tuple[str, ...] = ()
+) -> Callable[[ScenarioFunction], ScenarioFunction]:
     """Register an async function `f(lab, *, parameter=default, ...)` as a scenario that plays for `seconds`."""
 
     def register(function: ScenarioFunction) -> ScenarioFunction:
-        add(Scenario(name, function, seconds))
+        add(Scenario(name, function, seconds, faults=faults))
         return function
 
     return register

@@ -1,0 +1,147 @@
+"""Numbered messages: loads and listeners that can tell whether a message is the one that was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus
+from ..errors import MQBrokerException, MQClientException, RemotingException, SimulationError
+from ..protocol import Message
+
+if TYPE_CHECKING:
+    from ..client import DefaultMQProducer, DefaultMQPushConsumer
+    from ..protocol.message import MessageExt
+
+SendOne = Callable[["DefaultMQProducer", Message], Awaitable[object]]
+"""Sends one message in one of the three ways."""
+
+FAILURES = (MQClientException, MQBrokerException, RemotingException)
+"""What an application has to expect of a call of a client."""
+
+TOPIC = "Orders"
+SUCCESS = ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+LATER = ConsumeConcurrentlyStatus.RECONSUME_LATER
+
+QUICK_MS, SLOW_MS, VERY_SLOW_MS = 5, 200, 3_000
+
+
+class WrongBody(SimulationError):
+    """A listener was given a message whose body is not the one that was sent under its key."""
+
+    def __init__(self, message: MessageExt) -> None:
+        super().__init__(f"message {message.msg_id} with key {message.keys!r} has the body {message.body[:40]!r}")
+
+
+def numbered_message(topic: str, number: int, size: int) -> Message:
+    """Message `number` of a load: its body of `size` bytes repeats its key, so that a mix-up is seen."""
+    return Message(topic, _body(f"order-{number}", size), tags="paid", keys=f"order-{number}")
+
+
+def _body(key: str, size: int) -> bytes:
+    return f"this is {key} ".encode().ljust(size, b".")
+
+
+def number_of(message: MessageExt) -> int:
+    """The number of a message of a load; WrongBody if its body is not the one that was sent."""
+    key = message.keys or ""
+    if message.body != _body(key, len(message.body)):
+        raise WrongBody(message)
+    return int(key.removeprefix("order-"))
+
+
+# -- sending --------------------------------------------------------------------------------------------------------
+
+
+async def send_sync(producer: DefaultMQProducer, message: Message) -> None:
+    """Send a message and wait for the answer; an application that goes on when it fails."""
+    try:
+        await type(producer).send.inside(producer, message)  # type: ignore[attr-defined]  # see public_call
+    except FAILURES:
+        return
+
+
+async def send_async(producer: DefaultMQProducer, message: Message) -> None:
+    """Send a message and go on; what became of it comes to a callback that leaves it at that."""
+    try:
+        await type(producer).send_async.inside(  # type: ignore[attr-defined]  # see public_call
+            producer, message, _leave_it
+        )
+    except FAILURES:
+        return
+
+
+def _leave_it(result: Any, error: Any) -> None:
+    """The callback of an application that has nothing to do when a message is sent, or is not."""
+
+
+async def send_one_way(producer: DefaultMQProducer, message: Message) -> None:
+    """Send a message without asking for an answer."""
+    try:
+        await type(producer).send_oneway.inside(producer, message)  # type: ignore[attr-defined]  # see public_call
+    except FAILURES:
+        return
+
+
+def spawn_sending(
+    producer: DefaultMQProducer,
+    *,
+    messages: int,
+    every_ms: int,
+    size: int = 100,
+    send_one: SendOne = send_sync,
+    delay_levels: Sequence[int] = (0,),
+) -> None:
+    """Let a producer send numbered messages from a task of its own, one after a pause of 0 to twice `every_ms`.
+
+    The delay levels take turns; 0 is no delay.
+    """
+    node = producer.node
+
+    async def load() -> None:
+        for number in range(messages):
+            message = numbered_message(TOPIC, number, size)
+            level = delay_levels[number % len(delay_levels)]
+            if level:
+                message.delay_time_level = level
+            await send_one(producer, message)
+            await node.sleep(node.choose("pause", 2 * every_ms + 1))
+
+    node.spawn(load(), "load")
+
+
+# -- consuming ------------------------------------------------------------------------------------------------------
+
+
+def reading_time_ms(consumer: DefaultMQPushConsumer, very_slow_ms: int = VERY_SLOW_MS) -> int:
+    """How long a listener takes for a message: mostly some ms, one time in ten up to 200 ms, rarely up to 3 s."""
+    draw = consumer.node.choose
+    kind = draw("kind of reader", 40)
+    most_ms = very_slow_ms if kind == 0 else SLOW_MS if kind < 4 else QUICK_MS
+    return draw("reading time", most_ms + 1)
+
+
+def reader(consumer: DefaultMQPushConsumer, very_slow_ms: int = VERY_SLOW_MS) -> Callable[..., Any]:
+    """A listener that looks at the bodies, takes its time, and is content."""
+
+    async def listener(
+        messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
+    ) -> ConsumeConcurrentlyStatus:
+        for message in messages:
+            number_of(message)
+        await context.sleep(reading_time_ms(consumer, very_slow_ms))
+        return SUCCESS
+
+    return listener
+
+
+async def come_and_go(consumer: DefaultMQPushConsumer, after_ms: int, stay_ms: int) -> None:
+    """A consumer that joins its group after a while, and leaves it again in good order."""
+    node, kind = consumer.node, type(consumer)
+    await node.sleep(after_ms)
+    try:
+        await kind.start.inside(consumer)  # type: ignore[attr-defined]  # see public_call
+        await node.sleep(stay_ms)
+        await kind.shutdown.inside(consumer)  # type: ignore[attr-defined]  # see public_call
+    except FAILURES:
+        return

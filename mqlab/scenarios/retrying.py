@@ -1,0 +1,81 @@
+"""The scenarios of trying again: retries by their levels, dead letters, and messages that are delivered later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
+from .numbered import LATER, SUCCESS, TOPIC, number_of, reader, reading_time_ms, spawn_sending
+from .registry import ANY_FAULT, scenario
+
+if TYPE_CHECKING:
+    from ..lab import Lab
+    from ..protocol.message import MessageExt
+
+READERS = "readers"
+HOPELESS, STUBBORN = 5, 3
+"""Every fifth message can't be consumed at all, every third other one not at the first time."""
+
+
+def fastidious(consumer: DefaultMQPushConsumer) -> Callable[..., Any]:
+    """A listener that wants some messages again later, and for some never says that it has them."""
+
+    async def listener(
+        messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
+    ) -> ConsumeConcurrentlyStatus | None:
+        numbers = [number_of(message) for message in messages]
+        await context.sleep(reading_time_ms(consumer))
+        if numbers[0] % HOPELESS == 0:
+            return None
+        if numbers[0] % STUBBORN == 0 and messages[0].reconsume_times == 0:
+            return LATER
+        return SUCCESS
+
+    return listener
+
+
+@scenario("retry-and-dead-letters", seconds=40, faults=ANY_FAULT)
+async def retry_and_dead_letters(
+    lab: Lab,
+    *,
+    consumers: int = 2,
+    queues: int = 2,
+    messages: int = 30,
+    every_ms: int = 500,
+    max_reconsume_times: int = 2,
+    flush: str = "SYNC_FLUSH",
+) -> None:
+    """A listener fails: messages come again after 10 s and 30 s, and then go to the dead letters."""
+    lab.name_server()
+    lab.broker(flush_disk_type=flush)
+    lab.create_topic(TOPIC, queues)
+    producer = lab.producer("shop")
+    await producer.start()
+    spawn_sending(producer, messages=messages, every_ms=every_ms)
+    for _ in range(consumers):
+        consumer = lab.consumer(
+            READERS,
+            consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+            max_reconsume_times=max_reconsume_times,
+        )
+        consumer.subscribe(TOPIC, "*")
+        consumer.register_message_listener(fastidious(consumer))
+        await consumer.start()
+
+
+@scenario("delayed-messages", seconds=40, faults=ANY_FAULT)
+async def delayed_messages(
+    lab: Lab, *, queues: int = 2, messages: int = 30, every_ms: int = 600, flush: str = "SYNC_FLUSH"
+) -> None:
+    """Messages are sent to be delivered at once, after 1 s, after 5 s and after 10 s."""
+    lab.name_server()
+    lab.broker(flush_disk_type=flush)
+    lab.create_topic(TOPIC, queues)
+    consumer = lab.consumer(READERS, consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
+    consumer.subscribe(TOPIC, "*")
+    consumer.register_message_listener(reader(consumer))
+    await consumer.start()
+    producer = lab.producer("shop")
+    await producer.start()
+    spawn_sending(producer, messages=messages, every_ms=every_ms, delay_levels=(0, 1, 2, 3))
