@@ -6,15 +6,18 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .client.mq_client_manager import MQClientManager
 from .errors import LearnerError
 from .protocol import RemotingCommand
+from .protocol.codes import code_name
 from .protocol.topics import REPLY_TOPIC_POSTFIX, is_system_topic
 from .views import FrameUnderWay, LabelledBytes, Table, Wire, label_consume_queue_entry, label_record
 
 if TYPE_CHECKING:
-    from .client import DefaultMQPushConsumer
+    from .client import DefaultMQProducer, DefaultMQPushConsumer
     from .processes import BrokerProcess, NameServerProcess
-    from .sim import World
+    from .remoting import RemotingClient
+    from .sim import Node, World
 
 ENTRY = struct.Struct(">qiq")
 
@@ -188,3 +191,54 @@ def process_queues_table(consumer: DefaultMQPushConsumer) -> Table:
         for queue, process_queue in sorted(consumer.process_queues.items())
     ]
     return Table("process queues", ("topic", "broker", "queue", "messages", "bytes", "span", "dropped"), rows)
+
+
+def _remoting_clients(node: Node) -> list[RemotingClient]:
+    """The remoting of each client instance in the node's process."""
+    return [instance.api.remoting_client for instance in MQClientManager.of(node).factory_table.values()]
+
+
+def response_table_of(node: Node) -> Table:
+    """The requests of a client process that wait for their answers, in the order in which they were sent."""
+    rows = []
+    for remoting in _remoting_clients(node):
+        for future in remoting.response_table.values():
+            age_ms = (node.now_us() - future.begin_us) / 1_000
+            rows.append(
+                (
+                    future.opaque,
+                    code_name(future.request.code),
+                    future.channel.remote_address if future.channel is not None else "",
+                    "sync" if future.is_sync else "async",
+                    round(age_ms, 1),
+                    future.timeout_ms,
+                    round((future.expires_us() - node.now_us()) / 1_000, 1),
+                )
+            )
+    header = ("opaque", "request", "to", "way", "age ms", "time-out ms", "the scan may remove it in ms")
+    return Table(f"response table of {node.name}", header, rows)
+
+
+def permits_of(node: Node, producers: Sequence[DefaultMQProducer]) -> Table:
+    """What limits the calls of a client process: permits in all, taken, and how many wait for one.
+
+    The first two belong to remoting and serve all requests of the process; the others are each producer's own.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for remoting in _remoting_clients(node):
+        config = remoting.config
+        for name, semaphore, total in (
+            ("semaphoreAsync", remoting.semaphore_async, config.client_async_semaphore_value),
+            ("semaphoreOneway", remoting.semaphore_oneway, config.client_oneway_semaphore_value),
+        ):
+            rows.append((name, total, total - semaphore.permits, semaphore.waiting))
+    for producer in producers:
+        sender = producer.impl.async_sender
+        rows.append(("queue of the sender's threads", sender.pool.capacity, len(sender.pool.queue), 0))
+        if producer.enable_backpressure_for_async_mode:
+            for name, permits in (
+                ("semaphoreAsyncSendNum", sender.semaphore_async_send_num),
+                ("semaphoreAsyncSendSize", sender.semaphore_async_send_size),
+            ):
+                rows.append((name, permits.total, permits.total - permits.free, permits.waiting))
+    return Table(f"permits of {node.name}", ("what", "in all", "taken", "waiting"), rows)

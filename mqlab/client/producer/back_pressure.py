@@ -17,13 +17,19 @@ class Permits:
     Java: the two semaphores of DefaultMQProducerImpl; one counts messages, the other bytes.
     """
 
-    __slots__ = ("_node", "_waiting", "free", "name")
+    __slots__ = ("_node", "_waiting", "free", "name", "total")
 
     def __init__(self, node: Node, permits: int, name: str) -> None:
         self._node = node
         self._waiting: deque[tuple[Future[None], int]] = deque()
         self.free = permits
+        self.total = permits
         self.name = name
+
+    @property
+    def waiting(self) -> int:
+        """How many callers wait."""
+        return len(self._waiting)
 
     async def acquire(self, permits: int, timeout_ms: int) -> bool:
         """Take permits, waiting for them; False if they did not come in time."""
