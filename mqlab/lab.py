@@ -10,7 +10,16 @@ from .acting import Acting, Action
 from .arguments import check_keywords, check_number
 from .client import DefaultMQProducer, DefaultMQPushConsumer
 from .errors import LearnerError
-from .inspectors import QueueView, frames_under_way, held_pulls_table, process_queues_table, routes_table, topics_table
+from .inspectors import (
+    QueueView,
+    frames_under_way,
+    held_pulls_table,
+    permits_of,
+    process_queues_table,
+    response_table_of,
+    routes_table,
+    topics_table,
+)
 from .playing import Playing
 from .processes import BrokerProcess, ClientProcess, NameServerProcess, Process
 from .sim import Node, NodeSpec, World
@@ -254,6 +263,22 @@ class Lab(Playing, Acting):
         if not isinstance(consumer, DefaultMQPushConsumer):
             raise LearnerError(f"{consumer!r} is not a push consumer", "give the one that lab.consumer(...) returned")
         return process_queues_table(consumer)
+
+    def response_table(self, client: DefaultMQProducer | DefaultMQPushConsumer) -> Table:
+        """The requests of a client's process that wait for their answers: number, kind, age, and what is left."""
+        return response_table_of(self._node_of(client, "lab.response_table(producer)"))
+
+    def permits(self, client: DefaultMQProducer | DefaultMQPushConsumer) -> Table:
+        """What limits the calls of a client's process: the semaphores and the sender's queue."""
+        node = self._node_of(client, "lab.permits(producer)")
+        return permits_of(node, [client] if isinstance(client, DefaultMQProducer) else [])
+
+    @staticmethod
+    def _node_of(client: DefaultMQProducer | DefaultMQPushConsumer, example: str) -> Node:
+        node = getattr(client, "node", None)
+        if not isinstance(node, Node):
+            raise LearnerError(f"{client!r} is not a client", f"give what lab.producer(...) returned: {example}")
+        return node
 
     @staticmethod
     def _up(processes: list[P]) -> list[P]:

@@ -61,9 +61,14 @@ class PushConsumerConfig(ClientConfig):
 
     def timestamp_ms(self, started_ms: int) -> int:
         """The time of CONSUME_FROM_TIMESTAMP in ms since 1970."""
-        if self.consume_timestamp is None:
-            return started_ms - 30 * 60_000
-        return int(datetime.strptime(self.consume_timestamp, TIMESTAMP_FORMAT).replace(tzinfo=UTC).timestamp()) * 1_000
+        return start_timestamp_ms(self.consume_timestamp, started_ms)
+
+
+def start_timestamp_ms(consume_timestamp: str | None, started_ms: int) -> int:
+    """The time to begin at in ms since 1970: the one that was given, else half an hour before the start."""
+    if consume_timestamp is None:
+        return started_ms - 30 * 60_000
+    return int(datetime.strptime(consume_timestamp, TIMESTAMP_FORMAT).replace(tzinfo=UTC).timestamp()) * 1_000
 
 
 def check_push_config(config: PushConsumerConfig, group: str) -> None:
@@ -75,7 +80,7 @@ def check_push_config(config: PushConsumerConfig, group: str) -> None:
         if getattr(config, name) is None:
             raise MQClientException(f"{_java_name(name)} is null")
     if config.consume_timestamp is not None:
-        _check_timestamp(config.consume_timestamp)
+        check_timestamp(config.consume_timestamp)
     for name, (lowest, highest) in RANGES.items():
         _check_range(config, name, lowest, highest)
     for name, (lowest, highest) in OPTIONAL_RANGES.items():
@@ -94,7 +99,8 @@ def _check_range(config: PushConsumerConfig, name: str, lowest: int, highest: in
         raise MQClientException(f"{_java_name(name)} Out of range [{lowest}, {highest}]: it is {value!r}")
 
 
-def _check_timestamp(text: str) -> None:
+def check_timestamp(text: str) -> None:
+    """Raise MQClientException for a time that is not written as `yyyyMMddHHmmss`."""
     try:
         datetime.strptime(text, TIMESTAMP_FORMAT).replace(tzinfo=UTC)
     except ValueError:
