@@ -1,8 +1,9 @@
-"""Sends as a history tells them: attempts, entries of the response table, and when caller and application heard of it."""
+"""Sends as a history tells them: attempts, entries of the response table, and when the application heard of it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..trace.history import History
@@ -10,10 +11,6 @@ from ..trace.record import Record
 
 WAY = {"SYNC": "sync", "ASYNC": "async", "ONEWAY": "one-way"}
 _ADDRESS = re.compile(r" (to|on the channel) <?[\d.]+:\d+>?")
-_KINDS = (
-    *("SendAttempted", "SendAttemptFailed", "SendSucceeded", "SendFailed", "MessageStored"),
-    *("RequestSent", "ResponseReceived", "RequestTimedOut", "RequestFailed"),
-)
 
 
 @dataclass
@@ -76,8 +73,9 @@ def read_sends(history: History, start_ms: float, end_ms: float) -> list[Sent]:
     """The sends that began from `start_ms` to `end_ms` of the world's time, in the order of their first attempts."""
     reading = _Reading(history)
     for record in history.between(start_ms, end_ms):
-        if record.kind in _KINDS:
-            getattr(reading, f"on_{record.kind}")(record)
+        take = _TAKES.get(record.kind)
+        if take is not None:
+            take(reading, record)
     return list(reading.sends.values())
 
 
@@ -89,7 +87,7 @@ class _Reading:
         self._history = history
         self._entries: dict[tuple[str, int, int], tuple[Sent, Entry]] = {}
 
-    def on_SendAttempted(self, record: Record) -> None:
+    def attempted(self, record: Record) -> None:
         attempt = Attempt(record.ts_us, record.budget_ms, record.broker_name)
         known = self.sends.get(record.msg_id)
         if known is None:
@@ -97,7 +95,7 @@ class _Reading:
         else:
             known.attempts.append(attempt)
 
-    def on_SendAttemptFailed(self, record: Record) -> None:
+    def attempt_failed(self, record: Record) -> None:
         sent = self.sends.get(record.msg_id)
         if sent is None:
             return
@@ -107,7 +105,7 @@ class _Reading:
             spent_ms = (record.ts_us - last.begin_us) // 1_000
             sent.attempts.append(Attempt(record.ts_us, last.budget_ms - spent_ms, record.broker_name))
 
-    def on_SendSucceeded(self, record: Record) -> None:
+    def succeeded(self, record: Record) -> None:
         sent = self.sends.get(record.msg_id)
         if sent is not None:
             last = sent.attempts[-1]
@@ -115,17 +113,17 @@ class _Reading:
             last.broker_name = record.broker_name
             sent.told_us, sent.outcome = record.ts_us, record.send_status
 
-    def on_SendFailed(self, record: Record) -> None:
+    def failed(self, record: Record) -> None:
         sent = self.sends.get(record.msg_id)
         if sent is not None:
             sent.told_us, sent.outcome = record.ts_us, record.reason
 
-    def on_MessageStored(self, record: Record) -> None:
+    def stored(self, record: Record) -> None:
         sent = self.sends.get(record.unique_key)
         if sent is not None:
             sent.stored_us.append(record.ts_us)
 
-    def on_RequestSent(self, record: Record) -> None:
+    def request_sent(self, record: Record) -> None:
         if not record.request_name.startswith("SEND_") or record.oneway:
             return
         sent = self._sender(record)
@@ -143,13 +141,13 @@ class _Reading:
             cause = self._history.cause_of(cause)
         return None
 
-    def on_ResponseReceived(self, record: Record) -> None:
+    def answered(self, record: Record) -> None:
         self._remove(record, "its answer")
 
-    def on_RequestFailed(self, record: Record) -> None:
+    def request_failed(self, record: Record) -> None:
         self._remove(record, "the end of its connection")
 
-    def on_RequestTimedOut(self, record: Record) -> None:
+    def timed_out(self, record: Record) -> None:
         if record.expired_by_scan:
             self._remove(record, "the scan")
         elif _key(record) in self._entries:
@@ -159,6 +157,19 @@ class _Reading:
         found = self._entries.pop(_key(record), None)
         if found is not None:
             found[1].end_us, found[1].removed_by = record.ts_us, by
+
+
+_TAKES: dict[str, Callable[[_Reading, Record], None]] = {
+    "SendAttempted": _Reading.attempted,
+    "SendAttemptFailed": _Reading.attempt_failed,
+    "SendSucceeded": _Reading.succeeded,
+    "SendFailed": _Reading.failed,
+    "MessageStored": _Reading.stored,
+    "RequestSent": _Reading.request_sent,
+    "ResponseReceived": _Reading.answered,
+    "RequestFailed": _Reading.request_failed,
+    "RequestTimedOut": _Reading.timed_out,
+}
 
 
 def _key(record: Record) -> tuple[str, int, int]:
