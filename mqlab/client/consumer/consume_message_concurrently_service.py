@@ -11,7 +11,7 @@ from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.sim import PeriodicTask
 from mqlab.trace.events.client import ConsumeFinished, ConsumeResultIgnored, ConsumeStarted
 
-from .hooks import ConsumeMessageContext, ConsumeReturnType
+from .hooks import ConsumeMessageContext, return_type
 from .listener import (
     ConcurrentlyResult,
     ConsumeConcurrentlyContext,
@@ -194,13 +194,14 @@ class ConsumeMessageConcurrentlyService:
         owner = self._owner
         if request.error is not None:
             warn_that_listener_raised(owner.group_name, request.error, self._told)
-        owner.statistics.consumed(request.message_queue.topic, status, len(request.messages), cost_us)
+        owner.statistics.called(request.message_queue.topic, cost_us)
         if owner.consume_message_hooks:
             timeout_us = owner.consumer.consume_timeout * 60_000_000
             context = ConsumeMessageContext(owner.group_name, request.messages, request.message_queue)
             context.status = status.value if status is not None else RECONSUME_LATER.value
             context.success = status is CONSUME_SUCCESS
-            context.return_type = _return_type(request, status, cost_us >= timeout_us)
+            failed = status is RECONSUME_LATER
+            context.return_type = return_type(status, failed, request.error, cost_us >= timeout_us)
             for hook in owner.consume_message_hooks:
                 hook.consume_message_after(context)
         hooks = self.node.hooks
@@ -241,6 +242,7 @@ class ConsumeMessageConcurrentlyService:
             return None
         consumed = min(request.context.ack_index + 1, len(request.messages)) if status is CONSUME_SUCCESS else 0
         failed = request.messages[max(consumed, 0) :]
+        self._owner.statistics.consumed(request.message_queue.topic, len(request.messages) - len(failed), len(failed))
         if failed and self._owner.message_model is MessageModel.CLUSTERING:
             return self._give_back(request, failed)
         self._remove(request)
@@ -265,11 +267,3 @@ class ConsumeMessageConcurrentlyService:
         offset = request.process_queue.remove_message(request.messages)
         if offset >= 0 and not request.process_queue.dropped:
             self._owner.offset_store.update_offset(request.message_queue, offset, increase_only=True)
-
-
-def _return_type(request: ConsumeRequest, status: ConcurrentlyResult, timed_out: bool) -> ConsumeReturnType:
-    if status is None:
-        return ConsumeReturnType.EXCEPTION if request.error else ConsumeReturnType.RETURNNULL
-    if timed_out:
-        return ConsumeReturnType.TIME_OUT
-    return ConsumeReturnType.SUCCESS if status is CONSUME_SUCCESS else ConsumeReturnType.FAILED

@@ -11,6 +11,7 @@ from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.sim import Lock, PeriodicTask
 from mqlab.trace.events.client import ConsumeFinished, ConsumeStarted
 
+from .hooks import ConsumeMessageContext, return_type
 from .listener import checked_status, warn_that_listener_raised
 from .orderly_listener import ConsumeOrderlyContext, ConsumeOrderlyStatus, OrderlyListenerFunction, OrderlyResult
 from .process_queue import REBALANCE_LOCK_INTERVAL_MS
@@ -129,23 +130,40 @@ class ConsumeMessageOrderlyService:
         owner, hooks = self._owner, self.node.hooks
         first, queue = messages[0], context.message_queue
         where = (owner.group_name, first.topic, queue.broker_name, queue.queue_id, first.queue_offset, first.msg_id)
+        seen = ConsumeMessageContext(owner.group_name, messages, queue)
+        for hook in owner.consume_message_hooks:
+            hook.consume_message_before(seen)
         if hooks.on:
             hooks.emit(ConsumeStarted(*where, len(messages), first.reconsume_times))
         begin_us = self.node.now_us()
         status: OrderlyResult = None
-        text = ""
+        failure: Exception | None = None
         try:
             answer = self.listener(tuple(messages), context)
             status = await answer if isinstance(answer, Coroutine) else answer
         except SimulationError:
             raise
         except Exception as error:  # noqa: BLE001  # whatever a listener raises means: the same again in a moment
-            text = f"{type(error).__name__}: {error}"
+            failure = error
             warn_that_listener_raised(owner.group_name, error, self._told)
         status = checked_status(status, ConsumeOrderlyStatus)
+        cost_us = self.node.now_us() - begin_us
+        self._tell_hooks(seen, status, failure, cost_us)
+        owner.statistics.called(queue.topic, cost_us)
         if hooks.on:
-            hooks.emit(ConsumeFinished(*where, text or f"{status}", self.node.now_us() - begin_us))
+            text = f"{type(failure).__name__}: {failure}" if failure else f"{status}"
+            hooks.emit(ConsumeFinished(*where, text, cost_us))
         return status
+
+    def _tell_hooks(
+        self, seen: ConsumeMessageContext, status: OrderlyResult, failure: Exception | None, cost_us: int
+    ) -> None:
+        timed_out = cost_us >= self._owner.consumer.consume_timeout * 60_000_000
+        seen.return_type = return_type(status, status is SUSPEND, failure, timed_out)
+        seen.status = str(status or SUSPEND)
+        seen.success = status in (ConsumeOrderlyStatus.SUCCESS, ConsumeOrderlyStatus.COMMIT)
+        for hook in self._owner.consume_message_hooks:
+            hook.consume_message_after(seen)
 
     def _try_lock_later(self, process_queue: ProcessQueue, message_queue: MessageQueue, delay_ms: int) -> None:
         async def try_lock() -> None:
@@ -166,6 +184,9 @@ class ConsumeMessageOrderlyService:
     ) -> bool:
         """Commit, or put the messages back and stop for a moment; whether to go on."""
         offset, go_on = NO_COMMIT, True
+        if status in (SUSPEND, ConsumeOrderlyStatus.SUCCESS):
+            failed = len(messages) if status is SUSPEND else 0
+            self._owner.statistics.consumed(context.message_queue.topic, len(messages) - failed, failed)
         if status is SUSPEND:
             if await self._shall_suspend(messages):
                 process_queue.make_message_to_consume_again(messages)

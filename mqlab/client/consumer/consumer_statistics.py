@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from .listener import ConcurrentlyResult, ConsumeConcurrentlyStatus
+from dataclasses import dataclass
 
 
-class ConsumeStatus(NamedTuple):
-    """The sums of one topic; the time is that spent in the listener, in microseconds."""
+@dataclass(slots=True)
+class ConsumeStatus:
+    """The sums of one topic; times are in microseconds.
 
+    Pulls that brought something, the messages they brought and the time from request to answer; calls of the listener
+    and the time spent in it; messages that were consumed, and messages that failed.
+    """
+
+    pulls: int = 0
+    pulled: int = 0
+    pull_us: int = 0
+    calls: int = 0
+    consume_us: int = 0
     consume_ok: int = 0
     consume_failed: int = 0
-    consume_us: int = 0
 
 
 class ConsumerStatistics:
@@ -25,11 +32,24 @@ class ConsumerStatistics:
     def __init__(self) -> None:
         self.by_topic: dict[str, ConsumeStatus] = {}
 
-    def consumed(self, topic: str, status: ConcurrentlyResult, messages: int, cost_us: int) -> None:
+    def _of(self, topic: str) -> ConsumeStatus:
+        return self.by_topic.setdefault(topic, ConsumeStatus())
+
+    def pulled(self, topic: str, messages: int, cost_us: int) -> None:
+        """Note a pull that the broker answered with messages; `messages` are those left after the filters."""
+        sums = self._of(topic)
+        sums.pulls += 1
+        sums.pulled += messages
+        sums.pull_us += cost_us
+
+    def called(self, topic: str, cost_us: int) -> None:
         """Note one call of the listener."""
-        ok, failed, spent_us = self.by_topic.get(topic) or ConsumeStatus()
-        if status is ConsumeConcurrentlyStatus.CONSUME_SUCCESS:
-            ok += messages
-        else:
-            failed += messages
-        self.by_topic[topic] = ConsumeStatus(ok, failed, spent_us + cost_us)
+        sums = self._of(topic)
+        sums.calls += 1
+        sums.consume_us += cost_us
+
+    def consumed(self, topic: str, ok: int, failed: int) -> None:
+        """Note what became of messages; those of a queue that was given up meanwhile count nowhere."""
+        sums = self._of(topic)
+        sums.consume_ok += ok
+        sums.consume_failed += failed

@@ -33,6 +33,15 @@ class ConsumeMessageContext:
     return_type: ConsumeReturnType | None = None
 
 
+def return_type(status: object, failed: bool, error: Exception | None, timed_out: bool) -> ConsumeReturnType:
+    """How a listener came back: `failed` if its status asks for another delivery, `timed_out` after consumeTimeout."""
+    if status is None:
+        return ConsumeReturnType.EXCEPTION if error else ConsumeReturnType.RETURNNULL
+    if timed_out:
+        return ConsumeReturnType.TIME_OUT
+    return ConsumeReturnType.FAILED if failed else ConsumeReturnType.SUCCESS
+
+
 class ConsumeMessageHook:
     """Looks at messages around each call of the listener (org.apache.rocketmq.client.hook.ConsumeMessageHook)."""
 

@@ -144,7 +144,9 @@ class PullLoop:
 
     # -- the answer -------------------------------------------------------------------------------------------------
 
-    def on_success(self, request: PullRequest, subscription: SubscriptionData, result: PullResult) -> None:
+    def on_success(
+        self, request: PullRequest, subscription: SubscriptionData, result: PullResult, cost_us: int
+    ) -> None:
         """Take in the messages, or what the broker said instead, and go on."""
         owner = self._owner
         owner.pull_api_wrapper.process_pull_result(request.message_queue, result, subscription)
@@ -169,6 +171,7 @@ class PullLoop:
             self._correct_tags_offset(request)
             service.execute_pull_request_immediately(request)
             return
+        owner.statistics.pulled(request.message_queue.topic, len(messages), cost_us)
         if not messages:
             service.execute_pull_request_immediately(request)
             return
@@ -229,13 +232,14 @@ class PullLoop:
 class _PullCallback:
     """Waits for the answer to one pull."""
 
-    __slots__ = ("_address", "_loop", "_request", "_subscription")
+    __slots__ = ("_address", "_began_us", "_loop", "_request", "_subscription")
 
     def __init__(self, loop: PullLoop, request: PullRequest, subscription: SubscriptionData, address: str) -> None:
         self._loop = loop
         self._request = request
         self._subscription = subscription
         self._address = address
+        self._began_us = loop._node.now_us()
 
     def __call__(self, future: ResponseFuture) -> None:
         response = future.response
@@ -248,4 +252,5 @@ class _PullCallback:
         except MQBrokerException as error:
             self._loop.on_exception(self._request, error)
             return
-        self._loop.on_success(self._request, self._subscription, result)
+        cost_us = self._loop._node.now_us() - self._began_us
+        self._loop.on_success(self._request, self._subscription, result, cost_us)
