@@ -18,6 +18,8 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import (
     ConsumerSendMsgBackRequestHeader,
     GetConsumerListByGroupRequestHeader,
+    GetEarliestMsgStoretimeRequestHeader,
+    GetEarliestMsgStoretimeResponseHeader,
     GetMaxOffsetRequestHeader,
     GetMaxOffsetResponseHeader,
     GetMinOffsetRequestHeader,
@@ -73,6 +75,9 @@ class MQClientAPIImpl:
             client_callback_executor_threads=config.client_callback_executor_threads,
             client_oneway_semaphore_value=config.client_oneway_semaphore_value,
             client_async_semaphore_value=config.client_async_semaphore_value,
+            connect_timeout_millis=config.connect_timeout_millis,
+            client_channel_max_idle_time_seconds=config.client_channel_max_idle_time_seconds,
+            client_close_socket_if_timeout=config.client_close_socket_if_timeout,
         )
         self.remoting_client = RemotingClient(node, remoting, "NettyClient")
 
@@ -307,3 +312,10 @@ class MQClientAPIImpl:
         header = SearchOffsetRequestHeader(queue.topic, queue.queue_id, timestamp_ms, bname=queue.broker_name)
         request = RemotingCommand.request(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
         return (await self._call(address, request, timeout_ms)).header_as(SearchOffsetResponseHeader).offset
+
+    async def get_earliest_msg_storetime(self, address: str, queue: MessageQueue, timeout_ms: int) -> int:
+        """When the oldest message of a queue was stored, in ms since 1970; -1 for an empty queue."""
+        header = GetEarliestMsgStoretimeRequestHeader(queue.topic, queue.queue_id, bname=queue.broker_name)
+        request = RemotingCommand.request(RequestCode.GET_EARLIEST_MSG_STORETIME, header)
+        response = await self._call(address, request, timeout_ms)
+        return response.header_as(GetEarliestMsgStoretimeResponseHeader).timestamp

@@ -21,8 +21,9 @@ class TopicPublishInfo:
     """The queues of a topic that a producer may send to, and whose turn it is.
 
     Java: org.apache.rocketmq.client.impl.producer.TopicPublishInfo with ThreadLocalIndex. Differs from RocketMQ: one
-    index serves all tasks of the process, where Java has one for each thread. As there, it starts anywhere, and anew
-    with every new route.
+    index serves all tasks of the process, where Java has one for each thread: a task is made for every call from a
+    cell, so that one for each task would never come to its second queue. As there, it starts anywhere, and anew with
+    every new route.
     """
 
     __slots__ = ("_index", "_node", "have_topic_router_info", "message_queue_list", "order_topic", "route", "topic")

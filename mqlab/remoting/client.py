@@ -330,7 +330,7 @@ class RemotingClient(RemotingDispatch):
             self._name_server_timer = None
         for channel in [*self.channel_table.values(), *self._left]:
             channel.close()
-        self.public_pool.close()
+        self.public_pool.shutdown()
 
     def __repr__(self) -> str:
         return f"<{self.name} on {self.node.name}: channels to {', '.join(self.channel_table) or 'nobody'}>"

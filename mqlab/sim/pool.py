@@ -119,6 +119,10 @@ class Pool:
             taken.append(self.queue.popleft())
         return taken
 
+    def shutdown(self) -> None:
+        """Accept no more jobs; those that wait still run (ExecutorService.shutdown)."""
+        self.closed = True
+
     def close(self) -> None:
         """Accept no more jobs and drop those that wait (ExecutorService.shutdownNow); running ones end."""
         self.closed = True

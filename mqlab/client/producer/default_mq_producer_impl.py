@@ -14,6 +14,7 @@ from mqlab.errors import (
     MQClientException,
     RemotingException,
     RemotingTooMuchRequestException,
+    SimulationError,
 )
 from mqlab.protocol.batch import MessageBatch
 from mqlab.protocol.codes import ClientErrorCode, ResponseCode
@@ -105,7 +106,14 @@ class DefaultMQProducerImpl:
                 f"The producer group[{group}] has been created before, specify another name please. "
                 "What to do: give this producer another group or another instance_name."
             )
-        self.kernel = SendKernel(producer, group, self.instance, self.send_message_hooks, self.check_forbidden_hooks)
+        self.kernel = SendKernel(
+            producer,
+            group,
+            self.instance,
+            self.send_message_hooks,
+            self.check_forbidden_hooks,
+            self.try_to_find_topic_publish_info,
+        )
         if instance is None:
             self.instance.start()
         if producer.start_detector_enable:
@@ -128,7 +136,7 @@ class DefaultMQProducerImpl:
         if self.service_state is not ServiceState.RUNNING:
             return
         await self.instance.unregister_producer(self.producer.producer_group)
-        self.async_sender.pool.close()
+        self.async_sender.pool.shutdown()
         if self._detector is not None:
             self._detector.cancel()
         if shutdown_instance:
@@ -175,14 +183,13 @@ class DefaultMQProducerImpl:
         return list(self.topic_publish_info_table)
 
     def is_publish_topic_need_update(self, topic: str) -> bool:
-        """Whether this producer sends to the topic and has no queues for it."""
+        """Whether this producer has no queues for the topic, be it one that it sends to or not."""
         info = self.topic_publish_info_table.get(topic)
-        return info is not None and not info.ok
+        return info is None or not info.ok
 
     def update_topic_publish_info(self, topic: str, info: TopicPublishInfo) -> None:
-        """Take over the queues of a topic."""
-        if topic in self.topic_publish_info_table:
-            self.topic_publish_info_table[topic] = info
+        """Take over the queues of a topic, also of one that only others in this client instance have asked for."""
+        self.topic_publish_info_table[topic] = info
 
     async def try_to_find_topic_publish_info(self, topic: str) -> TopicPublishInfo:
         """The queues of a topic: known, asked for, or made up from the template topic."""
@@ -246,8 +253,9 @@ class DefaultMQProducerImpl:
         self, message: Message, queue: MessageQueue, timeout_ms: int, info: TopicPublishInfo | None, outcome: Outcome
     ) -> None:
         """Start one asynchronous send to a queue; with `info`, its retries may go to other brokers."""
-        prepared = await self.kernel.prepare_async(message, queue, timeout_ms)
-        AsyncSend(self, prepared, queue, info, outcome, timeout_ms).start(prepared.address)
+        prepared, left_ms = await self.kernel.prepare_async(message, queue, timeout_ms)
+        AsyncSend(self, prepared, queue, info, outcome, left_ms).start(prepared.address)
+        self.kernel.run_after_hooks(prepared.context, None, None)
 
     async def send_kernel_once(
         self, message: Message, queue: MessageQueue, mode: str, timeout_ms: int, outcome: Outcome | None = None
@@ -291,7 +299,14 @@ class DefaultMQProducerImpl:
         info = await self.try_to_find_topic_publish_info(message.topic)
         if not info.ok:
             raise self.no_route(message.topic)
-        queue = selector(list(info.message_queue_list), message, argument)
+        try:
+            queue = selector(list(info.message_queue_list), message, argument)
+        except SimulationError:
+            raise
+        except Exception as error:
+            raise MQClientException(
+                f"select message queue threw exception. {type(error).__name__}: {error}. What to do: mend the selector."
+            ) from error
         if queue is None:
             raise MQClientException("select message queue return null. What to do: let the selector return a queue.")
         return queue

@@ -12,6 +12,19 @@ if TYPE_CHECKING:
 
 
 @dataclass
+class CheckForbiddenContext:
+    """What a hook sees that may forbid a message (org.apache.rocketmq.client.hook.CheckForbiddenContext)."""
+
+    name_srv_addr: str | None
+    group: str
+    message: Message
+    message_queue: MessageQueue
+    broker_address: str
+    communication_mode: str
+    unit_mode: bool
+
+
+@dataclass
 class SendMessageContext:
     """What a hook sees of one attempt (org.apache.rocketmq.client.hook.SendMessageContext)."""
 
@@ -27,7 +40,10 @@ class SendMessageContext:
 
 
 class SendMessageHook:
-    """Looks at messages around each attempt (org.apache.rocketmq.client.hook.SendMessageHook)."""
+    """Looks at messages around each attempt; what it raises changes nothing.
+
+    Java: org.apache.rocketmq.client.hook.SendMessageHook.
+    """
 
     name = "SendMessageHook"
 
@@ -35,7 +51,11 @@ class SendMessageHook:
         """Called before the attempt."""
 
     def send_message_after(self, context: SendMessageContext) -> None:
-        """Called after it, with its result or error."""
+        """Called after it, with its result or error.
+
+        An asynchronous attempt calls it twice: without either when the request was handed to remoting, and with the
+        outcome when the send has ended. A one-way attempt has no result.
+        """
 
 
 class CheckForbiddenHook:
@@ -43,5 +63,5 @@ class CheckForbiddenHook:
 
     name = "CheckForbiddenHook"
 
-    def check_forbidden(self, context: SendMessageContext) -> None:
-        """Called before every attempt."""
+    def check_forbidden(self, context: CheckForbiddenContext) -> None:
+        """Called before every attempt, before the other hooks."""

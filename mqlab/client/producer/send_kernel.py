@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mqlab.errors import MQBrokerException, MQClientException, RemotingException, RemotingTooMuchRequestException
+from mqlab.errors import (
+    MQBrokerException,
+    MQClientException,
+    RemotingException,
+    RemotingTooMuchRequestException,
+    SimulationError,
+)
 from mqlab.protocol.batch import MessageBatch
 from mqlab.protocol.compression import compress, compression_flag
 from mqlab.protocol.headers import SendMessageRequestHeaderV2
@@ -13,9 +20,9 @@ from mqlab.protocol.message_id import UniqueKeyGenerator
 from mqlab.protocol.properties import NEW_MAP_CAPACITY, encode_properties
 from mqlab.protocol.sysflag import MessageSysFlag
 from mqlab.protocol.topics import is_retry_topic
-from mqlab.trace.events.client import SendAttempted
+from mqlab.trace.events.client import SendAttempted, SendHookFailed
 
-from .hooks import CheckForbiddenHook, SendMessageContext, SendMessageHook
+from .hooks import CheckForbiddenContext, CheckForbiddenHook, SendMessageContext, SendMessageHook
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
@@ -63,12 +70,14 @@ class SendKernel:
         instance: MQClientInstance,
         send_message_hooks: list[SendMessageHook],
         check_forbidden_hooks: list[CheckForbiddenHook],
+        find_queues: Callable[[str], Coroutine[Any, Any, object]],
     ) -> None:
         self._config = config
         self._group = producer_group
         self._instance = instance
         self._node = instance.node
         self._unique_keys = unique_key_generator(instance.node)
+        self._find_queues = find_queues
         self.send_message_hooks = send_message_hooks
         self.check_forbidden_hooks = check_forbidden_hooks
 
@@ -76,17 +85,6 @@ class SendKernel:
         """Give a message its unique key, unless it has one."""
         if UNIQ_KEY not in message.properties:
             message.properties[UNIQ_KEY] = self._unique_keys.next(self._node.now_ms())
-
-    async def find_address(self, queue: MessageQueue) -> str:
-        """The address of the queue's master; MQClientException when nobody knows it."""
-        routes = self._instance.routes
-        address = routes.find_broker_address_in_publish(queue.broker_name)
-        if address is None:
-            await routes.refresh(queue.topic)
-            address = routes.find_broker_address_in_publish(queue.broker_name)
-        if address is None:
-            raise MQClientException(f"The broker[{queue.broker_name}] not exist")
-        return address
 
     def prepare(self, message: Message, queue: MessageQueue, address: str, mode: str, budget_ms: int) -> Prepared:
         """The message with its key, packed if it is long, and its header."""
@@ -102,6 +100,10 @@ class SendKernel:
             sys_flag = MessageSysFlag.COMPRESSED | compression_flag(config.compress_type)
         if properties.get(MessageConst.TRANSACTION_PREPARED, "").lower() == "true":
             sys_flag |= MessageSysFlag.TRANSACTION_PREPARED
+        self._check_forbidden(message, queue, address, mode)
+        context = self._run_before_hooks(message, queue, address, mode)
+        # The text is made first: a message for a retry topic carries both numbers in its properties as well.
+        properties_text = encode_properties(properties, NEW_MAP_CAPACITY)
         reconsume_times, max_reconsume_times = 0, None
         if is_retry_topic(message.topic):
             reconsume_times = int(properties.pop(MessageConst.RECONSUME_TIME, "0"))
@@ -116,14 +118,13 @@ class SendKernel:
             sys_flag,
             self._node.now_ms(),
             message.flag,
-            encode_properties(properties, NEW_MAP_CAPACITY),
+            properties_text,
             reconsume_times,
             config.unit_mode,
             max_reconsume_times,
             is_batch,
             queue.broker_name,
         )
-        context = self._run_before_hooks(message, queue, address, mode)
         hooks = self._node.hooks
         if hooks.on:
             hooks.emit(
@@ -141,53 +142,78 @@ class SendKernel:
 
     async def send(self, message: Message, queue: MessageQueue, mode: str, timeout_ms: int) -> SendResult | None:
         """Send and wait for the result (SYNC), or send and forget (ONEWAY: None)."""
+        begin_us = self._node.world.now_us
         address = self._instance.routes.find_broker_address_in_publish(queue.broker_name)
         if address is None:
-            begin_us = self._node.now_us()
-            address = await self.find_address(queue)
-            timeout_ms -= (self._node.now_us() - begin_us) // 1_000
-            if timeout_ms < 0:
-                raise RemotingTooMuchRequestException("sendKernelImpl call timeout")
-        prepared = self.prepare(message, queue, address, mode, timeout_ms)
+            address = await self._find_address(queue)
+        left_ms = timeout_ms - (self._node.world.now_us - begin_us) // 1_000
+        prepared = self.prepare(message, queue, address, mode, left_ms)
         api = self._instance.api
-        if mode == ONEWAY:
-            api.send_message_oneway(address, prepared.wire_message, prepared.header, timeout_ms)
-            self.run_after_hooks(prepared.context, None, None)
-            return None
+        result: SendResult | None = None
         try:
-            result = await api.send_message(
-                address, queue.broker_name, prepared.wire_message, prepared.header, timeout_ms
-            )
+            if left_ms < 0:
+                raise RemotingTooMuchRequestException("sendKernelImpl call timeout")
+            if mode == ONEWAY:
+                api.send_message_oneway(address, prepared.wire_message, prepared.header, left_ms)
+            else:
+                result = await api.send_message(
+                    address, queue.broker_name, prepared.wire_message, prepared.header, left_ms
+                )
         except (RemotingException, MQBrokerException) as error:
             self.run_after_hooks(prepared.context, None, error)
             raise
         self.run_after_hooks(prepared.context, result, None)
         return result
 
-    async def prepare_async(self, message: Message, queue: MessageQueue, timeout_ms: int) -> Prepared:
-        """A message made ready for an asynchronous send."""
+    async def prepare_async(self, message: Message, queue: MessageQueue, timeout_ms: int) -> tuple[Prepared, int]:
+        """A message made ready for an asynchronous send, and the ms that are left for it."""
+        begin_us = self._node.now_us()
         address = self._instance.routes.find_broker_address_in_publish(queue.broker_name)
         if address is None:
-            address = await self.find_address(queue)
-        return self.prepare(message, queue, address, ASYNC, timeout_ms)
+            address = await self._find_address(queue)
+        left_ms = timeout_ms - (self._node.now_us() - begin_us) // 1_000
+        prepared = self.prepare(message, queue, address, ASYNC, left_ms)
+        if left_ms < 0:
+            late = RemotingTooMuchRequestException("sendKernelImpl call timeout")
+            self.run_after_hooks(prepared.context, None, late)
+            raise late
+        return prepared, left_ms
+
+    async def _find_address(self, queue: MessageQueue) -> str:
+        """The address of a queue's master that is not known yet; MQClientException when nobody knows it.
+
+        The name server is asked only for a topic that this producer has no queues of.
+        """
+        await self._find_queues(queue.topic)
+        address = self._instance.routes.find_broker_address_in_publish(queue.broker_name)
+        if address is None:
+            raise MQClientException(f"The broker[{queue.broker_name}] not exist")
+        return address
 
     # -- hooks ------------------------------------------------------------------------------------------------------
+
+    def _check_forbidden(self, message: Message, queue: MessageQueue, address: str, mode: str) -> None:
+        if self.check_forbidden_hooks:
+            config = self._config
+            context = CheckForbiddenContext(
+                config.namesrv_addr, self._group, message, queue, address, mode, config.unit_mode
+            )
+            for hook in self.check_forbidden_hooks:
+                hook.check_forbidden(context)
 
     def _run_before_hooks(
         self, message: Message, queue: MessageQueue, address: str, mode: str
     ) -> SendMessageContext | None:
-        if not self.send_message_hooks and not self.check_forbidden_hooks:
+        if not self.send_message_hooks:
             return None
         context = SendMessageContext(self._group, message, queue, address, self._node.spec.ip, mode)
         properties = message.properties
-        if properties.get(MessageConst.TRANSACTION_PREPARED, "").lower() == "true":
+        if properties.get(MessageConst.TRANSACTION_PREPARED) == "true":
             context.msg_type = "TRANS_MSG_HALF"
-        elif any(name in properties for name in _DELAY_PROPERTIES):
+        if "__STARTDELIVERTIME" in properties or MessageConst.DELAY_TIME_LEVEL in properties:
             context.msg_type = "DELAY_MSG"
-        for forbidding in self.check_forbidden_hooks:
-            forbidding.check_forbidden(context)
         for hook in self.send_message_hooks:
-            hook.send_message_before(context)
+            self._run_hook(hook.send_message_before, hook, context)
         return context
 
     def run_after_hooks(
@@ -197,15 +223,21 @@ class SendKernel:
         if context is not None:
             context.send_result, context.error = result, error
             for hook in self.send_message_hooks:
-                hook.send_message_after(context)
+                self._run_hook(hook.send_message_after, hook, context)
 
-
-_DELAY_PROPERTIES = (
-    MessageConst.DELAY_TIME_LEVEL,
-    MessageConst.TIMER_DELIVER_MS,
-    MessageConst.TIMER_DELAY_MS,
-    MessageConst.TIMER_DELAY_SEC,
-)
+    def _run_hook(
+        self, call: Callable[[SendMessageContext], None], hook: SendMessageHook, context: SendMessageContext
+    ) -> None:
+        try:
+            call(context)
+        except SimulationError:
+            raise
+        except Exception as mistake:  # noqa: BLE001  # RocketMQ swallows it as well; here at least an event tells
+            hooks = self._node.hooks
+            if hooks.on:
+                message = context.message
+                reason = f"{type(mistake).__name__}: {mistake}"
+                hooks.emit(SendHookFailed(message.topic, message.properties.get(UNIQ_KEY, ""), hook.name, reason))
 
 
 def _with_body(message: Message, body: bytes) -> Message:
