@@ -27,7 +27,7 @@ async def send_message_back(owner: DefaultMQPushConsumerImpl, message: MessageEx
         await _to_its_broker(owner, message, delay_level)
     except _FAILURES:
         try:
-            await _as_a_normal_message(owner, message, message.reconsume_times + 1, owner.max_reconsume_times)
+            await _as_a_normal_message(owner, message, owner.max_reconsume_times)
         except _FAILURES as error:
             _report_failure(owner, message, error)
             return False
@@ -69,24 +69,21 @@ async def send_orderly_to_retry_topic(owner: DefaultMQPushConsumerImpl, message:
     False if that was not possible. Java: ConsumeMessageOrderlyService.sendMessageBack.
     """
     try:
-        await _as_a_normal_message(owner, message, message.reconsume_times, owner.max_reconsume_times_orderly)
+        await _as_a_normal_message(owner, message, owner.max_reconsume_times_orderly)
     except _FAILURES as error:
         _report_failure(owner, message, error)
         return False
     return True
 
 
-async def _as_a_normal_message(
-    owner: DefaultMQPushConsumerImpl, message: MessageExt, reconsume_times: int, max_reconsume_times: int
-) -> None:
+async def _as_a_normal_message(owner: DefaultMQPushConsumerImpl, message: MessageExt, max_reconsume_times: int) -> None:
     copy = Message(retry_topic(owner.group_name), message.body, flag=message.flag)
     properties = dict(message.properties)
     properties.setdefault(MessageConst.ORIGIN_MESSAGE_ID, message.msg_id)
     properties[MessageConst.RETRY_TOPIC] = message.topic
-    properties[MessageConst.RECONSUME_TIME] = str(reconsume_times)
+    properties[MessageConst.RECONSUME_TIME] = str(message.reconsume_times + 1)
     properties[MessageConst.MAX_RECONSUME_TIMES] = str(max_reconsume_times)
     properties.pop(MessageConst.TRANSACTION_PREPARED, None)
-    properties.pop(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX, None)
     copy.properties = properties
     copy.delay_time_level = 3 + message.reconsume_times
     inner = owner.instance.inner_producer
