@@ -127,6 +127,15 @@ class SendCallbackFailed(NamedTuple):
     reason: str
 
 
+class SendHookFailed(NamedTuple):
+    """A hook around sending raised an error, which changes nothing."""
+
+    topic: str
+    msg_id: str
+    hook: str
+    reason: str
+
+
 class FaultItemUpdated(NamedTuple):
     """A producer avoids a broker for some time after a slow or failed send."""
 
@@ -231,6 +240,74 @@ class PullPutOff(NamedTuple):
     queue_id: int
     reason: str
     delay_ms: int
+
+
+class PullCallbackFailed(NamedTuple):
+    """The application's callback of an asynchronous pull raised an error, which changes nothing."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    reason: str
+
+
+class QueueListenerFailed(NamedTuple):
+    """The application's listener for changes of the queues raised an error; the consumer goes on."""
+
+    group: str
+    topic: str
+    reason: str
+
+
+class PullTaskScheduled(NamedTuple):
+    """A pull task of the schedule service will run in `delay_ms`."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    delay_ms: int
+
+
+class PullTaskStarted(NamedTuple):
+    """A thread of the schedule service begins with the pull task of a queue."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+
+
+class PullTaskFinished(NamedTuple):
+    """The pull task of a queue came to its end, after `cost_us`."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    cost_us: int
+
+
+class PullTaskFailed(NamedTuple):
+    """The pull task of a queue raised an error, after `cost_us`; it comes again in 1 s."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    reason: str
+    cost_us: int
+
+
+class PullTaskEnded(NamedTuple):
+    """The pull task of a queue will not run again; `reason` says why."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    reason: str
 
 
 class FlowControlled(NamedTuple):
