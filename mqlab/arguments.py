@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Mapping
@@ -29,6 +30,42 @@ def check_count(name: str, value: object, hint: str) -> None:
     """LearnerError with this hint unless `value` is a whole number, at least 1."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise LearnerError(f"{name}={value!r} is not a whole number from 1 up", hint)
+
+
+def check_whole(name: str, value: object, hint: str) -> None:
+    """LearnerError with this hint unless `value` is a whole number, of whatever sign."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise LearnerError(f"{name}={value!r} is not a whole number", hint)
+
+
+def check_settings(config_class: type[Any], settings: Mapping[str, Any]) -> None:
+    """LearnerError if a setting has another type than the dataclass `config_class` says by its default.
+
+    Only yes or no, whole numbers, numbers and texts are looked at; what has no default, or one of another kind, is left
+    to its owner.
+    """
+    for field in dataclasses.fields(config_class):
+        if field.name in settings:
+            _check_setting(field, settings[field.name])
+
+
+def _check_setting(field: dataclasses.Field[Any], value: object) -> None:
+    default, name = field.default, field.name
+    kind: type = type(default)
+    if default is None:
+        annotation = str(field.type)
+        kind = str if annotation == "str | None" else int if annotation == "int | None" else object
+        if value is None:
+            return
+    if kind is bool and not isinstance(value, bool):
+        raise LearnerError(f"{name}={value!r} is neither True nor False", f"write {name}=True or {name}=False")
+    if kind is int:
+        number = value.strip() if isinstance(value, str) and value.strip().lstrip("-").isdigit() else default or 1
+        check_whole(name, value, f"write {name}={number}")
+    elif kind is float:
+        check_number(name, value, f"write {name}={default}", least=None)
+    elif kind is str and not isinstance(value, str):
+        raise LearnerError(f"{name}={value!r} is not a text", f"write it in quotes: {name}={str(value)!r}")
 
 
 def check_condition(condition: object) -> None:

@@ -9,6 +9,7 @@ import dataclasses
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .arguments import check_settings
 from .client import DefaultMQPushConsumer
 from .client.service_state import ServiceState
 from .errors import LearnerError
@@ -200,12 +201,15 @@ def _of(name: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def split_settings(what: str, settings: dict[str, Any], *config_classes: type) -> list[Any]:
-    """One configuration object per class, each taking the settings it knows. LearnerError for a name that none knows.
+    """One configuration object per class, each taking the settings it knows.
+
+    LearnerError for a name that none knows, and for a value of another type.
     """
     left = dict(settings)
     configs = []
     for config_class in config_classes:
         own = {f.name for f in dataclasses.fields(config_class)}
+        check_settings(config_class, left)
         configs.append(config_class(**{name: left.pop(name) for name in list(left) if name in own}))
     if left:
         name = next(iter(left))

@@ -20,9 +20,9 @@ class ServiceTimes:
 
 @dataclass
 class BrokerConfig:
-    """What can be set on a broker (org.apache.rocketmq.common.BrokerConfig, and what a broker's file sets of its NettyServerConfig).
+    """What can be set on a broker (org.apache.rocketmq.common.BrokerConfig).
 
-    Times are in milliseconds unless the name says otherwise. `namesrv_addr` is a list of addresses joined by `;`. A
+    A broker's file also sets its NettyServerConfig, so the two settings of a graceful end are here as well. Times are in milliseconds unless the name says otherwise. `namesrv_addr` is a list of addresses joined by `;`. A
     thread number of 0 is worked out from the cores of the node, as RocketMQ does. Settings of parts that are not here
     are absent.
     """

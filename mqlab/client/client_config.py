@@ -9,6 +9,7 @@ from enum import Enum
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from mqlab.arguments import check_settings
 from mqlab.errors import LearnerError
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ class ClientConfig:
     connect_timeout_millis: int = 3_000
     """How long making a connection may take (com.rocketmq.remoting.client.connect.timeout)."""
     client_channel_max_idle_time_seconds: int = 120
-    """A connection on which nothing moves for so long is closed (com.rocketmq.remoting.client.channel.maxIdleTimeSeconds)."""
+    """A connection on which nothing moves for so long is closed (...client.channel.maxIdleTimeSeconds)."""
     client_close_socket_if_timeout: bool = True
-    """Close the connection on which a synchronous call timed out (com.rocketmq.remoting.client.closeSocketIfTimeout)."""
+    """Close the connection on which a synchronous call timed out (...client.closeSocketIfTimeout)."""
     poll_name_server_interval: int = 30_000
     heartbeat_broker_interval: int = 30_000
     persist_consumer_offset_interval: int = 5_000
@@ -82,7 +83,7 @@ class ClientConfig:
 
 
 def checked_settings(cls: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings, if `cls` (a dataclass) knows them all; LearnerError names the nearest one that exists.
+    """The settings, if `cls` (a dataclass) knows them all and their types; else a LearnerError says what to write.
 
     A text that stands for a member of an enumeration becomes the member.
     """
@@ -95,6 +96,7 @@ def checked_settings(cls: type[Any], settings: Mapping[str, Any]) -> dict[str, A
                 f"there is no setting {name!r}",
                 f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}",
             )
+    check_settings(cls, settings)
     return {name: _member(name, value, defaults[name]) for name, value in settings.items()}
 
 

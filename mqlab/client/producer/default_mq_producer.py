@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mqlab.arguments import check_whole
 from mqlab.client.client_config import checked_group, checked_settings
 from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.message import Message, MessageQueue
 from mqlab.sim import public_call
 
+from .async_send import SendCallback
 from .default_mq_producer_impl import DefaultMQProducerImpl
 from .producer_config import ProducerConfig
 from .send_kernel import ASYNC, ONEWAY, SYNC
@@ -19,7 +21,7 @@ from .send_result import SendResult
 if TYPE_CHECKING:
     from mqlab.sim import Node
 
-    from .async_send import Outcome, SendCallback, SendCallbackFunction
+    from .async_send import Outcome, SendCallbackFunction
     from .hooks import CheckForbiddenHook, SendMessageHook
     from .message_queue_selector import MessageQueueSelector
 
@@ -74,7 +76,8 @@ class DefaultMQProducer(ProducerConfig):
         Without a `queue` the producer chooses one, and tries again on another broker when that fails; all attempts
         together take at most `timeout` ms. Raises MQClientException, MQBrokerException or a RemotingException.
         """
-        timeout_ms = self.send_msg_timeout if timeout is None else timeout
+        timeout_ms = self._budget_ms(timeout)
+        self._check_queue(queue)
         one = self._one(message)
         if queue is None:
             result = await self.impl.send_default_impl(one, SYNC, timeout_ms)
@@ -100,7 +103,14 @@ class DefaultMQProducer(ProducerConfig):
         back-pressure this call itself waits while too many messages are on their way.
         """
         self.impl.make_sure_state_ok()
-        timeout_ms = self.send_msg_timeout if timeout is None else timeout
+        timeout_ms = self._budget_ms(timeout)
+        self._check_queue(queue)
+        if not callable(callback) and not isinstance(callback, SendCallback):
+            raise LearnerError(
+                f"{callback!r} is no callback", "write def callback(result, error): ... or a class of SendCallback"
+            )
+        if selector is not None:
+            self._check_selector(selector)
         one = self._one(message)
         impl = self.impl
 
@@ -117,6 +127,7 @@ class DefaultMQProducer(ProducerConfig):
     @public_call
     async def send_oneway(self, message: Message, *, queue: MessageQueue | None = None) -> None:
         """Send a message and do not wait for any answer: it may be lost, and nobody will know."""
+        self._check_queue(queue)
         message = self._one(message)
         if queue is None:
             await self.impl.send_default_impl(message, ONEWAY, self.send_msg_timeout)
@@ -128,10 +139,34 @@ class DefaultMQProducer(ProducerConfig):
         self, message: Message, selector: MessageQueueSelector, argument: Any, *, timeout: int | None = None
     ) -> SendResult:
         """Send a message to the queue that `selector(queues, message, argument)` returns, with one attempt."""
-        timeout_ms = self.send_msg_timeout if timeout is None else timeout
+        timeout_ms = self._budget_ms(timeout)
+        self._check_selector(selector)
         result = await self.impl.send_select_impl(self._one(message), selector, argument, SYNC, timeout_ms)
         assert result is not None
         return result
+
+    def _budget_ms(self, timeout: int | None) -> int:
+        if timeout is None:
+            return self.send_msg_timeout
+        check_whole("timeout", timeout, "give milliseconds: producer.send(message, timeout=3000)")
+        return timeout
+
+    @staticmethod
+    def _check_queue(queue: object) -> None:
+        if queue is not None and not isinstance(queue, MessageQueue):
+            raise LearnerError(
+                f"queue={queue!r} is no queue",
+                "take one of await producer.fetch_publish_message_queues(topic), "
+                'or write MessageQueue("TopicTest", "broker-a", 0)',
+            )
+
+    @staticmethod
+    def _check_selector(selector: object) -> None:
+        if not callable(selector):
+            raise LearnerError(
+                f"selector={selector!r} is no function",
+                "write def selector(queues, message, argument): return queues[0]",
+            )
 
     def _one(self, message: Message | Sequence[Message] | None) -> Message:
         """The message, or the batch of several."""
