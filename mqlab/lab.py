@@ -30,6 +30,7 @@ from .trace.digest import TraceDigest
 from .trace.history import History
 
 if TYPE_CHECKING:
+    from .client.consumer.default_lite_pull_consumer import DefaultLitePullConsumer
     from .client.consumer.default_mq_pull_consumer import DefaultMQPullConsumer
     from .client.consumer.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
     from .diagram import SpaceTimeDiagram
@@ -162,6 +163,14 @@ class Lab(Playing, Acting):
         from .client.consumer.default_mq_pull_consumer import DefaultMQPullConsumer
 
         return self._client_process(node, "consumer").add(DefaultMQPullConsumer, group, settings)
+
+    def lite_pull_consumer(self, group: str, *, node: str = "", **settings: Any) -> DefaultLitePullConsumer:
+        """A consumer that pulls ahead and hands out when asked, on a machine of its own (or on `node`): subscribe or
+        assign, `await consumer.start()`, then `await consumer.poll()`.
+        """
+        from .client.consumer.default_lite_pull_consumer import DefaultLitePullConsumer
+
+        return self._client_process(node, "consumer").add(DefaultLitePullConsumer, group, settings)
 
     def pull_schedule_service(self, group: str, *, node: str = "", **settings: Any) -> MQPullConsumerScheduleService:
         """A service that runs your pull task for each queue again and again; `register_pull_task_callback(topic, task)`

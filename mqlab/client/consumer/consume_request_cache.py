@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class LiteConsumeRequest(NamedTuple):
-    """The messages of one pull (org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl.ConsumeRequest)."""
+    """The messages of one pull.
+
+    Java: org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl.ConsumeRequest.
+    """
 
     messages: list[MessageExt]
     message_queue: MessageQueue

@@ -26,6 +26,10 @@ DISPATCH_DELAY_MS = 500
 """A queue that was taken is first pulled after this time."""
 
 
+class OffsetUnreadableException(MQClientException):
+    """There may be a stored offset, but it cannot be read at present."""
+
+
 class RebalanceSettings(Protocol):
     """What the settings of a consumer say of its rebalance."""
 
@@ -263,7 +267,7 @@ class RebalanceImpl:
         if stored >= 0:
             return stored
         if stored != NO_RECORD:
-            raise MQClientException(f"Failed to query consume offset from offset store: {queue}")
+            raise OffsetUnreadableException(f"Failed to query consume offset from offset store: {queue}")
         where = self.consume_from_where
         retry = is_retry_topic(queue.topic)
         admin = self._owner.instance.mq_admin_impl

@@ -311,7 +311,10 @@ class PullTaskEnded(NamedTuple):
 
 
 class FlowControlled(NamedTuple):
-    """A consumer holds too much already: `cached` is over `limit` (messages, MiB or offsets: `reason` says which)."""
+    """A consumer holds too much already: `cached` is over `limit` (messages, MiB or offsets: `reason` says which).
+
+    "all" is what a lite pull consumer holds of all its queues together, in messages.
+    """
 
     group: str
     topic: str
@@ -342,6 +345,40 @@ class MessagesCached(NamedTuple):
     messages: int
     cached: int
     cached_bytes: int
+
+
+class MessagesPolled(NamedTuple):
+    """A lite pull consumer handed out the messages of one pull; the fields are those of the first of them.
+
+    `next_offset` is what a commit would now note: the first offset still cached, or the one behind the last.
+    """
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    msg_id: str
+    messages: int
+    next_offset: int
+
+
+class QueueSought(NamedTuple):
+    """An application wants to go on at this offset of a queue: what was cached of the queue is thrown away."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+
+
+class TopicQueuesChanged(NamedTuple):
+    """A consumer that watches a topic found other queues than before."""
+
+    group: str
+    topic: str
+    queues: int
 
 
 class ConsumeStarted(NamedTuple):
