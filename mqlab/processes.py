@@ -184,9 +184,13 @@ class ClientProcess(Process):
     def _boot(self, node: Node) -> None:
         for client, group, settings in self.clients:
             before = client.impl
-            settings_now = {f.name: getattr(client, f.name) for f in dataclasses.fields(client)}
+            kept = dict(vars(client))
+            config = getattr(client, "default_mq_pull_consumer", client)
+            settings_now = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
             settings_now.pop("instance_name")  # a start makes it from the process id: each process has its own
             client.__init__(node, group, **{**settings_now, **_of("instance_name", settings)})
+            if hasattr(client, "carry_over"):
+                client.carry_over(kept)
             if isinstance(client, DefaultMQPushConsumer):
                 for subscription in before.rebalance_impl.subscription_inner.values():
                     if not is_retry_topic(subscription.topic):

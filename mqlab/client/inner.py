@@ -77,6 +77,10 @@ class MQConsumerInner(Protocol):
         """Write its offsets to where they belong."""
         ...
 
+
+class MQPushConsumerInner(MQConsumerInner, Protocol):
+    """A push consumer, seen from the pull thread of its instance."""
+
     def pull_message(self, pull_request: PullRequest) -> Coroutine[Any, Any, None]:
         """Take one turn of the pull loop of one queue."""
         ...

@@ -59,6 +59,13 @@ class MQAdminImpl:
             queue, lambda address: api.search_offset(address, queue, timestamp_ms, CALL_TIMEOUT_MS)
         )
 
+    async def earliest_msg_store_time(self, queue: MessageQueue) -> int:
+        """When the oldest message of a queue was stored, in ms since 1970; -1 for an empty queue."""
+        api = self._instance.api
+        return await self._ask_master(
+            queue, lambda address: api.get_earliest_msg_storetime(address, queue, CALL_TIMEOUT_MS)
+        )
+
     async def _ask_master(self, queue: MessageQueue, ask: Callable[[str], Coroutine[Any, Any, int]]) -> int:
         """The answer of the queue's master; MQClientException when it is not known or does not answer."""
         routes = self._instance.routes

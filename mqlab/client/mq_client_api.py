@@ -42,11 +42,12 @@ from mqlab.protocol.sysflag import PullSysFlag
 from mqlab.remoting import RemotingClient, RemotingClientConfig
 
 from .producer.send_result import SendResult, SendStatus
+from .top_addressing import TopAddressing
 
 if TYPE_CHECKING:
     from mqlab.protocol.heartbeat import HeartbeatData, SubscriptionData
     from mqlab.remoting.response_future import InvokeCallback
-    from mqlab.sim import Node
+    from mqlab.sim import Node, Task
 
     from .client_config import ClientConfig
 
@@ -80,10 +81,25 @@ class MQClientAPIImpl:
             client_close_socket_if_timeout=config.client_close_socket_if_timeout,
         )
         self.remoting_client = RemotingClient(node, remoting, "NettyClient")
+        self.top_addressing: TopAddressing | None = None
+        if config.namesrv_addr is None and config.namesrv_domain is not None:
+            self.top_addressing = TopAddressing(node, config.namesrv_domain, config.unit_name)
+        self.name_srv_addr: str | None = None
+        self._first_fetch: Task | None = None
 
     def start(self) -> None:
-        """Start the network client."""
+        """Start the network client, and ask the address server if there is one to ask."""
+        if self.top_addressing is not None:
+            self._first_fetch = self.remoting_client.node.spawn(self.fetch_name_server_addr(), "fetch name servers")
         self.remoting_client.start()
+
+    async def fetch_name_server_addr(self) -> None:
+        """Ask the address server where the name servers are, and use what it says from now on."""
+        assert self.top_addressing is not None
+        addresses = await self.top_addressing.fetch_ns_addr()
+        if addresses and addresses != self.name_srv_addr:
+            self.remoting_client.update_name_server_address_list(addresses.split(";"))
+            self.name_srv_addr = addresses
 
     def shutdown(self) -> None:
         """Close all connections."""
@@ -105,6 +121,9 @@ class MQClientAPIImpl:
 
     async def get_topic_route_info_from_name_server(self, topic: str, timeout_ms: int) -> TopicRouteData:
         """The route of a topic; MQClientException with TOPIC_NOT_EXIST when there is none."""
+        if self._first_fetch is not None:
+            await self._first_fetch.join()
+            self._first_fetch = None
         request = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic))
         response = await self.remoting_client.invoke_sync(None, request, timeout_ms)
         if response.code != 0 or response.body is None:

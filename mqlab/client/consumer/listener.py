@@ -20,16 +20,21 @@ class ListenerRaised(UserWarning):
     """A listener raised an error. RocketMQ goes on and delivers again later, so nobody else would see it."""
 
 
-def warn_that_listener_raised(group: str, error: Exception, told: set[str]) -> None:
+def warn_that_listener_raised(
+    group: str,
+    error: Exception,
+    told: set[str],
+    what: str = "the listener",
+    hint: str = "The message comes again later, as after RECONSUME_LATER.",
+) -> None:
     """Warn of an error of a listener, once for each kind and place; `told` remembers them."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     where = f" in line {place.tb_lineno} of {place.tb_frame.f_code.co_name}" if place is not None else ""
-    text = f"the listener of group {group!r} raised {type(error).__name__}: {error}{where}"
+    text = f"{what} of group {group!r} raised {type(error).__name__}: {error}{where}"
     if text not in told:
         told.add(text)
-        hint = "The message comes again later, as after RECONSUME_LATER."
         warnings.warn_explicit(f"{text}. {hint}", ListenerRaised, "mqlab", 1)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mqlab.sim import Queue, Task
 
 from .pull_request import PullRequest
 
 if TYPE_CHECKING:
+    from mqlab.client.inner import MQPushConsumerInner
     from mqlab.client.mq_client_instance import MQClientInstance
 
 
@@ -52,7 +53,8 @@ class PullMessageService:
             request = await self._requests.take()
             consumer = consumers.get(request.consumer_group)
             if consumer is not None:
-                await consumer.pull_message(request)
+                # Only push consumers make pull requests.
+                await cast("MQPushConsumerInner", consumer).pull_message(request)
 
     def __len__(self) -> int:
         return len(self._requests)
