@@ -23,6 +23,10 @@ _HOME = {
     "MessageQueue": "protocol",
     "DefaultMQProducer": "client",
     "DefaultMQPushConsumer": "client",
+    "DefaultLitePullConsumer": "client",
+    "DefaultMQPullConsumer": "client",
+    "MQPullConsumerScheduleService": "client",
+    "PullStatus": "client",
     "ConsumeConcurrentlyStatus": "client",
     "SendResult": "client",
     "SendStatus": "client",
@@ -36,13 +40,17 @@ light.
 
 __all__ = [
     "ConsumeConcurrentlyStatus",
+    "DefaultLitePullConsumer",
     "DefaultMQProducer",
+    "DefaultMQPullConsumer",
     "DefaultMQPushConsumer",
     "Lab",
     "LinkSpec",
+    "MQPullConsumerScheduleService",
     "Message",
     "MessageQueue",
     "NodeSpec",
+    "PullStatus",
     "SendResult",
     "SendStatus",
     "World",
@@ -53,8 +61,12 @@ __all__ = [
 if TYPE_CHECKING:
     from .client import (
         ConsumeConcurrentlyStatus,
+        DefaultLitePullConsumer,
         DefaultMQProducer,
+        DefaultMQPullConsumer,
         DefaultMQPushConsumer,
+        MQPullConsumerScheduleService,
+        PullStatus,
         SendResult,
         SendStatus,
     )

@@ -1,5 +1,7 @@
 """Clients: producers and consumers, and what they share."""
 
+from typing import TYPE_CHECKING, Any
+
 from mqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from mqlab.protocol.message import Message, MessageExt, MessageQueue
 
@@ -16,6 +18,7 @@ from .consumer.listener import (
 from .consumer.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
 from .consumer.orderly_listener import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageListenerOrderly
 from .consumer.process_queue import ProcessQueue
+from .consumer.pull_api_wrapper import PullResult, PullStatus
 from .mq_client_instance import MQClientInstance
 from .mq_client_manager import MQClientManager
 from .producer.async_send import SendCallback
@@ -24,6 +27,25 @@ from .producer.hooks import CheckForbiddenHook, SendMessageHook
 from .producer.message_queue_selector import select_message_queue_by_hash
 from .producer.send_result import SendResult, SendStatus
 from .service_state import ServiceState
+
+if TYPE_CHECKING:
+    from .consumer.default_lite_pull_consumer import DefaultLitePullConsumer
+    from .consumer.default_mq_pull_consumer import DefaultMQPullConsumer
+    from .consumer.message_selector import MessageSelector
+    from .consumer.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
+    from .consumer.pull_callback import PullCallback
+    from .consumer.pull_task import PullTaskCallback, PullTaskContext
+
+_LATER = {
+    "DefaultLitePullConsumer": "consumer.default_lite_pull_consumer",
+    "DefaultMQPullConsumer": "consumer.default_mq_pull_consumer",
+    "MQPullConsumerScheduleService": "consumer.mq_pull_consumer_schedule_service",
+    "MessageSelector": "consumer.message_selector",
+    "PullCallback": "consumer.pull_callback",
+    "PullTaskCallback": "consumer.pull_task",
+    "PullTaskContext": "consumer.pull_task",
+}
+"""Where consumers that pull by themselves come from: they are imported when first used, which keeps this part light."""
 
 __all__ = [
     "CONSUME_SUCCESS",
@@ -36,19 +58,28 @@ __all__ = [
     "ConsumeMessageHook",
     "ConsumeOrderlyContext",
     "ConsumeOrderlyStatus",
+    "DefaultLitePullConsumer",
     "DefaultMQProducer",
+    "DefaultMQPullConsumer",
     "DefaultMQPushConsumer",
     "LocalFileOffsetStore",
     "MQClientInstance",
     "MQClientManager",
+    "MQPullConsumerScheduleService",
     "Message",
     "MessageExt",
     "MessageListenerConcurrently",
     "MessageListenerOrderly",
     "MessageModel",
     "MessageQueue",
+    "MessageSelector",
     "OffsetStore",
     "ProcessQueue",
+    "PullCallback",
+    "PullResult",
+    "PullStatus",
+    "PullTaskCallback",
+    "PullTaskContext",
     "RemoteBrokerOffsetStore",
     "SendCallback",
     "SendMessageHook",
@@ -57,3 +88,13 @@ __all__ = [
     "ServiceState",
     "select_message_queue_by_hash",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _LATER:
+        value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

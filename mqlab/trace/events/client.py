@@ -290,7 +290,7 @@ class PullTaskFinished(NamedTuple):
 
 
 class PullTaskFailed(NamedTuple):
-    """The pull task of a queue raised an error, after `cost_us`; it comes again in 1 s."""
+    """The pull task of a queue raised an error, after `cost_us`; unless it has ended, it comes again in 1 s."""
 
     group: str
     topic: str
