@@ -1,7 +1,21 @@
 """Named, parametrised worlds: one registry for the command line, tests, benchmarks, labs and data sets."""
 
-from . import ground, shop_day, store
+from . import ground, pushing, retrying, sending, shop_day, store
 from .registry import Parameter, Scenario, add, get, names, scenario
 from .source import add_from_source
 
-__all__ = ["Parameter", "Scenario", "add", "add_from_source", "get", "ground", "names", "scenario", "shop_day", "store"]
+__all__ = [
+    "Parameter",
+    "Scenario",
+    "add",
+    "add_from_source",
+    "get",
+    "ground",
+    "names",
+    "pushing",
+    "retrying",
+    "scenario",
+    "sending",
+    "shop_day",
+    "store",
+]
