@@ -1,0 +1,190 @@
+"""`mqlab check SCENARIO`: plays a scenario from many seeds, with faults, and says which seeds break which rule."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from .errors import LearnerError
+from .explore import Outcome, Plan, Result, Trial, plan_from_text, plan_text, play_seeds
+from .scenarios import Scenario, get
+
+PASSED, FAILED = 0, 1
+"""Exit codes: every rule held in every seed; some seed broke one. What cannot be carried out raises an MqlabError."""
+
+DRAWN, NONE = "drawn", "none"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mqlab check` takes to a parser."""
+    parser.add_argument("scenario", help="one of `mqlab scenarios`")
+    parser.add_argument("--seeds", type=int, default=100, metavar="N", help="how many seeds to play (default 100)")
+    parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="the first of them (default 0)")
+    parser.add_argument("--seed", type=int, metavar="N", help="play this seed alone, and print all that it breaks")
+    parser.add_argument(
+        "--param", "-p", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the scenario"
+    )
+    parser.add_argument(
+        "--faults", default=DRAWN, metavar="FAULTS",
+        help="drawn: from each seed (the default); none; or a schedule: 'at 3s: crash broker-a for 2s; at 9s: ...'"
+    )  # fmt: skip
+    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to play in")
+    parser.add_argument("--report", metavar="FILE", help="with --seed: write a report for `mqlab replay` to FILE")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what the parsed options say; the exit code."""
+    scenario = get(options.scenario)
+    parameters = _parameters(scenario, options.param)
+    plan = _plan(options.faults)
+    for name, least in (("seeds", 1), ("jobs", 1), ("first_seed", 0)):
+        if getattr(options, name) < least:
+            option = name.replace("_", "-")
+            raise LearnerError(f"--{option} {getattr(options, name)} cannot be", f"give a number from {least} on")
+    if options.seed is not None:
+        return _one(options, scenario, parameters, plan)
+    if options.report:
+        raise LearnerError("a report is of one seed", "add --seed N")
+    return _many(options, scenario, parameters, plan)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command as a program; the exit code."""
+    parser = argparse.ArgumentParser(prog="mqlab check", description=__doc__)
+    add_arguments(parser)
+    return run(parser.parse_args(argv))
+
+
+def _parameters(scenario: Scenario, given: list[str]) -> dict[str, Any]:
+    pairs = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise LearnerError(f"{text!r} is not NAME=VALUE", "write for example: -p messages=10")
+        pairs[name] = value
+    checked = scenario.check(pairs)
+    return {name: checked[name] for name in pairs}
+
+
+def _plan(text: str) -> Plan | None:
+    if text == DRAWN:
+        return None
+    return () if text == NONE else plan_from_text(text)
+
+
+# -- one seed -------------------------------------------------------------------------------------------------------
+
+
+def _one(options: argparse.Namespace, scenario: Scenario, parameters: dict[str, Any], plan: Plan | None) -> int:
+    trial = Trial(scenario.name, options.seed, parameters, plan)
+    outcome = trial.outcome
+    if options.report and trial.lab is not None:
+        trial.lab.report(options.report)
+    if options.json:
+        print(json.dumps({"scenario": scenario.name, **_as_json(outcome)}, indent=1))
+        return PASSED if outcome.passed else FAILED
+    for line in outcome.plan or ("no faults",):
+        print(line)
+    print(f"played for {outcome.now_ms / 1_000:.1f} s of the world's time")
+    for name, times in sorted(outcome.excused.items()):
+        print(f"excused {times} times: {name}")
+    for breach in outcome.breaches:
+        print(f"BROKEN: {breach.rule}\n  {breach.reason}\n  {breach.event}".rstrip())
+    if options.report:
+        print(f"written to {options.report}; play it again: mqlab replay {shlex.quote(options.report)}")
+    print("1 passed, 0 failed" if outcome.passed else "0 passed, 1 failed")
+    return PASSED if outcome.passed else FAILED
+
+
+# -- many seeds -----------------------------------------------------------------------------------------------------
+
+
+def _many(options: argparse.Namespace, scenario: Scenario, parameters: dict[str, Any], plan: Plan | None) -> int:
+    if plan is None and not scenario.faults:
+        print(
+            f"mqlab: no faults are drawn for {scenario.name}, whose tasks do not expect any; "
+            "give a schedule with --faults",
+            file=sys.stderr,
+        )
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    failures: list[Result] = []
+    excused: Counter[str] = Counter()
+    played = 0
+    for result in play_seeds(scenario.name, seeds, parameters, plan, jobs=options.jobs):
+        played += 1
+        excused.update(result.outcome.excused)
+        if not result.outcome.passed:
+            failures.append(result)
+            if not options.json:
+                _print_failure(result, options)
+        _show_progress(played, len(seeds), len(failures))
+    _clear_progress()
+    if options.json:
+        print(json.dumps(_summary(options, played, failures, excused), indent=1))
+    else:
+        for name, times in sorted(excused.items()):
+            print(f"excused {times} times: {name}")
+        print(f"{played - len(failures)} passed, {len(failures)} failed")
+    return FAILED if failures else PASSED
+
+
+def _print_failure(result: Result, options: argparse.Namespace) -> None:
+    _clear_progress()
+    outcome = result.shortest or result.outcome
+    print(f"seed {outcome.seed}: {outcome.breaches[0].reason}")
+    print(f"  {_command(options, result)}", flush=True)
+
+
+def _command(options: argparse.Namespace, result: Result) -> str:
+    """The command that plays a failure again, with the shortest plan that fails where that is shorter."""
+    words = ["mqlab", "check", options.scenario, "--seed", str(result.outcome.seed)]
+    for text in options.param:
+        words += ["-p", text]
+    shortest = (result.shortest or result.outcome).plan
+    if options.faults != DRAWN or shortest != result.outcome.plan:
+        words += ["--faults", plan_text(shortest) or NONE]
+    return shlex.join(words)
+
+
+def _as_json(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "seed": outcome.seed,
+        "passed": outcome.passed,
+        "faults": list(outcome.plan),
+        "breaches": [breach._asdict() for breach in outcome.breaches],
+        "excused": outcome.excused,
+        "now_ms": outcome.now_ms,
+    }
+
+
+def _summary(
+    options: argparse.Namespace, played: int, failures: list[Result], excused: Counter[str]
+) -> dict[str, Any]:
+    return {
+        "scenario": options.scenario,
+        "seeds": played,
+        "passed": played - len(failures),
+        "failed": len(failures),
+        "excused": dict(sorted(excused.items())),
+        "failures": [
+            {**_as_json(result.shortest or result.outcome), "command": _command(options, result)}
+            for result in failures
+        ],
+    }
+
+
+def _show_progress(played: int, seeds: int, failed: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{played} of {seeds} seeds, {failed} failed", end="", file=sys.stderr, flush=True)
+
+
+def _clear_progress() -> None:
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,156 @@
+"""Fault plans: what goes wrong in a world, and when, drawn from its seed and written as a fault schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from ..errors import LearnerError
+from ..processes import BrokerProcess, NameServerProcess
+from ..sim.choices import Choices
+from ..sim.schedule import Fault, parse_schedule
+
+if TYPE_CHECKING:
+    from ..lab import Lab
+
+Plan = tuple[str, ...]
+"""Lines of a fault schedule, in order of time: ("at 3.25s: crash broker-a for 4s", ...)."""
+
+MOST_FAULTS = 4
+MOST_DELAY_MS = 3_000
+DURATIONS_MS = ((6, 50, 2_000), (3, 2_000, 15_000), (1, 15_000, 100_000))
+"""(weight, from, to): most faults are short; one in ten is longer than every lock and time-out of 60 s or less."""
+
+
+def plan_from_text(text: str) -> Plan:
+    """The plan in a text with one fault a line, or with faults separated by ";". LearnerError for a bad line."""
+    lines = tuple(line.strip() for part in text.splitlines() for line in part.split(";") if line.strip())
+    parse_schedule("\n".join(lines))
+    return lines
+
+
+def plan_text(plan: Plan) -> str:
+    """The plan as one line."""
+    return "; ".join(plan)
+
+
+def faults_of(plan: Plan) -> list[Fault]:
+    """What is done to the world, in order of time, with what ends each fault."""
+    return parse_schedule("\n".join(plan))
+
+
+def draw_plan(lab: Lab, verbs: Iterable[str], window_ms: int) -> Plan:
+    """One to four faults of these kinds for a world that was just built, within `window_ms` from now.
+
+    The draws come from the world's seed, at choice points of their own, so the world itself is not moved by them. No
+    two faults hold at one time on the same process or link.
+    """
+    return _Drawing(lab, tuple(verbs), window_ms).plan()
+
+
+class _Drawing:
+    """The draws of one plan."""
+
+    def __init__(self, lab: Lab, verbs: tuple[str, ...], window_ms: int) -> None:
+        self._choices = Choices(lab.seed)
+        self._begin_ms = round(lab.now_ms) + 1
+        self._window_ms = window_ms
+        self._brokers = [p.name for p in lab.processes.values() if isinstance(p, BrokerProcess)]
+        self._name_servers = [p.name for p in lab.processes.values() if isinstance(p, NameServerProcess)]
+        servers = {*self._brokers, *self._name_servers}
+        self._clients = [name for name in lab.processes if name not in servers]
+        self._plugs = [b.name for b in lab.brokers if flushes_before_the_answer(b)]
+        self._taken: list[tuple[str, int, int]] = []
+        self._draw: dict[str, Callable[[str, str], tuple[str, list[str]] | None]] = {
+            "crash": self._one_of_all,
+            "freeze": self._one_of_all,
+            "power_off": self._one_with_a_plug,
+            "partition": self._two_sides,
+            "cut": self._one_direction,
+            "delay": self._one_direction,
+            "disconnect": self._two_nodes,
+        }
+        for verb in verbs:
+            if verb not in self._draw:
+                raise LearnerError(f"{verb!r} cannot be drawn", f"choose among {', '.join(self._draw)}")
+        self._verbs = [verb for verb in verbs if verb != "power_off" or self._plugs]
+
+    def plan(self) -> Plan:
+        """Draw the faults, and leave out what would come on top of another one."""
+        drawn = [self._fault() for _ in range(1 + self._choose("number", MOST_FAULTS))] if self._verbs else []
+        return tuple(line for _, line in sorted(one for one in drawn if one is not None))
+
+    def _choose(self, point: str, n: int) -> int:
+        return self._choices.choose(f"faults/{point}", n)
+
+    def _one(self, point: str, names: list[str]) -> str:
+        return names[self._choose(point, len(names))]
+
+    def _duration_ms(self) -> int:
+        weight = self._choose("duration", sum(w for w, _, _ in DURATIONS_MS))
+        for share, least, most in DURATIONS_MS:
+            if weight < share:
+                return least + self._choose("length", most - least)
+            weight -= share
+        raise AssertionError("the weights cover every draw")
+
+    def _fault(self) -> tuple[int, str] | None:
+        verb = self._one("kind", self._verbs)
+        at_ms = self._begin_ms + self._choose("time", self._window_ms)
+        duration_ms = self._duration_ms()
+        text, resources = self._draw[verb](verb, "node") or ("", [])
+        if not text or not self._take(resources, at_ms, at_ms + duration_ms):
+            return None
+        lasting = "" if verb == "disconnect" else f" for {duration_ms}ms"
+        return at_ms, f"at {at_ms}ms: {text}{lasting}"
+
+    def _take(self, resources: list[str], begin_ms: int, end_ms: int) -> bool:
+        if any(what in resources and begin_ms <= until and since <= end_ms for what, since, until in self._taken):
+            return False
+        self._taken += [(what, begin_ms, end_ms) for what in resources]
+        return True
+
+    def _one_of_all(self, verb: str, point: str) -> tuple[str, list[str]]:
+        # Servers matter to everybody, so a broker is drawn as often as all clients together.
+        groups = [names for names in (self._brokers, self._clients, self._name_servers) if names]
+        weights = [0, 0, 1, 1, 2]
+        names = groups[min(weights[self._choose("role", len(weights))], len(groups) - 1)]
+        name = self._one(point, names)
+        return f"{verb} {name}", [name]
+
+    def _one_with_a_plug(self, verb: str, point: str) -> tuple[str, list[str]]:
+        name = self._one(point, self._plugs)
+        return f"{verb} {name}", [name]
+
+    def _pair(self, point: str) -> tuple[str, str] | None:
+        """A server and somebody who talks to it."""
+        server = self._one(point, [*self._brokers, *self._brokers, *self._name_servers])
+        others = [*self._clients, *(self._name_servers if server in self._brokers else self._brokers)]
+        return (server, self._one("peer", others)) if others else None
+
+    def _two_sides(self, verb: str, point: str) -> tuple[str, list[str]] | None:
+        pair = self._pair(point)
+        if pair is None:
+            return None
+        left = pair[0]
+        everybody = [n for n in [*self._brokers, *self._clients, *self._name_servers] if n != left]
+        right = everybody if self._choose("alone", 3) == 0 else [pair[1]]
+        links = [link for other in right for link in (f"{left}>{other}", f"{other}>{left}")]
+        return f"{verb} {left} | {' '.join(right)}", links
+
+    def _one_direction(self, verb: str, point: str) -> tuple[str, list[str]] | None:
+        pair = self._pair(point)
+        if pair is None:
+            return None
+        source, target = pair if self._choose("direction", 2) else pair[::-1]
+        by = f" by {1 + self._choose('delay', MOST_DELAY_MS)}ms" if verb == "delay" else ""
+        return f"{verb} {source} > {target}{by}", [f"{source}>{target}"]
+
+    def _two_nodes(self, verb: str, point: str) -> tuple[str, list[str]] | None:
+        pair = self._pair(point)
+        return None if pair is None else (f"{verb} {pair[0]} | {pair[1]}", [])
+
+
+def flushes_before_the_answer(broker: BrokerProcess) -> bool:
+    """Does this broker flush a message before it is acknowledged (SYNC_FLUSH)?"""
+    return broker.store.config.flush_disk_type.name == "SYNC_FLUSH"

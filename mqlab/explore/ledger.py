@@ -1,0 +1,208 @@
+"""The ledger: what the events of a world say about each message - sent, stored, delivered, consumed, given back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..protocol.topics import is_retry_topic
+from ..trace.bus import Row
+from ..trace.record import FIRST_FIELD, KIND
+from .readers import push_consumers, reader_name, readers_of
+
+if TYPE_CHECKING:
+    from ..lab import Lab
+    from .readers import Reader
+
+TS_US, NODE = 2, 3
+
+
+class Place(NamedTuple):
+    """Where a message lies: a broker's process, a topic, a queue, an offset."""
+
+    broker: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+
+    def __str__(self) -> str:
+        return f"{self.broker} {self.topic} queue {self.queue_id} offset {self.queue_offset}"
+
+
+class Kept(NamedTuple):
+    """What lies there: whose message, where in the commit log, and the event that tells it."""
+
+    unique_key: str
+    commit_log_offset: int
+    row: Row
+
+
+Delivery = tuple[str, str, int, int, str]
+"""(reader, broker, queue id, queue offset, message id). The events of a consumer call a message of the retry topic by
+its own topic, so the topic is not part of it; how often it was tried tells the two apart."""
+
+
+class GivenBack(NamedTuple):
+    """A message that a listener did not want now: which one, and how often it had been tried before."""
+
+    delivery: Delivery
+    reconsume_times: int
+    row: Row
+
+
+class Ledger:
+    """Reads the events of one world, from its beginning, and keeps what the rules ask for."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self.attempted: dict[str, None] = {}
+        """The ids of all messages that a producer handed to remoting."""
+        self.acknowledged: dict[str, Row] = {}
+        """The ids of all messages that were answered SEND_OK, with the answer."""
+        self.stored: dict[Place, Kept] = {}
+        self.tags: dict[Place, int] = {}
+        self.tries: dict[Place, int] = {}
+        """How often a message of a retry topic had been tried when it was stored there."""
+        self.lost: dict[Place, Kept] = {}
+        """What a broker's recovery did not find again."""
+        self.used_twice: dict[Place, None] = {}
+        """Places that were filled again after what lay there was lost."""
+        self.delivered: dict[Delivery, int] = {}
+        self.done: dict[Delivery, int] = {}
+        """The deliveries that count as consumed, with how often the message had been tried then."""
+        self.given_back: list[GivenBack] = []
+        self.power_lost_us: dict[str, int] = {}
+        self.started_us: dict[str, int] = {}
+        self.frozen_us: dict[str, int] = {}
+        """When each process was last frozen."""
+        self.last: Row | None = None
+        self.last_stored_us = 0
+        self._tries_of: dict[Delivery, int] = {}
+        self._broker_of: dict[str, str] = {}
+        self._model_of: dict[str, bool] = {}
+        self.handlers: dict[str, Callable[[Row], None]] = {
+            "SendAttempted": self._attempted,
+            "SendSucceeded": self._succeeded,
+            "MessageStored": self._stored,
+            "MessageDispatched": self._dispatched,
+            "ParkedMessageDelivered": self._parked_delivered,
+            "StoreRecovered": self._recovered,
+            "ConsumeStarted": self._consume_started,
+            "ConsumeFinished": self._consume_finished,
+            "MessageGivenBack": self._message_given_back,
+            "PowerLost": self._power_lost,
+            "NodeStarted": self._node_started,
+            "NodeFrozen": self._node_frozen,
+        }
+
+    # -- names ------------------------------------------------------------------------------------------------------
+
+    def broker_of(self, broker_name: str) -> str:
+        """The process of the broker that calls itself so."""
+        if broker_name not in self._broker_of:
+            for broker in self._lab.brokers:
+                if broker.controller is not None:
+                    self._broker_of[broker.controller.broker_config.broker_name] = broker.name
+        return self._broker_of.get(broker_name, broker_name)
+
+    def reader_of(self, group: str, process: str) -> str:
+        """The reader for whom a member of a group consumes."""
+        if group not in self._model_of:
+            self._model_of = {
+                consumer.consumer_group: reader.member is not None
+                for reader in readers_of(self._lab).values()
+                for _, consumer in push_consumers(self._lab)
+                if consumer.consumer_group == reader.group
+            }
+        return reader_name(group, process, self._model_of.get(group, False))
+
+    def wants(self, reader: Reader, place: Place) -> bool:
+        """Does the reader's subscription let this message through?"""
+        codes = reader.topics.get(place.topic)
+        return codes is not None and (not codes or self.tags.get(place, 0) in codes)
+
+    def is_done(self, reader: str, place: Place, kept: Kept) -> bool:
+        """Did a listener of this reader consume the message at this place, or give it back?"""
+        return self._at(self.done, reader, place, kept)
+
+    def is_delivered(self, reader: str, place: Place, kept: Kept) -> bool:
+        """Was a listener of this reader called with the message at this place?"""
+        return self._at(self.delivered, reader, place, kept)
+
+    def _at(self, table: dict[Delivery, int], reader: str, place: Place, kept: Kept) -> bool:
+        delivery = (reader, place.broker, place.queue_id, place.queue_offset, kept.unique_key)
+        least = self.tries.get(place, 1) if is_retry_topic(place.topic) else 0
+        return table.get(delivery, -1) >= least
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def __call__(self, row: Row) -> None:
+        self.last = row
+        handler = self.handlers.get(row[KIND])
+        if handler is not None:
+            handler(row)
+
+    def _attempted(self, row: Row) -> None:
+        for msg_id in row[FIRST_FIELD + 3].split(","):
+            self.attempted[msg_id] = None
+
+    def _succeeded(self, row: Row) -> None:
+        msg_ids, status = row[FIRST_FIELD + 4 : FIRST_FIELD + 6]
+        if status == "SEND_OK":
+            for msg_id in msg_ids.split(","):
+                self.acknowledged[msg_id] = row
+
+    def _stored(self, row: Row) -> None:
+        topic, queue_id, queue_offset, log_offset, _, unique_key = row[FIRST_FIELD:]
+        place = Place(row[NODE], topic, queue_id, queue_offset)
+        if self.lost.pop(place, None) is not None:
+            self.used_twice[place] = None
+        self.stored[place] = Kept(unique_key, log_offset, row)
+        self.last_stored_us = row[TS_US]
+
+    def _dispatched(self, row: Row) -> None:
+        topic, queue_id, queue_offset, _, tags_code = row[FIRST_FIELD:]
+        self.tags[Place(row[NODE], topic, queue_id, queue_offset)] = tags_code
+
+    def _parked_delivered(self, row: Row) -> None:
+        topic, queue_id, queue_offset, _, _, reconsume_times, _ = row[FIRST_FIELD:]
+        self.tries[Place(row[NODE], topic, queue_id, queue_offset)] = reconsume_times
+
+    def _recovered(self, row: Row) -> None:
+        end = row[FIRST_FIELD + 4]
+        for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and kept.commit_log_offset >= end]:
+            self.lost[place] = self.stored.pop(place)
+
+    def _consume_started(self, row: Row) -> None:
+        group, _, broker_name, queue_id, queue_offset, msg_id, _, tries = row[FIRST_FIELD:]
+        broker = self.broker_of(broker_name)
+        delivery = (self.reader_of(group, row[NODE]), broker, queue_id, queue_offset, msg_id)
+        self.delivered[delivery] = max(tries, self.delivered.get(delivery, 0))
+        self._tries_of[(row[NODE], *delivery[1:])] = tries
+
+    def _consume_finished(self, row: Row) -> None:
+        group, _, broker_name, queue_id, queue_offset, msg_id, status, _ = row[FIRST_FIELD:]
+        reader, broker = self.reader_of(group, row[NODE]), self.broker_of(broker_name)
+        broadcasting = reader != group
+        if status in ("CONSUME_SUCCESS", "SUCCESS", "COMMIT") or broadcasting:
+            self._note_done((reader, broker, queue_id, queue_offset, msg_id), row[NODE])
+
+    def _note_done(self, delivery: Delivery, process: str) -> None:
+        tries = self._tries_of.get((process, *delivery[1:]), 0)
+        self.done[delivery] = max(tries, self.done.get(delivery, 0))
+
+    def _message_given_back(self, row: Row) -> None:
+        group, _, broker_name, queue_id, queue_offset, msg_id, _, tries = row[FIRST_FIELD:]
+        reader = self.reader_of(group, row[NODE])
+        delivery = (reader, self.broker_of(broker_name), queue_id, queue_offset, msg_id)
+        self.done[delivery] = max(tries, self.done.get(delivery, 0))
+        self.given_back.append(GivenBack(delivery, tries, row))
+
+    def _power_lost(self, row: Row) -> None:
+        self.power_lost_us[row[FIRST_FIELD]] = row[TS_US]
+
+    def _node_started(self, row: Row) -> None:
+        self.started_us[row[FIRST_FIELD]] = row[TS_US]
+
+    def _node_frozen(self, row: Row) -> None:
+        self.frozen_us[row[FIRST_FIELD]] = row[TS_US]

@@ -1,0 +1,77 @@
+"""Rules: monitors that also look at the world itself, and that know by name what RocketMQ does not promise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from ..trace.bus import Row
+from ..trace.monitors import Monitor
+from ..trace.record import Record
+from .ledger import Ledger
+from .readers import Reader, readers_of
+from .store_contents import StoreContents
+
+if TYPE_CHECKING:
+    from ..lab import Lab
+    from ..processes import BrokerProcess
+
+
+class Case:
+    """One world under judgement: the lab, the ledger of its events, and in the end what its stores hold."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.ledger = Ledger(lab)
+
+    @property
+    def readers(self) -> dict[str, Reader]:
+        """Who is to get messages, by name."""
+        return readers_of(self.lab)
+
+    @cached_property
+    def contents(self) -> StoreContents:
+        """What the stores hold; to be asked for when the world has settled."""
+        return StoreContents(self.lab)
+
+    def broker(self, name: str) -> BrokerProcess:
+        """The broker whose process has this name."""
+        return next(broker for broker in self.lab.brokers if broker.name == name)
+
+    @property
+    def brokers_are_up(self) -> bool:
+        """Can every store be read?"""
+        return all(broker.is_up() for broker in self.lab.brokers)
+
+
+class Rule(Monitor):
+    """What must hold in a world, whatever goes wrong in it; the rule is the first line of the docstring.
+
+    `EXCEPTIONS` names what real RocketMQ does not promise: a breach of that kind is counted in `excused` under its name
+    and does not fail the seed.
+    """
+
+    EXCEPTIONS: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, case: Case) -> None:
+        super().__init__()
+        self.case = case
+        self.excused: Counter[str] = Counter()
+
+    def on_event(self, record: Record) -> None:
+        """Look at one event of the rule's kinds; a rule without kinds judges at the end alone."""
+
+    def at_end(self) -> None:
+        """Judge what is left when the world has settled."""
+
+    def excuse(self, exception: str) -> None:
+        """Count something that the rule forbids and RocketMQ does not promise."""
+        assert exception in self.EXCEPTIONS, exception
+        self.excused[exception] += 1
+
+    def found(self, row: Row | None, reason: str) -> None:
+        """Note a breach, with the event that tells most about it."""
+        row = row or self.case.ledger.last
+        assert row is not None
+        self.broken(Record(row), reason)

@@ -1,0 +1,158 @@
+"""Rules of delivery: whatever was stored is consumed, or it can be said where it waits."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ..protocol.topics import is_dlq_topic, is_retry_topic
+from ..trace.record import Record
+from .ledger import GivenBack, Kept, Place
+from .readers import Reader, progress
+from .rule import Case, Rule
+
+USED_TWICE = "an offset used twice"
+USED_TWICE_TEXT = (
+    "A message may be consumed before it is flushed. When the machine then loses power, the queue is shorter than the "
+    "group's progress, and what is stored next gets offsets that the group believes to have consumed."
+)
+LAST_OFFSET = "a young group begins at the end"
+LAST_OFFSET_TEXT = (
+    "Without a stored offset CONSUME_FROM_LAST_OFFSET begins at the queue's end, and a broker that was killed forgets "
+    "the progress of the last 5 s: a group that is younger skips what came meanwhile."
+)
+NOT_WAITED_FOR = "a copy that nobody waits for"
+NOT_WAITED_FOR_TEXT = (
+    "A broker stores the copies of messages that were given back or delayed without waiting for the flush, also with "
+    "SYNC_FLUSH: such a copy may be gone when the machine loses power."
+)
+
+
+class CommittedIsConsumed(Rule):
+    """A committed offset never passes a message that no listener has consumed or given back.
+
+    Giving back counts as consumed: the copy in the retry topic or among the dead letters goes on from there. In
+    broadcasting nothing is given back, and every end of a listener counts.
+    """
+
+    kinds = ("OffsetCommitted", "OffsetPersisted", "QueueAllocated")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {USED_TWICE: USED_TWICE_TEXT, LAST_OFFSET: LAST_OFFSET_TEXT}
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._passed: dict[tuple[str, str, str, int], int] = {}
+        """(reader, broker, topic, queue id) -> the offset up to which all is known to be consumed."""
+
+    def on_event(self, record: Record) -> None:
+        """Look at what a new offset passes."""
+        if record.kind == "QueueAllocated":
+            self._allocated(record)
+        elif record.kind == "OffsetCommitted":
+            self._committed(record, record.group, record.node)
+        else:
+            name = self.case.ledger.reader_of(record.group, record.node)
+            if name != record.group:
+                self._committed(record, name, self.case.ledger.broker_of(record.broker_name))
+
+    def _allocated(self, record: Record) -> None:
+        reader = self.case.readers.get(self.case.ledger.reader_of(record.group, record.node))
+        if reader is None or reader.from_first_offset or is_retry_topic(record.topic):
+            return
+        key = (reader.name, self.case.ledger.broker_of(record.broker_name), record.topic, record.queue_id)
+        if record.queue_offset > self._passed.setdefault(key, record.queue_offset):
+            self._passed[key] = record.queue_offset
+            self.excuse(LAST_OFFSET)
+
+    def _committed(self, record: Record, reader_name: str, broker: str) -> None:
+        reader = self.case.readers.get(reader_name)
+        if reader is None or record.topic not in reader.topics:
+            return
+        key = (reader_name, broker, record.topic, record.queue_id)
+        begin = self._passed.get(key, 0)
+        for offset in range(begin, record.queue_offset):
+            self._passes(record, reader, Place(broker, record.topic, record.queue_id, offset))
+        self._passed[key] = max(begin, record.queue_offset)
+
+    def _passes(self, record: Record, reader: Reader, place: Place) -> None:
+        ledger = self.case.ledger
+        kept = ledger.stored.get(place) or ledger.lost.get(place)
+        if kept is None:
+            self.found(record.row, f"{reader.name} committed an offset behind {place}, where no message was stored")
+        elif place in ledger.used_twice:
+            self.excuse(USED_TWICE)
+        elif ledger.wants(reader, place) and not ledger.is_done(reader.name, place, kept):
+            self.found(record.row, f"{reader.name} committed an offset behind {place}, which nobody has consumed")
+
+
+class StoredIsDelivered(Rule):
+    """In the end every stored message was delivered, or waits: for a delay, among dead letters, behind the offset."""
+
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        USED_TWICE: USED_TWICE_TEXT,
+        LAST_OFFSET: LAST_OFFSET_TEXT,
+        NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT,
+    }
+
+    def at_end(self) -> None:
+        """Go through the stores."""
+        readers = list(self.case.readers.values())
+        targets = {(f.unique_key, f.place.topic, f.reconsume_times) for f in self.case.contents.found.values()}
+        for found in self.case.contents.found.values():
+            place = found.place
+            if found.is_parked:
+                due = self.case.contents.due_up_to.get((place.broker, place.queue_id), 0)
+                target = (found.unique_key, found.real_topic, found.reconsume_times)
+                if place.queue_offset < due and target not in targets:
+                    self._parked_is_gone(place)
+            elif not is_dlq_topic(place.topic):
+                kept = self.case.ledger.stored.get(place)
+                if kept is None:
+                    self.found(None, f"{place} holds message {found.unique_key}, which no event told of")
+                    continue
+                for reader in readers:
+                    self._look(reader, place, kept)
+
+    def _parked_is_gone(self, place: Place) -> None:
+        if place.broker in self.case.ledger.power_lost_us:
+            self.excuse(NOT_WAITED_FOR)
+        else:
+            self.found(None, f"the delayed message at {place} was passed over and never delivered to its topic")
+
+    def _look(self, reader: Reader, place: Place, kept: Kept) -> None:
+        ledger = self.case.ledger
+        if not ledger.wants(reader, place) or ledger.is_delivered(reader.name, place, kept):
+            return
+        if place.queue_offset >= progress(self.case.lab, reader, place.broker, place.topic, place.queue_id):
+            return
+        if place in ledger.used_twice:
+            self.excuse(USED_TWICE)
+        elif not reader.from_first_offset and not is_retry_topic(place.topic):
+            self.excuse(LAST_OFFSET)
+        else:
+            self.found(kept.row, f"message {kept.unique_key} at {place} was never delivered to {reader.name}")
+
+
+class GivenBackComesAgain(Rule):
+    """A message that was given back is stored again, for another try or among the dead letters."""
+
+    EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT}
+
+    def at_end(self) -> None:
+        """Look for the copies."""
+        tries: dict[str, int] = {}
+        for found in self.case.contents.found.values():
+            if found.is_parked or is_retry_topic(found.place.topic) or is_dlq_topic(found.place.topic):
+                for name in (found.unique_key, found.keys):
+                    tries[name] = max(tries.get(name, 0), found.reconsume_times)
+        keys = {found.unique_key: found.keys for found in self.case.contents.found.values()}
+        for given_back in self.case.ledger.given_back:
+            msg_id = given_back.delivery[4]
+            most = max(tries.get(msg_id, 0), tries.get(keys.get(msg_id) or msg_id, 0))
+            if most <= given_back.reconsume_times:
+                self._is_gone(given_back)
+
+    def _is_gone(self, given_back: GivenBack) -> None:
+        if self.case.ledger.power_lost_us:
+            self.excuse(NOT_WAITED_FOR)
+        else:
+            _, broker, _, _, msg_id = given_back.delivery
+            self.found(given_back.row, f"message {msg_id} was given back to {broker} and is stored nowhere")

@@ -1,0 +1,62 @@
+"""Rules of flow control: what a push consumer may hold of a queue, and by how much an answer may go beyond it."""
+
+from __future__ import annotations
+
+from ..client import DefaultMQPushConsumer, ProcessQueue
+from ..processes import ClientProcess
+from ..protocol.message import MessageQueue
+from ..trace.record import Record
+from .rule import Rule
+
+MEBIBYTE = 1024 * 1024
+
+
+class ThresholdsHold(Rule):
+    """A consumer that holds more of a queue than a threshold does not pull, so one pull's answer is all that goes over.
+
+    Thresholds are of messages, MiB of bodies and, unless consumed in order, the span of offsets. A threshold itself may
+    be reached: RocketMQ pulls while the count is not greater. One pull at a time is under way for a queue.
+    """
+
+    kinds = ("PullRequested", "MessagesCached")
+
+    def on_event(self, record: Record) -> None:
+        """Compare what the consumer holds with its settings."""
+        found = self._held(record)
+        if found is None:
+            return
+        consumer, held = found
+        if record.kind == "PullRequested":
+            self._may_pull(record, consumer, held)
+        else:
+            self._may_hold(record, consumer, held)
+
+    def _held(self, record: Record) -> tuple[DefaultMQPushConsumer, ProcessQueue] | None:
+        process = self.case.lab.processes.get(record.node)
+        queue = MessageQueue(record.topic, record.broker_name, record.queue_id)
+        if isinstance(process, ClientProcess):
+            for client, group, _ in process.clients:
+                if group == record.group and isinstance(client, DefaultMQPushConsumer):
+                    held = client.impl.rebalance_impl.process_queue_table.get(queue)
+                    return None if held is None else (client, held)
+        return None
+
+    def _may_pull(self, record: Record, consumer: DefaultMQPushConsumer, held: ProcessQueue) -> None:
+        self._compare(record, "messages", held.msg_count, consumer.pull_threshold_for_queue)
+        self._compare(record, "MiB", held.msg_size // MEBIBYTE, consumer.pull_threshold_size_for_queue)
+        if not consumer.impl.consume_orderly:
+            self._compare(record, "offsets of span", held.max_span(), consumer.consume_concurrently_max_span)
+
+    def _may_hold(self, record: Record, consumer: DefaultMQPushConsumer, held: ProcessQueue) -> None:
+        """What was held before this answer came was within the threshold, and the answer is no larger than asked."""
+        if record.messages > consumer.pull_batch_size:
+            self.found(record.row, f"a pull brought {record.messages} messages, asked were {consumer.pull_batch_size}")
+        newest = list(held.msg_tree_map.values())[-record.messages :]
+        before = held.msg_size - sum(len(message.body) for message in newest)
+        self._compare(record, "messages", record.cached - record.messages, consumer.pull_threshold_for_queue)
+        self._compare(record, "MiB", before // MEBIBYTE, consumer.pull_threshold_size_for_queue)
+
+    def _compare(self, record: Record, what: str, held: int, threshold: int) -> None:
+        if held > threshold:
+            done = "pulled" if record.kind == "PullRequested" else "had pulled"
+            self.found(record.row, f"{record.group} {done} with {held} {what} in hand, allowed are {threshold}")

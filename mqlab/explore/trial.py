@@ -1,0 +1,157 @@
+"""A trial: one world, played from one seed under one plan of faults, and what the rules say of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..client.consumer.listener import ListenerRaised
+from ..errors import LearnerError, MqlabError
+from ..scenarios import registry
+from ..trace.bus import Row
+from ..trace.record import KIND, Record
+from .fault_plan import Plan, draw_plan, faults_of
+from .rule import Case, Rule
+from .rules_of_delivery import CommittedIsConsumed, GivenBackComesAgain, StoredIsDelivered
+from .rules_of_flow_control import ThresholdsHold
+from .rules_of_order import InOrder, OneOwner
+from .rules_of_settling import EverythingSettles
+from .rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
+
+if TYPE_CHECKING:
+    from ..lab import Lab
+
+RULES: tuple[type[Rule], ...] = (
+    AcknowledgedSurvives,
+    AcknowledgedIsReadable,
+    NothingUnsentIsDelivered,
+    ThresholdsHold,
+    CommittedIsConsumed,
+    StoredIsDelivered,
+    GivenBackComesAgain,
+    InOrder,
+    OneOwner,
+    EverythingSettles,
+)
+"""What is judged in every world, unless there is nothing in it that a rule speaks of."""
+
+FAULTY_PART = 0.75
+"""The part of a scenario's time in which faults begin; its load is spread over about as much."""
+SETTLE_STEP_S = 5
+SETTLE_MOST_S = 600
+"""How long a world has to settle once the faults are over: far more than every period and retry delay in it."""
+QUIET_US = 10_000_000
+
+
+class Breach(NamedTuple):
+    """One thing that must not be: which rule, why, and the event that showed it, as text."""
+
+    rule: str
+    reason: str
+    event: str
+
+
+class Outcome(NamedTuple):
+    """What became of one seed. It is plain data, so it travels between processes."""
+
+    seed: int | str
+    plan: Plan
+    breaches: tuple[Breach, ...]
+    excused: dict[str, int]
+    now_ms: float
+
+    @property
+    def passed(self) -> bool:
+        """Did every rule hold?"""
+        return not self.breaches
+
+
+class Trial:
+    """Plays one seed of a scenario; `lab` is its world, `outcome` what the rules say in the end.
+
+    Without a plan one is drawn from the seed, out of the faults that the scenario bears.
+    """
+
+    def __init__(
+        self, scenario: str, seed: int | str, parameters: dict[str, Any] | None = None, plan: Plan | None = None
+    ) -> None:
+        self.scenario = registry.get(scenario)
+        self.seed = seed
+        self._breaches: list[Breach] = []
+        self.plan: Plan = plan or ()
+        self.lab: Lab | None = None
+        self.rules: list[Rule] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ListenerRaised)
+            try:
+                self._play(parameters or {}, plan)
+            except LearnerError:
+                raise
+            except MqlabError as error:
+                self._breaches.append(Breach("the world goes on", f"{type(error).__name__}: {error}", ""))
+
+    def _play(self, parameters: dict[str, Any], plan: Plan | None) -> None:
+        lab = self.lab = self.scenario.build(self.seed, parameters=parameters)
+        case = Case(lab)
+        self.rules = [rule(case) for rule in RULES]
+        watch = _watching(case, self.rules)
+        for row in lab.history.rows():
+            watch(row)
+        lab.world.hooks.attach(watch)
+        window_ms = round(self.scenario.seconds * 1_000)
+        end_ms = lab.now_ms + window_ms
+        if plan is None:
+            plan = self.plan = draw_plan(lab, self.scenario.faults, round(window_ms * FAULTY_PART))
+        self._do_faults(lab, plan)
+        lab.world.run_to(round(end_ms * 1_000))
+        self._settle(lab)
+        lab.world.hooks.detach(watch)
+        for rule in self.rules:
+            if case.brokers_are_up or isinstance(rule, EverythingSettles):
+                rule.at_end()
+
+    @staticmethod
+    def _do_faults(lab: Lab, plan: Plan) -> None:
+        for fault in faults_of(plan):
+            lab.world.run_to(fault.at_us)
+            lab.act(fault.verb, **fault.arguments)
+
+    def _settle(self, lab: Lab) -> None:
+        settling = next(rule for rule in self.rules if isinstance(rule, EverythingSettles))
+        for _ in range(0, SETTLE_MOST_S, SETTLE_STEP_S):
+            if settling.has_settled(QUIET_US):
+                return
+            lab.run_for(seconds=SETTLE_STEP_S)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the rules say."""
+        breaches = [*self._breaches]
+        excused: Counter[str] = Counter()
+        for rule in self.rules:
+            breaches += [Breach(rule.rule, v.reason, str(v.record)) for v in rule.violations]
+            excused.update(rule.excused)
+        now_ms = self.lab.now_ms if self.lab is not None else 0.0
+        return Outcome(self.seed, self.plan, tuple(breaches), dict(excused), now_ms)
+
+
+def _watching(case: Case, rules: list[Rule]) -> Callable[[Row], None]:
+    """One sink for the ledger and all rules: the ledger first, then who cares for this kind."""
+    by_kind: dict[str, list[Callable[[Record], None]]] = {}
+    for rule in rules:
+        kinds = rule.kinds if isinstance(rule.kinds, tuple) else ()
+        for kind in kinds:
+            by_kind.setdefault(str(kind), []).append(rule.on_event)
+    ledger = case.ledger
+
+    def watch(row: Row) -> None:
+        ledger(row)
+        interested = by_kind.get(row[KIND])
+        if interested is not None:
+            record = Record(row)
+            for on_event in interested:
+                on_event(record)
+
+    return watch
