@@ -22,9 +22,9 @@ class ServiceTimes:
 class BrokerConfig:
     """What can be set on a broker (org.apache.rocketmq.common.BrokerConfig).
 
-    A broker's file also sets its NettyServerConfig, so the two settings of a graceful end are here as well. Times are in milliseconds unless the name says otherwise. `namesrv_addr` is a list of addresses joined by `;`. A
-    thread number of 0 is worked out from the cores of the node, as RocketMQ does. Settings of parts that are not here
-    are absent.
+    A broker's file also sets its NettyServerConfig, so the two settings of a graceful end are here, too. Times are in
+    milliseconds unless the name says otherwise. `namesrv_addr` is a list of addresses joined by `;`. A thread number of
+    0 is worked out from the cores of the node, as RocketMQ does. Settings of parts that are not here are absent.
     """
 
     broker_cluster_name: str = "DefaultCluster"

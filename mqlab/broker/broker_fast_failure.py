@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from .broker_config import BrokerConfig
     from .broker_executors import BrokerExecutors
 
+CLEAN_FIRST_MS = 1_000
 CLEAN_PERIOD_MS = 10
 
 
 class BrokerFastFailure(ServiceThread):
     """Looks every 10 ms at the heads of the queues before the pools and answers SYSTEM_BUSY to what waited too long.
 
-    Java: org.apache.rocketmq.broker.latency.BrokerFastFailure. While the page cache is busy the whole send queue is
-    answered. Differs from RocketMQ: the pass is skipped while no request waits, which nobody can tell apart from one
+    Java: org.apache.rocketmq.broker.latency.BrokerFastFailure. The first pass comes a second after the start. While the
+    page cache is busy the whole send queue is answered. One-way requests get an answer, too, that nobody waits for.
+    Differs from RocketMQ: the pass is skipped while no request waits, which nobody can tell apart from one
     that finds nothing.
     """
 
@@ -47,7 +49,8 @@ class BrokerFastFailure(ServiceThread):
 
     def tick(self) -> None:
         """One pass over all queues."""
-        if self._config.broker_fast_failure_enable:
+        is_early = self.node.world.now_us - self._origin_us < CLEAN_FIRST_MS * 1_000
+        if not is_early and self._config.broker_fast_failure_enable:
             self.clean_expired_request()
 
     def clean_expired_request(self) -> None:
@@ -59,8 +62,10 @@ class BrokerFastFailure(ServiceThread):
             self._answer_old(pool, limit_ms, "[TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while")
 
     def _answer_old(self, pool: Pool, limit_ms: int, remark: str) -> None:
-        waiting = len(pool.queue)
-        for job in pool.take_older_than(limit_ms * 1_000):
+        jobs = pool.take_older_than(limit_ms * 1_000)
+        waiting = len(pool.queue) + len(jobs)
+        for job in jobs:
+            waiting -= 1
             waited_us = self.node.now_us() - job.created_us
             found = waiting_request(job)
             if found is None:
@@ -73,7 +78,7 @@ class BrokerFastFailure(ServiceThread):
                         pool.name, waited_us // 1_000, request.code, request.opaque, channel.remote_address
                     )
                 )
-            if request.is_oneway or not channel.is_active:
+            if not channel.is_active:
                 continue
             response = RemotingCommand.response(ResponseCode.SYSTEM_BUSY, text)
             response.opaque = request.opaque

@@ -28,6 +28,8 @@ class ClientConfig:
     """
 
     namesrv_addr: str | None = None
+    namesrv_domain: str | None = None
+    """The address server to ask, "ip:port", when no `namesrv_addr` is given (rocketmq.namesrv.domain)."""
     instance_name: str = DEFAULT_INSTANCE_NAME
     client_ip: str | None = None
     """The address in the client's id; None means that of its node."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .mq_client_manager import MQClientManager
     from .producer.default_mq_producer import DefaultMQProducer
 
+NAME_SERVER_FIRST_MS = 10_000
+NAME_SERVER_PERIOD_MS = 120_000
 ROUTE_FIRST_MS = 10
 HEARTBEAT_FIRST_MS = 1_000
 PERSIST_FIRST_MS = 10_000
@@ -35,8 +37,8 @@ PERSIST_FIRST_MS = 10_000
 class MQClientInstance:
     """What the clients of one id share: connections, routes, heartbeats, the pull thread, the rebalance thread.
 
-    Java: org.apache.rocketmq.client.impl.factory.MQClientInstance. Differs from RocketMQ: no address server is asked
-    when no name server is configured, and the thread-pool adjustment, which does nothing there either, is absent.
+    Java: org.apache.rocketmq.client.impl.factory.MQClientInstance. Differs from RocketMQ: the task that adjusts the
+    thread pools of push consumers every minute is absent, since it does nothing there either.
     """
 
     def __init__(self, node: Node, config: ClientConfig, client_id: str, manager: MQClientManager) -> None:
@@ -88,6 +90,10 @@ class MQClientInstance:
     def _start_scheduled_tasks(self) -> None:
         config = self.config
         every = self._schedule
+        if self.api.top_addressing is not None:
+            every(
+                self.api.fetch_name_server_addr, NAME_SERVER_FIRST_MS, NAME_SERVER_PERIOD_MS, "fetch name servers"
+            )
         every(self._refresh_routes, ROUTE_FIRST_MS, config.poll_name_server_interval, "route refresh")
         every(self._clean_and_greet, HEARTBEAT_FIRST_MS, config.heartbeat_broker_interval, "heartbeat")
         every(self._persist_offsets, PERSIST_FIRST_MS, config.persist_consumer_offset_interval, "persist offsets")

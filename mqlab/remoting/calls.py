@@ -186,7 +186,8 @@ class RemotingCalls:
 
         A time-out is raised at once; the entry in the response table stays until the scan removes it. A call that gets
         no permit within its time-out is a RemotingSendRequestException. As in RocketMQ the wait for a permit is not
-        taken off the wait for the answer, which has the whole time-out again.
+        taken off the wait for the answer, which has the whole time-out again; if the scan ends that one first, it is a
+        RemotingSendRequestException, too.
         """
         left_ms = timeout_ms
         if not self.semaphore_async.try_acquire():

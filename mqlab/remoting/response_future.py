@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from types import CoroutineType
 from typing import TYPE_CHECKING
 
-from mqlab.errors import RemotingException
+from mqlab.errors import RemotingException, RemotingSendRequestException
 from mqlab.protocol.command import RemotingCommand
 from mqlab.sim import Future
 
@@ -95,8 +95,7 @@ class ResponseFuture:
             if self.response is not None:
                 callback.set_result(self.response)
             else:
-                assert self.error is not None
-                callback.set_exception(self.error)
+                callback.set_exception(self._send_error())
             return None
         result: object = None
         try:
@@ -105,6 +104,16 @@ class ResponseFuture:
             if type(result) is not CoroutineType:
                 self._release()
         return self._finish(result) if type(result) is CoroutineType else None
+
+    def _send_error(self) -> RemotingException:
+        """To a synchronous caller whatever ends its call but its own time-out is a failure to send."""
+        error = self.error
+        assert error is not None
+        if isinstance(error, RemotingSendRequestException):
+            return error
+        failure = RemotingSendRequestException(self.channel.remote_address if self.channel is not None else "")
+        failure.__cause__ = error
+        return failure
 
     async def _finish(self, callback: Coroutine[object, object, object]) -> None:
         try:

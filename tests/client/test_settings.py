@@ -14,7 +14,7 @@ from mqlab.errors import LearnerError
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"send_msg_timeout": "3000"}, r"send_msg_timeout='3000' is not a whole number\n  What to do: write send_msg_t"),
+        ({"send_msg_timeout": "3000"}, r"send_msg_timeout='3000' is not a whole number\n  What to do: write send_m"),
         ({"send_msg_timeout": 1.5}, "send_msg_timeout=1.5 is not a whole number"),
         ({"send_latency_enable": 1}, "send_latency_enable=1 is neither True nor False"),
         ({"instance_name": 7}, r"instance_name=7 is not a text\n  What to do: write it in quotes: instance_name='7'"),
@@ -31,7 +31,7 @@ def test_a_setting_of_a_producer_has_its_type(cluster: Any, settings: dict[str, 
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"max_message_size": "4"}, r"max_message_size='4' is not a whole number\n  What to do: write max_message_size=4"),
+        ({"max_message_size": "4"}, r"max_message_size='4' is not a whole number\n  What to do: write max_message_s"),
         ({"auto_create_topic_enable": "yes"}, "auto_create_topic_enable='yes' is neither True nor False"),
         ({"region_id": 1}, "region_id=1 is not a text"),
         ({"wait_time_mills_in_send_queue": None}, "wait_time_mills_in_send_queue=None is not a whole number"),
@@ -63,7 +63,7 @@ def test_queues_selectors_and_callbacks_are_what_they_should_be(cluster: Any) ->
         producer.send(Message("T", "x"), queue=1).play()
     with pytest.raises(LearnerError, match="queue=1 is no queue"):
         producer.send_oneway(Message("T", "x"), queue=1).play()
-    with pytest.raises(LearnerError, match="'hash' is no function|selector='hash' is no function"):
+    with pytest.raises(LearnerError, match="selector='hash' is no function"):
         producer.send_by_selector(Message("T", "x"), "hash", 1).play()
     with pytest.raises(LearnerError, match="selector=5 is no function"):
         producer.send_async(Message("T", "x"), print, selector=5).play()

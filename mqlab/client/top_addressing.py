@@ -1,0 +1,54 @@
+"""Asking an address server for the name servers, for clients that were given none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.sim import ConnectionRefused, ConnectTimeout, Endpoint, Future, WaitTimeout
+
+if TYPE_CHECKING:
+    from mqlab.sim import Node
+
+FETCH_TIMEOUT_MS = 3_000
+DEFAULT_PORT = 8080
+
+
+class TopAddressing:
+    """Fetches the list of name servers by HTTP (org.apache.rocketmq.common.namesrv.DefaultTopAddressing).
+
+    `domain` is the address server, "ip:port" or "ip" alone for port 8080 (the system property rocketmq.namesrv.domain).
+    Differs from RocketMQ: without a domain nobody is asked, where RocketMQ asks jmenv.tbsite.net, which only its makers
+    have; a name is not looked up, so it is an ip address.
+    """
+
+    def __init__(self, node: Node, domain: str, unit_name: str | None = None) -> None:
+        self._node = node
+        self.address = domain if ":" in domain else f"{domain}:{DEFAULT_PORT}"
+        self.path = "/rocketmq/nsaddr" + (f"-{unit_name}?nofix=1" if unit_name else "")
+
+    async def fetch_ns_addr(self) -> str | None:
+        """The name servers as the address server writes them, "ip:port;ip:port"; None when it cannot tell in 3 s."""
+        try:
+            endpoint = await self._node.connect(self.address, FETCH_TIMEOUT_MS)
+        except (ConnectionRefused, ConnectTimeout):
+            return None
+        try:
+            return await self._ask(endpoint)
+        finally:
+            if endpoint.open:
+                endpoint.close()
+
+    async def _ask(self, endpoint: Endpoint) -> str | None:
+        answer: Future[bytes] = Future(f"the answer of the address server {self.address}")
+        endpoint.on_close = lambda: answer.try_set_result(b"")
+        endpoint.on_frame = answer.try_set_result
+        request = f"GET {self.path} HTTP/1.1\r\nHost: {self.address}\r\nConnection: close\r\n\r\n".encode()
+        endpoint.send(request, len(request))
+        try:
+            head, _, body = (await self._node.wait(answer, FETCH_TIMEOUT_MS)).partition(b"\r\n\r\n")
+        except WaitTimeout:
+            return None
+        if head.split(b" ")[1:2] != [b"200"]:
+            return None
+        lines = body.decode().strip().splitlines()
+        return lines[0].strip() if lines else None
