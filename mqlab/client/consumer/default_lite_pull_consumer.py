@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.sim import Node
 
-    from .default_lite_pull_consumer_impl import MessageQueueListener, TopicMessageQueueChangeListener
+    from .default_lite_pull_consumer_impl import MessageQueueListener
     from .hooks import ConsumeMessageHook
     from .offset_store import OffsetStore
     from .process_queue import ProcessQueue
     from .pull_api_wrapper import FilterMessageHook
+    from .topic_queue_watch import TopicMessageQueueChangeListener
 
 
 class DefaultLitePullConsumer(LitePullConsumerConfig):
@@ -127,7 +128,7 @@ class DefaultLitePullConsumer(LitePullConsumerConfig):
         self, topic: str, listener: TopicMessageQueueChangeListener
     ) -> None:
         """Call `listener(topic, queues)` when the topic has got other queues: a look after 10 s, then every 30 s."""
-        await self.impl.register_topic_message_queue_change_listener(topic, listener)
+        await self.impl.topic_watch.register(topic, listener)
 
     # -- messages ---------------------------------------------------------------------------------------------------
 
@@ -219,6 +220,11 @@ class DefaultLitePullConsumer(LitePullConsumerConfig):
         self.impl.check_running()
         self.namesrv_addr = addresses
         self.impl.instance.api.remoting_client.update_name_server_address_list(self.name_server_addresses())
+
+    def carry_over(self, kept: dict[str, Any]) -> None:
+        """Take from the consumer in whose place this one starts, by its attributes, what its process had set up."""
+        self.offset_store = kept["offset_store"]
+        self.impl.take_over(kept["impl"])
 
     @property
     def process_queues(self) -> dict[MessageQueue, ProcessQueue]:

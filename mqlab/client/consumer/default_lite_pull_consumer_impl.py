@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.client.mq_client_manager import MQClientManager
 from mqlab.client.route_table import no_name_server
 from mqlab.client.service_state import ServiceState, check_process_lives
-from mqlab.errors import LearnerError, MQBrokerException, MQClientException, RemotingException, SimulationError
+from mqlab.errors import LearnerError, MQClientException, SimulationError
 from mqlab.protocol.heartbeat import (
     ConsumeFromWhere,
     ConsumeType,
@@ -25,8 +25,6 @@ from mqlab.trace.events.client import (
     ClientStopped,
     MessagesPolled,
     QueueSought,
-    RouteMissing,
-    TopicQueuesChanged,
 )
 
 from .assigned_message_queue import UNKNOWN, AssignedMessageQueue
@@ -39,21 +37,19 @@ from .offset_store import UNREADABLE, LocalFileOffsetStore, OffsetStore, ReadOff
 from .pull_api_wrapper import FilterMessageHook, PullAPIWrapper
 from .rebalance_impl import OffsetUnreadableException
 from .rebalance_lite_pull_impl import RebalanceLitePullImpl
-from .scheduled_thread_pool import ScheduledThreadPoolExecutor
+from .scheduled_thread_pool import ScheduledThreadPool
+from .topic_queue_watch import TopicQueueWatch
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
-    from mqlab.sim import Life, PeriodicTask
+    from mqlab.sim import Life
 
     from .default_lite_pull_consumer import DefaultLitePullConsumer
 
 ROLE = "lite pull consumer"
-TOPIC_CHECK_FIRST_MS = 10_000
 
 MessageQueueListener = Callable[[str, "list[MessageQueue]", "list[MessageQueue]"], object]
 """(topic, all queues, my queues): called when a rebalance changed something."""
-TopicMessageQueueChangeListener = Callable[[str, "list[MessageQueue]"], object]
-"""(topic, its queues): called when a topic got other queues than before."""
 
 
 class SubscriptionType(Enum):
@@ -90,17 +86,15 @@ class DefaultLitePullConsumerImpl:
         self.filter_message_hooks: list[FilterMessageHook] = []
         self.message_queue_listener: MessageQueueListener | None = None
         self.sub_expression_for_assign: dict[str, SubscriptionData] = {}
-        self.topic_listeners: dict[str, TopicMessageQueueChangeListener] = {}
+        self.topic_watch = TopicQueueWatch(self)
         self.next_auto_commit_deadline = -1
         self.instance_life: Life | None = None
         self.instance: MQClientInstance
         self.pull_api_wrapper: PullAPIWrapper
         self.offset_store: OffsetStore
-        self.pull_pool: ScheduledThreadPoolExecutor
-        self._topic_check: PeriodicTask
-        self._queues_of_topic: dict[str, list[MessageQueue]] = {}
+        self.pull_pool: ScheduledThreadPool
         self._told: set[str] = set()
-        self._monitor = Lock("the lite pull consumer, which another call holds")
+        self.monitor = Lock("the lite pull consumer, which another call holds")
 
     # -- what the instance asks -------------------------------------------------------------------------------------
 
@@ -161,12 +155,13 @@ class DefaultLitePullConsumerImpl:
         self._cancel_tasks(queue for queue in self.task_table if queue.topic == topic and queue not in mine)
         self._start_tasks(mine)
         if self.message_queue_listener is not None:
-            await self._tell(self.message_queue_listener, topic, list(mq_all), list(mq_divided))
+            await self.tell(self.message_queue_listener, topic, list(mq_all), list(mq_divided))
 
     def _process_queue_of_rebalance(self, queue: MessageQueue) -> Any:
         return self.rebalance_impl.process_queue_table.get(queue)
 
-    async def _tell(self, listener: Callable[..., object], *arguments: object) -> None:
+    async def tell(self, listener: Callable[..., object], *arguments: object) -> None:
+        """Call a listener for queues, plain or `async`; what it raises is warned of."""
         try:
             answer = listener(*arguments)
             if isinstance(answer, Coroutine):
@@ -183,7 +178,7 @@ class DefaultLitePullConsumerImpl:
         self.rebalance_impl.subscription_inner.update(before.rebalance_impl.subscription_inner)
         self.message_queue_listener = before.message_queue_listener
         self.sub_expression_for_assign.update(before.sub_expression_for_assign)
-        self.topic_listeners.update(before.topic_listeners)
+        self.topic_watch.listeners.update(before.topic_watch.listeners)
         if self.subscription_type is SubscriptionType.ASSIGN:
             self.assigned_message_queue.update(before.assigned_message_queue.queues())
 
@@ -300,12 +295,7 @@ class DefaultLitePullConsumerImpl:
             )
         self._build()
         self.instance.start()
-        self._topic_check = self.node.schedule_at_fixed_rate(
-            self._compare_topic_queues,
-            TOPIC_CHECK_FIRST_MS,
-            consumer.topic_metadata_check_interval_millis,
-            "MonitorMessageQueueChangeThread",
-        )
+        self.topic_watch.start()
         self.service_state = ServiceState.RUNNING
         if self.node.hooks.on:
             self.node.hooks.emit(ClientStarted(self.instance.client_id, self.group_name, ROLE))
@@ -317,9 +307,7 @@ class DefaultLitePullConsumerImpl:
 
     def _build(self) -> None:
         consumer = self.consumer
-        self.pull_pool = ScheduledThreadPoolExecutor(
-            self.node, f"PullMsgThread-{self.group_name}", consumer.pull_thread_nums
-        )
+        self.pull_pool = ScheduledThreadPool(self.node, f"PullMsgThread-{self.group_name}", consumer.pull_thread_nums)
         self.pull_api_wrapper = PullAPIWrapper(self.instance, self.group_name, self.unit_mode)
         self.pull_api_wrapper.filter_message_hooks = self.filter_message_hooks
         if consumer.offset_store is not None:
@@ -335,8 +323,7 @@ class DefaultLitePullConsumerImpl:
             await self._refresh_routes()
         elif self.subscription_type is SubscriptionType.ASSIGN:
             self._pull_assigned()
-        for topic in list(self.topic_listeners):
-            self._queues_of_topic[topic] = await self.fetch_message_queues(topic)
+        await self.topic_watch.look_first()
         await self.instance.check_client_in_broker()
 
     async def shutdown(self) -> None:
@@ -345,13 +332,14 @@ class DefaultLitePullConsumerImpl:
         What was polled since the last commit is not committed by this, as in RocketMQ.
         """
         check_process_lives(self.instance_life, self.node, ROLE)
-        async with self._monitor:
+        async with self.monitor:
             if self.service_state is not ServiceState.RUNNING:
                 return
             self.persist_consumer_offset()
             await self.instance.unregister_consumer(self.group_name)
+            self._cancel_tasks(self.task_table)
             self.pull_pool.shutdown()
-            self._topic_check.cancel()
+            self.topic_watch.shutdown()
             await self.instance.shutdown()
             self.service_state = ServiceState.SHUTDOWN_ALREADY
         if self.node.hooks.on:
@@ -371,7 +359,7 @@ class DefaultLitePullConsumerImpl:
 
     async def poll(self, timeout_ms: int) -> list[MessageExt]:
         """The messages of the oldest pull that was not handed out yet; empty if none comes within the time-out."""
-        async with self._monitor:
+        async with self.monitor:
             self.check_running()
             if type(timeout_ms) is not int or timeout_ms < 0:
                 raise LearnerError("Timeout must not be negative", f"give whole milliseconds, not {timeout_ms!r}")
@@ -440,7 +428,7 @@ class DefaultLitePullConsumerImpl:
 
     async def seek(self, queue: MessageQueue, offset: int) -> None:
         """Go on at another offset of an assigned queue; what is cached of the queue is thrown away."""
-        async with self._monitor:
+        async with self.monitor:
             if self.assigned_message_queue.state(queue) is None:
                 rebalancing = ", may be rebalancing" if self.subscription_type is SubscriptionType.SUBSCRIBE else ""
                 raise MQClientException(
@@ -487,7 +475,7 @@ class DefaultLitePullConsumerImpl:
 
     async def commit(self, queues: Mapping[MessageQueue, int] | Collection[MessageQueue] | None, persist: bool) -> None:
         """Note offsets as consumed: those given, those behind the last poll of the queues given, or of all queues."""
-        async with self._monitor:
+        async with self.monitor:
             self.check_running()
             if queues is None:
                 self.commit_all()
@@ -522,30 +510,3 @@ class DefaultLitePullConsumerImpl:
         """All readable queues of a topic, as the name server tells them now."""
         self.check_running()
         return await self.instance.mq_admin_impl.fetch_subscribe_message_queues(topic)
-
-    async def register_topic_message_queue_change_listener(
-        self, topic: str, listener: TopicMessageQueueChangeListener
-    ) -> None:
-        """Watch the queues of a topic; a new listener takes the place of the one before."""
-        if topic is None or listener is None:
-            raise MQClientException("Topic or listener is null")
-        async with self._monitor:
-            self.topic_listeners[topic] = listener
-            if self.service_state is ServiceState.RUNNING:
-                self._queues_of_topic[topic] = await self.fetch_message_queues(topic)
-
-    async def _compare_topic_queues(self) -> None:
-        async with self._monitor:
-            for topic, listener in list(self.topic_listeners.items()):
-                try:
-                    queues = await self.fetch_message_queues(topic)
-                except (MQClientException, RemotingException, MQBrokerException) as error:
-                    # As in RocketMQ the topics behind this one wait for the next time, too.
-                    if self.node.hooks.on:
-                        self.node.hooks.emit(RouteMissing(self.instance.client_id, topic, str(error)))
-                    return
-                if queues != self._queues_of_topic.get(topic):
-                    self._queues_of_topic[topic] = queues
-                    if self.node.hooks.on:
-                        self.node.hooks.emit(TopicQueuesChanged(self.group_name, topic, len(queues)))
-                    await self._tell(listener, topic, list(queues))
