@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message, MessageQueue
+from mqlab.errors import MQClientException, RemotingException
 from mqlab.protocol import RequestCode
 
 TIMELINES = Path(__file__).parents[1] / "golden" / "timelines"
@@ -111,3 +112,106 @@ def smallest() -> Callable[[Event, str], float]:
         return float(min(value for value in found if value is not None))
 
     return of
+
+
+class Sent(NamedTuple):
+    """One call of a producer, from the call to its return or (async) its callback."""
+
+    begin_ms: float
+    cost_ms: float
+    broker: str
+    queue_id: int
+    error: str
+
+
+class Senders:
+    """Two brokers with four queues of T each, and producers that send once in a period; a blocking call delays all
+    later ones.
+
+    `settings` has the producers by name; those whose names begin with "async" and "oneway" send so. `start_us` (t = 0)
+    is set by whoever breaks something.
+    """
+
+    def __init__(self, settings: dict[str, dict[str, Any]], period_ms: int, phase_ms: int, seed: int = 7) -> None:
+        self.lab = Lab(seed=seed)
+        self.lab.name_server()
+        self.lab.broker("broker-a")
+        self.lab.broker("broker-b")
+        self.lab.create_topic("T", 4)
+        self.lab.run_for(ms=phase_ms)
+        self.period_ms = period_ms
+        self.start_us = 0
+        self.calls: dict[str, list[Sent]] = {name: [] for name in settings}
+        self.producers = {}
+        for number, (name, config) in enumerate(settings.items()):
+            producer = self.producers[name] = self.lab.producer("PG", node=name, **config)
+            self.lab.run(producer.start())
+            producer.node.spawn(self._load(name, producer), "load")
+            self.lab.run_for(ms=37 + number)
+
+    @property
+    def now_ms(self) -> float:
+        """The scenario's time."""
+        return (self.lab.world.now_us - self.start_us) / 1_000
+
+    def at(self, ms: float) -> None:
+        """Play up to `ms` of the scenario's time."""
+        self.lab.world.run_to(self.start_us + round(ms * 1_000))
+
+    async def _load(self, name: str, producer: Any) -> None:
+        number = 0
+        while True:
+            begin_us = self.lab.world.now_us
+            message = Message("T", b"x", keys=f"{name}{number}")
+            number += 1
+            if name.startswith("async"):
+                await producer.send_async(message, self._callback(name, begin_us))
+            elif name.startswith("oneway"):
+                await producer.send_oneway(message)
+                self._note(name, begin_us, None, None)
+            else:
+                try:
+                    result = await producer.send(message)
+                except (MQClientException, RemotingException) as error:
+                    self._note(name, begin_us, None, error)
+                else:
+                    self._note(name, begin_us, result, None)
+            cost_ms = (self.lab.world.now_us - begin_us) / 1_000
+            await producer.node.sleep(max(0, self.period_ms - cost_ms))
+
+    def _callback(self, name: str, begin_us: int) -> Callable[[Any, Exception | None], None]:
+        return lambda result, error: self._note(name, begin_us, result, error)
+
+    def _note(self, name: str, begin_us: int, result: Any, error: Exception | None) -> None:
+        begin_ms = begin_us / 1_000
+        cost_ms = self.lab.world.now_us / 1_000 - begin_ms
+        broker, queue_id = ("", -1)
+        if result is not None:
+            broker, queue_id = result.message_queue.broker_name, result.message_queue.queue_id
+        text = f"{type(error).__name__}: {error}" if error else ""
+        self.calls[name].append(Sent(begin_ms, cost_ms, broker, queue_id, text))
+
+    # -- what came out, in the scenario's time ----------------------------------------------------------------------
+
+    def between(self, name: str, begin_ms: float, end_ms: float) -> list[Sent]:
+        """The calls of a producer that began between two times."""
+        start_ms = self.start_us / 1_000
+        found = [call._replace(begin_ms=call.begin_ms - start_ms) for call in self.calls[name]]
+        return sorted(call for call in found if begin_ms <= call.begin_ms < end_ms)
+
+    def requests(self, name: str, broker: str) -> list[float]:
+        """When messages of a producer really went out on a channel to a broker."""
+        address = f"{self.lab.processes[broker].node.spec.ip}:10911"
+        sent = self.lab.history.find("RequestSent", node=name, request_code=int(RequestCode.SEND_MESSAGE_V2))
+        return [(r.ts_us - self.start_us) / 1_000 for r in sent if r.remote == address]
+
+    def events(self, kind: str, **fields: Any) -> list[Event]:
+        """The events of a kind as dicts, with their time in the scenario as `t_ms`."""
+        found = self.lab.history.find(kind, **fields)
+        return [{"t_ms": (r.ts_us - self.start_us) / 1_000, "node": r.node, **r.fields} for r in found]
+
+
+@pytest.fixture(scope="session")
+def senders() -> type[Senders]:
+    """The class that builds two brokers and their producers."""
+    return Senders
