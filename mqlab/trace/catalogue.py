@@ -41,6 +41,9 @@ COMMON_MEANINGS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+FIRST = len(COMMON_FIELDS)
+"""The place of an event's first own field in a row."""
+
 RECORD_NAMES = ("at", "cause", "event", "fields", "get", "row", "ts_ms")
 """What a `Record` says of every event beside the common columns; no event may have a field of such a name."""
 
@@ -122,6 +125,12 @@ def fields_of(kind: str | type) -> tuple[str, ...]:
 def columns_of(kind: str | type) -> tuple[str, ...]:
     """The names of all atoms in a row of this kind: the common columns, then its fields."""
     return COMMON_FIELDS + fields_of(kind)
+
+
+@cache
+def positions() -> Mapping[str, Mapping[str, int]]:
+    """Kind -> field -> its place in a row."""
+    return {kind: {name: place for place, name in enumerate(columns_of(kind)) if place >= FIRST} for kind in CATALOGUE}
 
 
 @cache

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from .bus import COMMON_FIELDS, NO_CAUSE, Row
-from .catalogue import CATALOGUE, fields_of
+from .catalogue import CATALOGUE, fields_of, positions
 
 KIND = COMMON_FIELDS.index("kind")
 FIRST_FIELD = len(COMMON_FIELDS)
@@ -85,10 +85,12 @@ class Record:
         return self.fields.get(field, default)
 
     def __getattr__(self, field: str) -> Any:
-        names = fields_of(self.row[KIND])
-        if field not in names:
-            raise AttributeError(f"{self.row[KIND]} has no field {field!r}; it has: {', '.join(names) or 'no fields'}")
-        return self.row[FIRST_FIELD + names.index(field)]
+        row = self.row
+        try:
+            return row[positions()[row[KIND]][field]]
+        except KeyError:
+            names = ", ".join(fields_of(row[KIND])) or "no fields"
+            raise AttributeError(f"{row[KIND]} has no field {field!r}; it has: {names}") from None
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *fields_of(self.row[KIND])]

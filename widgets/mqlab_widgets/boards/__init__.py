@@ -1,0 +1,1 @@
+"""The boards: views of a world, one file each."""

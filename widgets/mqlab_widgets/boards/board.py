@@ -1,0 +1,129 @@
+"""What a board is: one view of a world, folded from its events, drawn as text that a browser and a page both show."""
+
+from __future__ import annotations
+
+import difflib
+import pickle
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mqlab.errors import LearnerError
+from mqlab.trace.catalogue import CATALOGUE
+from mqlab.trace.record import Record
+
+if TYPE_CHECKING:
+    from mqlab import Lab
+    from mqlab.trace.bus import Row
+
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+class Board:
+    """One view of a world at one event of its history.
+
+    A board inherits from this, says its `title`, and has a method `on_message_stored(self, record)` for each event
+    kind that it wants (here `MessageStored`). What it notes in plain attributes is its state: it must be a function of
+    the events alone, since scrubbing back and forth reads it from a copy. `html()` draws that state, and `text()` says
+    the same in lines for who cannot see it. `self.lab` is for what never changes (names, addresses), not for the
+    world's present; attributes that begin with an underscore are not part of the state.
+    """
+
+    title: ClassVar[str] = ""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.begin()
+
+    def begin(self) -> None:
+        """Set the state as it is before the first event."""
+
+    def html(self) -> str:
+        """The picture, as HTML or SVG."""
+        raise NotImplementedError(f"{type(self).__name__} must define html()")
+
+    def text(self) -> list[str]:
+        """The same in lines of text."""
+        raise NotImplementedError(f"{type(self).__name__} must define text()")
+
+    # -- for the fold -----------------------------------------------------------------------------------------------
+
+    def handlers(self) -> dict[str, Callable[[Record], None]]:
+        """Event kind -> the method that takes it."""
+        names = (name for name in dir(self) if name.startswith("on_"))
+        return {_kind_of(name): getattr(self, name) for name in names}
+
+    def keep(self) -> bytes:
+        """A copy of the state."""
+        state = {name: value for name, value in vars(self).items() if name != "lab" and name[0] != "_"}
+        return pickle.dumps(state, protocol=5)
+
+    def restore(self, kept: bytes) -> None:
+        """Take a copy of the state back."""
+        vars(self).update(pickle.loads(kept))  # noqa: S301  our own bytes, made by `keep`
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    """ "message_stored" -> "MessageStored", for all event kinds."""
+    return {_WORD.sub("_", kind).lower(): kind for kind in CATALOGUE}
+
+
+def _kind_of(method: str) -> str:
+    """ "MessageStored" of "on_message_stored"; LearnerError names the nearest kind if there is none."""
+    asked = method.removeprefix("on_")
+    if asked not in _kinds():
+        near = difflib.get_close_matches(asked, _kinds(), n=1)
+        hint = f"did you mean on_{near[0]}?" if near else "docs/events.md has all event kinds"
+        raise LearnerError(f"{method} of a board is named for no event kind", hint)
+    return _kinds()[asked]
+
+
+class Fold:
+    """Boards over a history: brings them to any event, forwards by taking events, backwards from a kept copy.
+
+    A copy is kept every 1,000 events; when there are more than 200, every second one is dropped and the distance
+    doubles, so that memory stays flat however long a world plays.
+    """
+
+    MOST_COPIES = 200
+
+    def __init__(self, history: Any, boards: Iterable[Board]) -> None:
+        self._history = history
+        self.boards = list(boards)
+        self.place = 0
+        self._every = 1_000
+        self._copies: dict[int, list[bytes]] = {0: [board.keep() for board in self.boards]}
+        self._takers: dict[str, tuple[Callable[[Record], None], ...]] = {}
+        for board in self.boards:
+            for kind, method in board.handlers().items():
+                self._takers[kind] = (*self._takers.get(kind, ()), method)
+
+    def go_to(self, place: int) -> None:
+        """Bring all boards behind `place` events."""
+        if place < self.place:
+            self.place = max(kept for kept in self._copies if kept <= place)
+            for board, kept in zip(self.boards, self._copies[self.place], strict=True):
+                board.restore(kept)
+        while self.place < place:
+            stop = min(place, (self.place // self._every + 1) * self._every)
+            self._take(self._history.rows(self.place, stop))
+            self.place = stop
+            if stop % self._every == 0 and stop not in self._copies:
+                self._keep()
+
+    def _take(self, rows: Iterable[Row]) -> None:
+        takers = self._takers
+        for row in rows:
+            methods = takers.get(row[7])
+            if methods is not None:
+                record = Record(row)
+                for method in methods:
+                    method(record)
+
+    def _keep(self) -> None:
+        self._copies[self.place] = [board.keep() for board in self.boards]
+        if len(self._copies) > self.MOST_COPIES:
+            self._every *= 2
+            self._copies = {place: kept for place, kept in self._copies.items() if place % self._every == 0}

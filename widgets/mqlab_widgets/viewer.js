@@ -1,0 +1,122 @@
+// Shows the frames of a world. A frame is HTML per part; what has not changed in the page stays, with its focus.
+
+const KEYS = {
+  " ": "play", n: "step_event", ArrowRight: "forward", p: "back", ArrowLeft: "back",
+  s: "step_slice", Home: "start", End: "end", "]": "next_kind", "[": "previous_kind",
+};
+
+// Make `now` look like `wanted` with as few changes as possible.
+function morph(now, wanted) {
+  if (now.nodeType !== wanted.nodeType || now.nodeName !== wanted.nodeName) {
+    now.replaceWith(wanted);
+    return;
+  }
+  if (now.nodeType !== Node.ELEMENT_NODE) {
+    if (now.nodeValue !== wanted.nodeValue) now.nodeValue = wanted.nodeValue;
+    return;
+  }
+  for (const { name, value } of [...wanted.attributes]) {
+    if (now.getAttribute(name) !== value) now.setAttribute(name, value);
+  }
+  for (const { name } of [...now.attributes]) {
+    if (!wanted.hasAttribute(name) && !(name === "open" && now.nodeName === "DETAILS")) now.removeAttribute(name);
+  }
+  morphChildren(now, wanted);
+}
+
+function morphChildren(now, wanted) {
+  const keyed = new Map();
+  for (const child of now.children) if (child.dataset?.key) keyed.set(child.dataset.key, child);
+  let place = now.firstChild;
+  for (const next of [...wanted.childNodes]) {
+    const same = next.dataset?.key ? keyed.get(next.dataset.key) : undefined;
+    if (same && same !== place) now.insertBefore(same, place);
+    const old = same ?? (place?.dataset?.key ? undefined : place);
+    if (old) {
+      place = old.nextSibling;
+      morph(old, next);
+    } else {
+      now.insertBefore(next, place);
+    }
+  }
+  while (place) {
+    const gone = place;
+    place = place.nextSibling;
+    gone.remove();
+  }
+}
+
+// HTML text -> an element that holds it.
+function parsed(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  const holder = document.createElement("div");
+  holder.append(template.content);
+  return holder;
+}
+
+function render({ model, el }) {
+  el.classList.add("mq-viewer");
+  el.tabIndex = 0;
+  el.setAttribute("role", "group");
+  el.setAttribute("aria-label", "mqlab viewer");
+  const shown = new Map();
+
+  function part(name) {
+    let found = el.querySelector(`:scope > [data-part="${name}"]`);
+    if (!found) {
+      found = document.createElement("div");
+      found.dataset.part = name;
+      if (name === "said") {
+        found.setAttribute("role", "status");
+        found.setAttribute("aria-live", "polite");
+      }
+      el.append(found);
+    }
+    return found;
+  }
+
+  function draw() {
+    const frame = model.get("frame");
+    for (const [name, html] of Object.entries(frame)) {
+      if (name.startsWith("_")) {
+        el.dataset[name.slice(1)] = html;
+        continue;
+      }
+      if (shown.get(name) === html) continue;
+      shown.set(name, html);
+      morphChildren(part(name), parsed(html));
+    }
+    el.dataset.dropped = model.get("dropped");
+  }
+
+  function send(target) {
+    const { do: what, ...rest } = target.dataset;
+    delete rest.key;
+    model.send({ do: what, ...rest });
+  }
+
+  el.addEventListener("click", (event) => {
+    const target = event.target.closest?.("[data-do]");
+    if (target && el.contains(target)) send(target);
+  });
+  el.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const target = event.target.closest?.("[data-do]");
+    if (target && (event.key === "Enter" || event.key === " ")) {
+      send(target);
+    } else if (KEYS[event.key] && !event.target.matches("input, select, textarea")) {
+      model.send({ do: KEYS[event.key] });
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  });
+
+  model.on("change:frame", draw);
+  draw();
+  return () => model.off("change:frame", draw);
+}
+
+export default { render };

@@ -1,0 +1,98 @@
+"""The viewer: one widget for each world, built once and fed with whole frames.
+
+A frame is a dict of texts, one for each part of the page. At most 20 go out in a second and never more than a fifth of
+the time is spent on them; what comes in between is dropped and counted, and the last one always arrives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mqlab.errors import MissingExtraError
+
+try:
+    import traitlets
+    from anywidget import AnyWidget
+except ImportError:
+    raise MissingExtraError("anywidget", "widgets") from None
+
+FRAME_SECONDS = 1 / 20
+MOST_BUSY = 0.2
+"""The share of real time that drawing may take while a world plays."""
+
+Frame = dict[str, Any]
+
+
+class Viewer(AnyWidget):
+    """Shows frames, and hands what is clicked or typed in the page to `on_command`.
+
+    `frame` is the newest frame: part -> HTML. A click on an element with `data-do` sends {"do": ..., its other data}.
+    """
+
+    _esm = Path(__file__).with_name("viewer.js")
+    _css = Path(__file__).with_name("viewer.css")
+
+    frame = traitlets.Dict().tag(sync=True)
+    dropped = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, on_command: Callable[[dict[str, Any]], None]) -> None:
+        super().__init__()
+        self._on_command = on_command
+        self.on_msg(self._take)
+
+    def _take(self, _: Any, content: Any, __: Any) -> None:
+        if isinstance(content, dict) and isinstance(content.get("do"), str):
+            self._on_command(content)
+
+    def __repr__(self) -> str:
+        return "<Viewer>"
+
+
+class FramePump:
+    """Draws and sends frames when asked, not more often than the eye needs."""
+
+    def __init__(self, draw: Callable[[], Frame], viewer: Viewer) -> None:
+        self._draw = draw
+        self._viewer = viewer
+        self._next_at = 0.0
+        self._waiting = False
+        self._dropped = 0
+        self.sent = 0
+
+    def ask(self) -> None:
+        """Something has changed: draw now if it is time, else soon."""
+        now = time.monotonic()
+        if now >= self._next_at:
+            self.send()
+            return
+        self._dropped += 1
+        if not self._waiting:
+            self._waiting = _call_later(self._next_at - now, self._late)
+
+    def _late(self) -> None:
+        if self._waiting:
+            self.send()
+
+    def send(self) -> None:
+        """Draw and send the present frame, whatever the time."""
+        self._waiting = False
+        began = time.monotonic()
+        self._viewer.frame = self._draw()
+        self._viewer.dropped = self._dropped
+        ended = time.monotonic()
+        self.sent += 1
+        self._next_at = ended + max(FRAME_SECONDS, (ended - began) * (1 / MOST_BUSY - 1))
+
+
+def _call_later(seconds: float, function: Callable[[], None]) -> bool:
+    """Call a function from the kernel's loop; False if this thread has none."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    loop.call_later(seconds, function)
+    return True
