@@ -17,6 +17,7 @@ from .rule import Case, Rule
 from .rules_of_delivery import CommittedIsConsumed, GivenBackComesAgain, StoredIsDelivered
 from .rules_of_flow_control import ThresholdsHold
 from .rules_of_order import InOrder, OneOwner
+from .rules_of_queues import DroppedIsLeftAlone
 from .rules_of_settling import EverythingSettles
 from .rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
 
@@ -28,6 +29,7 @@ RULES: tuple[type[Rule], ...] = (
     AcknowledgedIsReadable,
     NothingUnsentIsDelivered,
     ThresholdsHold,
+    DroppedIsLeftAlone,
     CommittedIsConsumed,
     StoredIsDelivered,
     GivenBackComesAgain,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 READERS = "readers"
 HOPELESS, STUBBORN = 5, 3
 """Every fifth message can't be consumed at all, every third other one not at the first time."""
+TROUBLE_MS = 3_000
 
 
 def fastidious(consumer: DefaultMQPushConsumer) -> Callable[..., Any]:
@@ -25,12 +26,13 @@ def fastidious(consumer: DefaultMQPushConsumer) -> Callable[..., Any]:
         messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
     ) -> ConsumeConcurrentlyStatus | None:
         numbers = [number_of(message) for message in messages]
-        await context.sleep(reading_time_ms(consumer))
-        if numbers[0] % HOPELESS == 0:
-            return None
-        if numbers[0] % STUBBORN == 0 and messages[0].reconsume_times == 0:
-            return LATER
-        return SUCCESS
+        hopeless = numbers[0] % HOPELESS == 0
+        if not hopeless and (numbers[0] % STUBBORN or messages[0].reconsume_times):
+            await context.sleep(reading_time_ms(consumer))
+            return SUCCESS
+        # Trouble takes its time, so that a broker may be gone when the message shall be given back.
+        await context.sleep(consumer.node.choose("trouble", TROUBLE_MS))
+        return None if hopeless else LATER
 
     return listener
 
