@@ -10,7 +10,7 @@ from ..errors import MQBrokerException, MQClientException, RemotingException, Si
 from ..protocol import Message
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQProducer, DefaultMQPushConsumer
+    from ..client import DefaultMQProducer, DefaultMQPushConsumer, MQPullConsumerScheduleService
     from ..protocol.message import MessageExt
 
 SendOne = Callable[["DefaultMQProducer", Message], Awaitable[object]]
@@ -135,7 +135,9 @@ def reader(consumer: DefaultMQPushConsumer, very_slow_ms: int = VERY_SLOW_MS) ->
     return listener
 
 
-async def come_and_go(consumer: DefaultMQPushConsumer, after_ms: int, stay_ms: int) -> None:
+async def come_and_go(
+    consumer: DefaultMQPushConsumer | MQPullConsumerScheduleService, after_ms: int, stay_ms: int
+) -> None:
     """A consumer that joins its group after a while, and leaves it again in good order."""
     node, kind = consumer.node, type(consumer)
     await node.sleep(after_ms)
