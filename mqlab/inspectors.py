@@ -242,3 +242,16 @@ def permits_of(node: Node, producers: Sequence[DefaultMQProducer]) -> Table:
             ):
                 rows.append((name, permits.total, permits.total - permits.free, permits.waiting))
     return Table(f"permits of {node.name}", ("what", "in all", "taken", "waiting"), rows)
+
+
+def fault_table(producer: DefaultMQProducer) -> Table:
+    """What a producer's fault table says of the brokers that it has sent to, and for how long each one rests."""
+    now_ms = producer.node.now_ms()
+    items = producer.impl.fault_strategy.latency_fault_tolerance.fault_item_table
+    rows = [
+        (item.name, item.current_latency, max(0, item.start_timestamp - now_ms), item.reachable)
+        for _, item in sorted(items.items())
+    ]
+    off = "" if producer.send_latency_enable else " (switched off: send_latency_enable)"
+    header = ("broker", "last attempt took ms", "rests for another ms", "reachable")
+    return Table(f"fault table of {producer.node.name}{off}", header, rows)

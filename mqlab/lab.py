@@ -12,6 +12,7 @@ from .client import DefaultMQProducer, DefaultMQPushConsumer
 from .errors import LearnerError
 from .inspectors import (
     QueueView,
+    fault_table,
     frames_under_way,
     held_pulls_table,
     permits_of,
@@ -288,6 +289,19 @@ class Lab(Playing, Acting):
         if not isinstance(node, Node):
             raise LearnerError(f"{client!r} is not a client", f"give what lab.producer(...) returned: {example}")
         return node
+
+    def fault_table(self, producer: DefaultMQProducer | str) -> Table:
+        """What a producer (or the one on the machine of that name) knows of its brokers: who was slow or failed, and
+        rests; empty unless it has `send_latency_enable`.
+        """
+        if isinstance(producer, str):
+            process = self.processes.get(producer)
+            clients = [client for client, *_ in process.clients] if isinstance(process, ClientProcess) else []
+            producer = next((client for client in clients if isinstance(client, DefaultMQProducer)), producer)
+        if not isinstance(producer, DefaultMQProducer):
+            hint = "give the one that lab.producer(...) returned, or the name of its machine"
+            raise LearnerError(f"{producer!r} is not a producer", hint)
+        return fault_table(producer)
 
     @staticmethod
     def _up(processes: list[P]) -> list[P]:

@@ -1,6 +1,6 @@
 """Named, parametrised worlds: one registry for the command line, tests, benchmarks, labs and data sets."""
 
-from . import ground, pushing, retrying, sending, shop_day, store
+from . import broker_down, ground, pushing, retrying, sending, shop_day, store
 from .registry import Parameter, Scenario, add, get, names, scenario
 from .source import add_from_source
 
@@ -9,6 +9,7 @@ __all__ = [
     "Scenario",
     "add",
     "add_from_source",
+    "broker_down",
     "get",
     "ground",
     "names",

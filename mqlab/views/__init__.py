@@ -6,6 +6,7 @@ from .disk_table import disk_table
 from .index_steps import index_steps
 from .labelled_bytes import Field, LabelledBytes
 from .layouts import label_consume_queue_entry, label_frame, label_record
+from .send_strip import SendStrip
 from .store_map import StoreMap
 from .table import Table
 from .torn_log import TornLog
@@ -18,6 +19,7 @@ __all__ = [
     "Field",
     "FrameUnderWay",
     "LabelledBytes",
+    "SendStrip",
     "StoreMap",
     "Table",
     "TornLog",

@@ -41,7 +41,7 @@ class Beliefs:
         self.broker = broker
         self.topic = topic
         self.rows = rows
-        self._zero_us = zero_us
+        self.zero_us = zero_us
 
     @classmethod
     def of(
@@ -73,7 +73,7 @@ class Beliefs:
         return parts
 
     def _seconds(self, at_us: int) -> str:
-        return f"{(at_us - self._zero_us) / 1_000_000:.3f}"
+        return f"{(at_us - self.zero_us) / 1_000_000:.3f}"
 
     @property
     def _title(self) -> str:
@@ -126,11 +126,11 @@ class Beliefs:
     def _axis(self, begin_us: int, end_us: int, scale: float, y: float) -> list[str]:
         step = next(s for s in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 3_600) if (end_us - begin_us) / s <= 12e6)
         body = [line(_LEFT, y, _LEFT + _WIDTH, y, FAINT, width=1)]
-        first = -(-(begin_us - self._zero_us) // (step * 1_000_000)) * step
-        at_us = self._zero_us + first * 1_000_000
+        first = -(-(begin_us - self.zero_us) // (step * 1_000_000)) * step
+        at_us = self.zero_us + first * 1_000_000
         while at_us <= end_us:
             x = _LEFT + (at_us - begin_us) * scale
-            second = (at_us - self._zero_us) // 1_000_000
+            second = (at_us - self.zero_us) // 1_000_000
             body += [line(x, y, x, y + 4, FAINT, width=1), text(x, y + 18, f"{second}", colour=FAINT, anchor="middle")]
             at_us += step * 1_000_000
         body.append(text(_LEFT + _WIDTH, y + 36, "seconds", colour=FAINT, anchor="end"))
