@@ -14,7 +14,7 @@ from ..lab import Lab
 from ..protocol.message import Message, MessageConst, MessageQueue
 from ..trace.record import KIND, Record
 from ..views.budget_bars import BudgetBars
-from ..views.sends import read_sends
+from ..views.sends import Attempt, Sent
 
 UNIQ_KEY = MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX
 TOPIC = "Orders"
@@ -79,6 +79,7 @@ class Order:
         self.message = message
         self.legal = legal
         self.failed: list[Failed] = []
+        self.attempts: list[Attempt] = []
         self.begin_ms = 0.0
         self.end_ms: float | None = None
         self.delivered = False
@@ -136,13 +137,12 @@ class BadDay:
         return "\n".join(f"{line.at_ms / 1_000:>7.3f} s  {line.text}" for line in told[-lines:])
 
     def budget(self, number: int) -> BudgetBars:
-        """What the attempts of a message made of its budget, as a picture; only with `history=True`."""
+        """What the attempts of a message made of its budget, as a picture."""
         order = self.orders[number]
-        end_ms = self.begin_ms + (order.begin_ms + BUDGET_MS if order.end_ms is None else order.end_ms)
-        sends = read_sends(self.lab.history, self.begin_ms + order.begin_ms, end_ms + SLACK_MS)
-        key = order.message.properties[UNIQ_KEY]
-        mine = [(f"message {number}", sent) for sent in sends if sent.msg_id == key]
-        return BudgetBars(mine, BUDGET_MS, f"Message {number}: what its attempts made of the budget")
+        begin_us = round(order.begin_ms * 1_000)
+        sent = Sent(order.message.properties[UNIQ_KEY], self.producer.node.name, "SYNC", begin_us, order.attempts)
+        title = f"Message {number}: what its attempts made of the budget"
+        return BudgetBars([(f"message {number}", sent)], BUDGET_MS, title)
 
     # -- playing ----------------------------------------------------------------------------------------------------
 
@@ -255,6 +255,8 @@ class BadDay:
     async def _attempt(self, order: Order, wanted: Try) -> None:
         await self.producer.node.sleep(wanted.pause_ms)
         begin_ms = self._now_ms()
+        attempt = Attempt(round(begin_ms * 1_000), wanted.timeout_ms, wanted.broker)
+        order.attempts.append(attempt)
         paused = f"after a pause of {wanted.pause_ms} ms " if wanted.pause_ms else ""
         self._tell(order.number, f"  {paused}to {wanted.broker}, for at most {wanted.timeout_ms} ms")
         queue = MessageQueue(TOPIC, wanted.broker, order.number % QUEUES)
@@ -264,10 +266,13 @@ class BadDay:
         except FAILURES as error:
             took_ms = round(self._now_ms() - begin_ms)
             order.failed.append(Failed(wanted.broker, error, took_ms))
+            attempt.outcome = type(error).__name__
             self._tell(order.number, f"    failed after {took_ms} ms: {type(error).__name__}: {_first_words(error)}")
         else:
-            order.delivered = True
+            order.delivered = attempt.ok = True
+            attempt.outcome = "SEND_OK"
             self._tell(order.number, "    SEND_OK")
+        attempt.end_us = round(self._now_ms() * 1_000)
 
     def _now_ms(self) -> float:
         return self.lab.now_ms - self.begin_ms

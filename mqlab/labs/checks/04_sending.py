@@ -26,7 +26,7 @@ def retry_rule(answer: RetryRule, *, seed: int) -> Wrong | None:
         return None
     explanation, number = wrong
     return Wrong(
-        f"{explanation}. To open this day: day = BadDay(your_rule, {seed}, history=True).play(), "
+        f"{explanation}. To open this day: day = BadDay(your_rule, {seed}).play(), "
         f"then day.story({number}) and day.budget({number})",
         day.story(number),
     )
