@@ -1,0 +1,54 @@
+"""The statuses of a stored message that a broker without slaves can give, each brought about by its disk.
+
+The two of slaves need replication, which mqlab does not have; what a producer makes of them stands in the table of
+tests/client/test_send_answers.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mqlab import Lab
+from mqlab.client import Message, SendStatus
+from mqlab.errors import RemotingTooMuchRequestException
+
+
+def lab_with_sync_flush() -> tuple[Lab, Any, Any]:
+    """A lab whose broker flushes before it answers, with a producer."""
+    lab = Lab(seed=1)
+    lab.name_server()
+    broker = lab.broker(flush_disk_type="SYNC_FLUSH")
+    broker.create_topic("T", 1)
+    producer = lab.producer("PG")
+    lab.run(producer.start())
+    return lab, broker, producer
+
+
+def test_send_ok_with_synchronous_flush_means_flushed() -> None:
+    lab, broker, producer = lab_with_sync_flush()
+    broker.node.disk.flush_us = 40_000
+    begin_us = lab.world.now_us
+    assert lab.run(producer.send(Message("T", "x"))).send_status is SendStatus.SEND_OK
+    assert lab.world.now_us - begin_us > 40_000
+
+
+def test_flush_disk_timeout_comes_5_s_after_the_append_when_the_disk_hangs() -> None:
+    lab, broker, producer = lab_with_sync_flush()
+    lab.run(producer.send(Message("T", "first")))
+    broker.node.disk.hang()
+    begin_us = lab.world.now_us
+    result = lab.run(producer.send(Message("T", "x"), timeout=10_000))
+    assert result.send_status is SendStatus.FLUSH_DISK_TIMEOUT
+    assert result.queue_offset == 1
+    assert lab.world.now_us - begin_us == pytest.approx(5_000_000, abs=5_000)
+
+
+def test_with_the_usual_budget_of_3_s_a_producer_is_gone_before_the_flush_times_out() -> None:
+    lab, broker, producer = lab_with_sync_flush()
+    lab.run(producer.send(Message("T", "first")))
+    broker.node.disk.hang()
+    with pytest.raises(RemotingTooMuchRequestException, match="sendDefaultImpl call timeout"):
+        lab.run(producer.send(Message("T", "x")))
+
