@@ -43,10 +43,9 @@ its own topic, so the topic is not part of it; how often it was tried tells the 
 
 
 class GivenBack(NamedTuple):
-    """A message that a listener did not want now: which one, and how often it had been tried before."""
+    """A message that a listener did not want now, and the event that tells that it was given back."""
 
     delivery: Delivery
-    reconsume_times: int
     row: Row
 
 
@@ -196,7 +195,7 @@ class Ledger:
         reader = self.reader_of(group, row[NODE])
         delivery = (reader, self.broker_of(broker_name), queue_id, queue_offset, msg_id)
         self.done[delivery] = max(tries, self.done.get(delivery, 0))
-        self.given_back.append(GivenBack(delivery, tries, row))
+        self.given_back.append(GivenBack(delivery, row))
 
     def _power_lost(self, row: Row) -> None:
         self.power_lost_us[row[FIRST_FIELD]] = row[TS_US]

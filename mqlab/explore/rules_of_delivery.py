@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import ClassVar
 
 from ..protocol.topics import is_dlq_topic, is_retry_topic
 from ..trace.record import Record
-from .ledger import GivenBack, Kept, Place
+from .ledger import Kept, Place
 from .readers import Reader, progress
 from .rule import Case, Rule
 
@@ -132,27 +133,22 @@ class StoredIsDelivered(Rule):
 
 
 class GivenBackComesAgain(Rule):
-    """A message that was given back is stored again, for another try or among the dead letters."""
+    """Whenever a message was given back, a copy of it was stored: for another try, or among the dead letters."""
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT}
 
     def at_end(self) -> None:
-        """Look for the copies."""
-        tries: dict[str, int] = {}
-        for found in self.case.contents.found.values():
-            if found.is_parked or is_retry_topic(found.place.topic) or is_dlq_topic(found.place.topic):
-                for name in (found.unique_key, found.keys):
-                    tries[name] = max(tries.get(name, 0), found.reconsume_times)
-        keys = {found.unique_key: found.keys for found in self.case.contents.found.values()}
+        """Count the copies. One that the client sent itself may have another id, so the keys count, too."""
+        found = self.case.contents.found.values()
+        keys = {message.unique_key: message.keys for message in found}
+        copies = Counter(m.keys or m.unique_key for m in found if m.is_parked or is_dlq_topic(m.place.topic))
         for given_back in self.case.ledger.given_back:
             msg_id = given_back.delivery[4]
-            most = max(tries.get(msg_id, 0), tries.get(keys.get(msg_id) or msg_id, 0))
-            if most <= given_back.reconsume_times:
-                self._is_gone(given_back)
-
-    def _is_gone(self, given_back: GivenBack) -> None:
-        if self.case.ledger.power_lost_us:
-            self.excuse(NOT_WAITED_FOR)
-        else:
-            _, broker, _, _, msg_id = given_back.delivery
-            self.found(given_back.row, f"message {msg_id} was given back to {broker} and is stored nowhere")
+            name = keys.get(msg_id) or msg_id
+            copies[name] -= 1
+            if copies[name] >= 0:
+                continue
+            if self.case.ledger.power_lost_us:
+                self.excuse(NOT_WAITED_FOR)
+            else:
+                self.found(given_back.row, f"message {msg_id} was given back, and no broker has a copy for that")
