@@ -213,6 +213,11 @@ def pick(world: World, index: int) -> None:
     world.pick(index)
 
 
+def hold(world: World, index: int, ms: float) -> None:
+    """Let the `index`-th of the pending entries happen `ms` later."""
+    world.hold(index, round(ms * 1_000))
+
+
 FAULTS: dict[str, Callable[..., None]] = {
     f.__name__: f
     for f in (
@@ -231,6 +236,7 @@ FAULTS: dict[str, Callable[..., None]] = {
         fill_disk,
         override,
         pick,
+        hold,
     )
 }
 

@@ -114,6 +114,13 @@ class Pipe:
             self.frames[0] = (self.last_due_us, frame, cause)
             self._arm()
 
+    def hold(self, us: int) -> None:
+        """Let everything in flight arrive `us` microseconds later."""
+        self.frames = deque((due + us, frame, cause) for due, frame, cause in self.frames)
+        self.last_due_us += us
+        self.token += 1
+        self._arm()
+
     def drop(self) -> None:
         """Forget everything in flight: the connection is broken."""
         self.token += 1

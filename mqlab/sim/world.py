@@ -21,6 +21,7 @@ from .door import Door
 from .fences import put_up_fences
 from .network import Network
 from .node import DEAD_LIFE, FROZEN, LANES, RUNNING, Life, Node, NodeSpec
+from .pending import Pending, hold_pending, pending_of, pick_pending
 from .task import Task
 from .timer import Lane
 
@@ -135,37 +136,28 @@ class World:
             lane = self._lanes[duration_us] = Lane(self, duration_us)
         return lane
 
-    def pending(self) -> list[Ready]:
+    def pending(self) -> list[Pending]:
         """What may legally go next: what is due now, the head of each connection, the next timer or task of each
         node.
         """
-        return [entry for _, entry in self._candidates()]
-
-    def _candidates(self) -> list[tuple[int, Ready]]:
-        now = [e for e in self.ready if e[1] == e[0].token and e[0].life.state == RUNNING]
-        later = [e for e in self.heap if e[3] == e[2].token and e[2].life.state == RUNNING]
-        for lane in self._lanes.values():
-            later.extend(lane.entries())
-        heads: dict[tuple[str, int], tuple[int, Ready]] = {}
-        for due, _, target, token, cause in sorted(later, key=lambda e: e[:2]):
-            heads.setdefault((target.life.node_name, getattr(target, "pipe_id", 0)), (due, (target, token, cause)))
-        return [*((self.now_us, entry) for entry in now), *heads.values()]
+        return pending_of(self)
 
     def pick(self, index: int) -> None:
         """Let the `index`-th of `pending()` go next: a delivery happens now, a timer moves the clock to its time."""
-        candidates = self._candidates()
-        if not 0 <= index < len(candidates):
-            raise LearnerError(f"there is no pending entry {index}", f"choose one of 0..{len(candidates) - 1}")
-        due, picked = candidates[index]
-        if picked in self.ready:
-            self.ready.remove(picked)
-        else:
-            self.heap[:] = [e for e in self.heap if e[2] is not picked[0] or e[3] != picked[1]]
-            heapq.heapify(self.heap)
-            if not getattr(picked[0], "pipe_id", 0):
-                self._advance(due)
-                self._gather_due()
-        self.ready.appendleft(picked)
+        pick_pending(self, index)
+
+    def hold(self, index: int, us: int) -> None:
+        """Let the `index`-th of `pending()` happen `us` microseconds later than it would have."""
+        hold_pending(self, index, us)
+
+    def advance(self, to_us: int) -> None:
+        """Set the clock forward; what is due by then becomes ready, in the order in which it came."""
+        self._advance(to_us)
+        self._gather_due()
+
+    def time_outs(self) -> list[Entry]:
+        """The time-outs that still wait, of all durations."""
+        return [entry for lane in self._lanes.values() for entry in lane.entries()]
 
     # -- playing ----------------------------------------------------------------------------------------------------
 

@@ -134,13 +134,13 @@ def test_pending_shows_the_next_timer_of_each_node(world: World, node: Node) -> 
     node.call_later(10, lambda: None, name="early")
     node.call_later(20, lambda: None, name="late")
     other.call_later(15, lambda: None, name="other")
-    assert [entry[0].name for entry in world.pending()] == ["early", "other"]
+    assert [entry.name for entry in world.pending()] == ["early", "other"]
 
 
 def test_pending_shows_a_time_out_too(world: World, node: Node) -> None:
     node.timeout(10, lambda: None, name="cancelled").cancel()
     node.timeout(10, lambda: None, name="time-out")
-    assert [entry[0].name for entry in world.pending()] == ["time-out"]
+    assert [entry.name for entry in world.pending()] == ["time-out"]
 
 
 def test_picking_a_timer_plays_it_next_moves_the_clock_and_delays_what_was_due_before(world: World, node: Node) -> None:
@@ -187,6 +187,35 @@ def test_what_a_frozen_node_has_to_do_is_not_pending(world: World, node: Node) -
     node.call_later(1, lambda: None)
     FAULTS["freeze"](world, "alpha")
     assert world.pending() == []
+
+
+def test_what_is_held_back_happens_later_and_the_rest_in_its_time(world: World, node: Node) -> None:
+    seen: list[tuple[str, int]] = []
+    world.node("beta").call_later(20, lambda: seen.append(("beta", world.now_us)))
+    node.call_later(10, lambda: seen.append(("alpha", world.now_us)))
+    world.hold(0, 30_000)
+    world.run_for(100_000)
+    assert seen == [("beta", 20_000), ("alpha", 40_000)]
+
+
+def test_a_timer_that_was_held_back_can_still_be_cancelled(world: World, node: Node) -> None:
+    seen: list[str] = []
+    timer = node.call_later(10, seen.append, "late")
+    world.hold(0, 5_000)
+    timer.cancel()
+    world.run_for(100_000)
+    assert seen == []
+
+
+def test_what_is_due_now_and_time_outs_cannot_be_held_back(world: World, node: Node) -> None:
+    node.timeout(10, lambda: None, name="time-out")
+    with pytest.raises(LearnerError, match="'time-out' on alpha cannot be held back"):
+        world.hold(0, 1_000)
+    node.call_soon(lambda: None)
+    with pytest.raises(LearnerError, match="it is due now"):
+        world.hold(0, 1_000)
+    with pytest.raises(LearnerError, match="above 0"):
+        world.hold(0, -1)
 
 
 # -- ties --------------------------------------------------------------------------------------------------------------

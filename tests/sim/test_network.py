@@ -87,6 +87,20 @@ def test_frames_arrive_in_the_order_in_which_they_were_sent(world: World, node: 
     assert server.frames == list(range(200))
 
 
+def test_a_connection_that_is_held_back_keeps_its_order(world: World, node: Node, server: Server) -> None:
+    client = connect(world, node)
+    for number in range(3):
+        client.endpoint.send(number)
+    (delivery,) = [entry for entry in world.pending() if entry.source == "alpha"]
+    assert delivery.frame == 0
+    world.hold(world.pending().index(delivery), 50_000)
+    client.endpoint.send(3)
+    world.run_for(40_000)
+    assert server.frames == []
+    world.run_for(20_000)
+    assert server.frames == [0, 1, 2, 3]
+
+
 def test_each_frame_takes_a_time_within_the_links_limits(world: World, node: Node, server: Server) -> None:
     world.network.default = LinkSpec(min_us=400, max_us=900)
     client = connect(world, node)
