@@ -346,13 +346,13 @@ class DefaultLitePullConsumerImpl:
             self.node.hooks.emit(ClientStopped(self.instance.client_id, self.group_name, ROLE))
 
     def check_running(self) -> None:
-        """LearnerError unless the consumer runs, MQClientException if the process that it ran in is gone."""
+        """MQClientException unless the consumer runs, in the process that it was started in."""
         check_process_lives(self.instance_life, self.node, ROLE)
         if self.service_state is not ServiceState.RUNNING:
-            raise LearnerError(
-                "The consumer not running, please start it first.",
-                f"await consumer.start(); its state is {self.service_state}"
-                + (", so make a new one" if self.service_state is ServiceState.SHUTDOWN_ALREADY else ""),
+            ended = self.service_state is ServiceState.SHUTDOWN_ALREADY
+            raise MQClientException(
+                f"The consumer not running, please start it first. Its state is {self.service_state}. What to do: "
+                + ("make a new one, this one was shut down." if ended else "await consumer.start() first.")
             )
 
     # -- polling ----------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.errors import LearnerError, MQBrokerException, MQClientException, RemotingException
+from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.heartbeat import ExpressionType
 from mqlab.protocol.sysflag import PullSysFlag
@@ -72,7 +72,7 @@ class LitePullTask:
             return PULL_DELAY_CACHE_FLOW_CONTROL_MS
         try:
             offset = await owner.next_pull_offset(queue)
-        except (RemotingException, MQBrokerException, MQClientException, LearnerError) as error:
+        except (RemotingException, MQBrokerException, MQClientException) as error:
             return self._put_off(PULL_DELAY_NO_OFFSET_MS, f"no offset to pull from: {error}")
         if self.cancelled or process_queue.dropped:
             return None
