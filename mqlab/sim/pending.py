@@ -1,7 +1,7 @@
 """What may go next in a world, and how a person changes the order: picking one entry, or holding one back.
 
-Offered is what RocketMQ's transport and threads can do: within one connection frames keep their order, so only its first
-frame can be picked, and holding it back holds back all behind it.
+Offered is what RocketMQ's transport and threads can do: within one connection frames keep their order, so only its
+first frame can be picked, and holding it back holds back all behind it.
 """
 
 from __future__ import annotations

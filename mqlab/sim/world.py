@@ -20,7 +20,7 @@ from .choices import Choices
 from .door import Door
 from .fences import put_up_fences
 from .network import Network
-from .node import DEAD_LIFE, FROZEN, LANES, RUNNING, Life, Node, NodeSpec
+from .node import DEAD_LIFE, FROZEN, LANES, Life, Node, NodeSpec
 from .pending import Pending, hold_pending, pending_of, pick_pending
 from .task import Task
 from .timer import Lane

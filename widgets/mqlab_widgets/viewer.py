@@ -65,13 +65,17 @@ class FramePump:
 
     def ask(self) -> None:
         """Something has changed: draw now if it is time, else soon."""
-        now = time.monotonic()
-        if now >= self._next_at:
+        if time.monotonic() >= self._next_at:
             self.send()
-            return
-        self._dropped += 1
+        else:
+            self._dropped += 1
+            self.arm()
+
+    def arm(self) -> None:
+        """Draw soon, from the kernel's loop: so the last frame arrives when a cell has ended."""
         if not self._waiting:
-            self._waiting = _call_later(self._next_at - now, self._late)
+            self._waiting = True
+            _call_later(max(FRAME_SECONDS, self._next_at - time.monotonic()), self._late)
 
     def _late(self) -> None:
         if self._waiting:
@@ -88,11 +92,10 @@ class FramePump:
         self._next_at = ended + max(FRAME_SECONDS, (ended - began) * (1 / MOST_BUSY - 1))
 
 
-def _call_later(seconds: float, function: Callable[[], None]) -> bool:
-    """Call a function from the kernel's loop; False if this thread has none."""
+def _call_later(seconds: float, function: Callable[[], None]) -> None:
+    """Call a function from the loop of this thread; without one (a plain script) there is nobody to draw for."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
-        return False
+        return
     loop.call_later(seconds, function)
-    return True

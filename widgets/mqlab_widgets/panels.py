@@ -1,0 +1,142 @@
+"""What stands beside the stage: where the cursor is, the last step with its source and its causes, what may come next.
+
+Each function returns HTML in which an element with `data-do` is a command (see `Session.do`).
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import LearnerError
+from mqlab.protocol import RemotingCommand
+from mqlab.protocol.codes import code_name
+
+if TYPE_CHECKING:
+    from mqlab.sim.pending import Pending
+    from mqlab.trace.record import Record
+
+    from .session import Session
+
+MOST_CAUSES = 8
+MOST_PENDING = 24
+HOLD_MS = 100
+
+
+def command(do: str, words: str, tip: str = "", **arguments: Any) -> str:
+    """A button that carries out a command."""
+    data = "".join(f' data-{name}="{escape(str(value), quote=True)}"' for name, value in arguments.items())
+    title = f' title="{escape(tip, quote=True)}"' if tip else ""
+    return f'<button type="button" data-do="{do}"{data}{title}>{escape(words)}</button>'
+
+
+def where(session: Session) -> str:
+    """One line: time, place in the history, and what is shown."""
+    history, event = session.lab.history, session.event()
+    ms = session.lab.now_ms if session.at_end or event is None else event.ts_ms
+    parts = [f"<b>{ms:,.3f} ms</b>", f"event {history.cursor:,} of {len(history):,}"]
+    if event is not None:
+        parts.append(f"slice {event.slice:,}")
+    if not session.at_end:
+        parts.append("in the past")
+    if session.playing:
+        parts.append(f"playing at {session.speed:g} times real time")
+    if len(session.branches) > 1:
+        parts.append(f"world {session.now}: {escape(session.branches[session.now].what)}")
+    return " &middot; ".join(parts)
+
+
+def side(session: Session) -> str:
+    """The last step, what may happen next, and the tree of worlds."""
+    return _step(session) + _next(session) + _tree(session)
+
+
+def _step(session: Session) -> str:
+    event = session.event()
+    if event is None:
+        return "<h4>The last step</h4><div>Nothing has happened yet. Step with the button, or the key n.</div>"
+    return f"<h4>The last step</h4>{event._repr_html_()}{_source(session, event)}{_causes(session, event)}"
+
+
+def _source(session: Session, event: Record) -> str:
+    try:
+        line = session.lab.source_of(event)
+    except LearnerError:
+        return '<div class="mq-faint">Its source line is noted when it is played by steps.</div>'
+    place = f"{escape(line.file)}:{line.line}"
+    return f'<details data-key="source"><summary>{place}</summary>{line._repr_html_()}</details>'
+
+
+def _causes(session: Session, event: Record) -> str:
+    chain = session.lab.history.chain(event)[:-1][-MOST_CAUSES:]
+    if not chain:
+        return ""
+    rows = "".join(f'<div class="mq-row">{_jump(session, cause)}</div>' for cause in reversed(chain))
+    return f'<details data-key="causes"><summary>caused by {len(chain)} events before it</summary>{rows}</details>'
+
+
+def _jump(session: Session, event: Record) -> str:
+    place = session.lab.history.index_of(event.at) + 1
+    return command("goto", event.kind, "go there", place=place) + (
+        f'<span class="mq-faint">{event.ts_ms:,.3f} ms, {escape(event.node)}</span>'
+    )
+
+
+def _next(session: Session) -> str:
+    title = "<h4>What may happen next</h4>"
+    if not session.at_end:
+        back = command("take_back", "play a new world up to here", "from which it can go on in another way")
+        return f'{title}<div class="mq-row">{command("end", "go to the present")}{back}</div>'
+    pending = session.lab.world.pending()
+    rows = [_pending_row(index, entry, session.lab.world.now_us) for index, entry in enumerate(pending[:MOST_PENDING])]
+    if len(pending) > MOST_PENDING:
+        rows.append(f'<div class="mq-faint">and {len(pending) - MOST_PENDING} more</div>')
+    return title + ("".join(rows) or "<div>Nothing: this world is at its end.</div>")
+
+
+def _pending_row(index: int, entry: Pending, now_us: int) -> str:
+    wait_ms = max(0, entry.due_us - now_us) / 1_000
+    what = entry.name
+    buttons = command("pick", "now", "let this happen next", index=index)
+    if entry.holdable:
+        buttons += command("hold", "later", f"hold it back for {HOLD_MS} ms", index=index, ms=HOLD_MS)
+    if entry.source:
+        what = f"{_frame_name(entry.frame)} from {entry.source}"
+        buttons += command("disconnect", "break", "break this connection", source=entry.source, target=entry.node)
+    return (
+        f'<div class="mq-row" data-key="{escape(entry.node + entry.name, quote=True)}">{buttons}'
+        f"<span>{escape(entry.node)}: {escape(what)}</span>"
+        f'<span class="mq-faint">in {wait_ms:,.3f} ms</span></div>'
+    )
+
+
+def _frame_name(frame: Any) -> str:
+    if isinstance(frame, bytes):
+        frame = RemotingCommand.decode(frame)
+    if isinstance(frame, RemotingCommand):
+        return "an answer" if frame.is_response else code_name(frame.code)
+    return "the end of the connection"
+
+
+def _tree(session: Session) -> str:
+    if len(session.branches) == 1:
+        return ""
+    rows = []
+    for branch in session.branches:
+        here = "shown" if branch.number == session.now else command("branch", "show", number=branch.number)
+        parent = f"from world {branch.parent} at slice {branch.at_slice:,}: " if branch.parent >= 0 else ""
+        rows.append(
+            f'<div class="mq-row"><b>world {branch.number}</b><span>{parent}{escape(branch.what)}</span>{here}'
+            f"{_compared(session, branch.number)}</div>"
+        )
+    return f"<h4>Worlds</h4>{''.join(rows)}"
+
+
+def _compared(session: Session, number: int) -> str:
+    if number == session.now:
+        return ""
+    shared, mine, other = session.difference(number)
+    if mine is None and other is None:
+        return f'<span class="mq-faint">the same {shared:,} events</span>'
+    told = [f"{record.kind} on {record.node}" if record is not None else "its end" for record in (mine, other)]
+    return f'<span class="mq-faint">{shared:,} events in common, then here {told[0]}, there {told[1]}</span>'

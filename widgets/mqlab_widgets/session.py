@@ -1,0 +1,328 @@
+"""What a viewer does to a world: steps, jumps, faults, picks, and the tree of worlds that come of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mqlab.errors import LearnerError, MqlabError
+from mqlab.replay import replay_to, report_of
+from mqlab.trace.record import Record
+
+from .boards.board import Board, Fold
+from .boards.stage import StageBoard
+
+if TYPE_CHECKING:
+    from mqlab import Lab
+
+FRAMES_PER_SECOND = 20
+RUN_LIMIT_MS = 600_000
+BREAKABLE = ("crash", "power_off", "freeze", "thaw", "restart")
+LINKS = ("cut", "heal", "disconnect")
+
+
+class Branch(NamedTuple):
+    """One world of the tree: where it comes from, at which slice it left its parent, and what was different."""
+
+    number: int
+    parent: int
+    at_slice: int
+    what: str
+    lab: Lab
+
+
+class Session:
+    """A world under a viewer: its boards at the cursor, what is chosen, what was said, and its branches.
+
+    `do(command)` carries out {"do": name, ...}; whatever goes wrong becomes the sentence `said`, never an error in the
+    page. `changed` is called after everything that may have changed the picture.
+    """
+
+    def __init__(self, lab: Lab, boards: Iterable[type[Board]] = (), *, changed: Callable[[], None]) -> None:
+        self._kinds_of_boards = [StageBoard, *boards]
+        self._changed = changed
+        self.branches = [Branch(0, -1, 0, "the first world", lab)]
+        self.now = 0
+        self.kind = "MessageStored"
+        self.speed = 1.0
+        self.chosen = ""
+        self.other = ""
+        self.said = ""
+        self._playing: asyncio.Task[None] | None = None
+        self._fold = Fold(lab.history, self._make_boards(lab))
+
+    def _make_boards(self, lab: Lab) -> list[Board]:
+        return [kind(lab) for kind in self._kinds_of_boards]
+
+    # -- what is shown ----------------------------------------------------------------------------------------------
+
+    @property
+    def lab(self) -> Lab:
+        """The world that is shown."""
+        return self.branches[self.now].lab
+
+    @property
+    def playing(self) -> bool:
+        """Whether the world is being played at a speed for the eye."""
+        return self._playing is not None and not self._playing.done()
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the cursor stands at the newest event, so that the picture is the world's present."""
+        return self.lab.history.cursor >= len(self.lab.history)
+
+    def boards(self) -> list[Board]:
+        """The boards at the cursor, the stage first."""
+        self._fold.go_to(self.lab.history.cursor)
+        return self._fold.boards
+
+    def event(self) -> Record | None:
+        """The newest event behind the cursor."""
+        return self.lab.history.at_cursor
+
+    # -- commands ---------------------------------------------------------------------------------------------------
+
+    def do(self, command: dict[str, Any]) -> None:
+        """Carry out a command of the page or of a control."""
+        name, arguments = command["do"], {key: value for key, value in command.items() if key != "do"}
+        method = getattr(self, f"do_{name}", None)
+        self.said = ""
+        if method is None:
+            self.said = f"There is no command {name!r}."
+        elif self._another_plays() and name != "play":
+            self._while_another_plays(name, arguments)
+        else:
+            try:
+                method(**arguments)
+            except (MqlabError, TypeError) as error:
+                self.said = str(error)
+            except KeyboardInterrupt:
+                self.said = "Stopped."
+        self._changed()
+
+    def _another_plays(self) -> bool:
+        """Whether a cell is playing the world at this moment (it can only be seen from another thread)."""
+        return self.lab.world.door.thread is not None
+
+    def _while_another_plays(self, name: str, arguments: dict[str, Any]) -> None:
+        if name in (*BREAKABLE, *LINKS):
+            self.lab.world.door.post(lambda: self._act(name, arguments))
+        elif name in ("choose", "set_kind", "set_speed"):
+            getattr(self, f"do_{name}")(**arguments)
+        else:
+            self.said = "A cell is playing this world. Wait for it, or press the notebook's stop button."
+
+    def _act(self, name: str, arguments: dict[str, Any]) -> None:
+        try:
+            getattr(self, f"do_{name}")(**arguments)
+        except MqlabError as error:
+            self.said = str(error)
+
+    # -- time -------------------------------------------------------------------------------------------------------
+
+    def do_play(self) -> None:
+        """Play, or pause."""
+        if self.playing:
+            assert self._playing is not None
+            self._playing.cancel()
+            self._playing = None
+        elif self._another_plays():
+            self.lab.world.door.post(self.lab.world.request_stop)
+        else:
+            self.do_end()
+            self._playing = asyncio.ensure_future(self._play())
+
+    async def _play(self) -> None:
+        """Play `speed` seconds of the world in each real second, from where it stands, up to the next breakpoint."""
+        try:
+            while True:
+                lab = self.lab
+                span_us = max(1, round(self.speed * 1_000_000 / FRAMES_PER_SECOND))
+                if not lab.world.run_for(span_us):
+                    self.said = f"Stopped at a breakpoint: {lab.history.at_cursor}"
+                    break
+                self._changed()
+                await asyncio.sleep(1 / FRAMES_PER_SECOND)
+        except MqlabError as error:
+            self.said = str(error)
+        self._playing = None
+        self._changed()
+
+    def do_step_event(self) -> None:
+        """One event on."""
+        self.lab.step_event()
+
+    def do_step_slice(self) -> None:
+        """One slice on, from the newest event."""
+        self.do_end()
+        if not self.lab.step() and not self.lab.world.pending():
+            self.said = "Nothing is left to happen in this world: start a process or send a message."
+
+    def do_forward(self) -> None:
+        """One event on; at the end the world is played for it."""
+        self.do_step_event()
+
+    def do_back(self) -> None:
+        """One event back."""
+        self.lab.history.move_to(self.lab.history.cursor - 1)
+
+    def do_start(self) -> None:
+        """Before the first event."""
+        self.lab.history.move_to(0)
+
+    def do_end(self) -> None:
+        """To the newest event."""
+        self.lab.history.move_to(len(self.lab.history))
+
+    def do_goto(self, place: int | str) -> None:
+        """Behind so many events."""
+        self.lab.history.move_to(int(place))
+
+    def do_set_kind(self, kind: str) -> None:
+        """The event kind that the next and previous buttons look for."""
+        self.kind = kind
+
+    def do_set_speed(self, speed: float | str) -> None:
+        """Seconds of the world per real second."""
+        self.speed = float(speed)
+
+    def do_next_kind(self) -> None:
+        """To the next event of the chosen kind, playing the world when none has happened yet."""
+        if self.lab.history.forward(self.kind) is None:
+            self.do_end()
+            self.lab.run_until_event(self.kind, limit_ms=RUN_LIMIT_MS)
+
+    def do_previous_kind(self) -> None:
+        """To the event of the chosen kind before this one."""
+        if self.lab.history.back(self.kind) is None:
+            self.said = f"No {self.kind} happened before this."
+
+    def do_to_breakpoint(self) -> None:
+        """Play up to the next breakpoint of the lab."""
+        self.do_end()
+        self.lab.run_for(RUN_LIMIT_MS)
+        if self.lab.stopped_at is None:
+            self.said = "No breakpoint was reached in ten minutes of the world's time."
+
+    def do_to_time(self, ms: float | str) -> None:
+        """To a time of the world: back by the cursor, forward by playing."""
+        lab, ms = self.lab, float(ms)
+        if ms > lab.now_ms:
+            self.do_end()
+            lab.run_for(ms=ms - lab.now_ms)
+        else:
+            lab.history.move_to(sum(1 for _ in lab.history.between(0, ms)))
+
+    # -- breaking things --------------------------------------------------------------------------------------------
+
+    def do_choose(self, node: str) -> None:
+        """The machine that the controls act on; the one before it stays as the other end of a link."""
+        if node not in self.lab.world.nodes:
+            raise LearnerError(f"there is no machine {node!r}", f"choose one of {', '.join(self.lab.world.nodes)}")
+        if node != self.chosen:
+            self.other, self.chosen = self.chosen, node
+
+    def do_crash(self, node: str = "") -> None:
+        """Kill the process."""
+        self._fault("crash", node=node or self.chosen)
+
+    def do_power_off(self, node: str = "") -> None:
+        """Pull the plug."""
+        self._fault("power_off", node=node or self.chosen)
+
+    def do_freeze(self, node: str = "") -> None:
+        """Let the process hang."""
+        self._fault("freeze", node=node or self.chosen)
+
+    def do_thaw(self, node: str = "") -> None:
+        """Let it go on."""
+        self._fault("thaw", node=node or self.chosen)
+
+    def do_restart(self, node: str = "") -> None:
+        """Start the process again."""
+        self._fault("restart", node=node or self.chosen)
+
+    def do_cut(self, source: str = "", target: str = "") -> None:
+        """Hold back everything between two machines, in both directions."""
+        self._link("partition", source, target)
+
+    def do_heal(self, source: str = "", target: str = "") -> None:
+        """Let it through again."""
+        self._link("unpartition", source, target)
+
+    def do_disconnect(self, source: str = "", target: str = "") -> None:
+        """Break the connections between two machines."""
+        a, b = source or self.other, target or self.chosen
+        self._fault("disconnect", a=a, b=b)
+
+    def _link(self, verb: str, source: str, target: str) -> None:
+        self._fault(verb, left=source or self.other, right=target or self.chosen)
+
+    def _fault(self, verb: str, **arguments: Any) -> None:
+        if not all(arguments.values()):
+            two = len(arguments) > 1
+            raise LearnerError(
+                "no machine is chosen" if not two else "a link needs two machines",
+                "click a machine on the stage" if not two else "click one machine, then the other",
+            )
+        self.do_end()
+        self.lab.act(verb, **arguments)
+
+    # -- choosing what happens next ---------------------------------------------------------------------------------
+
+    def do_pick(self, index: int | str) -> None:
+        """Let one of the pending entries happen now."""
+        self.do_end()
+        self.lab.act("pick", index=int(index))
+        self.lab.step()
+
+    def do_hold(self, index: int | str, ms: float | str = 100) -> None:
+        """Hold one of the pending entries back for some ms."""
+        self.do_end()
+        self.lab.act("hold", index=int(index), ms=float(ms))
+
+    # -- the tree ---------------------------------------------------------------------------------------------------
+
+    def do_take_back(self) -> None:
+        """Play a new world up to the slice of the cursor, which can go on from there in another way."""
+        event = self.event()
+        self._branch(event.slice if event is not None else 0, {}, "gone back")
+
+    def do_override(self, point: str, k: int | str, value: int | str) -> None:
+        """Play a new world in which one drawn choice came out differently."""
+        changed = {(point, int(k)): int(value)}
+        self._branch(self.lab.world.slice_no, changed, f"{point} #{k} = {value}")
+
+    def _branch(self, at_slice: int, overrides: dict[tuple[str, int], int], what: str) -> None:
+        report = report_of(self.lab)
+        known = {(point, k): value for point, k, value in report["overrides"]}
+        report["overrides"] = [[point, k, value] for (point, k), value in sorted({**known, **overrides}.items())]
+        lab = replay_to(report, at_slice, allow_source=True)
+        lab.origin = self.lab.origin
+        self.branches.append(Branch(len(self.branches), self.now, at_slice, what, lab))
+        self._show(len(self.branches) - 1)
+
+    def do_branch(self, number: int | str) -> None:
+        """Show another world of the tree."""
+        if not 0 <= int(number) < len(self.branches):
+            raise LearnerError(f"there is no world {number}", f"choose one of 0..{len(self.branches) - 1}")
+        self._show(int(number))
+
+    def _show(self, number: int) -> None:
+        self.now = number
+        self._fold = Fold(self.lab.history, self._make_boards(self.lab))
+
+    def difference(self, number: int) -> tuple[int, Record | None, Record | None]:
+        """Where the shown world and another one part: how many events they share, and the next event of each."""
+        mine, other = self.lab.history, self.branches[number].lab.history
+        shared = 0
+        for left, right in zip(mine.rows(), other.rows(), strict=False):
+            if left != right:
+                break
+            shared += 1
+        return (
+            shared,
+            mine.record(shared) if shared < len(mine) else None,
+            other.record(shared) if shared < len(other) else None,
+        )

@@ -1,0 +1,195 @@
+"""The stepper: a world's stage with the controls under it, which are the same in every lab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import LearnerError, MissingExtraError
+from mqlab.trace.catalogue import CATALOGUE
+
+from . import panels
+from .boards.board import Board
+from .boards.stage import StageBoard
+from .boards.stage_picture import stage_svg
+from .session import Session
+from .viewer import Frame, FramePump, Viewer
+
+try:
+    import ipywidgets
+except ImportError:
+    raise MissingExtraError("ipywidgets", "widgets") from None
+
+if TYPE_CHECKING:
+    from mqlab import Lab
+
+EVENTS_PER_LOOK = 256
+"""While a cell plays the world, the viewer looks at the clock after so many events."""
+
+FAVOURITES = ("MessageStored", "RequestSent", "PullHeld", "PullWoken", "ConsumeStarted", "RebalanceDone")
+"""The event kinds on top of the list."""
+
+SPEEDS = [(f"{speed:g} x", speed) for speed in (0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 60)]
+
+
+class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """A live view of a lab: `Stepper(lab)` as the last line of a cell.
+
+    Without a front end (or on a page) it is the picture of the last frame, as it was when the cell ended.
+    """
+
+    def __init__(self, lab: Lab, boards: Sequence[type[Board]] = ()) -> None:
+        if not hasattr(lab, "world"):
+            raise LearnerError(f"{lab!r} is not a lab", "write Stepper(lab)")
+        self.session = Session(lab, boards, changed=self._changed)
+        self.viewer = Viewer(self.session.do)
+        self._pump = FramePump(self._draw, self.viewer)
+        self._moving = False
+        self._rows = 0
+        self._watched: Lab | None = None
+        self._make_controls()
+        super().__init__([self.viewer, self._timeline, *self._rows_of_controls()])
+        self._watch()
+        self._pump.send()
+
+    # -- controls ---------------------------------------------------------------------------------------------------
+
+    def _make_controls(self) -> None:
+        do = self.session.do
+        kinds = [*FAVOURITES, *(kind for kind in sorted(CATALOGUE) if kind not in FAVOURITES)]
+        self._timeline = ipywidgets.IntSlider(
+            min=0, max=0, description="event", continuous_update=True, layout={"width": "98%"}
+        )
+        self._timeline.observe(self._scrubbed, "value")
+        self._play = _button("play", "play or pause (space)", lambda: do({"do": "play"}))
+        self._kind = ipywidgets.Dropdown(options=kinds, value=self.session.kind, layout={"width": "190px"})
+        self._kind.observe(lambda change: do({"do": "set_kind", "kind": change.new}), "value")
+        self._speed = ipywidgets.Dropdown(options=SPEEDS, value=1, layout={"width": "90px"})
+        self._speed.observe(lambda change: do({"do": "set_speed", "speed": change.new}), "value")
+        self._time = ipywidgets.FloatText(value=0, description="ms", layout={"width": "180px"})
+        for control, label in (
+            (self._kind, "the event kind that next and previous look for"),
+            (self._speed, "seconds of the world per second"),
+            (self._time, "a time of the world in ms"),
+        ):
+            control.tooltip = label
+
+    def _rows_of_controls(self) -> list[Any]:
+        def to(command: str, words: str, tip: str) -> Any:
+            return _button(words, tip, lambda: self.session.do({"do": command}))
+
+        go = _button("go", "go to this time", lambda: self.session.do({"do": "to_time", "ms": self._time.value}))
+        stepping = [
+            to("start", "⏮", "before the first event (Home)"),
+            to("back", "event ◀", "one event back (p, arrow left)"),
+            to("step_event", "event ▶", "one event on (n, arrow right)"),
+            to("step_slice", "slice ▶", "play one slice (s)"),
+            to("end", "⏭", "to the newest event (End)"),
+            self._play,
+            self._speed,
+        ]
+        seeking = [
+            to("previous_kind", "◀ previous", "the event of this kind before ([)"),
+            self._kind,
+            to("next_kind", "next ▶", "to the next event of this kind, playing if need be (])"),
+            to("to_breakpoint", "to a breakpoint", "play up to the next breakpoint of the lab"),
+            self._time,
+            go,
+        ]
+        breaking = [
+            ipywidgets.HTML("<b>break it:</b>"),
+            to("crash", "crash", "kill the chosen machine's process"),
+            to("power_off", "power off", "pull the plug of the chosen machine"),
+            to("freeze", "freeze", "let the chosen machine's process hang"),
+            to("thaw", "thaw", "let it go on"),
+            to("restart", "restart", "start the chosen machine's process again"),
+            to("cut", "cut the link", "between the two machines clicked last"),
+            to("heal", "heal the link", "between the two machines clicked last"),
+        ]
+        return [ipywidgets.HBox(row, layout={"flex_flow": "row wrap"}) for row in (stepping, seeking, breaking)]
+
+    def _scrubbed(self, change: Any) -> None:
+        if not self._moving:
+            self.session.do({"do": "goto", "place": change.new})
+
+    # -- frames -----------------------------------------------------------------------------------------------------
+
+    def _changed(self) -> None:
+        """The session did something."""
+        self._watch()
+        self._pump.send()
+
+    def _watch(self) -> None:
+        """Follow the world that is shown, also while cells play it."""
+        if self._watched is not self.session.lab:
+            if self._watched is not None:
+                self._watched.world.hooks.detach(self._on_row)
+            self._watched = self.session.lab
+            self._watched.world.hooks.attach(self._on_row)
+
+    def _on_row(self, row: tuple[Any, ...]) -> None:
+        self._rows += 1
+        if self._rows % EVENTS_PER_LOOK == 0:
+            self.session.lab.world.door.post(self._pump.ask)
+        else:
+            self._pump.arm()
+
+    def _draw(self) -> Frame:
+        session, history = self.session, self.session.lab.history
+        self._moving = True
+        try:
+            self._timeline.max = len(history)
+            self._timeline.value = history.cursor
+        finally:
+            self._moving = False
+        self._play.description = "pause" if session.playing else "play"
+        event = session.event()
+        stage, *boards = session.boards()
+        assert isinstance(stage, StageBoard)
+        return {
+            "_place": str(history.cursor),
+            "_length": str(len(history)),
+            "_world": str(session.now),
+            "where": panels.where(session),
+            "said": escape(session.said),
+            "stage": stage_svg(stage, session.chosen, event.node if event is not None else ""),
+            "side": panels.side(session),
+            "boards": _boards_html(boards),
+            "text": _text_twin([stage, *boards]),
+        }
+
+    # -- without a front end ----------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        history = self.session.lab.history
+        return f"<Stepper: event {history.cursor} of {len(history)}>"
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The widget, and beside it the picture and the text of this moment, which are what a page keeps."""
+        self._pump.send()
+        bundle: Any = super()._repr_mimebundle_()
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
+        lines = [line for board in self.session.boards() for line in board.text()]
+        frame = self.viewer.frame
+        html = f'<div>{frame["where"]}</div>{frame["stage"]}{frame["boards"]}'
+        return {**data, "text/html": html, "text/plain": "\n".join([repr(self), *lines])}, metadata
+
+
+def _button(words: str, tip: str, act: Callable[[], None]) -> Any:
+    button = ipywidgets.Button(description=words, tooltip=tip, layout={"width": "auto"})
+    button.on_click(lambda _: act())
+    return button
+
+
+def _boards_html(boards: Sequence[Board]) -> str:
+    shown = "".join(
+        f'<section class="mq-board" data-key="{escape(board.title)}"><h4>{escape(board.title)}</h4>{board.html()}</section>'
+        for board in boards
+    )
+    return f'<div class="mq-boards">{shown}</div>' if shown else ""
+
+
+def _text_twin(boards: Sequence[Board]) -> str:
+    lines = "\n".join(escape(line) for board in boards for line in [f"{board.title}:", *board.text()])
+    return f'<details data-key="text"><summary>the same as text</summary><pre>{lines}</pre></details>'
