@@ -40,8 +40,14 @@ class TopAddressing:
 
     async def _ask(self, endpoint: Endpoint) -> str | None:
         answer: Future[bytes] = Future(f"the answer of the address server {self.address}")
-        endpoint.on_close = lambda: answer.try_set_result(b"")
-        endpoint.on_frame = answer.try_set_result
+
+        def ended() -> None:
+            answer.try_set_result(b"")
+
+        def came(frame: bytes) -> None:
+            answer.try_set_result(frame)
+
+        endpoint.on_close, endpoint.on_frame = ended, came
         request = f"GET {self.path} HTTP/1.1\r\nHost: {self.address}\r\nConnection: close\r\n\r\n".encode()
         endpoint.send(request, len(request))
         try:

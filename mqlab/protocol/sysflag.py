@@ -42,11 +42,12 @@ class MessageSysFlag:
 
     @staticmethod
     def is_compressed(flag: int) -> bool:
+        """Whether the body is packed."""
         return flag & 0x1 != 0
 
     @staticmethod
     def compression_name(flag: int) -> str:
-        """"ZLIB", "LZ4" or "ZSTD"; old senders set no type bits and mean ZLIB."""
+        """ "ZLIB", "LZ4" or "ZSTD"; old senders set no type bits and mean ZLIB."""
         return {0x100: "LZ4", 0x200: "ZSTD"}.get(flag & 0x700, "ZLIB")
 
     @staticmethod
@@ -73,30 +74,37 @@ class PullSysFlag:
 
     @staticmethod
     def has_commit_offset(flag: int) -> bool:
+        """Whether the request carries an offset to commit."""
         return flag & 0x1 != 0
 
     @staticmethod
     def has_suspend(flag: int) -> bool:
+        """Whether the broker may hold the request while there is nothing to read."""
         return flag & 0x2 != 0
 
     @staticmethod
     def has_subscription(flag: int) -> bool:
+        """Whether the request carries its subscription."""
         return flag & 0x4 != 0
 
     @staticmethod
     def has_class_filter(flag: int) -> bool:
+        """Whether a filter class, which RocketMQ 5 has no more, should choose the messages."""
         return flag & 0x8 != 0
 
     @staticmethod
     def has_lite_pull(flag: int) -> bool:
+        """Whether a lite pull consumer asks."""
         return flag & 0x10 != 0
 
     @staticmethod
     def clear_commit_offset(flag: int) -> int:
+        """The flag word without the offset to commit."""
         return flag & ~0x1
 
     @staticmethod
     def clear_suspend(flag: int) -> int:
+        """The flag word of a request that wants its answer at once."""
         return flag & ~0x2
 
 
@@ -113,10 +121,12 @@ class TopicSysFlag:
 
     @staticmethod
     def has_unit(flag: int) -> bool:
+        """Whether the topic belongs to a unit."""
         return flag & 0x1 != 0
 
     @staticmethod
     def has_unit_sub(flag: int) -> bool:
+        """Whether a group of a unit subscribes to the topic."""
         return flag & 0x2 != 0
 
 
@@ -135,14 +145,17 @@ class PermName:
 
     @staticmethod
     def is_readable(perm: int) -> bool:
+        """Whether messages may be read."""
         return perm & 0x4 != 0
 
     @staticmethod
     def is_writeable(perm: int) -> bool:
+        """Whether messages may be written."""
         return perm & 0x2 != 0
 
     @staticmethod
     def is_inherited(perm: int) -> bool:
+        """Whether topics that are made by themselves take over the settings."""
         return perm & 0x1 != 0
 
     @staticmethod

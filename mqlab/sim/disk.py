@@ -42,44 +42,57 @@ class Disk(Protocol):
     def used_bytes(self) -> int:
         """How many bytes the files take."""
         ...
+
     @property
     def capacity_bytes(self) -> int | None:
         """How many bytes there are; None means without end."""
         ...
+
     @property
     def is_slow(self) -> bool:
         """Does a flush take time now?"""
         ...
+
     def exists(self, path: str) -> bool:
         """Is there a file or a folder of that name?"""
         ...
+
     def is_dir(self, path: str) -> bool:
         """Is it a folder?"""
         ...
+
     def list(self, path: str) -> Paths:
         """The names in a folder, sorted."""
         ...
+
     def open(self, path: str, size: int = 0) -> File:
         """The file of that name; a missing one is made."""
         ...
+
     def remove(self, path: str) -> None:
         """Delete a file."""
         ...
+
     def rename(self, old: str, new: str) -> None:
         """Give a file another name."""
         ...
+
     def rmtree(self, path: str) -> None:
         """Delete a folder with all that is in it."""
         ...
+
     def read_bytes(self, path: str) -> bytes:
         """The whole content of a file."""
         ...
+
     def write_bytes(self, path: str, data: bytes, *, flush: bool = False) -> None:
         """Make `data` the whole content of a file."""
         ...
+
     def mtime_ms(self, path: str) -> int:
         """When a file last changed."""
         ...
+
     async def settle(self) -> None:
         """Wait as long as a flush takes."""
         ...

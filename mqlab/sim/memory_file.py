@@ -27,18 +27,23 @@ class File(Protocol):
     def size(self) -> int:
         """How many bytes it has, written or not."""
         ...
+
     def read(self, offset: int, n: int) -> bytes:
         """So many bytes from there; what was never written reads as zeros."""
         ...
+
     def write(self, offset: int, data: bytes) -> None:
         """Write bytes there; they are safe from a power loss after a flush."""
         ...
+
     def flush(self) -> None:
         """Make everything written so far safe."""
         ...
+
     def truncate(self, size: int) -> None:
         """Cut the file off there."""
         ...
+
     def data_end(self) -> int:
         """Where the last written byte ends."""
         ...
@@ -52,9 +57,11 @@ class Space(Protocol):
     def charge(self, path: str, n: int) -> None:
         """Take space for a file; DiskFull if it is not there."""
         ...
+
     def charge_if_room(self, n: int) -> bool:
         """Take space if it is there; whether it was."""
         ...
+
     def release(self, n: int) -> None:
         """Give space back."""
         ...
