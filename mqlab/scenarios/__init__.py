@@ -1,6 +1,6 @@
 """Named, parametrised worlds: one registry for the command line, tests, benchmarks, labs and data sets."""
 
-from . import broker_down, ground, pushing, retrying, sending, shop_day, store
+from . import broker_down, flow_control, ground, lite_pull, pulling, pushing, retrying, sending, shop_day, store
 from .registry import Parameter, Scenario, add, get, names, scenario
 from .source import add_from_source
 
@@ -10,9 +10,12 @@ __all__ = [
     "add",
     "add_from_source",
     "broker_down",
+    "flow_control",
     "get",
     "ground",
+    "lite_pull",
     "names",
+    "pulling",
     "pushing",
     "retrying",
     "scenario",

@@ -3,12 +3,16 @@
 from .beliefs import Beliefs
 from .budget_bars import BudgetBars
 from .disk_table import disk_table
+from .flow_gauges import FlowGauges, Gauge
+from .flow_meter import FlowMeter
 from .index_steps import index_steps
 from .labelled_bytes import Field, LabelledBytes
 from .layouts import label_consume_queue_entry, label_frame, label_record
 from .send_strip import SendStrip
+from .send_waits import SendWaits
 from .store_map import StoreMap
 from .table import Table
+from .time_chart import Limit, Series, TimeChart
 from .torn_log import TornLog
 from .waits import Waits
 from .wire import FrameUnderWay, Wire
@@ -17,11 +21,18 @@ __all__ = [
     "Beliefs",
     "BudgetBars",
     "Field",
+    "FlowGauges",
+    "FlowMeter",
     "FrameUnderWay",
+    "Gauge",
     "LabelledBytes",
+    "Limit",
     "SendStrip",
+    "SendWaits",
+    "Series",
     "StoreMap",
     "Table",
+    "TimeChart",
     "TornLog",
     "Waits",
     "Wire",

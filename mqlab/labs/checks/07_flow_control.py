@@ -1,0 +1,198 @@
+"""The check of lab 07: limits for a given memory and a given listener, judged by peak memory and by lost time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, NamedTuple
+
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab.check import Wrong, lab_check
+from mqlab.client import ConsumeConcurrentlyContext, ConsumeFromWhere
+from mqlab.errors import MQClientException
+from mqlab.trace.record import Record
+
+KIB, MIB = 1024, 1024 * 1024
+REFUSAL_MS = 50
+MOST_LOST = 0.05
+"""The share of the threads' time that may pass without a message."""
+MEASURED = 0.7
+"""The share of the backlog over which is judged: at its end threads are idle for other reasons."""
+LIMIT_MS = 120_000
+MAY_SET = (
+    "pull_threshold_for_queue",
+    "pull_threshold_size_for_queue",
+    "consume_concurrently_max_span",
+    "pull_batch_size",
+)
+LINES = 12
+
+Settings = Mapping[str, int]
+
+
+class Case(NamedTuple):
+    """What is known of a consumer before its limits are set; sizes are bytes, times ms.
+
+    `memory` is for the bodies that it holds of all its queues together; `body` is the size of one when it is unpacked,
+    `wire` when it travels.
+    """
+
+    memory: int
+    queues: int
+    body: int
+    wire: int
+    threads: int
+    listener_ms: int
+    round_trip_ms: int
+
+    @property
+    def needed(self) -> int:
+        """What the threads have in hand, and what they use up between two looks and while a pull is on its way."""
+        return self.threads + -(-self.threads * (REFUSAL_MS + self.round_trip_ms) // self.listener_ms)
+
+    def __str__(self) -> str:
+        return (
+            f"memory {self.memory / MIB:.2f} MiB, {_counted(self.queues, 'queue')}, bodies of {self.body // KIB} KiB "
+            f"({self.wire} bytes on the wire), {self.threads} threads, listener {self.listener_ms} ms, "
+            f"round trip {self.round_trip_ms} ms"
+        )
+
+
+def case_of(seed: int) -> Case:
+    """A consumer by chance of the seed; its memory is just enough, or ample in one of four."""
+    random = Random(seed)
+    queues, threads = random.choice((1, 1, 2, 4)), random.choice((2, 4, 8))
+    listener_ms, round_trip_ms = random.choice((10, 20, 40)), random.choice((2, 10, 30))
+    body = random.choice((8, 16, 48, 100)) * KIB
+    case = Case(0, queues, body, body // 40, threads, listener_ms, round_trip_ms)
+    in_a_pull = -(-threads * round_trip_ms // (listener_ms * queues))
+    room = -(-case.needed // queues) + in_a_pull + random.choice((1, 2, 3, 60))
+    return case._replace(memory=room * queues * body + random.randrange(body))
+
+
+class Shift:
+    """One seed's world: a backlog, and a consumer with the limits that the rule has given."""
+
+    def __init__(self, case: Case, seed: int) -> None:
+        self.case = case
+        self.lab = Lab(seed, history=False)
+        self.lab.name_server()
+        self.lab.broker("broker-a")
+        self.lab.create_topic("Orders", case.queues)
+        self.peak = 0
+        self.consumed = 0
+        self.began_ms = 0.0
+        self.lines: list[str] = []
+        self.lines_at_peak = 0
+        self._refused: dict[int, int] = {}
+
+    def play(self, settings: Settings) -> float:
+        """Let the consumer eat most of a backlog; the share of its threads' time in which they had no message."""
+        case = self.case
+        backlog = min(600, max(3 * case.memory // case.body, 40 * case.threads))
+        self._fill(backlog)
+        self._start(settings)
+        target = int(backlog * MEASURED)
+        self.lab.run_until(lambda: self.consumed >= target, limit_ms=LIMIT_MS)
+        needed_ms = target * case.listener_ms / case.threads
+        return 1 - needed_ms / (self.lab.now_ms - self.began_ms)
+
+    def _fill(self, messages: int) -> None:
+        producer = self.lab.producer("shop")
+        self.lab.run(producer.start())
+        body = bytes(range(256)) * (self.case.body // 256)
+        for _ in range(messages):
+            self.lab.run(producer.send(Message("Orders", body)))
+
+    def _start(self, settings: Settings) -> None:
+        case, lab = self.case, self.lab
+        own: dict[str, Any] = {"consume_thread_min": case.threads, "consume_thread_max": case.threads}
+        own["consume_from_where"] = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+        self._consumer = lab.consumer("readers", **own | dict(settings))
+        for source, target in (("consumer-1", "broker-a"), ("broker-a", "consumer-1")):
+            lab.act("delay", source=source, target=target, ms=case.round_trip_ms / 2)
+        self._consumer.subscribe("Orders", "*")
+        self._consumer.register_message_listener(self._listen)
+        lab.world.hooks.attach(self._watch)
+        lab.run(self._consumer.start())
+
+    async def _listen(self, messages: Any, context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
+        self.began_ms = self.began_ms or self.lab.now_ms
+        await context.sleep(self.case.listener_ms)
+        self.consumed += len(messages)
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+    # -- watching ---------------------------------------------------------------------------------------------------
+
+    def _watch(self, row: Any) -> None:
+        record = Record(row)
+        if record.kind == "FlowControlled":
+            times = self._refused[record.queue_id] = self._refused.get(record.queue_id, 0) + 1
+            if times == 1:
+                over = f"{record.reason}: {record.cached} > {record.limit}"
+                self._tell(record, f"queue {record.queue_id}: a pull is refused ({over}), again in {REFUSAL_MS} ms")
+        elif record.kind == "PullRequested" and record.topic == "Orders":
+            times = self._refused.pop(record.queue_id, 0)
+            after = f" after {_counted(times, 'refusal')}" if times else ""
+            self._tell(record, f"queue {record.queue_id}: a pull goes out{after}")
+        elif record.kind == "MessagesCached":
+            self._came(record)
+
+    def _came(self, record: Record) -> None:
+        held = self._consumer.process_queues.values()
+        before = sum(queue.msg_count for queue in held) - record.messages
+        size = sum(queue.msg_size for queue in held)
+        idle = max(0, self.case.threads - before) if self.began_ms else 0
+        told = f"; {idle} of {self.case.threads} threads had nothing to do" if idle else ""
+        came = f"{_counted(record.messages, 'message')} came, {record.cached} held"
+        self._tell(record, f"queue {record.queue_id}: {came}, {size / MIB:.2f} MiB in all queues{told}")
+        if size > self.peak:
+            self.peak, self.lines_at_peak = size, len(self.lines)
+
+    def _tell(self, record: Record, words: str) -> None:
+        self.lines.append(f"{record.ts_ms / 1_000:>7.3f} s  {words}")
+
+    def story(self, settings: Settings, until: int) -> str:
+        """The case, the settings, and the last lines up to a place."""
+        given = ", ".join(f"{name}={value}" for name, value in settings.items())
+        return "\n".join([str(self.case), given, *self.lines[max(0, until - LINES) : until]])
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+@lab_check("07/limits", points=3)
+def limits(answer: Callable[[Case], Settings], *, seed: int) -> Wrong | None:
+    """Consumers with 1 to 4 queues hold no more than their memory, and their threads wait at most 5 % of the time."""
+    case = case_of(seed)
+    settings = answer(case)
+    wrong = _not_settings(settings)
+    if wrong:
+        return Wrong(wrong, str(case))
+    shift = Shift(case, seed)
+    try:
+        lost = shift.play(settings)
+    except MQClientException as error:
+        return Wrong(f"the consumer refuses to start: {error}", shift.story(settings, 0))
+    if shift.peak > case.memory:
+        told = (
+            f"the consumer held {shift.peak / MIB:.2f} MiB of bodies at a time, {case.memory / MIB:.2f} MiB are allowed"
+        )
+        return Wrong(told, shift.story(settings, shift.lines_at_peak))
+    if lost > MOST_LOST:
+        told = f"the threads had nothing to do in {lost:.0%} of their time, {MOST_LOST:.0%} are allowed"
+        return Wrong(told, shift.story(settings, len(shift.lines)))
+    return None
+
+
+def _not_settings(settings: object) -> str:
+    """What is wrong with an answer before it is played, or nothing."""
+    if not isinstance(settings, Mapping):
+        return f"a dictionary of settings is wanted, and yours gives {type(settings).__name__}"
+    for name, value in settings.items():
+        if name not in MAY_SET:
+            return f"you may set {', '.join(MAY_SET)}, and yours sets {name!r}"
+        if not isinstance(value, int) or isinstance(value, bool):
+            return f"{name} must be a whole number, and yours is {value!r}"
+    return ""
