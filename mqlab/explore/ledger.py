@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..protocol.topics import is_retry_topic
 from ..trace.bus import Row
 from ..trace.record import FIRST_FIELD, KIND
-from .readers import push_consumers, reader_name, readers_of
+from .readers import reader_name, readers_of
 
 if TYPE_CHECKING:
     from ..lab import Lab
@@ -78,7 +78,9 @@ class Ledger:
         self.last_stored_us = 0
         self._tries_of: dict[Delivery, int] = {}
         self._broker_of: dict[str, str] = {}
-        self._model_of: dict[str, bool] = {}
+        self._of_group: dict[str, Reader] = {}
+        self._asked_from: dict[tuple[str, str, str, str, int], int] = {}
+        """(process, group, topic, broker name, queue id) -> the offset of the last pull."""
         self.handlers: dict[str, Callable[[Row], None]] = {
             "SendAttempted": self._attempted,
             "SendSucceeded": self._succeeded,
@@ -89,6 +91,9 @@ class Ledger:
             "ConsumeStarted": self._consume_started,
             "ConsumeFinished": self._consume_finished,
             "MessageGivenBack": self._message_given_back,
+            "PullRequested": self._pull_requested,
+            "PullFinished": self._pull_finished,
+            "MessagesPolled": self._polled,
             "PowerLost": self._power_lost,
             "NodeStarted": self._node_started,
             "NodeFrozen": self._node_frozen,
@@ -106,14 +111,14 @@ class Ledger:
 
     def reader_of(self, group: str, process: str) -> str:
         """The reader for whom a member of a group consumes."""
-        if group not in self._model_of:
-            self._model_of = {
-                consumer.consumer_group: reader.member is not None
-                for reader in readers_of(self._lab).values()
-                for _, consumer in push_consumers(self._lab)
-                if consumer.consumer_group == reader.group
-            }
-        return reader_name(group, process, self._model_of.get(group, False))
+        known = self._known(group)
+        return reader_name(group, process, known is not None and known.member is not None)
+
+    def _known(self, group: str) -> Reader | None:
+        """A reader of this group; all of them have the same settings."""
+        if group not in self._of_group:
+            self._of_group = {reader.group: reader for reader in readers_of(self._lab).values()}
+        return self._of_group.get(group)
 
     def wants(self, reader: Reader, place: Place) -> bool:
         """Does the reader's subscription let this message through?"""
@@ -196,6 +201,34 @@ class Ledger:
         delivery = (reader, self.broker_of(broker_name), queue_id, queue_offset, msg_id)
         self.done[delivery] = max(tries, self.done.get(delivery, 0))
         self.given_back.append(GivenBack(delivery, row))
+
+    def _pull_requested(self, row: Row) -> None:
+        group, topic, broker_name, queue_id, queue_offset = row[FIRST_FIELD : FIRST_FIELD + 5]
+        self._asked_from[row[NODE], group, topic, broker_name, queue_id] = queue_offset
+
+    def _pull_finished(self, row: Row) -> None:
+        """An application that pulls has what the answer brought; a lite pull consumer hands it out later."""
+        group, topic, broker_name, queue_id, status, messages, next_offset = row[FIRST_FIELD:]
+        known = self._known(group)
+        if status == "FOUND" and known is not None and not known.pushed_to and not known.hands_out:
+            asked = (row[NODE], group, topic, broker_name, queue_id)
+            begin = self._asked_from.get(asked, next_offset - messages)
+            self._handed_out(row, group, topic, broker_name, queue_id, range(begin, next_offset))
+
+    def _polled(self, row: Row) -> None:
+        group, topic, broker_name, queue_id, first, _, messages, _ = row[FIRST_FIELD:]
+        self._handed_out(row, group, topic, broker_name, queue_id, range(first, first + messages))
+
+    def _handed_out(
+        self, row: Row, group: str, topic: str, broker_name: str, queue_id: int, offsets: range
+    ) -> None:
+        """Who asks for messages has consumed them when it has them."""
+        reader, broker = self.reader_of(group, row[NODE]), self.broker_of(broker_name)
+        for offset in offsets:
+            kept = self.stored.get(Place(broker, topic, queue_id, offset))
+            if kept is not None:
+                delivery = (reader, broker, queue_id, offset, kept.unique_key)
+                self.delivered[delivery] = self.done[delivery] = 0
 
     def _power_lost(self, row: Row) -> None:
         self.power_lost_us[row[FIRST_FIELD]] = row[TS_US]

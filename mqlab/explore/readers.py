@@ -6,17 +6,40 @@ In clustering a group is one reader, whoever of its members is at it; in broadca
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..client import DefaultMQPushConsumer, MessageModel, ServiceState
+from ..client import DefaultMQPushConsumer, MessageModel, OffsetStore, ServiceState
 from ..processes import ClientProcess
-from ..protocol.heartbeat import ConsumeFromWhere
+from ..protocol.heartbeat import ConsumeFromWhere, SubscriptionData
 from ..protocol.message import MessageQueue
 
 if TYPE_CHECKING:
     from ..lab import Lab
 
-READ_ALL: frozenset[int] = frozenset()
+
+class Subscriptions(Protocol):
+    """The part of a rebalance that says what a consumer reads."""
+
+    subscription_inner: dict[str, SubscriptionData]
+
+
+class Member(Protocol):
+    """What every consumer of a group has in common, pushed to or pulling."""
+
+    service_state: ServiceState
+    offset_store: OffsetStore
+
+    @property
+    def group_name(self) -> str:
+        """The consumer group."""
+
+    @property
+    def message_model(self) -> MessageModel:
+        """Clustering or broadcasting."""
+
+    @property
+    def rebalance_impl(self) -> Subscriptions:
+        """What it reads."""
 
 
 class Reader(NamedTuple):
@@ -24,26 +47,30 @@ class Reader(NamedTuple):
 
     name: str
     group: str
-    member: DefaultMQPushConsumer | None
+    member: Member | None
     """The consumer that keeps the offsets; None when the brokers keep them."""
     topics: dict[str, frozenset[int]]
     """The topics with the hash codes of their tags; none are all."""
     from_first_offset: bool
     in_order: bool
+    pushed_to: bool
+    """Has it a listener, or does it ask for messages itself?"""
+    hands_out: bool
+    """Does it pull ahead, and hand messages out when it is asked (a lite pull consumer)?"""
 
 
-def push_consumers(lab: Lab) -> Iterator[tuple[str, DefaultMQPushConsumer]]:
-    """Every push consumer of a lab with the name of its process."""
+def consumers_of(lab: Lab) -> Iterator[tuple[str, object, Member]]:
+    """Every consumer of a lab: the name of its process, the application's object, and what is behind it."""
     for name, process in lab.processes.items():
         if isinstance(process, ClientProcess):
             for client, _, _ in process.clients:
-                if isinstance(client, DefaultMQPushConsumer):
-                    yield name, client
+                if hasattr(client.impl, "rebalance_impl"):
+                    yield name, client, client.impl
 
 
-def is_running(lab: Lab, process: str, consumer: DefaultMQPushConsumer) -> bool:
+def is_running(lab: Lab, process: str, member: Member) -> bool:
     """Does this consumer consume at present?"""
-    return lab.processes[process].state == "running" and consumer.impl.service_state is ServiceState.RUNNING
+    return lab.processes[process].state == "running" and member.service_state is ServiceState.RUNNING
 
 
 def reader_name(group: str, process: str, broadcasting: bool) -> str:
@@ -54,24 +81,31 @@ def reader_name(group: str, process: str, broadcasting: bool) -> str:
 def readers_of(lab: Lab, *, running: bool = False) -> dict[str, Reader]:
     """All readers of a lab by name; with `running` those of which somebody consumes at present."""
     readers: dict[str, Reader] = {}
-    for process, consumer in push_consumers(lab):
-        if running and not is_running(lab, process, consumer):
+    for process, client, member in consumers_of(lab):
+        if running and not is_running(lab, process, member):
             continue
-        broadcasting = consumer.message_model is MessageModel.BROADCASTING
-        name = reader_name(consumer.consumer_group, process, broadcasting)
-        known = readers.get(name)
-        topics = dict(known.topics) if known else {}
-        for topic, subscription in sorted(consumer.impl.rebalance_impl.subscription_inner.items()):
+        broadcasting = member.message_model is MessageModel.BROADCASTING
+        name = reader_name(member.group_name, process, broadcasting)
+        topics = dict(readers[name].topics) if name in readers else {}
+        for topic, subscription in sorted(member.rebalance_impl.subscription_inner.items()):
             topics[topic] = subscription.code_set
         readers[name] = Reader(
             name,
-            consumer.consumer_group,
-            consumer if broadcasting else None,
+            member.group_name,
+            member if broadcasting else None,
             topics,
-            consumer.consume_from_where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
-            consumer.impl.consume_orderly,
+            _begins_at_first(client),
+            isinstance(client, DefaultMQPushConsumer) and client.impl.consume_orderly,
+            isinstance(client, DefaultMQPushConsumer),
+            hasattr(client, "poll"),
         )
     return readers
+
+
+def _begins_at_first(client: object) -> bool:
+    """An application that pulls by itself begins where it likes, and is taken to like the beginning."""
+    where = getattr(client, "consume_from_where", ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
+    return where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
 
 
 def progress(lab: Lab, reader: Reader, broker: str, topic: str, queue_id: int) -> int:
@@ -79,7 +113,7 @@ def progress(lab: Lab, reader: Reader, broker: str, topic: str, queue_id: int) -
     controller = next(b for b in lab.brokers if b.name == broker).running()
     if reader.member is None:
         return max(controller.consumer_offset_manager.query_offset(reader.group, topic, queue_id), 0)
-    if reader.member.impl.service_state is not ServiceState.RUNNING:
+    if reader.member.service_state is not ServiceState.RUNNING:
         return 0
     queue = MessageQueue(topic, controller.broker_config.broker_name, queue_id)
-    return max(reader.member.impl.offset_store.read_from_memory(queue), 0)
+    return max(reader.member.offset_store.read_from_memory(queue), 0)

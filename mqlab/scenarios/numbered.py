@@ -139,11 +139,12 @@ async def come_and_go(
     consumer: DefaultMQPushConsumer | MQPullConsumerScheduleService, after_ms: int, stay_ms: int
 ) -> None:
     """A consumer that joins its group after a while, and leaves it again in good order."""
-    node, kind = consumer.node, type(consumer)
+    node = consumer.node
+    kind: Any = type(consumer)
     await node.sleep(after_ms)
     try:
-        await kind.start.inside(consumer)  # type: ignore[attr-defined]  # see public_call
+        await kind.start.inside(consumer)
         await node.sleep(stay_ms)
-        await kind.shutdown.inside(consumer)  # type: ignore[attr-defined]  # see public_call
+        await kind.shutdown.inside(consumer)
     except FAILURES:
         return
