@@ -403,7 +403,7 @@ def test_a_hung_broker_makes_tasks_fail_and_they_recover(shop: Shop) -> None:
         warnings.simplefilter("ignore", ListenerRaised)
         shop.lab.run_for(seconds=15)
         shop.lab.thaw("broker-a")
-        shop.lab.run_for(seconds=5)
+        shop.lab.run_for(seconds=15)
     failed = list(shop.lab.history.find("PullTaskFailed"))
     assert failed
     assert max(r.cost_us for r in failed) == 10_000_000, "a pull waits 10 s for its answer"
