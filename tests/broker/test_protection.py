@@ -1,0 +1,278 @@
+"""How a broker protects itself: queues before threads, fast failure, a busy page cache, permissions, rejected requests.
+
+What a producer makes of each of these answers stands in tests/client/test_send_answers.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mqlab.broker import ServiceTimes
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+
+BUSY = "broker busy, start flow control for a while"
+
+
+def fill(cluster: Any, pool: Any, how_long_ms: float = 600_000) -> None:
+    """Keep every thread of a pool busy."""
+    while pool.busy < pool.threads:
+        pool.submit(lambda: None, service_us=round(how_long_ms * 1_000))
+
+
+def begin(cluster: Any, client: Any, name: str) -> Any:
+    """A request that goes to the pool of that name."""
+    if name == "send":
+        return client.begin(RequestCode.SEND_MESSAGE_V2, client.send_header("T"), b"x")
+    if name == "pull":
+        return client.begin(RequestCode.PULL_MESSAGE, client.pull_header("T", 0))
+    if name == "lite_pull":
+        return client.begin(RequestCode.LITE_PULL_MESSAGE, client.pull_header("T", 0))
+    if name == "heartbeat":
+        # The limit is longer than the 30 s that the others wait.
+        call = client.remoting.invoke_sync(
+            cluster.broker_address, RemotingCommand.request(RequestCode.HEART_BEAT, None, b"{}"), 60_000
+        )
+        return client.node.spawn(call, "heartbeat").join()
+    return client.begin(RequestCode.GET_BROKER_RUNTIME_INFO)
+
+
+LIMITS_MS = {"send": 200, "pull": 5_000, "lite_pull": 5_000, "heartbeat": 31_000, "admin": 5_000}
+
+
+@pytest.mark.parametrize("name", LIMITS_MS)
+def test_each_queue_has_its_own_limit_and_the_first_pass_after_it_answers_busy(
+    cluster: Any, client: Any, name: str
+) -> None:
+    client.send("T")
+    cluster.run(2_000)
+    pool = getattr(cluster.broker.executors, name)
+    fill(cluster, pool)
+    answer = begin(cluster, client, name)
+    cluster.run(1)
+    (job,) = pool.queue
+    limit_ms = LIMITS_MS[name]
+    due_ms = job.created_us / 1_000 + limit_ms
+    cluster.world.run_to(round(due_ms * 1_000) - 1)
+    assert not answer.done
+    cluster.run(11)
+    assert answer.result().code == ResponseCode.SYSTEM_BUSY
+    (seen,) = cluster.seen("RequestTimedOutInQueue")
+    assert due_ms <= seen["ts_ms"] < due_ms + 10
+    waited_ms = int(seen["ts_ms"] - job.created_us / 1_000)
+    assert answer.result().remark == (
+        f"[TIMEOUT_CLEAN_QUEUE]{BUSY}, period in queue: {waited_ms}ms, size of queue: 0"
+    )
+
+
+def test_the_limits_of_the_pools_that_answer_transactions_and_acknowledgements_are_3_s(cluster: Any) -> None:
+    executors = cluster.broker.executors
+    limits = executors.wait_limits_ms()
+    assert (limits[executors.end_transaction], limits[executors.ack]) == (3_000, 3_000)
+    assert executors.query not in limits
+    assert executors.consumer_manage not in limits
+
+
+def test_the_limit_can_be_set_and_fast_failure_switched_off(make_cluster: Callable[..., Any]) -> None:
+    for settings, after_ms in (
+        ({"wait_time_mills_in_send_queue": 50}, 60),
+        ({"broker_fast_failure_enable": False}, None),
+    ):
+        cluster = make_cluster(**settings)
+        cluster.topic("T")
+        client = cluster.client()
+        client.send("T")
+        cluster.run(2_000)
+        fill(cluster, cluster.broker.executors.send)
+        answer = begin(cluster, client, "send")
+        cluster.run(after_ms + 5 if after_ms else 20_000)
+        assert answer.done is (after_ms is not None)
+
+
+def test_the_first_pass_comes_a_second_after_the_start(make_cluster: Callable[..., Any]) -> None:
+    cluster = make_cluster()
+    started_ms = cluster.now_ms
+    cluster.topic("T")
+    client = cluster.client()
+    fill(cluster, cluster.broker.executors.send)
+    begin(cluster, client, "send")
+    cluster.run(3_000)
+    (seen,) = cluster.seen("RequestTimedOutInQueue")
+    assert seen["ts_ms"] - started_ms > 900
+    assert seen["waited_ms"] > 900
+
+
+def test_each_of_several_expired_requests_is_told_how_many_still_waited_behind_it(cluster: Any, client: Any) -> None:
+    client.send("T")
+    cluster.run(2_000)
+    fill(cluster, cluster.broker.executors.send)
+    answers = [begin(cluster, client, "send") for _ in range(3)]
+    cluster.run(250)
+    assert [answer.result().remark.rpartition(": ")[2] for answer in answers] == ["2", "1", "0"]
+
+
+def test_a_one_way_request_that_waited_too_long_gets_an_answer_that_nobody_waits_for(cluster: Any, client: Any) -> None:
+    client.send("T")
+    cluster.run(2_000)
+    fill(cluster, cluster.broker.executors.send)
+    request = RemotingCommand.request(RequestCode.SEND_MESSAGE_V2, client.send_header("T"), b"x")
+    client.remoting.invoke_oneway(cluster.broker_address, request, 3_000)
+    cluster.run(250)
+    assert [row[7] for row in cluster.events].count("ResponseDropped") == 1
+
+
+# -- a busy page cache ----------------------------------------------------------------------------------------------
+
+
+def hold_put_lock(cluster: Any) -> None:
+    """A put begins to hold the lock of the commit log now, and does not end."""
+    cluster.broker.message_store.commit_log.begin_time_in_lock_ms = cluster.broker_node.now_ms()
+
+
+def test_the_page_cache_is_busy_when_a_put_has_held_the_lock_for_more_than_a_second(cluster: Any, client: Any) -> None:
+    hold_put_lock(cluster)
+    cluster.run(999)
+    assert not cluster.broker.message_store.is_os_page_cache_busy()
+    cluster.run(2)
+    assert cluster.broker.message_store.is_os_page_cache_busy()
+    answer = client.send("T")
+    assert (answer.code, answer.remark) == (
+        ResponseCode.SYSTEM_BUSY,
+        "[REJECTREQUEST]system busy, start flow control for a while",
+    )
+    assert client.pull("T").code != ResponseCode.SYSTEM_BUSY
+    cluster.broker.message_store.commit_log.begin_time_in_lock_ms = 0
+    assert client.send("T").code == ResponseCode.SUCCESS
+
+
+def test_the_second_can_be_set(make_cluster: Callable[..., Any]) -> None:
+    cluster = make_cluster({"os_page_cache_busy_time_out_mills": 100})
+    cluster.topic("T")
+    hold_put_lock(cluster)
+    cluster.run(102)
+    assert cluster.client().send("T").code == ResponseCode.SYSTEM_BUSY
+
+
+def test_while_the_page_cache_is_busy_the_whole_send_queue_is_answered_however_short_it_waited(
+    cluster: Any, client: Any
+) -> None:
+    client.send("T")
+    cluster.run(2_000)
+    fill(cluster, cluster.broker.executors.send)
+    fill(cluster, cluster.broker.executors.pull)
+    hold_put_lock(cluster)
+    cluster.run(995)
+    sends = [begin(cluster, client, "send") for _ in range(2)]
+    pull = begin(cluster, client, "pull")
+    cluster.run(20)
+    remarks = [answer.result().remark for answer in sends]
+    assert all(remark.startswith(f"[PCBUSY_CLEAN_QUEUE]{BUSY}, period in queue: ") for remark in remarks)
+    assert [remark.rpartition(": ")[2] for remark in remarks] == ["1", "0"]
+    assert not pull.done
+
+
+def test_a_request_that_had_its_thread_already_finds_the_page_cache_busy_in_the_store(
+    make_cluster: Callable[..., Any],
+) -> None:
+    cluster = make_cluster(service_us=ServiceTimes(send=500_000))
+    cluster.topic("T")
+    client = cluster.client()
+    hold_put_lock(cluster)
+    cluster.run(800)
+    answer = begin(cluster, client, "send")
+    cluster.run(600)
+    assert (answer.result().code, answer.result().remark) == (
+        ResponseCode.SYSTEM_BUSY,
+        f"[PC_SYNCHRONIZED]{BUSY}",
+    )
+
+
+# -- full queues ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "capacity"),
+    [
+        ("send", 10_000),
+        ("pull", 100_000),
+        ("lite_pull", 100_000),
+        ("query", 20_000),
+        ("client_manage", 1_000_000),
+        ("consumer_manage", 1_000_000),
+        ("heartbeat", 50_000),
+        ("admin", 10_000),
+        ("end_transaction", 100_000),
+        ("load_balance", 100_000),
+        ("ack", 100_000),
+    ],
+)
+def test_how_many_requests_may_wait_before_each_pool(cluster: Any, name: str, capacity: int) -> None:
+    assert getattr(cluster.broker.executors, name).capacity == capacity
+
+
+def test_a_full_send_queue_is_overload_and_leaves_the_other_kinds_of_request_alone(
+    make_cluster: Callable[..., Any],
+) -> None:
+    cluster = make_cluster(send_thread_pool_queue_capacity=2)
+    cluster.topic("T")
+    client = cluster.client()
+    fill(cluster, cluster.broker.executors.send)
+    answers = [begin(cluster, client, "send") for _ in range(4)]
+    cluster.run(10)
+    assert [answer.done and answer.result().remark for answer in answers] == [
+        False,
+        False,
+        *["[OVERLOAD]system busy, start flow control for a while"] * 2,
+    ]
+    assert client.pull("T").code != ResponseCode.SYSTEM_BUSY
+
+
+@pytest.mark.parametrize(("cores", "send", "pull", "heartbeat"), [(1, 1, 18, 1), (4, 4, 24, 4), (16, 4, 48, 16)])
+def test_the_number_of_threads_follows_the_cores(cores: int, send: int, pull: int, heartbeat: int) -> None:
+    from mqlab.broker import BrokerConfig, BrokerController
+    from mqlab.sim import World
+
+    world = World(1)
+    node = world.node("broker-a", world.next_spec()._replace(cores=cores))
+    executors = BrokerController(node, BrokerConfig()).executors
+    assert (executors.send.threads, executors.pull.threads, executors.heartbeat.threads) == (send, pull, heartbeat)
+
+
+# -- permissions ----------------------------------------------------------------------------------------------------
+
+
+def test_a_broker_without_write_permission_says_so_to_ordered_topics_and_leaves_the_routes_to_the_others(
+    cluster: Any, client: Any
+) -> None:
+    cluster.broker.broker_config.broker_permission = 4
+    assert client.send("T").code == ResponseCode.SUCCESS
+    cluster.broker.topic_config_manager.order_topics = {"T"}
+    cluster.broker.topic_config_manager.topic_config_table["T"].order = True
+    answer = client.send("T")
+    assert (answer.code, answer.remark) == (
+        ResponseCode.NO_PERMISSION,
+        f"the broker[{cluster.broker.broker_ip}] sending message is forbidden",
+    )
+
+
+# -- a graceful stop ------------------------------------------------------------------------------------------------
+
+
+def test_a_broker_may_answer_go_away_for_a_while_before_it_stops(make_cluster: Callable[..., Any]) -> None:
+    cluster = make_cluster(enable_shutdown_gracefully=True, shutdown_wait_time_seconds=5)
+    cluster.topic("T")
+    client = cluster.client()
+    client.send("T")
+    stopping = cluster.broker.shutdown()
+    stopping.start()
+    cluster.run(100)
+    answer = begin(cluster, client, "send")
+    cluster.run(100)
+    assert "GO_AWAY" in [row[14] for row in cluster.events if row[7] == "ResponseSent"]
+    assert answer.done
+    assert len(cluster.broker.remoting_server.channels) >= 1
+    cluster.run(5_000)
+    assert not cluster.broker.remoting_server.channels
