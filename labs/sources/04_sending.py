@@ -91,7 +91,7 @@ lab.act("delay", source="broker-a", target="producer-1", ms=20)
 # answer finds whom it belongs to: the **response table** (`responseTable` in `NettyRemotingAbstract`).
 
 # %% tags=["prediction"]
-predict("in-table", "Three requests are on their way, one of each kind. How many of them are in the response table?",
+predict("in-table", "Three requests are on their way. How many of them are in the response table?",
         unit="requests", prediction=...)
 
 # %% [markdown]
@@ -101,8 +101,8 @@ predict("in-table", "Three requests are on their way, one of each kind. How many
 
 # %% tags=["prediction"]
 predict("permits", "Which of the three calls holds a permit now?",
-        choices=["the asynchronous one", "the asynchronous one and the synchronous one", "the asynchronous and the one-way",
-                 "all three"], prediction=...)
+        choices=["the asynchronous one", "the asynchronous and the synchronous one",
+                 "the asynchronous and the one-way one", "all three"], prediction=...)
 
 # %%
 start = lab.now_ms
@@ -110,14 +110,14 @@ waiting = producer.send(Message("Orders", b"sync")).start()
 await producer.send_async(Message("Orders", b"async"), note)
 await producer.send_oneway(Message("Orders", b"one-way"))
 lab.run_for(ms=5)
-f"{lab.now_ms - start:.1f} ms have passed; sync has returned: {waiting.done}; the callback has heard: {heard}"
+f"after {lab.now_ms - start:.1f} ms: send has returned: {waiting.done}; the callback has heard: {heard}"
 
 # %%
 table = lab.response_table(producer)
 table
 
 # %%
-reveal("in-table", len(table), why="nobody will answer the one-way request, so there is nothing to wait for")
+reveal("in-table", len(table), why="nobody will answer the one-way request: nothing to wait for")
 
 # %% [markdown]
 # Each request has a number, its **opaque**. The broker writes the same number on its answer; that is all that ties the
@@ -130,11 +130,11 @@ lab.permits(producer)
 
 # %%
 taken = lab.permits(producer).rows
-reveal("permits", "b" if (taken[0][2], taken[1][2]) == (2, 0) else "the table says otherwise",
-       why="all answered calls share one way today, NettyRemotingAbstract.invokeImpl, and it takes a permit for each")
+reveal("permits", "b" if (taken[0][2], taken[1][2]) == (2, 0) else "a",
+       why="all calls with an answer go through NettyRemotingAbstract.invokeImpl, which takes one")
 
 # %% [markdown]
-# Two of the asynchronous permits are out, for **two** answered calls. The article asks why a synchronous call needs no
+# Two of the asynchronous permits are out, for the **two** calls that will be answered. The article asks why a synchronous call needs no
 # permit, and answers: it waits, so it limits itself. The reasoning is good (a thread that waits cannot send a second
 # message), and in 4.x it was so. In 5.x `invokeSync` is written as an asynchronous call that somebody waits for, and takes
 # the same permit. The one-way call took one of the other bowl and gave it back as soon as its bytes were written.
@@ -142,7 +142,7 @@ reveal("permits", "b" if (taken[0][2], taken[1][2]) == (2, 0) else "the table sa
 # %%
 await waiting
 lab.run_for(ms=8)
-Waits.of(lab.history, start, lab.now_ms, names=["sync", "one-way", "async"], title="Three messages, in three ways")
+Waits.of(lab.history, start, lab.now_ms, title="Three messages, in three ways")
 
 # %% [markdown]
 # This is the whole difference. The same request, stored at the same moment (the diamonds); but only the synchronous
@@ -154,8 +154,8 @@ Waits.of(lab.history, start, lab.now_ms, names=["sync", "one-way", "async"], tit
 
 # %% tags=["prediction"]
 predict("empty", "send_async gets a message with an empty body. Where does the error appear?",
-        choices=["send_async raises it", "the callback gets it", "nowhere: it is sent, and the broker stores it"],
-        prediction=...)
+        choices=["send_async raises it", "the callback gets it",
+                 "nowhere: it is sent, and the broker stores it"], prediction=...)
 
 # %%
 start = lab.now_ms
@@ -164,7 +164,8 @@ lab.run_for(ms=1)
 heard[-1]
 
 # %%
-reveal("empty", "the callback gets it", why="the caller's thread only hands the message to a pool (AsyncSenderExecutor)")
+reveal("empty", "the callback gets it",
+       why="the caller's thread only hands the message to a pool (AsyncSenderExecutor)")
 
 # %% [markdown]
 # `send_async` gives your message to two or more threads of its own and returns. Route, queue, bytes: all that happens
@@ -182,8 +183,8 @@ await producer.send(Message("Orders", b""))
 
 # %% tags=["prediction"]
 predict("flood", "60,000 calls of send_async in one go. What stops them?",
-        choices=["nothing", "the 65,535 permits", "an exception after about 50,000", "send_async begins to wait"],
-        prediction=...)
+        choices=["nothing", "the 65,535 permits", "an exception after about 50,000",
+                 "send_async begins to wait"], prediction=...)
 
 # %%
 lab, producer = await shop()
@@ -208,7 +209,8 @@ f"accepted: {accepted}; then: {refused[0]}"
 lab.permits(producer)
 
 # %%
-reveal("flood", "c", why="the sender's threads have a queue of 50,000 (asyncSenderThreadPoolQueue), in front of the permits")
+reveal("flood", "c",
+       why="the sender's threads have a queue of 50,000 in front of them (asyncSenderThreadPoolQueue)")
 
 # %% [markdown]
 # Not one permit is taken: the flood never got that far. (The few above 50,000 are in the hands of the threads.) `executor
@@ -233,17 +235,18 @@ lab.permits(producer)
 
 # %% tags=["prediction"]
 predict("sync-in-flood", "All ten permits are taken. What does a synchronous send do now?",
-        choices=["it goes out at once: it limits itself", "it stands in line for a permit", "it raises at once"],
-        prediction=...)
+        choices=["it goes out at once: it limits itself", "it stands in line for a permit",
+                 "it raises at once"], prediction=...)
 
 # %%
 waiting = producer.send(Message("Orders", b"sync")).start()
 lab.run_for(ms=10)
-Table("the response table, by way", ("way", "requests"),
-      [(way, sum(row[3] == way for row in lab.response_table(producer).rows)) for way in ("async", "sync")])
+ways = [row[3] for row in lab.response_table(producer).rows]
+Table("the response table", ("way", "requests"), [(way, ways.count(way)) for way in ("async", "sync")])
 
 # %%
-reveal("sync-in-flood", "it stands in line for a permit" if lab.permits(producer).rows[0][3] == 6 else "a",
+in_line = lab.permits(producer).rows[0][3]
+reveal("sync-in-flood", "it stands in line for a permit" if in_line == 6 else "a",
        why="there is one bowl for both, and the others were there first (a fair semaphore)")
 
 # %% [markdown]
@@ -290,8 +293,8 @@ f"the eleventh send_async returned after {lab.now_ms - start:.0f} ms", heard
 
 # %% tags=["prediction"]
 predict("late", "The time-out is 3000 ms, the answer arrives after 3500 ms. What does the callback get?",
-        choices=["a time-out error after 3000 ms", "a time-out error after 3500 ms", "SEND_OK after 3500 ms",
-                 "nothing"], prediction=...)
+        choices=["a time-out error after 3000 ms", "a time-out error after 3500 ms",
+                 "SEND_OK after 3500 ms", "nothing"], prediction=...)
 
 # %%
 lab, producer = await shop()
@@ -318,7 +321,7 @@ reveal("late", "SEND_OK after 3500 ms" if heard[0][1] == "SEND_OK" else "a time-
 # about a broker that hangs, and never answers.
 
 # %% tags=["prediction"]
-predict("hung", "The broker hangs, nothing else is sent. After how many seconds does the callback get its error?",
+predict("hung", "The broker hangs. After how many seconds does the callback get its error?",
         unit="s", prediction=...)
 
 # %%
@@ -330,7 +333,8 @@ lab.run_until(lambda: heard)
 heard
 
 # %%
-reveal("hung", round((lab.now_ms - start) / 1_000, 1), why="3.0 + 1.0, and up to 1.1 more until the next scan")
+reveal("hung", round((lab.now_ms - start) / 1_000, 1),
+       why="3.0 + 1.0, and up to 1.1 more until the next scan")
 
 # %% [markdown]
 # Between 4.0 and 5.1 s, depending on when the scan comes by. Measured on a real RocketMQ 5.3.3: 4.4, 4.7 and 4.8 s
@@ -349,7 +353,8 @@ waiting = producer.send(Message("Orders", b"sync")).start()
 lab.run_for(ms=2_000)
 await producer.send_async(Message("Orders", b"async"), note)
 lab.run_for(seconds=7)
-Waits.of(lab.history, start, lab.now_ms, names=["sync", "async, 2 s later"], title="A broker hangs, and two callers")
+Waits.of(lab.history, start, lab.now_ms, names=["sync", "async, 2 s later"],
+         title="A broker hangs, and two callers")
 
 # %% [markdown]
 # 3.000 s, to the millisecond. But look at the second row. The asynchronous request had been out for only **one** second,
@@ -382,11 +387,13 @@ predict("copies", "Both calls failed. The broker wakes up. How many copies of th
 # %%
 lab.thaw("broker-a")
 lab.run_for(seconds=1)
-copies = [event for event in lab.history.find("MessageStored") if event.unique_key == payment.properties["UNIQ_KEY"]]
-Table("stored", ("ms", "queue", "offset", "unique key"), [(e.ts_ms, e.queue_id, e.queue_offset, e.unique_key) for e in copies])
+copies = list(lab.history.find("MessageStored", unique_key=payment.properties["UNIQ_KEY"]))
+Table("stored", ("ms", "queue", "offset", "unique key"),
+      [(event.ts_ms, event.queue_id, event.queue_offset, event.unique_key) for event in copies])
 
 # %%
-reveal("copies", len(copies), why="the bytes had arrived; a caller who stops waiting does not stop the broker")
+reveal("copies", len(copies),
+       why="the bytes had arrived; a caller who stops waiting does not stop the broker")
 
 # %% [markdown]
 # Two copies, one key, no error anywhere on the broker's side. **A time-out does not say "not stored". It says
@@ -434,7 +441,8 @@ bars = BudgetBars.of(hung_lab.history, {"broker-b hangs": (start, hung_lab.now_m
 bars
 
 # %%
-reveal("attempts", len(bars.groups[0][1].attempts), why="3000 ms are for all attempts together, and the first one took them")
+reveal("attempts", len(bars.groups[0][1].attempts),
+       why="3000 ms are for all attempts together, and the first one took them")
 
 # %% [markdown]
 # The article says that the loop catches the exception and goes on to the next attempt. It does, and finds that no time is
@@ -471,7 +479,8 @@ BudgetBars.of(fair_lab.history, {"1 s for each": (start, fair_lab.now_ms)})
 # second message of theirs is meant for it: 40 of 80 each.
 
 # %% tags=["prediction"]
-predict("lost", "Of the 80 one-way messages in these 20 s, how many vanish?", unit="messages", prediction=...)
+predict("lost", "Of the 80 one-way messages in these 20 s, how many vanish?",
+        unit="messages", prediction=...)
 
 # %%
 lab = Lab(seed=seed)
@@ -484,8 +493,12 @@ failures = []
 
 # %%
 async def load(way, producer):
+    def told(result, error):
+        if error:
+            failures.append(way)
+
     send = {"sync": producer.send, "one-way": producer.send_oneway,
-            "async": lambda message: producer.send_async(message, lambda result, error: error and failures.append(way))}
+            "async": lambda message: producer.send_async(message, told)}
     while True:
         try:
             await send[way](Message("Orders", b"x"))
@@ -510,9 +523,11 @@ f"their routes were wrong for {(until - killed) / 1_000:.1f} s"
 stored = {event.unique_key for event in lab.history.find("MessageStored")}
 rows = []
 for way, mode in {"sync": "SYNC", "async": "ASYNC", "one-way": "ONEWAY"}.items():
-    sent = {event.msg_id for event in lab.history.find("SendAttempted", mode=mode) if killed <= event.ts_ms <= until}
+    attempts = lab.history.find("SendAttempted", mode=mode)
+    sent = {event.msg_id for event in attempts if killed <= event.ts_ms <= until}
     rows.append((way, len(sent), len(sent & stored), len(sent - stored), failures.count(way)))
-Table(f"the {(until - killed) / 1_000:.1f} s after the kill", ("way", "sent", "stored", "vanished", "errors told"), rows)
+Table(f"the {(until - killed) / 1_000:.1f} s after the kill",
+      ("way", "sent", "stored", "vanished", "errors told"), rows)
 
 # %%
 reveal("lost", rows[2][3], why="invokeOneway to a refused connection: no retry, and nothing is raised")
@@ -520,8 +535,8 @@ reveal("lost", rows[2][3], why="invokeOneway to a refused connection: no retry, 
 # %% [markdown]
 # The synchronous and the asynchronous messages took the second attempt at `broker-a` and lost nothing. Of the one-way messages,
 # half are gone, and no line of any log says so: the connection is refused in a listener that nobody reads. Measured on a
-# real RocketMQ 5.3.3: 38, 41 and 43 lost in about 20 s, not one error. One-way is for what you can
-# afford to lose: a log line, a count of clicks.
+# real RocketMQ 5.3.3: 38, 41 and 43 lost in about 20 s, not one error told. (Sync: no error in three runs; async: 0, 2 and 0
+# errors.) One-way is for what you can afford to lose: a log line, a count of clicks.
 #
 # ## Build it: a retry rule
 #
@@ -530,8 +545,8 @@ reveal("lost", rows[2][3], why="invokeOneway to a refused connection: no retry, 
 #
 #     def naive_rule(failed, left_ms, brokers):
 #         if len(failed) == 3 or left_ms <= 0:
-#             return None                                             # give up
-#         return Try(brokers[len(failed) % 2], min(1_000, left_ms))   # the next broker, for a second at most
+#             return None                                              # give up
+#         return Try(brokers[len(failed) % 2], min(1_000, left_ms))    # the next broker
 #
 # Here is what it makes of a bad day. In 22 s, 110 messages are sent; one broker is killed, then both are for a second or so; one
 # hangs; one refuses; and for some seconds all answers are late. Each happens once, in an order that the seed decides.
@@ -589,13 +604,13 @@ def next_attempt(failed, left_ms, brokers):
     last = failed[-1].error if failed else None
     if isinstance(last, MQBrokerException) and last.response_code == 13:
         return None  # illegal here is illegal everywhere
-    pause_ms = PAUSE_MS if len(failed) >= len(brokers) else 0  # all were asked: give them time to come back
+    pause_ms = PAUSE_MS if len(failed) >= len(brokers) else 0  # all were asked: give them time
     left_ms -= pause_ms
     if left_ms <= 0:
         return None
     tried = [past.broker for past in failed]
     broker = min(brokers, key=tried.count)  # the one that was asked least, and whose turn it is
-    # Be patient, since impatience makes copies, but keep enough for one more attempt. One patient wait is enough.
+    # Impatience makes copies, so wait as long as another attempt still fits behind it; but only once.
     waited = any(isinstance(past.error, RemotingTimeoutException) for past in failed)
     keep_ms = 0 if waited or left_ms <= 2 * RESERVE_MS else RESERVE_MS
     return Try(broker, left_ms - keep_ms, pause_ms)

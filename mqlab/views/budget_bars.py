@@ -9,7 +9,7 @@ from .svg import FAINT, INK, box, line, picture, text
 from .time_axis import TimeAxis
 
 WELL, BADLY, ALLOWED = PALETTE[0], PALETTE[5], "#e9e9e9"
-_LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 190, 690, 78, 30, 20, 6.4
+_LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 210, 610, 78, 30, 20, 6.4
 
 
 class BudgetBars:

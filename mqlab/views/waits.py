@@ -10,7 +10,7 @@ from .svg import FAINT, INK, box, picture, text
 from .time_axis import TimeAxis
 
 CALLER, TABLE, WELL, BADLY = PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[5]
-_LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER, _MOST = 190, 690, 78, 52, 14, 6.4, 16
+_LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER, _MOST = 190, 630, 78, 52, 14, 6.4, 16
 
 
 class Waits:
