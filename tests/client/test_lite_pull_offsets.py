@@ -167,6 +167,16 @@ def test_commit_of_queues_with_persist_reaches_the_broker_at_once(cluster: Any) 
     assert list(consumer.impl.offset_store.offset_table) == [Q[1]]
 
 
+def test_a_consumer_without_queues_writes_nothing_and_forgets_nothing(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    consumer = new_lite(cluster)
+    consumer.start().play()
+    consumer.impl.offset_store.update_offset(Q[0], 7, increase_only=False)
+    cluster.run_ms(30_000)
+    assert consumer.committed(Q[0]).play() == 7
+    assert cluster.events("OffsetPersisted", "lite") == []
+
+
 def test_commit_sync_is_the_older_name(cluster: Any) -> None:
     cluster.create_topic("T", 1)
     send(cluster, 3)

@@ -525,7 +525,8 @@ def test_offsets_of_queues_held_go_to_the_broker_every_5_seconds_from_the_10th_o
 
 
 def test_an_offset_of_a_queue_that_is_not_held_is_forgotten_by_the_timer(shop: Shop) -> None:
-    consumer = shop.consumer(enable_rebalance=False)
+    shop.lab.create_topic("Other", 1)
+    consumer = shop.consumer(topic="Other")
     shop.run(consumer.update_consume_offset(Q0, 3))
     shop.lab.run_for(seconds=11)
     assert shop.run(consumer.fetch_consume_offset(Q0, False)) == -1

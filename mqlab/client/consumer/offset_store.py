@@ -158,8 +158,10 @@ class RemoteBrokerOffsetStore(OffsetStore):
         return await self.instance.api.query_consumer_offset(found.address, header, CALL_TIMEOUT_MS)
 
     def persist_all(self, queues: Iterable[MessageQueue]) -> None:
-        """Send the offsets of these queues to their brokers, one-way; forget the other queues."""
+        """Send the offsets of these queues to their brokers, one-way, and forget the other queues; none: do nothing."""
         wanted = set(queues)
+        if not wanted:
+            return
         for queue in list(self.offset_table):
             if queue in wanted:
                 self.persist(queue)
