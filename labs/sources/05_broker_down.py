@@ -72,8 +72,8 @@ strip(lab.now_ms, 12, "shop")
 # ## Round one: the broker is killed
 #
 # Now `kill -9` on `broker-b`. The name server sees the closed connection and drops the broker at once (lab 01). The
-# producer is told nothing: its own route names the dead broker for up to 30 s more. In this time every second
-# run of four goes to a machine where nobody listens.
+# producer is told nothing: its own route names the dead broker for up to 30 s more. All this time it goes on to send to
+# a machine where nobody listens.
 
 # %% tags=["prediction"]
 predict("killed-fail", "38 seconds without broker-b, one call a second. How many calls raise an error?",
