@@ -84,6 +84,7 @@ async def open_busy_shop(
     producer = lab.producer("shop", retry_times_when_send_failed=retries)
     await producer.start()
     await producer.send(Message(TOPIC, b"the first order"))
+    lab.run_for(seconds=2)  # a broker looks for waiting requests only from a second after its start
     return producer
 
 

@@ -206,7 +206,10 @@ class Task:
         """Give up a task that was never played, because its world is thrown away: Python shall not warn of it."""
         coroutine: Any = self._coroutine
         if coroutine.cr_frame is not None and not coroutine.cr_suspended and not coroutine.cr_running:
-            coroutine.close()
+            # A coroutine that was handed to this one (a listener's, to wait for) has not been played either.
+            handed = [value for value in coroutine.cr_frame.f_locals.values() if isinstance(value, Coroutine)]
+            for unplayed in [coroutine, *handed]:
+                unplayed.close()
 
     def describe_wait(self) -> str:
         """What this task waits for, in words."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
@@ -467,3 +470,19 @@ def test_code_inside_the_world_cannot_play_it(world: World, node: Node) -> None:
     node.call_soon(world.step)
     with pytest.raises(SimulationError, match="already playing a slice"):
         world.run_for(0)
+
+
+def test_a_world_thrown_away_warns_of_no_coroutine_that_it_had_no_time_to_play(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    async def inner() -> None:
+        """What a listener returns: handed to a task that waits for it."""
+
+    async def outer(handed: Coroutine[Any, Any, None]) -> None:
+        await handed
+
+    world = World(7)
+    world.node("a").spawn(outer(inner()), "waits")
+    del world
+    gc.collect()
+    assert not recwarn.list
