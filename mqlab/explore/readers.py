@@ -78,11 +78,21 @@ def reader_name(group: str, process: str, broadcasting: bool) -> str:
     return f"{group} on {process}" if broadcasting else group
 
 
+def is_abandoned(lab: Lab, process: str, client: object, member: Member) -> bool:
+    """Does this consumer hold queues whose messages nobody asks for, because its application was not started again?
+
+    A restarted process starts its consumers, but who polled a lite pull consumer ended with the old process.
+    """
+    polled = hasattr(client, "poll")
+    return polled and is_running(lab, process, member) and lab.processes[process].node.life.number > 0
+
+
 def readers_of(lab: Lab, *, running: bool = False) -> dict[str, Reader]:
-    """All readers of a lab by name; with `running` those of which somebody consumes at present."""
+    """All readers of a lab by name; with `running` those that consume at present, with no member abandoned."""
     readers: dict[str, Reader] = {}
+    abandoned = [member.group_name for p, client, member in consumers_of(lab) if is_abandoned(lab, p, client, member)]
     for process, client, member in consumers_of(lab):
-        if running and not is_running(lab, process, member):
+        if running and (member.group_name in abandoned or not is_running(lab, process, member)):
             continue
         broadcasting = member.message_model is MessageModel.BROADCASTING
         name = reader_name(member.group_name, process, broadcasting)

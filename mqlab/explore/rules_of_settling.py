@@ -16,7 +16,10 @@ class EverythingSettles(Rule):
     """When the faults are over, groups with a running member consume all that is there, and nothing stays parked."""
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        NO_MEMBER: "A group in which nobody runs any more leaves what it has not consumed where it is."
+        NO_MEMBER: (
+            "A group in which nobody runs any more leaves what it has not consumed where it is; so does a lite pull "
+            "consumer that was started again without the application that polls it."
+        )
     }
 
     def at_end(self) -> None:
