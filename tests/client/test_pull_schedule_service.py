@@ -403,12 +403,11 @@ def test_a_hung_broker_makes_tasks_fail_and_they_recover(shop: Shop) -> None:
         warnings.simplefilter("ignore", ListenerRaised)
         shop.lab.run_for(seconds=15)
         shop.lab.thaw("broker-a")
-        shop.lab.run_for(seconds=15)
+        shop.lab.run_for(seconds=10)
     failed = list(shop.lab.history.find("PullTaskFailed"))
     assert failed
     assert max(r.cost_us for r in failed) == 10_000_000, "a pull waits 10 s for its answer"
-    last = list(shop.lab.history.find("PullTaskFinished"))[-4:]
-    assert {r.queue_id for r in last} == {0, 1, 2, 3}
+    assert all(100 < gap_ms < 102 for gap_ms in shop.gaps(queue_id=0)[-50:]), "the rhythm of the example is back"
 
 
 WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
-from mqlab.protocol.message import Message, MessageConst, MessageExt
-from mqlab.protocol.topics import retry_topic
+from mqlab.protocol.message import MessageExt
 from mqlab.trace.events.client import MessageGivenBack
+
+from .send_back import send_copy_to_retry_topic
 
 if TYPE_CHECKING:
     from .default_mq_pull_consumer_impl import DefaultMQPullConsumerImpl
@@ -25,7 +26,7 @@ async def send_pulled_message_back(
     try:
         await _to_its_broker(owner, message, delay_level, broker_name, group)
     except (RemotingException, MQBrokerException, MQClientException):
-        await _as_a_normal_message(owner, message)
+        await send_copy_to_retry_topic(owner.instance, owner.group_name, message, owner.consumer.max_reconsume_times)
     hooks = owner.node.hooks
     if hooks.on:
         queue = (message.topic, message.broker_name or "", message.queue_id)
@@ -52,17 +53,3 @@ async def _to_its_broker(
         SEND_BACK_TIMEOUT_MS,
         owner.consumer.max_reconsume_times,
     )
-
-
-async def _as_a_normal_message(owner: DefaultMQPullConsumerImpl, message: MessageExt) -> None:
-    copy = Message(retry_topic(owner.group_name), message.body, flag=message.flag)
-    copy.properties = {
-        MessageConst.ORIGIN_MESSAGE_ID: message.msg_id,
-        **message.properties,
-        MessageConst.RETRY_TOPIC: message.topic,
-        MessageConst.RECONSUME_TIME: str(message.reconsume_times + 1),
-        MessageConst.MAX_RECONSUME_TIMES: str(owner.consumer.max_reconsume_times),
-    }
-    copy.delay_time_level = 3 + message.reconsume_times
-    inner = owner.instance.inner_producer
-    await inner.send.inside(inner, copy)  # type: ignore[attr-defined]  # public_call's plain coroutine

@@ -10,6 +10,8 @@ from mqlab.protocol.topics import retry_topic
 from mqlab.trace.events.client import MessageGivenBack, SendBackFailed
 
 if TYPE_CHECKING:
+    from mqlab.client.mq_client_instance import MQClientInstance
+
     from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
 
 SEND_BACK_TIMEOUT_MS = 5_000
@@ -27,7 +29,7 @@ async def send_message_back(owner: DefaultMQPushConsumerImpl, message: MessageEx
         await _to_its_broker(owner, message, delay_level)
     except _FAILURES:
         try:
-            await _as_a_normal_message(owner, message, owner.max_reconsume_times)
+            await send_copy_to_retry_topic(owner.instance, owner.group_name, message, owner.max_reconsume_times)
         except _FAILURES as error:
             _report_failure(owner, message, error)
             return False
@@ -69,15 +71,18 @@ async def send_orderly_to_retry_topic(owner: DefaultMQPushConsumerImpl, message:
     False if that was not possible. Java: ConsumeMessageOrderlyService.sendMessageBack.
     """
     try:
-        await _as_a_normal_message(owner, message, owner.max_reconsume_times_orderly)
+        await send_copy_to_retry_topic(owner.instance, owner.group_name, message, owner.max_reconsume_times_orderly)
     except _FAILURES as error:
         _report_failure(owner, message, error)
         return False
     return True
 
 
-async def _as_a_normal_message(owner: DefaultMQPushConsumerImpl, message: MessageExt, max_reconsume_times: int) -> None:
-    copy = Message(retry_topic(owner.group_name), message.body, flag=message.flag)
+async def send_copy_to_retry_topic(
+    instance: MQClientInstance, group: str, message: MessageExt, max_reconsume_times: int
+) -> None:
+    """Send a copy of a message to the group's retry topic, as an ordinary message with a delay level."""
+    copy = Message(retry_topic(group), message.body, flag=message.flag)
     properties = dict(message.properties)
     properties.setdefault(MessageConst.ORIGIN_MESSAGE_ID, message.msg_id)
     properties[MessageConst.RETRY_TOPIC] = message.topic
@@ -86,7 +91,7 @@ async def _as_a_normal_message(owner: DefaultMQPushConsumerImpl, message: Messag
     properties.pop(MessageConst.TRANSACTION_PREPARED, None)
     copy.properties = properties
     copy.delay_time_level = 3 + message.reconsume_times
-    inner = owner.instance.inner_producer
+    inner = instance.inner_producer
     await inner.send.inside(inner, copy)  # type: ignore[attr-defined]  # public_call's plain coroutine
 
 
