@@ -48,7 +48,8 @@ def where(session: Session) -> str:
 
 def side(session: Session) -> str:
     """The last step, what may happen next, and the tree of worlds."""
-    return _step(session) + _next(session) + _tree(session)
+    parts = (("step", _step(session)), ("next", _next(session)), ("tree", _tree(session)))
+    return "".join(f'<section data-key="{name}">{html}</section>' for name, html in parts if html)
 
 
 def _step(session: Session) -> str:

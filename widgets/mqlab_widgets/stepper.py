@@ -49,7 +49,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._rows = 0
         self._watched: Lab | None = None
         self._make_controls()
-        super().__init__([self.viewer, self._timeline, *self._rows_of_controls()])
+        super().__init__([self._timeline, *self._rows_of_controls(), self.viewer])
         self._watch()
         self._pump.send()
 
@@ -62,7 +62,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             min=0, max=0, description="event", continuous_update=True, layout={"width": "98%"}
         )
         self._timeline.observe(self._scrubbed, "value")
-        self._play = _button("play", "play or pause (space)", lambda: do({"do": "play"}))
+        self._play = _button("play", "play or pause (space)", lambda: do({"do": "play"}), "play")
         self._kind = ipywidgets.Dropdown(options=kinds, value=self.session.kind, layout={"width": "190px"})
         self._kind.observe(lambda change: do({"do": "set_kind", "kind": change.new}), "value")
         self._speed = ipywidgets.Dropdown(options=SPEEDS, value=1, layout={"width": "90px"})
@@ -76,24 +76,24 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             control.tooltip = label
 
     def _rows_of_controls(self) -> list[Any]:
-        def to(command: str, words: str, tip: str) -> Any:
-            return _button(words, tip, lambda: self.session.do({"do": command}))
+        def to(command: str, words: str, tip: str, icon: str = "") -> Any:
+            return _button(words, tip, lambda: self.session.do({"do": command}), icon)
 
         go = _button("go", "go to this time", lambda: self.session.do({"do": "to_time", "ms": self._time.value}))
         stepping = [
-            to("start", "⏮", "before the first event (Home)"),
-            to("back", "event ◀", "one event back (p, arrow left)"),
-            to("step_event", "event ▶", "one event on (n, arrow right)"),
-            to("step_slice", "slice ▶", "play one slice (s)"),
-            to("end", "⏭", "to the newest event (End)"),
+            to("start", "start", "before the first event (Home)", "fast-backward"),
+            to("back", "back", "one event back (p, arrow left)", "step-backward"),
+            to("step_event", "event", "one event on (n, arrow right)", "step-forward"),
+            to("step_slice", "slice", "play one slice (s)", "step-forward"),
+            to("end", "end", "to the newest event (End)", "fast-forward"),
             self._play,
             self._speed,
         ]
         seeking = [
-            to("previous_kind", "◀ previous", "the event of this kind before ([)"),
+            to("previous_kind", "previous", "the event of this kind before ([)", "chevron-left"),
             self._kind,
-            to("next_kind", "next ▶", "to the next event of this kind, playing if need be (])"),
-            to("to_breakpoint", "to a breakpoint", "play up to the next breakpoint of the lab"),
+            to("next_kind", "next", "to the next event of this kind, playing if need be (])", "chevron-right"),
+            to("to_breakpoint", "to a breakpoint", "play up to the next breakpoint of the lab", "flag"),
             self._time,
             go,
         ]
@@ -143,7 +143,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self._timeline.value = history.cursor
         finally:
             self._moving = False
-        self._play.description = "pause" if session.playing else "play"
+        self._play.description = self._play.icon = "pause" if session.playing else "play"
         event = session.event()
         stage, *boards = session.boards()
         assert isinstance(stage, StageBoard)
@@ -176,15 +176,16 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         return {**data, "text/html": html, "text/plain": "\n".join([repr(self), *lines])}, metadata
 
 
-def _button(words: str, tip: str, act: Callable[[], None]) -> Any:
-    button = ipywidgets.Button(description=words, tooltip=tip, layout={"width": "auto"})
+def _button(words: str, tip: str, act: Callable[[], None], icon: str = "") -> Any:
+    button = ipywidgets.Button(description=words, tooltip=tip, icon=icon, layout={"width": "auto"})
     button.on_click(lambda _: act())
     return button
 
 
 def _boards_html(boards: Sequence[Board]) -> str:
     shown = "".join(
-        f'<section class="mq-board" data-key="{escape(board.title)}"><h4>{escape(board.title)}</h4>{board.html()}</section>'
+        f'<section class="mq-board" data-key="{escape(board.title)}">'
+        f"<h4>{escape(board.title)}</h4>{board.html()}</section>"
         for board in boards
     )
     return f'<div class="mq-boards">{shown}</div>' if shown else ""

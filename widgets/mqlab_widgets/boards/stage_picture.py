@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .stage import InFlight, StageBoard
 
-WIDTH = 1200
-COLUMNS = {"producer": (16, 250), "broker": (400, 400), "consumer": (934, 250), "machine": (16, 250)}
+WIDTH = 1040
+COLUMNS = {"producer": (14, 216), "broker": (350, 340), "consumer": (810, 216), "machine": (14, 216)}
 """Left edge and width of the cards of each kind; name servers stand above the brokers."""
 GAP, HEAD, LINE, CELL = 14, 30, 18, 12
 MOST_CARDS = 12
@@ -77,7 +77,7 @@ def stage_svg(board: StageBoard, chosen: str = "", touched: str = "") -> str:
     by_name = {card.name: card for card in cards}
     body = [*_wires(board, by_name), *(_card(board, card, chosen, touched) for card in cards)]
     if not cards:
-        body.append('<text x="600" y="60" text-anchor="middle">No machine has started yet: lab.name_server()</text>')
+        body.append('<text x="520" y="60" text-anchor="middle">No machine has started yet: lab.name_server()</text>')
     height = max(bottom, 100)
     return (
         f'<svg class="mq-stage" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" '
@@ -195,7 +195,7 @@ def _place(cards: list[Card]) -> float:
     servers = [card for card in cards if card.kind == "namesrv"]
     top = GAP + 4
     for place, card in enumerate(servers):
-        card.x = 600 - len(servers) * 107 + place * 214
+        card.x = WIDTH / 2 - len(servers) * 107 + place * 214
         card.y = top
     bottoms: dict[float, float] = {}
     first = top + max((card.height for card in servers), default=0) + (4 * GAP if servers else 0)
