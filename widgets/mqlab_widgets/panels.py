@@ -46,6 +46,17 @@ def where(session: Session) -> str:
     return " &middot; ".join(parts)
 
 
+def said(session: Session) -> str:
+    """What the last command had to say, and the text to share if it was asked for."""
+    words = escape(session.said).replace("\n", "<br>")
+    if session.shared:
+        words += (
+            '<label>Send this line to somebody; <code>Stepper.reopen("...")</code> opens it: '
+            f'<input readonly size="60" value="{escape(session.shared, quote=True)}"></label>'
+        )
+    return words
+
+
 def side(session: Session) -> str:
     """The last step, what may happen next, and the tree of worlds."""
     parts = (("step", _step(session)), ("next", _next(session)), ("tree", _tree(session)))

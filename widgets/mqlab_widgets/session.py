@@ -12,6 +12,7 @@ from mqlab.trace.record import Record
 
 from .boards.board import Board, Fold
 from .boards.stage import StageBoard
+from .sharing import shared_text
 
 if TYPE_CHECKING:
     from mqlab import Lab
@@ -49,6 +50,8 @@ class Session:
         self.chosen = ""
         self.other = ""
         self.said = ""
+        self.shared = ""
+        """The text to send to somebody, after `do_share` and until the next command."""
         self._playing: asyncio.Task[None] | None = None
         self._fold = Fold(lab.history, self._make_boards(lab))
 
@@ -87,7 +90,7 @@ class Session:
         """Carry out a command of the page or of a control."""
         name, arguments = command["do"], {key: value for key, value in command.items() if key != "do"}
         method = getattr(self, f"do_{name}", None)
-        self.said = ""
+        self.said = self.shared = ""
         if method is None:
             self.said = f"There is no command {name!r}."
         elif self._another_plays() and name != "play":
@@ -281,6 +284,12 @@ class Session:
         """Hold one of the pending entries back for some ms."""
         self.do_end()
         self.lab.act("hold", index=int(index), ms=float(ms))
+
+    # -- sharing ----------------------------------------------------------------------------------------------------
+
+    def do_share(self) -> None:
+        """Show the text that brings back this world at this event."""
+        self.shared = shared_text(self.lab)
 
     # -- the tree ---------------------------------------------------------------------------------------------------
 

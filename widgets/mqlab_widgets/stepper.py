@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError, MissingExtraError
@@ -14,6 +15,7 @@ from .boards.board import Board
 from .boards.stage import StageBoard
 from .boards.stage_picture import stage_svg
 from .session import Session
+from .sharing import reopened, save_shared, shared_text
 from .viewer import Frame, FramePump, Viewer
 
 try:
@@ -52,6 +54,19 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         super().__init__([self._timeline, *self._rows_of_controls(), self.viewer])
         self._watch()
         self._pump.send()
+
+    @classmethod
+    def reopen(
+        cls, shared: str | PurePath, boards: Sequence[type[Board]] = (), *, allow_source: bool = False
+    ) -> Stepper:
+        """A stepper of the world in a shared text or file, at the event where it stood (`mqlab_widgets.sharing`)."""
+        return cls(reopened(shared, allow_source=allow_source), boards)
+
+    def share(self, path: str | PurePath | None = None) -> str:
+        """What brings back this world at this event: a line of text, also written to a file if `path` is given."""
+        if path is not None:
+            save_shared(self.session.lab, path)
+        return shared_text(self.session.lab)
 
     # -- controls ---------------------------------------------------------------------------------------------------
 
@@ -106,6 +121,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             to("restart", "restart", "start the chosen machine's process again"),
             to("cut", "cut the link", "between the two machines clicked last"),
             to("heal", "heal the link", "between the two machines clicked last"),
+            to("share", "share", "a text that brings back this world at this event", "share-alt"),
         ]
         return [ipywidgets.HBox(row, layout={"flex_flow": "row wrap"}) for row in (stepping, seeking, breaking)]
 
@@ -152,7 +168,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             "_length": str(len(history)),
             "_world": str(session.now),
             "where": panels.where(session),
-            "said": escape(session.said),
+            "said": panels.said(session),
             "stage": stage_svg(stage, session.chosen, event.node if event is not None else ""),
             "side": panels.side(session),
             "boards": _boards_html(boards),
