@@ -332,6 +332,7 @@ def test_what_a_queue_listener_raises_is_told_and_the_consumer_goes_on(cluster: 
     consumer.start().play()
     with pytest.warns(ListenerRaised, match="the queue listener of group 'G' raised ValueError: no"):
         assert poll(consumer) == ["m0"]
+    assert cluster.events("QueueListenerFailed", "lite") == [("G", "T", "ValueError: no")]
 
 
 # -- polling --------------------------------------------------------------------------------------------------------
@@ -628,7 +629,7 @@ def test_a_consumer_whose_process_was_killed_says_so(cluster: Any) -> None:
     cluster.node("lite").boot = lambda node: None
     cluster.fault("crash", "lite")
     cluster.fault("restart", "lite")
-    with pytest.raises(MQClientException, match="this lite pull consumer died with its process"):
+    with pytest.raises(MQClientException, match="this consumer died with its process"):
         consumer.poll().play()
 
 

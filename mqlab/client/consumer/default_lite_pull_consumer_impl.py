@@ -24,6 +24,7 @@ from mqlab.trace.events.client import (
     ClientStarted,
     ClientStopped,
     MessagesPolled,
+    QueueListenerFailed,
     QueueSought,
 )
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
     from .default_lite_pull_consumer import DefaultLitePullConsumer
 
-ROLE = "lite pull consumer"
+ROLE = "consumer"
 
 MessageQueueListener = Callable[[str, "list[MessageQueue]", "list[MessageQueue]"], object]
 """(topic, all queues, my queues): called when a rebalance changed something."""
@@ -160,15 +161,18 @@ class DefaultLitePullConsumerImpl:
     def _process_queue_of_rebalance(self, queue: MessageQueue) -> Any:
         return self.rebalance_impl.process_queue_table.get(queue)
 
-    async def tell(self, listener: Callable[..., object], *arguments: object) -> None:
+    async def tell(self, listener: Callable[..., object], topic: str, *queues: list[MessageQueue]) -> None:
         """Call a listener for queues, plain or `async`; what it raises is warned of."""
         try:
-            answer = listener(*arguments)
+            answer = listener(topic, *queues)
             if isinstance(answer, Coroutine):
                 await answer
         except SimulationError:
             raise
         except Exception as error:  # noqa: BLE001  # as in RocketMQ the consumer goes on whatever a listener raises
+            if self.node.hooks.on:
+                reason = f"{type(error).__name__}: {error}"
+                self.node.hooks.emit(QueueListenerFailed(self.group_name, topic, reason))
             hint = "The consumer goes on; nobody calls this listener again for this change."
             warn_that_listener_raised(self.group_name, error, self._told, "the queue listener", hint)
 
