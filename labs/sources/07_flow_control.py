@@ -117,6 +117,10 @@ meter.chart("count", "How many messages are held, with a limit of 20")
 # default of 1000 nobody notices the 32. With 16 queues, each of which has a limit of its own, and large messages, you
 # do. You will do this sum yourself below.
 #
+# Why not stop where the work is done? The pool of listener threads (20 by default) has a queue without an end, and takes
+# every message. (If it ever refused one, `ConsumeMessageConcurrentlyService` would offer it again after 5 s.) So the
+# only door that can be shut is the one through which messages come in: the pull.
+#
 # Each tick at the bottom is a pull that was refused. Surely the consumer's log is full of them?
 
 # %% tags=["prediction"]
@@ -390,7 +394,7 @@ def ten_seconds(fast_failure):
     return scenarios.get("busy-broker").play(seed, seconds=60, parameters=parameters)
 
 protected, unprotected = ten_seconds(True), ten_seconds(False)
-SendWaits.of(unprotected.history, "broker-a").chart("Without protection")
+SendWaits.of(unprotected.history, "broker-a").chart("Without protection: how long messages wait")
 
 # %%
 def told_and_stored(world):

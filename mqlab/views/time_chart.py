@@ -86,7 +86,7 @@ class TimeChart:
     def _legend(self) -> list[str]:
         body: list[str] = []
         x = 12.0
-        for drawn in self.series:
+        for drawn in (drawn for drawn in self.series if drawn.points):
             body += [_key(drawn, x, 42), text(x + 20, 46, drawn.name)]
             x += 40 + len(drawn.name) * _LETTER
         return body
