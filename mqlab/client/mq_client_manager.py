@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .mq_client_instance import MQClientInstance
+from .producer.produce_accumulator import ProduceAccumulator
 
 if TYPE_CHECKING:
     from mqlab.sim import Node
 
     from .client_config import ClientConfig
+    from .producer.default_mq_producer import DefaultMQProducer
 
 
 class MQClientManager:
@@ -21,6 +23,7 @@ class MQClientManager:
     def __init__(self, node: Node) -> None:
         self._node = node
         self.factory_table: dict[str, MQClientInstance] = {}
+        self.accumulator_table: dict[str, ProduceAccumulator] = {}
 
     @classmethod
     def of(cls, node: Node) -> MQClientManager:
@@ -38,6 +41,15 @@ class MQClientManager:
             instance = MQClientInstance(self._node, config.clone_client_config(), client_id, self)
             self.factory_table[client_id] = instance
         return instance
+
+    def get_or_create_produce_accumulator(self, producer: DefaultMQProducer) -> ProduceAccumulator:
+        """The accumulator for a producer's client id, running: the one there is, or a new one."""
+        client_id = producer.build_mq_client_id(self._node)
+        accumulator = self.accumulator_table.get(client_id)
+        if accumulator is None:
+            accumulator = self.accumulator_table[client_id] = ProduceAccumulator(producer)
+            accumulator.start()
+        return accumulator
 
     def remove_client_factory(self, client_id: str) -> None:
         """Forget an instance that was shut down."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.arguments import check_whole
 from mqlab.client.client_config import checked_group, checked_settings
+from mqlab.client.mq_client_manager import MQClientManager
 from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.message import Message, MessageQueue
-from mqlab.sim import public_call
+from mqlab.sim import Future, public_call
 
-from .async_send import SendCallback
+from .async_send import Outcome, SendCallback
 from .default_mq_producer_impl import DefaultMQProducerImpl
 from .producer_config import ProducerConfig
 from .send_kernel import ASYNC, ONEWAY, SYNC
@@ -21,9 +22,10 @@ from .send_result import SendResult
 if TYPE_CHECKING:
     from mqlab.sim import Node
 
-    from .async_send import Outcome, SendCallbackFunction
+    from .async_send import SendCallbackFunction
     from .hooks import CheckForbiddenHook, SendMessageHook
     from .message_queue_selector import MessageQueueSelector
+    from .produce_accumulator import ProduceAccumulator
 
 
 class DefaultMQProducer(ProducerConfig):
@@ -45,16 +47,22 @@ class DefaultMQProducer(ProducerConfig):
         self.producer_group = checked_group(producer_group)
         self.topics = list(topics)
         self.impl = DefaultMQProducerImpl(self)
+        self._accumulator: ProduceAccumulator | None = None
 
     @public_call
     async def start(self) -> None:
         """Start the producer; MQClientException when its settings are wrong or it was started before."""
         self.impl.start()
+        if self.auto_batch:
+            self._accumulator = MQClientManager.of(self.node).get_or_create_produce_accumulator(self)
+            self._accumulator.adjust(self.batch_max_delay_ms, self.batch_max_bytes, self.total_batch_max_bytes)
         await self.impl.after_start(self.topics)
 
     @public_call
     async def shutdown(self) -> None:
-        """End the producer; it tells the brokers that it leaves."""
+        """End the producer; it tells the brokers that it leaves. What waits for a batch is sent before."""
+        if self._accumulator is not None:
+            self._accumulator.flush()
         await self.impl.shutdown()
 
     def register_send_message_hook(self, hook: SendMessageHook) -> None:
@@ -79,6 +87,8 @@ class DefaultMQProducer(ProducerConfig):
         timeout_ms = self._budget_ms(timeout)
         self._check_queue(queue)
         one = self._one(message)
+        if self._waits_for_company(one, timeout):
+            return await self._accumulate(one, queue, SYNC)
         if queue is None:
             result = await self.impl.send_default_impl(one, SYNC, timeout_ms)
         else:
@@ -113,6 +123,10 @@ class DefaultMQProducer(ProducerConfig):
             self._check_selector(selector)
         one = self._one(message)
         impl = self.impl
+        if selector is None and self._waits_for_company(one, timeout):
+            told = Outcome(impl, one, callback)
+            self._accumulate(one, queue, ASYNC).add_done_callback(lambda answer: self._tell(told, answer))
+            return
 
         async def dispatch(outcome: Outcome, left_ms: int) -> None:
             if queue is not None:
@@ -144,6 +158,21 @@ class DefaultMQProducer(ProducerConfig):
         result = await self.impl.send_select_impl(self._one(message), selector, argument, SYNC, timeout_ms)
         assert result is not None
         return result
+
+    def _waits_for_company(self, message: Message, timeout: int | None) -> bool:
+        """Whether a message goes into an automatic batch: as in RocketMQ not one with a time-out of its own."""
+        return self._accumulator is not None and timeout is None and self._accumulator.can_batch(message)
+
+    def _accumulate(self, message: Message, queue: MessageQueue | None, mode: str) -> Future[SendResult]:
+        self.impl.make_sure_state_ok()
+        assert self._accumulator is not None
+        return self._accumulator.add(message, queue, self, mode)
+
+    def _tell(self, outcome: Outcome, answer: Future[SendResult]) -> None:
+        error = answer.error
+        told = outcome(None, error) if isinstance(error, Exception) else outcome(answer.result(), None)
+        if isinstance(told, Coroutine):
+            self.node.spawn(told, "callback of a batch")
 
     def _budget_ms(self, timeout: int | None) -> int:
         if timeout is None:

@@ -207,14 +207,16 @@ class DefaultMQProducerImpl:
         await routes.refresh_from_default_topic(topic, producer.create_topic_key, producer.default_topic_queue_nums)
         return table[topic]
 
-    def no_route(self, topic: str) -> MQClientException:
+    def no_route(
+        self, topic: str, text: str = "", code: int = int(ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION)
+    ) -> MQClientException:
         """The error for a topic to which no way is known."""
         if not self.instance.api.remoting_client.name_server_addresses:
             return no_name_server()
         return MQClientException(
-            f"No route info of this topic: {topic}. What to do: create the topic, or see that a name server "
-            "and a broker with autoCreateTopicEnable run.",
-            int(ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION),
+            f"{text or f'No route info of this topic: {topic}'}. What to do: create the topic, or see that a name "
+            "server and a broker with autoCreateTopicEnable run.",
+            code,
         )
 
     # -- sending ----------------------------------------------------------------------------------------------------
@@ -298,7 +300,7 @@ class DefaultMQProducerImpl:
         check_message(message, self.producer.max_message_size)
         info = await self.try_to_find_topic_publish_info(message.topic)
         if not info.ok:
-            raise self.no_route(message.topic)
+            raise self.no_route(message.topic, f"No route info for this topic, {message.topic}", -1)
         try:
             queue = selector(list(info.message_queue_list), message, argument)
         except SimulationError:

@@ -30,3 +30,11 @@ class ProducerConfig(ClientConfig):
     enable_backpressure_for_async_mode: bool = False
     back_pressure_for_async_send_num: int = 1_024
     back_pressure_for_async_send_size: int = 100 * 1024 * 1024
+    auto_batch: bool = False
+    """Let messages of one topic and tag wait for each other and travel as one."""
+    batch_max_delay_ms: int = -1
+    """How long they wait at most; -1 means 10 ms."""
+    batch_max_bytes: int = -1
+    """The size from which they go at once; -1 means 32 KiB."""
+    total_batch_max_bytes: int = -1
+    """How much may wait in all; -1 means 32 MiB. A message that finds no room travels alone."""
