@@ -34,6 +34,8 @@ class Board:
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
+        self.here: tuple[int, int] = (-1, -1)
+        """(slice, i) of the newest event that the board has seen."""
         self.begin()
 
     def begin(self) -> None:
@@ -56,7 +58,7 @@ class Board:
 
     def keep(self) -> bytes:
         """A copy of the state."""
-        state = {name: value for name, value in vars(self).items() if name != "lab" and name[0] != "_"}
+        state = {name: value for name, value in vars(self).items() if name not in ("lab", "here") and name[0] != "_"}
         return pickle.dumps(state, protocol=5)
 
     def restore(self, kept: bytes) -> None:
@@ -102,6 +104,7 @@ class Fold:
 
     def go_to(self, place: int) -> None:
         """Bring all boards behind `place` events."""
+        place = max(0, min(place, len(self._history)))
         if place < self.place:
             self.place = max(kept for kept in self._copies if kept <= place)
             for board, kept in zip(self.boards, self._copies[self.place], strict=True):
@@ -112,6 +115,10 @@ class Fold:
             self.place = stop
             if stop % self._every == 0 and stop not in self._copies:
                 self._keep()
+        if place:
+            here = self._history.row(place - 1)[:2]
+            for board in self.boards:
+                board.here = here
 
     def _take(self, rows: Iterable[Row]) -> None:
         takers = self._takers
