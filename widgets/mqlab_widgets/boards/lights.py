@@ -48,11 +48,11 @@ class LightsBoard(Board):
     def _lamp(self, monitor: Monitor) -> str:
         broken = self._broken(monitor)
         if not broken:
-            return f'<div class="mq-row"><span aria-label="holds">🟢 holds</span><span>{escape(monitor.rule)}</span></div>'
+            return f'<div class="mq-row"><span>🟢 holds</span><span>{escape(monitor.rule)}</span></div>'
         first = broken[0]
         place = self.lab.history.index_of(first.record.at) + 1
         return (
-            f'<div class="mq-row"><span aria-label="broken">🔴 broken {len(broken)} times</span>'
+            f'<div class="mq-row"><span>🔴 broken {len(broken)} times</span>'
             f"<span>{escape(monitor.rule)}</span>"
             f'<button type="button" data-do="goto" data-place="{place}">go there</button>'
             f'<span class="mq-faint">{escape(first.reason)}</span></div>'
