@@ -25,6 +25,7 @@ from .producer.async_send import SendCallback
 from .producer.default_mq_producer import DefaultMQProducer
 from .producer.hooks import CheckForbiddenHook, SendMessageHook
 from .producer.message_queue_selector import select_message_queue_by_hash
+from .producer.mq_fault_strategy import MQFaultStrategy
 from .producer.send_result import SendResult, SendStatus
 from .service_state import ServiceState
 
@@ -65,6 +66,7 @@ __all__ = [
     "LocalFileOffsetStore",
     "MQClientInstance",
     "MQClientManager",
+    "MQFaultStrategy",
     "MQPullConsumerScheduleService",
     "Message",
     "MessageExt",

@@ -11,6 +11,7 @@ from .faults import FAULTS
 from .future import Future
 from .network import ConnectionRefused, ConnectTimeout, Endpoint, EndpointClosed, LinkSpec, Network
 from .node import Life, Node, NodeSpec, PeriodicTask, WaitTimeout
+from .pending import Pending
 from .pool import Pool, PoolJob
 from .service import ServiceThread
 from .sync import Lock, Queue, Semaphore
@@ -39,6 +40,7 @@ __all__ = [
     "Network",
     "Node",
     "NodeSpec",
+    "Pending",
     "PeriodicTask",
     "Pool",
     "PoolJob",

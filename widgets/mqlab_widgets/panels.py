@@ -13,7 +13,7 @@ from mqlab.protocol import RemotingCommand
 from mqlab.protocol.codes import code_name
 
 if TYPE_CHECKING:
-    from mqlab.sim.pending import Pending
+    from mqlab.sim import Pending
     from mqlab.trace.record import Record
 
     from .session import Session

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from mqlab import Lab, Message
 from mqlab.check import Wrong, lab_check
-from mqlab.client.producer.mq_fault_strategy import MQFaultStrategy
+from mqlab.client import MQFaultStrategy
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.message import MessageQueue
 from mqlab.sim import Node
