@@ -23,10 +23,17 @@ BUDGET_MS, SLACK_MS = 3_000, 5
 MESSAGES, EVERY_MS = 110, 200
 MOST_ATTEMPTS = 60
 QUEUES = 2
+QUEUE_FILE_BYTES = 20 * 1_000
+"""Small files of the queues, so that a broker which starts again reads little and 50 days are judged in seconds."""
 TOO_LONG = "x" * 33_000
 """A property that no broker takes: all properties together may have 32,767 bytes."""
 NEVER = 4_000_000_000_000
 """A wall-clock time in ms that this world does not reach: the year 2096."""
+_IN_SHORT = {
+    "RemotingConnectException": "refused",
+    "RemotingSendRequestException": "connection lost",
+    "RemotingTimeoutException": "time-out",
+}
 FAILURES = (MQClientException, MQBrokerException, RemotingException)
 REST_MS = 8_000
 """After the last message: late requests are stored meanwhile."""
@@ -102,7 +109,7 @@ class BadDay:
         self.lab.world.hooks.attach(self._note_stored)
         self.lab.name_server()
         for name in BROKERS:
-            self.lab.broker(name)
+            self.lab.broker(name, mapped_file_size_consume_queue=QUEUE_FILE_BYTES)
         self.lab.create_topic(TOPIC, QUEUES)
         self.producer = self.lab.producer("shop")
         self.lab.run(self.producer.start())
@@ -266,7 +273,7 @@ class BadDay:
         except FAILURES as error:
             took_ms = round(self._now_ms() - begin_ms)
             order.failed.append(Failed(wanted.broker, error, took_ms))
-            attempt.outcome = type(error).__name__
+            attempt.outcome = _IN_SHORT.get(type(error).__name__, "an error answer")
             self._tell(order.number, f"    failed after {took_ms} ms: {type(error).__name__}: {_first_words(error)}")
         else:
             order.delivered = attempt.ok = True
@@ -309,4 +316,4 @@ def _mistake(order: Order, wanted: object, left_ms: int) -> str:
 
 def _first_words(error: Exception) -> str:
     text = str(error).partition("\n")[0]
-    return text if len(text) <= 70 else f"{text[:68]}..."
+    return text if len(text) <= 60 else f"{text[:58]}..."

@@ -119,8 +119,9 @@ class History:
 
     def between(self, start_ms: float, end_ms: float) -> Iterator[Record]:
         """The events from one time of the world to another, both included, lazily."""
-        first = bisect_left(range(len(self)), start_ms * 1_000, key=self._ts_us)
-        last = bisect_right(range(len(self)), end_ms * 1_000, key=self._ts_us)
+        # 2047.387 ms is no whole number of us in binary, and the event at it must not be missed.
+        first = bisect_left(range(len(self)), round(start_ms * 1_000), key=self._ts_us)
+        last = bisect_right(range(len(self)), round(end_ms * 1_000), key=self._ts_us)
         return map(Record, self.rows(first, last))
 
     def _ts_us(self, n: int) -> int:

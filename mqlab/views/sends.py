@@ -70,11 +70,11 @@ def short(reason: str) -> str:
 
 
 def read_sends(history: History, start_ms: float, end_ms: float) -> list[Sent]:
-    """The sends that began from `start_ms` to `end_ms` of the world's time, in the order of their first attempts; what
-    happened in the very last microsecond counts.
+    """The sends that began from `start_ms` to `end_ms` of the world's time, both included, in the order of their first
+    attempts.
     """
     reading = _Reading(history)
-    for record in history.between(start_ms, end_ms + 0.001):
+    for record in history.between(start_ms, end_ms):
         take = _TAKES.get(record.kind)
         if take is not None:
             take(reading, record)

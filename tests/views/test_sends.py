@@ -157,3 +157,12 @@ def test_a_hung_broker_takes_the_whole_budget_unless_an_attempt_has_a_limit() ->
     assert told == [("broker-b", 1_000, False), ("broker-a", 1_000, True)]
     assert "attempt 2 at broker-a  begins  1000.0" in str(bars)
     assert ET.fromstring(bars.svg()).tag.endswith("svg")
+
+
+def test_what_happens_at_the_very_first_microsecond_of_a_stretch_is_in_it() -> None:
+    for extra_us in range(200):
+        lab = Lab(seed=7)
+        lab.node("clock")
+        lab.run_for(ms=2_047 + extra_us / 1_000)
+        lab.act("freeze", node="clock")
+        assert [record.kind for record in lab.history.between(lab.now_ms, lab.now_ms)] == ["ActionTaken", "NodeFrozen"]
