@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..protocol.topics import is_retry_topic
+from ..protocol.topics import is_retry_topic, retry_topic
 from ..trace.bus import Row
 from ..trace.record import FIRST_FIELD, KIND
 from .readers import reader_name, readers_of
@@ -70,6 +70,8 @@ class Ledger:
         self.done: dict[Delivery, int] = {}
         """The deliveries that count as consumed, with how often the message had been tried then."""
         self.given_back: list[GivenBack] = []
+        self.began: dict[tuple[str, str, str, int], int] = {}
+        """(reader, broker, topic, queue id) -> the offset at which a reader began that does not want the beginning."""
         self.power_lost_us: dict[str, int] = {}
         self.started_us: dict[str, int] = {}
         self.frozen_us: dict[str, int] = {}
@@ -91,6 +93,7 @@ class Ledger:
             "ConsumeStarted": self._consume_started,
             "ConsumeFinished": self._consume_finished,
             "MessageGivenBack": self._message_given_back,
+            "QueueAllocated": self._queue_allocated,
             "PullRequested": self._pull_requested,
             "PullFinished": self._pull_finished,
             "MessagesPolled": self._polled,
@@ -180,6 +183,7 @@ class Ledger:
     def _consume_started(self, row: Row) -> None:
         group, _, broker_name, queue_id, queue_offset, msg_id, _, tries = row[FIRST_FIELD:]
         broker = self.broker_of(broker_name)
+        msg_id = self._whole_id(broker, row, msg_id)
         delivery = (self.reader_of(group, row[NODE]), broker, queue_id, queue_offset, msg_id)
         self.delivered[delivery] = max(tries, self.delivered.get(delivery, 0))
         self._tries_of[(row[NODE], *delivery[1:])] = tries
@@ -188,8 +192,20 @@ class Ledger:
         group, _, broker_name, queue_id, queue_offset, msg_id, status, _ = row[FIRST_FIELD:]
         reader, broker = self.reader_of(group, row[NODE]), self.broker_of(broker_name)
         broadcasting = reader != group
+        msg_id = self._whole_id(broker, row, msg_id)
         if status in ("CONSUME_SUCCESS", "SUCCESS", "COMMIT") or broadcasting:
             self._note_done((reader, broker, queue_id, queue_offset, msg_id), row[NODE])
+
+    def _whole_id(self, broker: str, row: Row, msg_id: str) -> str:
+        """The id with which a message was stored, which a torn record has no more."""
+        if msg_id in self.attempted:
+            return msg_id
+        group, topic, _, queue_id, queue_offset = row[FIRST_FIELD : FIRST_FIELD + 5]
+        for each in (topic, retry_topic(group)):
+            kept = self.stored.get(Place(broker, each, queue_id, queue_offset))
+            if kept is not None:
+                return kept.unique_key
+        return msg_id
 
     def _note_done(self, delivery: Delivery, process: str) -> None:
         tries = self._tries_of.get((process, *delivery[1:]), 0)
@@ -197,10 +213,17 @@ class Ledger:
 
     def _message_given_back(self, row: Row) -> None:
         group, _, broker_name, queue_id, queue_offset, msg_id, _, tries = row[FIRST_FIELD:]
-        reader = self.reader_of(group, row[NODE])
-        delivery = (reader, self.broker_of(broker_name), queue_id, queue_offset, msg_id)
+        reader, broker = self.reader_of(group, row[NODE]), self.broker_of(broker_name)
+        delivery = (reader, broker, queue_id, queue_offset, self._whole_id(broker, row, msg_id))
         self.done[delivery] = max(tries, self.done.get(delivery, 0))
         self.given_back.append(GivenBack(delivery, row))
+
+    def _queue_allocated(self, row: Row) -> None:
+        _, group, topic, broker_name, queue_id, queue_offset = row[FIRST_FIELD:]
+        known = self._known(group)
+        if known is not None and not known.from_first_offset and not is_retry_topic(topic):
+            queue = (self.reader_of(group, row[NODE]), self.broker_of(broker_name), topic, queue_id)
+            self.began.setdefault(queue, queue_offset)
 
     def _pull_requested(self, row: Row) -> None:
         group, topic, broker_name, queue_id, queue_offset = row[FIRST_FIELD : FIRST_FIELD + 5]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import ClassVar
 
-from ..protocol.topics import is_dlq_topic, is_retry_topic
+from ..protocol.topics import is_dlq_topic
 from ..trace.record import Record
 from .ledger import Kept, Place
 from .readers import Reader, progress
@@ -15,11 +15,6 @@ USED_TWICE = "an offset used twice"
 USED_TWICE_TEXT = (
     "A message may be consumed before it is flushed. When the machine then loses power, the queue is shorter than the "
     "group's progress, and what is stored next gets offsets that the group believes to have consumed."
-)
-LAST_OFFSET = "a young group begins at the end"
-LAST_OFFSET_TEXT = (
-    "Without a stored offset CONSUME_FROM_LAST_OFFSET begins at the queue's end, and a broker that was killed forgets "
-    "the progress of the last 5 s: a group that is younger skips what came meanwhile."
 )
 NOT_WAITED_FOR = "a copy that nobody waits for"
 NOT_WAITED_FOR_TEXT = (
@@ -32,11 +27,12 @@ class CommittedIsConsumed(Rule):
     """A committed offset never passes a message that no listener has consumed or given back.
 
     Giving back counts as consumed: the copy in the retry topic or among the dead letters goes on from there. In
-    broadcasting nothing is given back, and every end of a listener counts.
+    broadcasting nothing is given back, and every end of a listener counts. A group that does not want a topic from its
+    beginning is judged from where it began.
     """
 
-    kinds = ("OffsetCommitted", "OffsetPersisted", "QueueAllocated")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {USED_TWICE: USED_TWICE_TEXT, LAST_OFFSET: LAST_OFFSET_TEXT}
+    kinds = ("OffsetCommitted", "OffsetPersisted")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {USED_TWICE: USED_TWICE_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -45,30 +41,19 @@ class CommittedIsConsumed(Rule):
 
     def on_event(self, record: Record) -> None:
         """Look at what a new offset passes."""
-        if record.kind == "QueueAllocated":
-            self._allocated(record)
-        elif record.kind == "OffsetCommitted":
+        if record.kind == "OffsetCommitted":
             self._committed(record, record.group, record.node)
         else:
             name = self.case.ledger.reader_of(record.group, record.node)
             if name != record.group:
                 self._committed(record, name, self.case.ledger.broker_of(record.broker_name))
 
-    def _allocated(self, record: Record) -> None:
-        reader = self.case.readers.get(self.case.ledger.reader_of(record.group, record.node))
-        if reader is None or reader.from_first_offset or is_retry_topic(record.topic):
-            return
-        key = (reader.name, self.case.ledger.broker_of(record.broker_name), record.topic, record.queue_id)
-        if record.queue_offset > self._passed.setdefault(key, record.queue_offset):
-            self._passed[key] = record.queue_offset
-            self.excuse(LAST_OFFSET)
-
     def _committed(self, record: Record, reader_name: str, broker: str) -> None:
         reader = self.case.readers.get(reader_name)
         if reader is None or record.topic not in reader.topics:
             return
         key = (reader_name, broker, record.topic, record.queue_id)
-        begin = self._passed.get(key, 0)
+        begin = self._passed.get(key, self.case.ledger.began.get(key, 0))
         for offset in range(begin, record.queue_offset):
             self._passes(record, reader, Place(broker, record.topic, record.queue_id, offset))
         self._passed[key] = max(begin, record.queue_offset)
@@ -87,11 +72,7 @@ class CommittedIsConsumed(Rule):
 class StoredIsDelivered(Rule):
     """In the end every stored message was delivered, or waits: for a delay, among dead letters, behind the offset."""
 
-    EXCEPTIONS: ClassVar[dict[str, str]] = {
-        USED_TWICE: USED_TWICE_TEXT,
-        LAST_OFFSET: LAST_OFFSET_TEXT,
-        NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT,
-    }
+    EXCEPTIONS: ClassVar[dict[str, str]] = {USED_TWICE: USED_TWICE_TEXT, NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT}
 
     def at_end(self) -> None:
         """Go through the stores."""
@@ -122,12 +103,12 @@ class StoredIsDelivered(Rule):
         ledger = self.case.ledger
         if not ledger.wants(reader, place) or ledger.is_delivered(reader.name, place, kept):
             return
+        if place.queue_offset < ledger.began.get((reader.name, *place[:3]), 0):
+            return
         if place.queue_offset >= progress(self.case.lab, reader, place.broker, place.topic, place.queue_id):
             return
         if place in ledger.used_twice:
             self.excuse(USED_TWICE)
-        elif not reader.from_first_offset and not is_retry_topic(place.topic):
-            self.excuse(LAST_OFFSET)
         else:
             self.found(kept.row, f"message {kept.unique_key} at {place} was never delivered to {reader.name}")
 

@@ -15,6 +15,12 @@ UNFLUSHED_TEXT = (
     "machine lost power may be gone."
 )
 
+TORN = "a torn record"
+TORN_TEXT = (
+    "The checksum of a record covers its body alone. When the machine loses power and the page with the end of a "
+    "record is gone, recovery takes it for whole, and its properties (id, keys, tags) are zeros."
+)
+
 
 class AcknowledgedSurvives(Rule):
     """A message that a producer was told is stored survives every restart of its broker."""
@@ -60,6 +66,7 @@ class NothingUnsentIsDelivered(Rule):
     """No listener is given a message that no producer sent and no broker stored, or one with another body."""
 
     kinds = ("ConsumeStarted", "MessageStored")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {TORN: TORN_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -69,6 +76,8 @@ class NothingUnsentIsDelivered(Rule):
         """Look whether the message was sent and stored before."""
         if record.kind == "MessageStored":
             self._stored[record.unique_key] = None
+        elif "\0" in record.msg_id and self.case.ledger.broker_of(record.broker_name) in self.case.ledger.power_lost_us:
+            self.excuse(TORN)
         elif record.msg_id not in self.case.ledger.attempted:
             self.found(record.row, f"message {record.msg_id} was given to a listener, and nobody sent it")
         elif record.msg_id not in self._stored:

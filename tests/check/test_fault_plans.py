@@ -1,0 +1,61 @@
+"""Fault plans: a function of the seed, legal, and never two faults on one process or link at one time."""
+
+from __future__ import annotations
+
+from mqlab.explore import Trial, plan_from_text, plan_text
+from mqlab.explore.fault_plan import draw_plan, faults_of
+from mqlab.scenarios import get
+from mqlab.scenarios.registry import ANY_FAULT
+
+
+def test_a_plan_depends_on_the_seed_alone() -> None:
+    plans = [draw_plan(get("push-clustering").build(seed), ANY_FAULT, 20_000) for seed in (3, 3, 4)]
+    assert plans[0] == plans[1] != plans[2]
+
+
+def test_drawing_a_plan_moves_nothing_in_the_world() -> None:
+    drawn, plain = get("push-clustering").build(3), get("push-clustering").build(3)
+    draw_plan(drawn, ANY_FAULT, 20_000)
+    assert drawn.run_for(seconds=30).trace_hash() == plain.run_for(seconds=30).trace_hash()
+
+
+def test_a_plan_is_a_schedule_and_comes_back_from_its_text() -> None:
+    for seed in range(30):
+        plan = draw_plan(get("push-orderly").build(seed), ANY_FAULT, 20_000)
+        assert plan_from_text(plan_text(plan)) == plan
+        assert len(plan) <= 4
+
+
+def test_a_process_has_one_fault_at_a_time() -> None:
+    for seed in range(60):
+        down: set[str] = set()
+        for fault in faults_of(draw_plan(get("push-orderly").build(seed), ANY_FAULT, 20_000)):
+            if fault.verb in ("crash", "power_off", "freeze"):
+                assert fault.arguments["node"] not in down
+                down.add(fault.arguments["node"])
+            elif fault.verb in ("restart", "thaw"):
+                down.remove(fault.arguments["node"])
+        assert not down
+
+
+def test_every_kind_of_fault_is_drawn() -> None:
+    drawn = {
+        fault.verb
+        for seed in range(60)
+        for fault in faults_of(draw_plan(get("push-clustering").build(seed), ANY_FAULT, 20_000))
+    }
+    assert set(ANY_FAULT) <= drawn
+
+
+def test_a_machine_loses_power_only_where_it_flushes_before_it_answers() -> None:
+    for seed in range(40):
+        lab = get("one-way").build(seed)
+        assert all(fault.verb != "power_off" for fault in faults_of(draw_plan(lab, ANY_FAULT, 20_000)))
+
+
+def test_the_same_seed_ends_the_same() -> None:
+    first, second = Trial("retry-and-dead-letters", 5), Trial("retry-and-dead-letters", 5)
+    assert first.outcome == second.outcome
+    assert first.lab is not None
+    assert second.lab is not None
+    assert first.lab.trace_hash() == second.lab.trace_hash()

@@ -1,0 +1,104 @@
+"""What real RocketMQ does not promise is excused by its name, and only that: each named exception is shown here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from mqlab import Lab, Message
+from mqlab.client import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageListenerOrderly
+from mqlab.explore import RULES, Outcome, Trial
+from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, USED_TWICE
+from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER
+from mqlab.explore.rules_of_settling import NO_MEMBER
+from mqlab.explore.rules_of_storing import TORN, UNFLUSHED
+from mqlab.scenarios import Scenario, add
+from mqlab.scenarios.registry import _SCENARIOS
+
+
+def first_with(name: str, scenario: str, plan: tuple[str, ...], seeds: int, **parameters: Any) -> Outcome:
+    """The first of these seeds in which the exception is needed; all of them must pass."""
+    for seed in range(seeds):
+        outcome = Trial(scenario, seed, parameters, plan).outcome
+        assert outcome.passed, outcome.breaches[0]
+        if name in outcome.excused:
+            return outcome
+    pytest.fail(f"{seeds} seeds of {scenario} did not need: {name}")
+
+
+def test_every_exception_is_explained_in_a_sentence() -> None:
+    for rule in RULES:
+        for text in rule.EXCEPTIONS.values():
+            assert text.endswith(".")
+
+
+def test_with_async_flush_a_power_loss_costs_acknowledged_messages_and_offsets_are_used_twice() -> None:
+    plan = ("at 800ms: power_off broker-a for 500ms",)
+    outcome = first_with(UNFLUSHED, "push-clustering", plan, 10, flush="ASYNC_FLUSH", every_ms=20)
+    assert USED_TWICE in outcome.excused
+
+
+def test_a_record_torn_by_a_power_loss_loses_its_properties() -> None:
+    plan = ("at 800ms: power_off broker-a for 500ms",)
+    first_with(TORN, "push-clustering", plan, 30, flush="ASYNC_FLUSH", every_ms=20)
+
+
+def test_a_copy_that_was_given_back_is_not_waited_for() -> None:
+    plan = ("at 10s: power_off broker-a for 1s",)
+    first_with(NOT_WAITED_FOR, "retry-and-dead-letters", plan, 5, flush="ASYNC_FLUSH")
+
+
+def test_a_consumer_that_leaves_does_not_wait_for_its_orderly_listener() -> None:
+    first_with(LEAVING_OWNER, "push-orderly", (), 30)
+
+
+def test_a_broker_that_was_killed_has_forgotten_its_locks() -> None:
+    plan = ("at 3s: crash broker-a for 500ms",)
+    first_with(FORGOTTEN_LOCK, "push-orderly", plan, 40, consumers=3, every_ms=200)
+
+
+def test_a_lite_pull_consumer_that_nobody_polls_leaves_its_messages() -> None:
+    first_with(NO_MEMBER, "lite-pull", ("at 5s: crash consumer-1 for 1s",), 3)
+
+
+# -- worlds made for one exception ------------------------------------------------------------------------------------
+
+
+class TwoSeconds(MessageListenerOrderly):
+    """An orderly listener that takes two seconds for a message."""
+
+    async def consume_message(self, messages: Sequence[Any], context: ConsumeOrderlyContext) -> ConsumeOrderlyStatus:
+        await context.sleep(2_000)
+        return ConsumeOrderlyStatus.SUCCESS
+
+
+async def two_slow_members(lab: Lab) -> None:
+    """Two members consume two queues in order, two seconds for each message."""
+    lab.name_server()
+    lab.broker()
+    lab.create_topic("Orders", 2)
+    for _ in range(2):
+        consumer = lab.consumer("readers")
+        consumer.subscribe("Orders", "*")
+        consumer.register_message_listener(TwoSeconds())
+        await consumer.start()
+    lab.run_for(seconds=2)
+    producer = lab.producer("shop")
+    await producer.start()
+    for number in range(20):
+        await producer.send(Message("Orders", f"order {number}"))
+
+
+@pytest.fixture(autouse=True)
+def _worlds() -> Iterator[None]:
+    before = dict(_SCENARIOS)
+    add(Scenario("two-slow-members", two_slow_members, 60))
+    yield
+    _SCENARIOS.clear()
+    _SCENARIOS.update(before)
+
+
+def test_an_owner_that_hangs_outlives_its_lock() -> None:
+    first_with(HUNG_OWNER, "two-slow-members", ("at 7s: freeze consumer-2 for 200s",), 1)
