@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 from .acting import Acting, Action
 from .arguments import check_keywords, check_number
@@ -21,7 +22,7 @@ from .inspectors import (
     routes_table,
     topics_table,
 )
-from .playing import Playing
+from .playing import Playing, Watcher
 from .processes import BrokerProcess, ClientProcess, NameServerProcess, Process
 from .sim import Node, NodeSpec, World
 from .sim.faults import start as start_process
@@ -79,6 +80,7 @@ class Lab(Playing, Acting):
             self.world.hooks.attach(self._history)
         self._breakpoints: list[Breakpoint] = []
         self._sources: dict[tuple[int, int], tuple[str, int]] = {}
+        self.watchers: WeakSet[Watcher] = WeakSet()
         self._building = True
         self._changed_from_outside: list[str] = []
         self.first_overrides = dict(overrides or {})

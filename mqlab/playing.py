@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
+from weakref import WeakSet
 
 from .arguments import check_condition, check_count, check_number, span_us
 from .errors import LearnerError
@@ -18,6 +19,13 @@ from .views.source_line import SourceLine
 T = TypeVar("T")
 
 
+class Watcher(Protocol):
+    """A view of a world."""
+
+    def changed(self) -> None:
+        """Another view has done something to the world or moved its cursor."""
+
+
 class Playing:
     """The part of a Lab that lets time pass, and stops it at breakpoints."""
 
@@ -25,6 +33,8 @@ class Playing:
     _history: History | None
     _breakpoints: list[Breakpoint]
     _sources: dict[tuple[int, int], tuple[str, int]]
+    watchers: WeakSet[Watcher]
+    """The views of this world: they share its cursor, so what one of them does is told to all."""
 
     _stopped_at: Record | None = None
 
@@ -90,11 +100,21 @@ class Playing:
     @contextmanager
     def _noting_sources(self) -> Iterator[None]:
         hooks = self.world.hooks
-        hooks.sources = self._sources
+        before, hooks.sources = hooks.sources, self._sources
         try:
             yield
         finally:
-            hooks.sources = None
+            hooks.sources = before
+
+    def note_sources(self) -> None:
+        """Note the source line of every event from now on, not only while stepping (see `forget_sources`)."""
+        self.world.hooks.sources = self._sources
+
+    def forget_sources(self, keep: int = 20_000) -> None:
+        """Forget the oldest noted source lines when there are twice as many as shall be kept."""
+        if len(self._sources) > 2 * keep:
+            for at in list(self._sources)[:-keep]:
+                del self._sources[at]
 
     def source_of(self, record: Record) -> SourceLine:
         """The line of code that emitted an event; known for events that `step` and `step_event` played."""
@@ -102,7 +122,9 @@ class Playing:
             raise LearnerError(f"{record!r} is not an event", "give one that lab.step() or lab.step_event() returned")
         found = self._sources.get(record.at)
         if found is None:
-            raise LearnerError("the source line of this event was not noted", "only stepping notes it: lab.step()")
+            raise LearnerError(
+                "the source line of this event was not noted", "only stepping notes it: lab.step() or lab.note_sources()"
+            )
         return SourceLine(*found)
 
     async def play(self, speed: float = 1.0, *, seconds: float | None = None) -> Self:

@@ -23,6 +23,12 @@ BREAKABLE = ("crash", "power_off", "freeze", "thaw", "restart")
 LINKS = ("cut", "heal", "disconnect")
 
 
+PAUSING = (
+    *("step_event", "step_slice", "forward", "back", "start", "goto", "next_kind", "previous_kind", "to_time"),
+    *("to_breakpoint", "pick", "hold", "take_back", "override", "branch"),
+)
+"""The commands that end playing, because they say themselves where to go."""
+
 class Branch(NamedTuple):
     """One world of the tree: where it comes from, at which slice it left its parent, and what was different."""
 
@@ -53,7 +59,7 @@ class Session:
         self.shared = ""
         """The text to send to somebody, after `do_share` and until the next command."""
         self._playing: asyncio.Task[None] | None = None
-        self._fold = Fold(lab.history, self._make_boards(lab))
+        self._show(0)
 
     def _make_boards(self, lab: Lab) -> list[Board]:
         return [kind(lab) for kind in self._kinds_of_boards]
@@ -77,6 +83,7 @@ class Session:
 
     def boards(self) -> list[Board]:
         """The boards at the cursor, the stage first."""
+        self.lab.forget_sources()
         self._fold.go_to(self.lab.history.cursor)
         return self._fold.boards
 
@@ -89,6 +96,8 @@ class Session:
     def do(self, command: dict[str, Any]) -> None:
         """Carry out a command of the page or of a control."""
         name, arguments = command["do"], {key: value for key, value in command.items() if key != "do"}
+        if name in PAUSING:
+            self._pause()
         method = getattr(self, f"do_{name}", None)
         self.said = self.shared = ""
         if method is None:
@@ -102,6 +111,11 @@ class Session:
                 self.said = str(error)
             except KeyboardInterrupt:
                 self.said = "Stopped."
+        for watcher in list(self.lab.watchers):
+            watcher.changed()
+
+    def changed(self) -> None:
+        """Something was done to the world, by this view or by another one of it."""
         self._changed()
 
     def _another_plays(self) -> bool:
@@ -127,14 +141,17 @@ class Session:
     def do_play(self) -> None:
         """Play, or pause."""
         if self.playing:
-            assert self._playing is not None
-            self._playing.cancel()
-            self._playing = None
+            self._pause()
         elif self._another_plays():
             self.lab.world.door.post(self.lab.world.request_stop)
         else:
             self.do_end()
             self._playing = asyncio.ensure_future(self._play())
+
+    def _pause(self) -> None:
+        if self._playing is not None:
+            self._playing.cancel()
+            self._playing = None
 
     async def _play(self) -> None:
         """Play `speed` seconds of the world in each real second, from where it stands, up to the next breakpoint."""
@@ -321,6 +338,8 @@ class Session:
     def _show(self, number: int) -> None:
         self.now = number
         self._fold = Fold(self.lab.history, self._make_boards(self.lab))
+        self.lab.note_sources()
+        self.lab.watchers.add(self)
 
     def difference(self, number: int) -> tuple[int, Record | None, Record | None]:
         """Where the shown world and another one part: how many events they share, and the next event of each."""

@@ -45,9 +45,11 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if not hasattr(lab, "world"):
             raise LearnerError(f"{lab!r} is not a lab", "write Stepper(lab)")
         self.session = Session(lab, boards, changed=self._changed)
-        self.viewer = Viewer(self.session.do)
+        self.viewer = Viewer(self._command)
         self._pump = FramePump(self._draw, self.viewer)
         self._moving = False
+        self._looked_at = 0
+        """How many front ends show this view; nobody draws for none."""
         self._rows = 0
         self._watched: Lab | None = None
         self._make_controls()
@@ -131,10 +133,18 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     # -- frames -----------------------------------------------------------------------------------------------------
 
+    def _command(self, command: dict[str, Any]) -> None:
+        if command["do"] in ("shown", "hidden"):
+            self._looked_at += 1 if command["do"] == "shown" else -1
+            self._changed()
+        else:
+            self.session.do(command)
+
     def _changed(self) -> None:
         """The session did something."""
         self._watch()
-        self._pump.send()
+        if self._looked_at > 0:
+            self._pump.send()
 
     def _watch(self) -> None:
         """Follow the world that is shown, also while cells play it."""
@@ -145,6 +155,8 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self._watched.world.hooks.attach(self._on_row)
 
     def _on_row(self, row: tuple[Any, ...]) -> None:
+        if self._looked_at <= 0:
+            return
         self._rows += 1
         if self._rows % EVENTS_PER_LOOK == 0:
             self.session.lab.world.door.post(self._pump.ask)

@@ -5,6 +5,8 @@ const KEYS = {
   s: "step_slice", Home: "start", End: "end", "]": "next_kind", "[": "previous_kind",
 };
 
+const PATIENCE_MS = 4000;
+
 // Make `now` look like `wanted` with as few changes as possible.
 function morph(now, wanted) {
   if (now.nodeType !== wanted.nodeType || now.nodeName !== wanted.nodeName) {
@@ -61,6 +63,7 @@ function render({ model, el }) {
   el.setAttribute("role", "group");
   el.setAttribute("aria-label", "mqlab viewer");
   const shown = new Map();
+  let patience;
 
   function part(name) {
     let found = el.querySelector(`:scope > [data-part="${name}"]`);
@@ -77,6 +80,7 @@ function render({ model, el }) {
   }
 
   function draw() {
+    clearTimeout(patience);
     const frame = model.get("frame");
     for (const [name, html] of Object.entries(frame)) {
       if (name.startsWith("_")) {
@@ -90,10 +94,21 @@ function render({ model, el }) {
     el.dataset.dropped = model.get("dropped");
   }
 
+  // A command that nobody answers: the kernel is busy with a cell, or it is not the one that made this view.
+  function command(content) {
+    model.send(content);
+    clearTimeout(patience);
+    patience = setTimeout(() => {
+      part("said").textContent =
+        "The kernel does not answer. If a cell is running, wait for it; after a restart, run this cell again.";
+      shown.delete("said");
+    }, PATIENCE_MS);
+  }
+
   function send(target) {
     const { do: what, ...rest } = target.dataset;
     delete rest.key;
-    model.send({ do: what, ...rest });
+    command({ do: what, ...rest });
   }
 
   el.addEventListener("click", (event) => {
@@ -106,7 +121,7 @@ function render({ model, el }) {
     if (target && (event.key === "Enter" || event.key === " ")) {
       send(target);
     } else if (KEYS[event.key] && !event.target.matches("input, select, textarea")) {
-      model.send({ do: KEYS[event.key] });
+      command({ do: KEYS[event.key] });
     } else {
       return;
     }
@@ -116,7 +131,12 @@ function render({ model, el }) {
 
   model.on("change:frame", draw);
   draw();
-  return () => model.off("change:frame", draw);
+  model.send({ do: "shown" });
+  return () => {
+    model.send({ do: "hidden" });
+    clearTimeout(patience);
+    model.off("change:frame", draw);
+  };
 }
 
 export default { render };
