@@ -45,7 +45,7 @@ LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root,)
 help: ## this text
 	@echo 'mqlab: a RocketMQ that can be stopped, stepped and looked into. Usage: make TARGET'
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo 'The first call makes $(VENV); PYTHON=/path/to/python3 picks the Python (3.11 or newer) for it.'
 
@@ -77,6 +77,14 @@ test: all-sets ## everything that must hold: lint, types, imports, labs, tests
 .PHONY: bench
 bench: all-sets ## measure, print the figures beside their aims, and write out/bench.json
 	$(PY) -m benchmarks
+
+# How many seeds of each scenario `make check-seeds` plays.
+SEEDS ?= 1000
+
+.PHONY: check-seeds
+check-seeds: $(STAMPS)/labs $(STAMPS)/project ## play the scenarios under seeded faults (SEEDS=100: fewer than 1,000 seeds)
+	@$(PY) -m mqlab scenarios --faulty | while read -r name; do \
+		echo "$$name:"; $(PY) -m mqlab check "$$name" --seeds $(SEEDS) || exit 1; done
 
 .PHONY: labs
 labs: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/project ## build the notebooks from their sources

@@ -48,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 
     scenarios = commands.add_parser("scenarios", help="list the named worlds and their parameters")
     scenarios.add_argument("--json", action="store_true", help="as one JSON array")
+    scenarios.add_argument("--faulty", action="store_true", help="only the names of those that bear faults")
     scenarios.set_defaults(command=_scenarios)
 
     trace = commands.add_parser("trace", help="play a scenario and print its events, its hash, or write them to a file")
@@ -88,6 +89,9 @@ def _scenarios(options: argparse.Namespace) -> int:
     from . import scenarios
 
     rows = [scenarios.get(name) for name in scenarios.names()]
+    if options.faulty:
+        print(*(s.name for s in rows if s.faults), sep="\n")
+        return 0
     if options.json:
         listed = [
             {

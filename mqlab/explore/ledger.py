@@ -64,6 +64,8 @@ class Ledger:
         """How often a message of a retry topic had been tried when it was stored there."""
         self.lost: dict[Place, Kept] = {}
         """What a broker's recovery did not find again."""
+        self.lost_keys: dict[str, None] = {}
+        """The unique keys of all messages of which a copy was lost so."""
         self.used_twice: dict[Place, None] = {}
         """Places that were filled again after what lay there was lost."""
         self.delivered: dict[Delivery, int] = {}
@@ -178,7 +180,8 @@ class Ledger:
     def _recovered(self, row: Row) -> None:
         end = row[FIRST_FIELD + 4]
         for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and kept.commit_log_offset >= end]:
-            self.lost[place] = self.stored.pop(place)
+            self.lost[place] = kept = self.stored.pop(place)
+            self.lost_keys[kept.unique_key] = None
 
     def _consume_started(self, row: Row) -> None:
         group, _, broker_name, queue_id, queue_offset, msg_id, _, tries = row[FIRST_FIELD:]

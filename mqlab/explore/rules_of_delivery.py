@@ -10,6 +10,8 @@ from ..trace.record import Record
 from .ledger import Kept, Place
 from .readers import Reader, progress
 from .rule import Case, Rule
+from .rules_of_storing import TORN, TORN_TEXT
+from .store_contents import Found
 
 USED_TWICE = "an offset used twice"
 USED_TWICE_TEXT = (
@@ -84,7 +86,7 @@ class StoredIsDelivered(Rule):
                 due = self.case.contents.due_up_to.get((place.broker, place.queue_id), 0)
                 target = (found.unique_key, found.real_topic, found.reconsume_times)
                 if place.queue_offset < due and target not in targets:
-                    self._parked_is_gone(place)
+                    self._parked_is_gone(found)
             elif not is_dlq_topic(place.topic):
                 kept = self.case.ledger.stored.get(place)
                 if kept is None:
@@ -93,11 +95,11 @@ class StoredIsDelivered(Rule):
                 for reader in readers:
                     self._look(reader, place, kept)
 
-    def _parked_is_gone(self, place: Place) -> None:
-        if place.broker in self.case.ledger.power_lost_us:
+    def _parked_is_gone(self, found: Found) -> None:
+        if found.unique_key in self.case.ledger.lost_keys or found.is_torn:
             self.excuse(NOT_WAITED_FOR)
         else:
-            self.found(None, f"the delayed message at {place} was passed over and never delivered to its topic")
+            self.found(None, f"the delayed message at {found.place} was passed over and never delivered to its topic")
 
     def _look(self, reader: Reader, place: Place, kept: Kept) -> None:
         ledger = self.case.ledger
@@ -116,7 +118,7 @@ class StoredIsDelivered(Rule):
 class GivenBackComesAgain(Rule):
     """Whenever a message was given back, a copy of it was stored: for another try, or among the dead letters."""
 
-    EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT, TORN: TORN_TEXT}
 
     def at_end(self) -> None:
         """Count the copies. One that the client sent itself may have another id, so the keys count, too."""
@@ -129,7 +131,9 @@ class GivenBackComesAgain(Rule):
             copies[name] -= 1
             if copies[name] >= 0:
                 continue
-            if self.case.ledger.power_lost_us:
+            if msg_id in self.case.ledger.lost_keys:
                 self.excuse(NOT_WAITED_FOR)
+            elif any(message.is_torn for message in found):
+                self.excuse(TORN)
             else:
                 self.found(given_back.row, f"message {msg_id} was given back, and no broker has a copy for that")

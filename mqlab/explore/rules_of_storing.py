@@ -52,11 +52,17 @@ class AcknowledgedIsReadable(Rule):
         """Read the stores."""
         for place in self.case.contents.unreadable:
             self.found(None, f"the queue has an entry for {place}, but no message can be read there")
-        kept = self.case.contents.unique_keys
-        for msg_id, row in self.case.ledger.acknowledged.items():
+        ledger = self.case.ledger
+        # A torn record has lost the key under which the ledger knows it.
+        kept = {
+            ledger.stored[place].unique_key if found.is_torn and place in ledger.stored else found.unique_key
+            for place, found in self.case.contents.found.items()
+        }
+        for msg_id, row in ledger.acknowledged.items():
             if msg_id in kept:
                 continue
-            if any(may_lose_the_unflushed(self.case, broker.name) for broker in self.case.lab.brokers):
+            brokers = [broker.name for broker in self.case.lab.brokers]
+            if msg_id in ledger.lost_keys and any(may_lose_the_unflushed(self.case, name) for name in brokers):
                 self.excuse(UNFLUSHED)
             else:
                 self.found(row, f"message {msg_id} was acknowledged, and no broker has it")

@@ -27,6 +27,11 @@ class Found(NamedTuple):
         """Does it wait, or did it wait, for its delay level?"""
         return self.place.topic == RMQ_SYS_SCHEDULE_TOPIC
 
+    @property
+    def is_torn(self) -> bool:
+        """Did a loss of power cost the message its properties, and so its unique key?"""
+        return "\0" in self.unique_key
+
 
 class StoreContents:
     """All messages of all brokers, read out of their stores."""
@@ -38,7 +43,6 @@ class StoreContents:
         """(broker, queue of the schedule topic) -> the offset up to which parked messages were delivered."""
         for broker in lab.brokers:
             self._read(broker.name, lab)
-        self.unique_keys = {found.unique_key for found in self.found.values()}
 
     def _read(self, broker: str, lab: Lab) -> None:
         controller = next(b for b in lab.brokers if b.name == broker).running()

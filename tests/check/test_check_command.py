@@ -78,6 +78,13 @@ def test_a_scenario_that_expects_no_faults_is_played_without_and_says_so(capsys:
     assert answer.out == "2 passed, 0 failed\n"
 
 
+def test_the_scenarios_that_bear_faults_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scenarios", "--faulty"]) == 0
+    listed = capsys.readouterr().out.split()
+    assert "push-clustering" in listed
+    assert "first-message" not in listed
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
