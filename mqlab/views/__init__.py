@@ -8,10 +8,12 @@ from .flow_meter import FlowMeter
 from .index_steps import index_steps
 from .labelled_bytes import Field, LabelledBytes
 from .layouts import label_consume_queue_entry, label_frame, label_record
+from .rivals import Rival, RivalMeter, RivalsChart
 from .send_strip import SendStrip
 from .send_waits import SendWaits
 from .store_map import StoreMap
 from .table import Table
+from .task_runs import TaskRuns
 from .time_chart import Limit, Series, TimeChart
 from .torn_log import TornLog
 from .waits import Waits
@@ -27,11 +29,15 @@ __all__ = [
     "Gauge",
     "LabelledBytes",
     "Limit",
+    "Rival",
+    "RivalMeter",
+    "RivalsChart",
     "SendStrip",
     "SendWaits",
     "Series",
     "StoreMap",
     "Table",
+    "TaskRuns",
     "TimeChart",
     "TornLog",
     "Waits",

@@ -1,0 +1,433 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   mqlab:
+#     title: Pull it yourself
+#     question: A program asks for messages when it wants them. Who remembers how far it came, and who keeps it going?
+#     objectives:
+#       - say where the progress of a consumer is written, when, and when not at all
+#       - tell what becomes of a task that runs while its queue moves to another member
+#       - build a pull task that slows down when there is nothing to do, or nobody who takes it
+#     minutes: 30
+#     prerequisites: [00 Tour]
+#     wrong_predictions:
+#       - "again: 0, as if a pull took the messages out of the queue"
+#       - "noted: at the broker, after 5 s at the latest; true only for queues that the consumer holds"
+#       - "rhythm: 200 ms, counted from begin to begin"
+#       - "after-error: 200 ms, or never"
+#       - "moved: it is stopped, since its queue is gone"
+#       - "twice: 0 or 1; the new owner is believed to wait for the old one"
+#       - "dead-broker: about 20, one pull a second for each queue, as after any error"
+#       - "clean-stop: 0, since the consumer commits by itself and was shut down in good order"
+# ---
+
+# %% tags=["parameters"]
+student_id = ""
+
+# %% [markdown]
+# In lab 00 messages came to a **listener**: a function that the library calls. Behind it the library does the work: it
+# asks the **broker** (the server that keeps messages) again and again, calls your function, and notes how far you came.
+#
+# Some programs want to ask for themselves: once a night, only when a database has time, in the rhythm of another system.
+# RocketMQ has three classes for them. Today we use all three, and see what a program takes upon itself with each.
+#
+# The scene: a broker, a **topic** `Orders` of two **queues**, six orders in them.
+
+# %%
+from collections import Counter
+
+from mqlab import Lab, Message
+from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
+from mqlab.views import Table, TaskRuns
+
+seed = seed_for(student_id, "10")
+
+# %%
+lab = Lab(seed=seed)
+lab.name_server()
+lab.broker("broker-a")
+lab.create_topic("Orders", 2)
+producer = lab.producer("shop")
+
+# %%
+async def send_orders(first, last, queue=None):
+    for number in range(first, last):
+        await producer.send(Message("Orders", f"order {number}"), queue=queue)
+
+
+await producer.start()
+await send_orders(0, 6)
+
+# %% [markdown]
+# ## Round one: a pull, and who remembers it
+#
+# `DefaultMQPullConsumer` is the plainest consumer there is. You name a queue, an **offset** (the number of a message in
+# its queue, from 0 on) and how many messages you want at most. It asks once and hands you the answer.
+
+# %%
+consumer = lab.pull_consumer("by-hand")
+await consumer.start()
+queues = await consumer.fetch_subscribe_message_queues("Orders")
+queues
+
+# %%
+result = await consumer.pull(queues[0], "*", 0, 32)
+Table("an answer", ("status", "messages", "next offset", "lowest offset", "highest offset + 1"),
+      [(result.pull_status, len(result.msg_found_list), result.next_begin_offset, result.min_offset, result.max_offset)])
+
+# %% [markdown]
+# Three messages came, and with them the offset at which to go on. Place your bet: write a number in place of the dots.
+
+# %% tags=["prediction"]
+predict("again", "We ask for the same queue from offset 0 once more. How many messages come?",
+        unit="messages", prediction=...)
+
+# %%
+result = await consumer.pull(queues[0], "*", 0, 32)
+reveal("again", len(result.msg_found_list), why="a pull reads a file; it takes nothing away")
+
+# %% [markdown]
+# A queue is not a heap that gets smaller. It is a file that grows, and messages leave it when they are old (three days),
+# not when they were read. So "how far did we come?" is all the difference between a new message and an old one. That is
+# one number for each group and queue, and with this class it is *your* number. You hand it to the consumer:
+
+# %%
+await consumer.update_consume_offset(queues[0], result.next_begin_offset)
+
+# %% [markdown]
+# Twenty seconds pass. A consumer has a timer that writes offsets every 5 s (`persistConsumerOffsetInterval`).
+
+# %% tags=["prediction"]
+predict("noted", "Where is our number now?",
+        choices=["only in the memory of the consumer", "at the broker", "nowhere: it was forgotten"], prediction=...)
+
+# %%
+lab.run_for(seconds=20)
+in_memory = await consumer.fetch_consume_offset(queues[0], False)
+at_broker = await consumer.fetch_consume_offset(queues[0], True)
+Table("how far did the group come?", ("in memory", "at the broker"), [(in_memory, at_broker)])
+
+# %%
+reveal("noted", "a" if (in_memory, at_broker) == (3, -1) else "b", why="-1 means: the broker has no record of this group")
+
+# %% [markdown]
+# The timer writes the offsets of queues that the consumer **holds**, and it holds those that a **rebalance** gave it: the
+# sharing of queues among the members of a group. We chose our queue with our own finger, so nobody gave it to us
+# (`DefaultMQPullConsumerImpl.persistConsumerOffset` takes the keys of `processQueueTable`). No error, no warning: restart
+# the program, and it begins anew. Who chooses queues by hand must write by hand:
+
+# %%
+await consumer.persist(queues[0])
+lab.run_for(ms=10)
+await consumer.fetch_consume_offset(queues[0], True)
+
+# %% [markdown]
+# ## Round two: somebody who keeps it going
+#
+# Nobody wants to write the loop around `pull` again and again: one thread for each queue, pauses, a list of queues that
+# changes. So there is `MQPullConsumerScheduleService`. You write a **task** for *one* pull of *one* queue; the service
+# runs it for each queue of your share, and runs it again. This is the usual task:
+
+# %%
+def make_task(handled, ms_each):
+    async def task(queue, context):
+        consumer = context.pull_consumer
+        offset = max(0, await consumer.fetch_consume_offset(queue, False))
+        result = await consumer.pull(queue, "*", offset, 32)
+        for message in result.msg_found_list:
+            await context.sleep(ms_each)
+            handled[message.body] += 1
+        await consumer.update_consume_offset(queue, result.next_begin_offset)
+    return task
+
+# %%
+handled = Counter()
+service = lab.pull_schedule_service("readers")
+service.register_pull_task_callback("Orders", make_task(handled, ms_each=100))
+await service.start()
+started = lab.now_ms
+
+# %% [markdown]
+# Each queue holds three orders, and our task needs 100 ms for each: the first run of a task takes 300 ms. After its end the task
+# comes again in 200 ms, unless it says otherwise (`PullTaskContext.pullNextDelayTimeMillis`).
+
+# %% tags=["prediction"]
+predict("rhythm", "From the begin of the first run of a task to the begin of its second: how many ms?",
+        unit="ms", prediction=...)
+
+# %%
+lab.run_for(ms=2_500)
+begins = [r.ts_ms for r in lab.history.find("PullTaskStarted", queue_id=0)]
+TaskRuns.of(lab.history, zero_ms=started, start_ms=started + 900, end_ms=started + 2_500, title="The first runs of two tasks")
+
+# %%
+reveal("rhythm", round(begins[1] - begins[0]), why="300 ms of work, and then 200 ms after the end")
+
+# %% [markdown]
+# Two things to see. Nothing happened for a second after the start: the tasks begin with the first rebalance, and that comes
+# a second later at the earliest (`RebalanceService`). And the pause is counted from the **end** of a run, so a slow task
+# never overtakes itself. Measured on a real RocketMQ 5.3.3: first task 1.05 to 1.28 s after the start, next run 201 ms after
+# the end of the last one.
+#
+# The thin bars are pulls that found nothing. With 200 ms and two queues that is ten questions a second, for nothing, day
+# and night. Keep this in mind for the part that you will build. Now a task that fails:
+
+# %%
+failing = lab.pull_schedule_service("unlucky")
+
+
+async def fails(queue, context):
+    context.set_pull_next_delay_time_millis(50)
+    raise ValueError(f"cannot read queue {queue.queue_id}")
+
+
+failing.register_pull_task_callback("Orders", fails)
+
+# %% tags=["prediction"]
+predict("after-error", "The task asks for 50 ms and then raises an error. When does it run again?",
+        unit="ms", prediction=...)
+
+# %%
+await failing.start()
+lab.run_for(seconds=4)
+failures = [r.ts_ms for r in lab.history.find("PullTaskFailed", group="unlucky", queue_id=0)]
+reveal("after-error", round(failures[1] - failures[0]), why="what the task asked for is overwritten after an error")
+
+# %% [markdown]
+# One second, whatever the task wanted (`PullTaskImpl.run` sets 1000 in its `catch`). A real service writes a line into a
+# log file that nobody reads; mqlab warns you once. We will come back to this second.
+
+# %%
+await failing.shutdown()
+
+# %% [markdown]
+# ## Round three: the queue goes, the task runs
+#
+# A second member joins the group. Queues are shared out anew, and one of the two moves to the newcomer. At that moment the
+# task of this queue is at work: ten orders came in, and each takes it 200 ms.
+
+# %%
+lab = Lab(seed=seed)
+lab.name_server()
+lab.broker("broker-a")
+lab.create_topic("Orders", 2)
+producer = lab.producer("shop")
+
+# %%
+await producer.start()
+handled = Counter()
+members = [lab.pull_schedule_service("readers") for _ in range(2)]
+for member in members:
+    member.register_pull_task_callback("Orders", make_task(handled, ms_each=200))
+await members[0].start()
+lab.run_for(seconds=12)
+
+# %%
+joined = lab.now_ms
+await members[1].start()
+lab.run_for(ms=500)
+moving = queues[1]
+await send_orders(0, 10, moving)
+
+# %% tags=["prediction"]
+predict("moved", "The queue moves while its task works on ten orders. What becomes of the running task?",
+        choices=["it is stopped where it is", "it runs to its end, and not again", "it runs on and on: two members pull"],
+        prediction=...)
+
+# %% tags=["prediction"]
+predict("twice", "How many of the ten orders are handled twice?", unit="orders", prediction=...)
+
+# %%
+lab.run_for(seconds=5)
+TaskRuns.of(lab.history, zero_ms=joined, start_ms=joined + 300, end_ms=joined + 4_500, title="A queue moves from consumer-1 to consumer-2")
+
+# %%
+ended = lab.history.last("PullTaskEnded")
+reveal("moved", "b" if "while it ran" in ended.reason else "a", why=ended.reason)
+
+# %%
+reveal("twice", sum(count > 1 for count in handled.values()), why="both members read the queue from the same offset")
+
+# %% [markdown]
+# Cancelling is a flag, and nobody looks at it while your code runs. `putTask` sets `cancelled` and takes the task out of
+# its table; `PullTaskImpl.run` looks at the flag at its begin and at its end. Between the two you are alone. So the old
+# owner finishes its ten orders, the new one begins at the last offset that the broker knows, and that is before the ten.
+#
+# At the end the old task even calls `update_consume_offset`. It changes nothing any more: the queue is not held, so the
+# timer will not write it. **At least once** is what RocketMQ promises, to pull consumers as to all others; it is your
+# task to bear a second delivery.
+
+# %% [markdown]
+# ## Break it: the broker is dead for ten seconds
+#
+# The article's task catches every error itself and prints it, as careful programmers do. Ours gets the same care:
+
+# %%
+def careful(task):
+    async def guarded(queue, context):
+        try:
+            await task(queue, context)
+        except Exception:
+            return
+    return guarded
+
+
+for member in members:
+    member.register_pull_task_callback("Orders", careful(make_task(handled, ms_each=1)))
+
+# %% tags=["prediction"]
+predict("dead-broker", "The broker is killed for 10 s. How many pulls do the two tasks try meanwhile, together?",
+        unit="pulls", prediction=...)
+
+# %%
+killed = lab.now_ms
+lab.crash("broker-a")
+lab.run_for(seconds=10)
+tried = sum(r.ts_ms >= killed for r in lab.history.find("PullTaskStarted"))
+TaskRuns.of(lab.history, zero_ms=killed, start_ms=killed - 1_000, end_ms=killed + 3_000, title="The broker is killed at 0")
+
+# %%
+reveal("dead-broker", tried, why="the service heard of no error, so it never took its 1000 ms")
+
+# %% [markdown]
+# The picture shows that all is well: short runs, nothing found. In truth every one of them failed. The second of patience
+# after an error is for those who let the error **through**. Who catches everything gets 200 ms, and a hundred such
+# programs keep a broker busy that has just come back with a cold memory. Catch what you can handle, and let the rest go.
+
+# %%
+lab.restart("broker-a")
+lab.run_for(seconds=5)
+
+# %% [markdown]
+# ## Round four: today's way
+#
+# Since RocketMQ 4.6 there is `DefaultLitePullConsumer`, and the other two classes are marked as out of date. It turns the
+# thing around: threads of its own pull **ahead** into a cache, and your program takes from the cache with `poll`.
+
+# %%
+await send_orders(10, 35, queues[0])
+lite = lab.lite_pull_consumer("night-shift", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+lite.subscribe("Orders")
+await lite.start()
+lab.run_for(seconds=2)
+Table("cached before anybody polled", ("queue", "messages"), [(q.queue_id, held.msg_count) for q, held in lite.process_queues.items()])
+
+# %% [markdown]
+# Now the program polls, once. It gets what one pull of one queue brought, ten messages at most (`pullBatchSize`). It works on
+# them, and then it ends in good order with `shutdown()`. Nothing crashes, and the consumer commits by itself (`autoCommit`
+# is on unless you say otherwise).
+
+# %%
+batch = await lite.poll()
+await lite.shutdown()
+len(batch)
+
+# %% tags=["prediction"]
+predict("clean-stop", "The program starts again the next night. How many of these messages come again?",
+        unit="messages", prediction=...)
+
+# %%
+async def next_night(group):
+    lite = lab.lite_pull_consumer(group, consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    lite.subscribe("Orders")
+    await lite.start()
+    seen = []
+    while messages := await lite.poll(2_000):
+        seen += [message.msg_id for message in messages]
+    return lite, seen
+
+
+lite, seen = await next_night("night-shift")
+reveal("clean-stop", sum(message.msg_id in seen for message in batch), why="a poll commits what the polls before it handed out")
+
+# %% [markdown]
+# All of them. `poll` commits first and hands out then (`maybeAutoCommit`, at most every 5 s), so a batch is committed by a
+# *later* poll. That is right: when `poll` returns, your work has only begun. But `shutdown()` writes what is committed and
+# commits nothing itself, so the last batch before a clean end always comes again. One line helps:
+
+# %%
+await lite.commit()
+await lite.shutdown()
+lite, seen = await next_night("night-shift")
+len(seen)
+
+# %% [markdown]
+# ## Build it: a task that knows when to wait
+#
+# Back to the schedule service; its `delay` is a wonderful lever. You write the task for a shop whose warehouse takes orders
+# one at a time. `deliver(message)` is given to you: `await deliver(message)` is `True` when the warehouse took the order, and
+# `False` when it is full; then *this* order must be offered again later, and those behind it must not overtake it.
+#
+# What is judged, in 50 worlds with bursts, quiet hours, a full warehouse, a dead broker, and a process that is killed:
+#
+# - every order is delivered, and none twice unless the process was killed: note progress up to what was **delivered**;
+# - lag: 3.5 s after it came an order is delivered, while the warehouse is open (a burst is up to 160 orders in one queue, a pull brings 32);
+# - waste: at most 15 pulls that find nothing in 10 s and queue; a constant 200 ms makes 50;
+# - manners: a full warehouse is not asked more than about 1.5 times a second, and gets its orders 2.5 s after it opens again.
+#
+# Hints: a message knows its `queue_offset`. What the task has learned about a queue can live in a dictionary beside it. Doubling
+# a pause finds the right length quickly, if there is a ceiling.
+
+# %% tags=["exercise"]
+def make_pull_task(deliver):
+    """The pull task of a shop: deliver what comes, note how far it got, and choose the next delay."""
+    ### BEGIN SOLUTION
+    pauses = {}
+
+    async def task(queue, context):
+        consumer = context.pull_consumer
+        offset = max(0, await consumer.fetch_consume_offset(queue, False))
+        result = await consumer.pull(queue, "*", offset, 32)
+        delivered_to, full = result.next_begin_offset, False
+        for message in result.msg_found_list:
+            if not await deliver(message):
+                delivered_to, full = message.queue_offset, True
+                break
+        await consumer.update_consume_offset(queue, delivered_to)
+        if result.msg_found_list and not full:
+            pauses[queue] = 0
+        else:
+            pauses[queue] = min(max(100, 2 * pauses.get(queue, 0)), 1_000)
+        context.set_pull_next_delay_time_millis(pauses[queue])
+
+    return task
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("10/pull-task", make_pull_task)
+
+# %% [markdown]
+# Your task asks at once after a full answer, less and less often when nothing comes, and errors it lets through. **Long
+# polling** (lab 06) makes the second part unnecessary: the broker holds the question until there is an answer. Lite pull
+# does that; a plain `pull` does not, `pull_block_if_not_found` does.
+
+# %% [markdown]
+# ## What is different from the article
+#
+# - The article says that a task ends when it finds `cancelled` *false*. It is the other way round.
+# - "Or when the last pull was too long ago" starts no task: the rule of 120 s is for push consumers alone. Tasks begin
+#   when a rebalance has changed the queues, and only then.
+# - It says that a task comes again after 200 ms. That is the value in the context unless the task sets another, counted from
+#   the end; after an error it is 1000 ms, which the article does not mention.
+# - Cancelled tasks are also taken out of `taskTable`. A queue that comes back gets a new task.
+# - "An offset below 0 becomes 0" is in every example, and it hides a trap: -1 means that there is no record, -2 that it
+#   could *not be read*. With a broker that does not answer, -2 becomes 0, and everything comes again.
+# - `DefaultMQPullConsumer` and the service are still in RocketMQ 5.3, marked `@Deprecated`; new programs take lite pull.
+#
+# To read on: `MQPullConsumerScheduleService` in `client/src/main/java/org/apache/rocketmq/client/consumer/`,
+# `DefaultLitePullConsumerImpl` in `client/src/main/java/org/apache/rocketmq/client/impl/consumer/`.
+#
+# ## To take home
+#
+# 1. The service has 20 threads (`pullThreadNums`) and your task takes 2 s. From how many queues on do queues wait for a
+#    thread, and how would you notice?
+# 2. Lite pull holds a thread for each pull that the broker holds, up to 25 s. You `assign` 100 queues of which one is busy.
+#    What is its delay, and what would you change?
+# 3. A hundred programs ask two queues each, every 200 ms, around the clock. How many questions a day is that, and how
+#    many of them does long polling save if a message comes every 10 s?
+
+# %%
+reveal()

@@ -1,0 +1,283 @@
+"""The check of lab 10: a pull task, with bursts, quiet hours, a full warehouse, a dead broker, a killed process."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mqlab import Lab, Message
+from mqlab.check import Wrong, lab_check
+from mqlab.errors import MQBrokerException, MQClientException, RemotingException
+from mqlab.protocol.message import MessageQueue
+from mqlab.trace.record import Record
+
+if TYPE_CHECKING:
+    from mqlab.protocol.message import MessageExt
+
+Deliver = Callable[["MessageExt"], Awaitable[bool]]
+MakeTask = Callable[[Deliver], Callable[..., Any]]
+
+TOPIC = "Orders"
+BURST, SMALL_BURST = 160, 20
+LAG_MS = 3_500
+AFTER_FULL_MS, AFTER_BROKER_MS, AFTER_PROCESS_MS = 2_500, 5_000, 7_000
+"""So long after each trouble an order may still be on its way: it is not the task's fault."""
+QUIET_MS, MOST_EMPTY, SETTLE_MS = 10_000, 15, 2_000
+KNOCKS_FREE, KNOCKS_A_SECOND = 4, 1.5
+PLAY_MS = 75_000
+LINES = 12
+
+
+class Stretch(NamedTuple):
+    """From when to when something was out of order, in ms after the begin."""
+
+    begin_ms: float
+    end_ms: float
+
+
+class Line(NamedTuple):
+    """One line of the story; a queue of -1 concerns all."""
+
+    at_ms: float
+    queue_id: int
+    text: str
+
+
+class Shop:
+    """One seed's world: orders come, the student's task carries them to the warehouse, and some things go wrong."""
+
+    def __init__(self, make_task: MakeTask, seed: int) -> None:
+        self.random = Random(seed)
+        self.lab = Lab(seed, history=False)
+        self.lab.world.hooks.attach(self._note)
+        self.lab.name_server()
+        self.lab.broker("broker-a")
+        self.queues = 2 + seed % 2
+        self.lab.create_topic(TOPIC, self.queues)
+        self.service = self.lab.pull_schedule_service("shop", node="shop")
+        self._task = make_task(self._deliver)
+        self.service.register_pull_task_callback(TOPIC, self._task)
+        self.producer = self.lab.producer("till", node="till")
+        self.sent: dict[str, tuple[float, int]] = {}
+        self.delivered: dict[str, list[float]] = {}
+        self.empty: list[tuple[float, int]] = []
+        self.knocks: list[tuple[float, int]] = []
+        self.lines: list[Line] = []
+        self.begin_ms = 0.0
+        self._plan(seed)
+
+    def _plan(self, seed: int) -> None:
+        """What comes and what goes wrong, and when: other times with every seed."""
+        between = self.random.uniform
+        first, second, last = between(3_000, 5_000), between(13_000, 15_000), between(64_000, 66_000)
+        self.bursts = [(first, SMALL_BURST), (second, BURST), (last, BURST)]
+        fills = (between(3_100, 5_500), second + between(300, 700), between(30_000, 34_000))
+        self.full = [Stretch(begin, begin + between(2_000, 7_000)) for begin in fills]
+        self.trickle = Stretch(28_000, 44_000)
+        down = between(48_000, 52_000)
+        self.broker_down = [Stretch(down, down + between(2_000, 5_000))] if seed % 3 == 0 else []
+        killed = between(15_500, 24_000)
+        self.killed = [Stretch(killed, killed + between(500, 2_000))] if seed % 2 else []
+
+    def now_ms(self) -> float:
+        """The time since the begin."""
+        return self.lab.now_ms - self.begin_ms
+
+    # -- playing ----------------------------------------------------------------------------------------------------
+
+    def play(self) -> None:
+        """Let all of it happen."""
+        lab = self.lab
+        lab.run(self.producer.start())
+        self.begin_ms = lab.now_ms
+        events: list[tuple[float, str, Callable[[], object]]] = [(0.0, "the shop opens", self._open)]
+        for at_ms, count in self.bursts:
+            queue_id = self.random.randrange(self.queues) if count == BURST else -1
+            events.append((at_ms, f"{count} orders come", lambda n=count, q=queue_id: self._send(n, q)))
+        at_ms = self.trickle.begin_ms
+        while at_ms < self.trickle.end_ms:
+            events.append((at_ms, "", lambda: self._send(1, -1)))
+            at_ms += self.random.uniform(500, 2_500)
+        for stretch in self.full:
+            events.append((stretch.begin_ms, "the warehouse is full", _nothing))
+            events.append((stretch.end_ms, "the warehouse has room again", _nothing))
+        for name, stretches in (("broker-a", self.broker_down), ("shop", self.killed)):
+            for stretch in stretches:
+                events.append((stretch.begin_ms, f"{name} is killed", lambda n=name: lab.crash(n)))
+                events.append((stretch.end_ms, f"{name} starts again", lambda n=name: lab.restart(n)))
+        for at_ms, text, do in sorted(events, key=lambda event: event[0]):
+            lab.run_for(ms=max(0.0, self.begin_ms + at_ms - lab.now_ms))
+            if text:
+                self.tell(-1, text)
+            do()
+        lab.run_for(ms=self.begin_ms + PLAY_MS - lab.now_ms)
+
+    def _open(self) -> None:
+        self.service.node.spawn(self.service.start(), "open the shop")
+
+    def _send(self, count: int, queue_id: int) -> None:
+        self.producer.node.spawn(self._sending(count, queue_id), "orders")
+
+    async def _sending(self, count: int, queue_id: int) -> None:
+        for _ in range(count):
+            name = f"order {len(self.sent)}"
+            self.sent[name] = (float("inf"), -1)
+            queue = MessageQueue(TOPIC, "broker-a", queue_id) if queue_id >= 0 else None
+            try:
+                result = await self.producer.send(Message(TOPIC, name), queue=queue)
+            except (MQClientException, MQBrokerException, RemotingException):
+                continue
+            self.sent[name] = (self.now_ms(), result.message_queue.queue_id)
+
+    async def _deliver(self, message: MessageExt) -> bool:
+        node = self.service.node
+        await node.sleep(node.choose("warehouse", 9) + 2)
+        now_ms = self.now_ms()
+        name = message.body.decode()
+        if any(stretch.begin_ms <= now_ms < stretch.end_ms for stretch in self.full):
+            self.knocks.append((now_ms, message.queue_id))
+            self.tell(message.queue_id, f"{name} is offered; the warehouse is full")
+            return False
+        self.delivered.setdefault(name, []).append(now_ms)
+        self.tell(message.queue_id, f"{name} is delivered")
+        return True
+
+    def _note(self, row: Any) -> None:
+        record = Record(row)
+        if record.kind == "PullFinished" and not record.messages:
+            now_ms = self.now_ms()
+            self.empty.append((now_ms, record.queue_id))
+            self.tell(record.queue_id, "a pull finds nothing")
+
+    # -- telling ----------------------------------------------------------------------------------------------------
+
+    def tell(self, queue_id: int, text: str) -> None:
+        """Add a line to the story."""
+        self.lines.append(Line(self.now_ms(), queue_id, text))
+
+    def story(self, queue_id: int, until_ms: float, end: str) -> str:
+        """The last lines of what happened to a queue until then, and the one that it is about."""
+        lines = [line for line in self.lines if line.queue_id in (-1, queue_id) and line.at_ms <= until_ms]
+        told = [f"{line.at_ms / 1_000:>8.3f} s  {line.text}" for line in lines[-LINES:]]
+        return "\n".join([*told, f"{until_ms / 1_000:>8.3f} s  {end}   <- this one"])
+
+
+def _nothing() -> None:
+    """The warehouse looks at its own clock."""
+
+
+@lab_check("10/pull-task", points=3)
+def pull_task(answer: MakeTask, *, seed: int) -> Wrong | None:
+    """Every order reaches the warehouse soon and once, for few pulls, while brokers and the shop's own process die."""
+    shop = Shop(answer, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shop.play()
+    for judge in (_overtaken, _lost, _twice, _late, _knocks, _waste):
+        wrong = judge(shop)
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def _overtaken(shop: Shop) -> Wrong | None:
+    """Was progress noted beyond an order that was not delivered?"""
+    controller = shop.lab.brokers[0].running()
+    for name, (at_ms, queue_id) in shop.sent.items():
+        if at_ms == float("inf") or name in shop.delivered:
+            continue
+        progress = controller.consumer_offset_manager.query_offset("shop", TOPIC, queue_id)
+        end = f"progress in queue {queue_id} is {progress}, and {name} was never delivered"
+        waited = (PLAY_MS - at_ms) / 1_000
+        return Wrong(
+            f"{name} came at {at_ms / 1_000:.3f} s and was not delivered in {waited:.0f} s: is progress noted only up "
+            "to what was delivered, and does the task come again after every trouble?",
+            shop.story(queue_id, PLAY_MS, end),
+        )
+    return None
+
+
+def _lost(shop: Shop) -> Wrong | None:
+    """Did anything come that was never sent?"""
+    for name, at_ms in shop.delivered.items():
+        if name not in shop.sent:
+            return Wrong(f"{name!r} was delivered and never sent", shop.story(-1, at_ms[0], name))
+    return None
+
+
+def _twice(shop: Shop) -> Wrong | None:
+    """Was an order delivered twice although the process was not killed?"""
+    if shop.killed:
+        return None
+    for name, times in shop.delivered.items():
+        if len(times) > 1:
+            return Wrong(
+                f"{name} was delivered {len(times)} times, and nothing was killed: when the warehouse is full, is "
+                "progress noted up to the order that it did not take?",
+                shop.story(shop.sent[name][1], times[1], f"{name} is delivered once more"),
+            )
+    return None
+
+
+def _late(shop: Shop) -> Wrong | None:
+    """Did an order wait too long while nothing stood in its way?"""
+    excused = [
+        *(Stretch(s.begin_ms, s.end_ms + AFTER_FULL_MS) for s in shop.full),
+        *(Stretch(s.begin_ms, s.end_ms + AFTER_BROKER_MS) for s in shop.broker_down),
+        *(Stretch(s.begin_ms, s.end_ms + AFTER_PROCESS_MS) for s in shop.killed),
+    ]
+    for name, times in shop.delivered.items():
+        came_ms, queue_id = shop.sent[name]
+        lag_ms = _without(came_ms, times[0], excused)
+        if lag_ms > LAG_MS:
+            return Wrong(
+                f"{name} came at {came_ms / 1_000:.3f} s and was delivered at {times[0] / 1_000:.3f} s: "
+                f"{lag_ms / 1_000:.1f} s with an open warehouse, allowed are {LAG_MS / 1_000:g} s",
+                shop.story(queue_id, times[0], f"{name} is delivered at last"),
+            )
+    return None
+
+
+def _without(begin_ms: float, end_ms: float, stretches: list[Stretch]) -> float:
+    """How long it is from begin to end when the stretches do not count."""
+    left, at_ms = 0.0, begin_ms
+    for stretch in sorted(stretches):
+        left += max(0.0, min(stretch.begin_ms, end_ms) - at_ms)
+        at_ms = max(at_ms, min(stretch.end_ms, end_ms))
+    return left + max(0.0, end_ms - at_ms)
+
+
+def _knocks(shop: Shop) -> Wrong | None:
+    """Was a full warehouse asked too often?"""
+    for stretch in shop.full:
+        seconds = (stretch.end_ms - stretch.begin_ms) / 1_000
+        for queue_id in range(shop.queues):
+            times = [at for at, of in shop.knocks if of == queue_id and stretch.begin_ms <= at < stretch.end_ms]
+            most = KNOCKS_FREE + KNOCKS_A_SECOND * seconds
+            if len(times) > most:
+                return Wrong(
+                    f"the warehouse was full for {seconds:.1f} s and was asked {len(times)} times for queue "
+                    f"{queue_id}; allowed are {most:.0f}: does the pause grow while it stays full?",
+                    shop.story(queue_id, times[int(most)], "once too often"),
+                )
+    return None
+
+
+def _waste(shop: Shop) -> Wrong | None:
+    """Were there too many pulls that found nothing while nothing came?"""
+    busy = sorted([at for at, _ in shop.sent.values() if at != float("inf")] + [t[-1] for t in shop.delivered.values()])
+    for last, coming in zip(busy, [*busy[1:], PLAY_MS], strict=True):
+        begin_ms = last + SETTLE_MS
+        if coming - begin_ms < QUIET_MS:
+            continue
+        for queue_id in range(shop.queues):
+            times = [at for at, of in shop.empty if of == queue_id and begin_ms <= at < begin_ms + QUIET_MS]
+            if len(times) > MOST_EMPTY:
+                return Wrong(
+                    f"from {begin_ms / 1_000:.3f} s on nothing came for 10 s, and queue {queue_id} was pulled "
+                    f"{len(times)} times for nothing; allowed are {MOST_EMPTY}",
+                    shop.story(queue_id, times[MOST_EMPTY], "one pull too many"),
+                )
+    return None

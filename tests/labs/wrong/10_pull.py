@@ -1,0 +1,124 @@
+"""Plausible wrong solutions of lab 10_pull, each of which its check catches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+async def _pulled(queue: Any, context: Any) -> Any:
+    consumer = context.pull_consumer
+    offset = max(0, await consumer.fetch_consume_offset(queue, False))
+    return await consumer.pull(queue, "*", offset, 32)
+
+
+async def _deliver_all(deliver: Any, result: Any) -> int:
+    """Deliver until the warehouse is full; the offset up to which all is delivered."""
+    for message in result.msg_found_list:
+        if not await deliver(message):
+            return int(message.queue_offset)
+    return int(result.next_begin_offset)
+
+
+def always_200_ms(deliver: Any) -> Any:
+    """Leaves the delay alone: asks an empty queue, and a full warehouse, five times a second."""
+
+    async def task(queue: Any, context: Any) -> None:
+        result = await _pulled(queue, context)
+        await context.pull_consumer.update_consume_offset(queue, await _deliver_all(deliver, result))
+
+    return task
+
+
+def always_a_second(deliver: Any) -> Any:
+    """Saves pulls with a long constant delay: a burst of 160 needs five of them."""
+
+    async def task(queue: Any, context: Any) -> None:
+        context.set_pull_next_delay_time_millis(1_000)
+        result = await _pulled(queue, context)
+        await context.pull_consumer.update_consume_offset(queue, await _deliver_all(deliver, result))
+
+    return task
+
+
+def notes_first(deliver: Any) -> Any:
+    """Notes the next offset before it delivers: what the warehouse does not take is passed over."""
+    pauses: dict[Any, int] = {}
+
+    async def task(queue: Any, context: Any) -> None:
+        result = await _pulled(queue, context)
+        await context.pull_consumer.update_consume_offset(queue, result.next_begin_offset)
+        done = await _deliver_all(deliver, result) == result.next_begin_offset
+        pauses[queue] = 0 if result.msg_found_list and done else min(max(100, 2 * pauses.get(queue, 0)), 1_000)
+        context.set_pull_next_delay_time_millis(pauses[queue])
+
+    return task
+
+
+def notes_nothing_when_full(deliver: Any) -> Any:
+    """Returns when the warehouse is full without noting what it took before: those orders come twice."""
+    pauses: dict[Any, int] = {}
+
+    async def task(queue: Any, context: Any) -> None:
+        result = await _pulled(queue, context)
+        done = await _deliver_all(deliver, result) == result.next_begin_offset
+        if done:
+            await context.pull_consumer.update_consume_offset(queue, result.next_begin_offset)
+        pauses[queue] = 0 if result.msg_found_list and done else min(max(100, 2 * pauses.get(queue, 0)), 1_000)
+        context.set_pull_next_delay_time_millis(pauses[queue])
+
+    return task
+
+
+def doubles_for_ever(deliver: Any) -> Any:
+    """A pause without a ceiling: after a quiet hour the next order waits for minutes."""
+    pauses: dict[Any, int] = {}
+
+    async def task(queue: Any, context: Any) -> None:
+        result = await _pulled(queue, context)
+        delivered_to = await _deliver_all(deliver, result)
+        await context.pull_consumer.update_consume_offset(queue, delivered_to)
+        full = delivered_to != result.next_begin_offset
+        pauses[queue] = 0 if result.msg_found_list and not full else max(100, 2 * pauses.get(queue, 0))
+        context.set_pull_next_delay_time_millis(pauses[queue])
+
+    return task
+
+
+def hurries_when_full(deliver: Any) -> Any:
+    """Takes a full answer for a reason to hurry, whether the warehouse took it or not."""
+    pauses: dict[Any, int] = {}
+
+    async def task(queue: Any, context: Any) -> None:
+        result = await _pulled(queue, context)
+        await context.pull_consumer.update_consume_offset(queue, await _deliver_all(deliver, result))
+        pauses[queue] = 10 if result.msg_found_list else min(max(100, 2 * pauses.get(queue, 0)), 1_000)
+        context.set_pull_next_delay_time_millis(pauses[queue])
+
+    return task
+
+
+def offers_the_rest(deliver: Any) -> Any:
+    """Goes on with the orders behind the one that was not taken, and notes them as delivered."""
+    pauses: dict[Any, int] = {}
+
+    async def task(queue: Any, context: Any) -> None:
+        result = await _pulled(queue, context)
+        taken = [await deliver(message) for message in result.msg_found_list]
+        await context.pull_consumer.update_consume_offset(queue, result.next_begin_offset)
+        pauses[queue] = 0 if taken and all(taken) else min(max(100, 2 * pauses.get(queue, 0)), 1_000)
+        context.set_pull_next_delay_time_millis(pauses[queue])
+
+    return task
+
+
+WRONG = {
+    "10/pull-task": [
+        always_200_ms,
+        always_a_second,
+        notes_first,
+        notes_nothing_when_full,
+        doubles_for_ever,
+        hurries_when_full,
+        offers_the_rest,
+    ]
+}
