@@ -621,7 +621,7 @@ def next_attempt(failed, left_ms, brokers):
 check("04/retry-rule", next_attempt)
 
 # %% [markdown] tags=["teacher"]
-# The reference delivers 108 of 108 on every seed and makes 6 or 7 copies, the naive rule 97 to 101 and 14 to 20. The insight
+# The reference delivers 108 of 108 on every seed and makes 6 or 7 copies, the naive rule 91 to 101 and 13 to 28. The insight
 # that separates them: a short time-out is no protection, it produces copies whenever answers are only late; patience costs
 # nothing while another attempt still fits behind it. What goes wrong, roughly in this order: no pause, so that all attempts are
 # burnt within a millisecond while both brokers are down; the time-out as a constant, so that the last attempts spend more than is left;

@@ -154,12 +154,14 @@ class BadDay:
     # -- playing ----------------------------------------------------------------------------------------------------
 
     def play(self) -> BadDay:
-        """Let the day happen, to its end and a little longer."""
+        """Let the day happen, to its end and a little longer; it ends early when the rule asks for what cannot be."""
         if self.orders:
             raise LearnerError("this day was played already", "make a new BadDay(rule, seed)")
         self.producer.node.spawn(self._load(), "load")
         for at_ms, text, do in sorted(self._faults(), key=lambda fault: fault[0]):
             self.lab.run_for(ms=self.begin_ms + at_ms - self.lab.now_ms)
+            if any(order.mistake for order in self.orders):
+                return self
             self._tell(-1, text)
             do()
         self.lab.run_for(ms=self.begin_ms + MESSAGES * EVERY_MS + REST_MS - self.lab.now_ms)
