@@ -123,7 +123,8 @@ class Playing:
         found = self._sources.get(record.at)
         if found is None:
             raise LearnerError(
-                "the source line of this event was not noted", "only stepping notes it: lab.step() or lab.note_sources()"
+                "the source line of this event was not noted",
+                "only stepping notes it, unless lab.note_sources() was called before",
             )
         return SourceLine(*found)
 

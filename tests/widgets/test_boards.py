@@ -1,0 +1,208 @@
+"""Boards: what they fold from events, forwards and backwards, and what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mqlab import Lab, Message
+from mqlab.errors import LearnerError
+from mqlab.scenarios import get
+from mqlab.trace.record import Record
+from mqlab_widgets.boards.board import Board, Fold
+from mqlab_widgets.boards.held_pulls import HeldPullsBoard
+from mqlab_widgets.boards.lights import LightsBoard
+from mqlab_widgets.boards.offsets import OffsetsBoard
+from mqlab_widgets.boards.responses import ResponsesBoard
+from mqlab_widgets.boards.routes import RoutesBoard
+from mqlab_widgets.boards.stage import StageBoard
+
+BOARDS = (StageBoard, HeldPullsBoard, OffsetsBoard, ResponsesBoard, RoutesBoard, LightsBoard)
+
+
+def played(name: str, seconds: float, seed: int = 7, **parameters: Any) -> Lab:
+    """A scenario's world after some seconds."""
+    return get(name).build(seed, parameters=parameters).run_for(seconds=seconds)
+
+
+@pytest.fixture(scope="module")
+def crashed() -> Lab:
+    """Two brokers, one of them killed after 20 s."""
+    return played("two-brokers", 24)
+
+
+class Counting(Board):
+    """Counts the messages of each machine."""
+
+    title = "counting"
+
+    def begin(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def on_message_stored(self, record: Record) -> None:
+        self.counts[record.node] = self.counts.get(record.node, 0) + 1
+
+
+# -- the fold -------------------------------------------------------------------------------------------------------
+
+
+def test_a_fold_says_the_same_whichever_way_it_came(crashed: Lab) -> None:
+    there = Fold(crashed.history, [board(crashed) for board in BOARDS])
+    length = len(crashed.history)
+    assert length > 3_000
+    for place in (length, 1, 2_500, 0, 1_999, 2_000, 2_001, length, 3_000):
+        there.go_to(place)
+        straight = Fold(crashed.history, [board(crashed) for board in BOARDS])
+        straight.go_to(place)
+        for mine, fresh in zip(there.boards, straight.boards, strict=True):
+            assert mine.text() == fresh.text()
+            assert mine.html() == fresh.html()
+
+
+def test_the_copies_of_a_long_history_stay_few(crashed: Lab) -> None:
+    class Few(Fold):
+        MOST_COPIES = 2
+
+    fold = Few(crashed.history, [Counting(crashed)])
+    fold.go_to(len(crashed.history))
+    assert len(fold._copies) <= 2
+    counts = dict(fold.boards[0].counts)
+    fold.go_to(10)
+    fold.go_to(len(crashed.history))
+    assert fold.boards[0].counts == counts
+    assert sum(counts.values()) == sum(1 for _ in crashed.history.find("MessageStored"))
+
+
+def test_a_place_beyond_the_ends_is_the_end(crashed: Lab) -> None:
+    fold = Fold(crashed.history, [Counting(crashed)])
+    fold.go_to(10**9)
+    assert fold.place == len(crashed.history)
+    fold.go_to(-5)
+    assert fold.boards[0].counts == {}
+
+
+def test_a_board_that_listens_to_no_event_kind_is_told_the_nearest(crashed: Lab) -> None:
+    class Misspelt(Board):
+        def on_mesage_stored(self, record: Record) -> None: ...
+
+    with pytest.raises(LearnerError, match="did you mean on_message_stored"):
+        Fold(crashed.history, [Misspelt(crashed)])
+
+
+# -- the stage ------------------------------------------------------------------------------------------------------
+
+
+def test_the_stage_of_an_empty_world_says_how_to_begin() -> None:
+    lab = Lab()
+    stage = StageBoard(lab)
+    assert stage.text() == ["no machine has started yet"]
+    assert "lab.name_server()" in stage.html()
+
+
+def test_the_stage_says_who_is_there_and_what_each_holds(crashed: Lab) -> None:
+    stage = StageBoard(crashed)
+    fold = Fold(crashed.history, [stage])
+    fold.go_to(len(crashed.history))
+    lines = stage.text()
+    assert "namesrv-1 (namesrv) is running" in lines
+    assert any(line.startswith("broker-a (broker) is running; TopicTest: ") for line in lines)
+    assert any(line.startswith("broker-b (broker) is down") for line in lines)
+    assert any(line.startswith("consumer-1 (consumer) is running; 0 messages cached") for line in lines)
+    held = sum(len(of_broker) for of_broker in stage.held.values())
+    assert held == len(crashed.held_pulls())
+
+
+def test_what_is_on_its_way_is_what_the_network_has(crashed: Lab) -> None:
+    lab = played("first-message", 0)
+    stage = StageBoard(lab)
+    fold = Fold(lab.history, [stage])
+    seen = 0
+    for _ in range(400):
+        lab.world.step()
+        fold.go_to(len(lab.history))
+        under_way = len(lab.world.network.under_way())
+        assert len(stage.frames) == under_way
+        seen += under_way
+    assert seen > 20
+
+
+def test_a_cut_link_is_drawn_and_told() -> None:
+    lab = played("first-message", 1)
+    lab.partition("producer-1", "broker-a")
+    stage = StageBoard(lab)
+    Fold(lab.history, [stage]).go_to(len(lab.history))
+    assert "the link from producer-1 to broker-a is cut" in stage.text()
+    assert "wire cut" in stage.html()
+
+
+def test_many_machines_and_queues_are_summed_up() -> None:
+    lab = Lab(seed=1)
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic("Wide", 400)
+    producer = lab.producer("orders")
+    lab.run(producer.start())
+    for _ in range(200):
+        lab.run(producer.send(Message("Wide", b"x")))
+    for number in range(30):
+        lab.node(f"consumer-x{number}")
+    for _ in range(30):
+        consumer = lab.consumer("readers")
+        consumer.subscribe("Wide", "*")
+        consumer.register_message_listener(lambda messages, context: None)
+        lab.run(consumer.start())
+    stage = StageBoard(lab)
+    Fold(lab.history, [stage]).go_to(len(lab.history))
+    drawn = stage.html()
+    assert "and 19 more" in drawn
+    assert drawn.count('class="cell"') < 60
+    assert "200 stored" in drawn
+    assert len(drawn) < 30_000
+
+
+# -- the boards -----------------------------------------------------------------------------------------------------
+
+
+def test_held_pulls_are_those_of_the_broker(crashed: Lab) -> None:
+    board = HeldPullsBoard(crashed)
+    Fold(crashed.history, [board]).go_to(len(crashed.history))
+    assert len(board.held) == len(crashed.held_pulls())
+    assert any("broker-a" in line and "readers" in line for line in board.text())
+
+
+def test_the_open_requests_are_those_of_the_response_tables(crashed: Lab) -> None:
+    board = ResponsesBoard(crashed)
+    Fold(crashed.history, [board]).go_to(len(crashed.history))
+    opaques = {opaque for node, _, opaque in board.open if node == "consumer-1"}
+    assert opaques == {row[0] for row in crashed.response_table(crashed.processes["consumer-1"].clients[0][0]).rows}
+
+
+def test_offsets_are_those_of_the_broker(crashed: Lab) -> None:
+    board = OffsetsBoard(crashed)
+    Fold(crashed.history, [board]).go_to(len(crashed.history))
+    manager = crashed.processes["broker-a"].running().consumer_offset_manager
+    for queue in range(4):
+        committed = board.committed["broker-a", "TopicTest", queue, "readers"]
+        assert committed == manager.query_offset("readers", "TopicTest", queue)
+
+
+def test_a_route_that_nobody_asked_for_again_is_still_believed(crashed: Lab) -> None:
+    board = RoutesBoard(crashed)
+    Fold(crashed.history, [board]).go_to(len(crashed.history))
+    assert board.truth["namesrv-1", "TopicTest"] == {"broker-a": None}
+    assert board.beliefs["producer-1", "TopicTest"][0] == "broker-a,broker-b"
+
+
+def test_a_light_is_red_from_the_event_that_broke_its_rule() -> None:
+    lab = played("power-cut", 3)
+    board = LightsBoard(lab)
+    fold = Fold(lab.history, [board])
+    fold.go_to(len(lab.history))
+    assert board.text()[0].startswith("broken ")
+    place = lab.history.index_of(board._monitors[0].violations[0].record.at)
+    assert f'data-place="{place + 1}"' in board.html()
+    fold.go_to(place)
+    assert board.text()[0].startswith("holds: ")
+    fold.go_to(place + 1)
+    assert board.text()[0].startswith("broken ")
