@@ -55,6 +55,10 @@ class Breach(NamedTuple):
     event: str
 
 
+class PlanError(LearnerError):
+    """A fault of a plan cannot be done in this world."""
+
+
 class Outcome(NamedTuple):
     """What became of one seed. It is plain data, so it travels between processes."""
 
@@ -73,7 +77,8 @@ class Outcome(NamedTuple):
 class Trial:
     """Plays one seed of a scenario; `lab` is its world, `outcome` what the rules say in the end.
 
-    Without a plan one is drawn from the seed, out of the faults that the scenario bears.
+    Without a plan one is drawn from the seed, out of the faults that the scenario bears. Raises LearnerError for a
+    mistake in the parameters, and PlanError for one in the plan; an error of the world itself is a breach.
     """
 
     def __init__(
@@ -89,9 +94,9 @@ class Trial:
             warnings.simplefilter("ignore", ListenerRaised)
             try:
                 self._play(parameters or {}, plan)
-            except LearnerError:
-                raise
             except MqlabError as error:
+                if isinstance(error, PlanError) or (isinstance(error, LearnerError) and self.lab is None):
+                    raise
                 self._breaches.append(Breach("the world goes on", f"{type(error).__name__}: {error}", ""))
 
     def _play(self, parameters: dict[str, Any], plan: Plan | None) -> None:
@@ -118,7 +123,10 @@ class Trial:
     def _do_faults(lab: Lab, plan: Plan) -> None:
         for fault in faults_of(plan):
             lab.world.run_to(fault.at_us)
-            lab.act(fault.verb, **fault.arguments)
+            try:
+                lab.act(fault.verb, **fault.arguments)
+            except LearnerError as error:
+                raise PlanError(f"{fault.verb} at {fault.at_us / 1_000:g} ms: {error.message}", error.hint) from error
 
     def _settle(self, lab: Lab) -> None:
         settling = next(rule for rule in self.rules if isinstance(rule, EverythingSettles))

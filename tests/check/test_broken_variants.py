@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from mqlab.client import ProcessQueue
+from mqlab.errors import LearnerError
 from mqlab.explore import Trial
 
-from .broken.variants import VARIANTS, Variant
+from .broken.variants import VARIANTS, WORLD_GOES_ON, Variant
 
 
 def rule_name(variant: Variant) -> str:
@@ -22,3 +24,15 @@ def test_a_safeguard_taken_out_is_found(variant: Variant, monkeypatch: pytest.Mo
         if any(breach.rule == rule_name(variant) for breach in outcome.breaches):
             return
     pytest.fail(f"{variant.seeds} seeds of {variant.scenario} found nothing")
+
+
+def test_an_error_of_the_world_fails_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that looks like a learner's: it comes out of the world, not out of a cell."""
+
+    def refuse(self: ProcessQueue, *arguments: object) -> None:
+        raise LearnerError("there is no such message", "look elsewhere")
+
+    monkeypatch.setattr(ProcessQueue, "remove_message", refuse)
+    outcome = Trial("push-clustering", 0, plan=()).outcome
+    assert outcome.breaches[0].rule == WORLD_GOES_ON
+    assert "there is no such message" in outcome.breaches[0].reason

@@ -94,6 +94,7 @@ def test_the_scenarios_that_bear_faults_are_listed(capsys: pytest.CaptureFixture
         (["push-clustering", "--seeds", "0"], "from 1 on"),
         (["push-clustering", "--faults", "at 3s: explode broker-a"], "use one of"),
         (["push-clustering", "--seed", "1", "--faults", "at 3s: crash broker-z"], "there is no node"),
+        (["one-way", "--seed", "1", "--faults", "at 3s: crash broker-a; at 4s: crash broker-a"], "is down already"),
         (["push-clustering", "--report", "x.mqlab"], "add --seed"),
     ],
 )
