@@ -107,7 +107,7 @@ class Session:
         else:
             try:
                 method(**arguments)
-            except (MqlabError, TypeError) as error:
+            except (MqlabError, TypeError, ValueError) as error:
                 self.said = str(error)
             except KeyboardInterrupt:
                 self.said = "Stopped."
@@ -209,9 +209,11 @@ class Session:
 
     def do_next_kind(self) -> None:
         """To the next event of the chosen kind, playing the world when none has happened yet."""
-        if self.lab.history.forward(self.kind) is None:
+        history = self.lab.history
+        if history.forward(self.kind) is None:
             self.do_end()
-            self.lab.run_until_event(self.kind, limit_ms=RUN_LIMIT_MS)
+            found = self.lab.run_until_event(self.kind, limit_ms=RUN_LIMIT_MS)
+            history.move_to(history.index_of(found.at) + 1)
 
     def do_previous_kind(self) -> None:
         """To the event of the chosen kind before this one."""

@@ -1,0 +1,278 @@
+"""What a viewer does to a world: stepping, jumping, breaking, choosing, branching, sharing."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mqlab
+from mqlab import Lab
+from mqlab.errors import LearnerError, ProtocolError
+from mqlab.scenarios import get
+from mqlab_widgets import panels, sharing
+from mqlab_widgets.session import Session
+
+
+class Viewed:
+    """A session on a scenario's world; `do("crash", node="broker-a")` returns what was said."""
+
+    def __init__(self, name: str = "two-brokers", seconds: float = 4, **parameters: Any) -> None:
+        self.lab = get(name).build(7, parameters=parameters).run_for(seconds=seconds)
+        self.changes = 0
+        self.session = Session(self.lab, changed=self._count)
+
+    def _count(self) -> None:
+        self.changes += 1
+
+    def do(self, command: str, **arguments: Any) -> str:
+        self.session.do({"do": command, **arguments})
+        return self.session.said
+
+    @property
+    def cursor(self) -> int:
+        return self.session.lab.history.cursor
+
+
+@pytest.fixture
+def viewed() -> Viewed:
+    """Two brokers after four seconds."""
+    return Viewed()
+
+
+# -- time -----------------------------------------------------------------------------------------------------------
+
+
+def test_stepping_goes_on_one_event_or_one_slice(viewed: Viewed) -> None:
+    before, slice_no = viewed.cursor, viewed.lab.world.slice_no
+    assert viewed.do("step_event") == ""
+    assert viewed.cursor == before + 1
+    viewed.do("step_slice")
+    assert viewed.lab.world.slice_no > slice_no
+    assert viewed.session.at_end
+
+
+def test_the_cursor_goes_back_and_forth_without_playing(viewed: Viewed) -> None:
+    played = viewed.lab.world.slice_no
+    viewed.do("start")
+    assert (viewed.cursor, viewed.session.event()) == (0, None)
+    viewed.do("forward")
+    viewed.do("goto", place="500")
+    viewed.do("back")
+    assert viewed.cursor == 499
+    assert not viewed.session.at_end
+    viewed.do("to_time", ms="100")
+    assert viewed.session.event().ts_ms <= 100 < viewed.lab.history.record(viewed.cursor).ts_ms
+    viewed.do("end")
+    assert viewed.session.at_end
+    assert viewed.lab.world.slice_no == played
+
+
+def test_to_the_next_event_of_a_kind_through_the_history_and_beyond(viewed: Viewed) -> None:
+    viewed.do("start")
+    viewed.do("set_kind", kind="PullHeld")
+    seen = []
+    for _ in range(40):
+        viewed.do("next_kind")
+        seen.append(viewed.session.event())
+    assert {event.kind for event in seen} == {"PullHeld"}
+    assert seen == list(viewed.lab.history.find("PullHeld"))[:40]
+    viewed.do("previous_kind")
+    assert viewed.session.event() == seen[-2]
+
+
+def test_to_a_time_ahead_and_to_a_breakpoint_the_world_is_played(viewed: Viewed) -> None:
+    viewed.do("to_time", ms=5_000)
+    assert viewed.lab.now_ms == 5_000
+    viewed.lab.add_breakpoint("NodeCrashed")
+    assert viewed.do("to_breakpoint") == ""
+    assert viewed.session.event().kind == "NodeCrashed"
+
+
+def test_playing_goes_on_from_the_loop_until_it_is_paused_or_a_breakpoint_comes(viewed: Viewed) -> None:
+    viewed.lab.add_breakpoint("NodeCrashed")
+    viewed.do("set_speed", speed="200")
+
+    async def cell() -> None:
+        viewed.do("play")
+        while viewed.session.playing:
+            await asyncio.sleep(0)
+
+    asyncio.run(cell())
+    assert "Stopped at a breakpoint" in viewed.session.said
+    assert "NodeCrashed" in viewed.session.said
+    assert viewed.changes > 2
+
+
+def test_a_command_that_says_where_to_go_ends_playing(viewed: Viewed) -> None:
+    async def cell() -> None:
+        viewed.do("play")
+        assert viewed.session.playing
+        viewed.do("step_event")
+
+    asyncio.run(cell())
+    assert not viewed.session.playing
+
+
+# -- breaking -------------------------------------------------------------------------------------------------------
+
+
+def test_a_machine_that_was_clicked_is_broken_and_mended(viewed: Viewed) -> None:
+    assert "no machine is chosen" in viewed.do("crash")
+    viewed.do("choose", node="broker-a")
+    for verb, state in (("freeze", "frozen"), ("thaw", "running"), ("crash", "down"), ("restart", "running")):
+        assert viewed.do(verb) == ""
+        viewed.lab.run_for(seconds=1)
+        assert viewed.lab.processes["broker-a"].state == state
+    assert [action[2] for action in viewed.lab.actions] == ["freeze", "thaw", "crash", "restart"]
+    viewed.do("power_off")
+    assert "is down already" in viewed.do("crash") or "no power" in viewed.do("power_off")
+
+
+def test_a_link_is_cut_between_the_two_machines_clicked_last(viewed: Viewed) -> None:
+    viewed.do("choose", node="producer-1")
+    assert "a link needs two machines" in viewed.do("cut")
+    viewed.do("choose", node="broker-b")
+    assert viewed.do("cut") == ""
+    assert viewed.lab.world.network.link("producer-1", "broker-b").cut
+    viewed.do("heal")
+    assert not viewed.lab.world.network.link("broker-b", "producer-1").cut
+    assert viewed.do("disconnect") == ""
+
+
+def test_what_cannot_be_is_said_and_changes_nothing(viewed: Viewed) -> None:
+    slices = viewed.lab.world.slice_no
+    assert "no command 'dance'" in viewed.do("dance")
+    assert "there is no machine 'broker-z'" in viewed.do("choose", node="broker-z")
+    assert "no pending entry 999" in viewed.do("pick", index=999)
+    assert viewed.do("goto", place="not a number") != ""
+    assert viewed.do("goto", nowhere=1) != ""
+    assert "there is no world 7" in viewed.do("branch", number=7)
+    assert viewed.lab.world.slice_no == slices
+
+
+# -- choosing what happens next -------------------------------------------------------------------------------------
+
+
+def deliveries(viewed: Viewed) -> list[int]:
+    """The places of the deliveries among what may happen next."""
+    return [index for index, entry in enumerate(viewed.lab.world.pending()) if entry.source]
+
+
+def test_a_delivery_can_be_let_through_held_back_or_broken(viewed: Viewed) -> None:
+    viewed.do("set_kind", kind="RequestSent")
+    viewed.do("next_kind")
+    (index, *_) = deliveries(viewed)
+    entry = viewed.lab.world.pending()[index]
+    viewed.do("hold", index=index, ms=50)
+    viewed.lab.run_for(ms=40)
+    assert list(viewed.lab.history.find("RequestReceived", start=viewed.cursor - 1)) == []
+    held = next(i for i in deliveries(viewed) if viewed.lab.world.pending()[i].source == entry.source)
+    viewed.do("pick", index=held)
+    assert viewed.session.event().kind in ("RequestReceived", "ResponseReceived")
+
+
+def test_what_was_picked_and_held_back_is_part_of_the_replay(viewed: Viewed) -> None:
+    viewed.do("hold", index=len(viewed.lab.world.pending()) - 1, ms=5)
+    viewed.do("pick", index=1)
+    viewed.lab.run_for(seconds=2)
+    again = sharing.reopened(sharing.shared_text(viewed.lab))
+    assert again.trace_hash() == viewed.lab.trace_hash()
+    assert [action[2] for action in again.actions] == ["hold", "pick"]
+
+
+# -- the tree -------------------------------------------------------------------------------------------------------
+
+
+def test_taking_back_plays_a_new_world_that_can_go_another_way(viewed: Viewed) -> None:
+    viewed.do("goto", place=300)
+    at = viewed.session.event()
+    assert viewed.do("take_back") == ""
+    assert viewed.session.now == 1
+    assert viewed.session.lab is not viewed.lab
+    assert viewed.session.lab.history.record(len(viewed.session.lab.history) - 1).slice == at.slice
+    viewed.do("crash", node="broker-a")
+    viewed.session.lab.run_for(seconds=1)
+    shared, mine, other = viewed.session.difference(0)
+    assert shared >= 300
+    assert mine.kind == "ActionTaken"
+    assert other == viewed.lab.history.record(shared)
+    viewed.do("branch", number=0)
+    assert viewed.session.lab is viewed.lab
+    assert "world 1" in panels.side(viewed.session)
+
+
+def test_a_choice_that_was_drawn_can_be_set_otherwise(viewed: Viewed) -> None:
+    point = next(point for point, draws in viewed.lab.world.choices.drawn().items() if draws > 3)
+    assert viewed.do("override", point=point, k=0, value=0) == ""
+    assert viewed.session.lab.world.choices.overrides == {(point, 0): 0}
+    assert viewed.session.branches[1].what == f"{point} #0 = 0"
+
+
+def test_a_world_built_cell_by_cell_cannot_be_taken_back_and_says_what_to_do() -> None:
+    lab = Lab(seed=1)
+    lab.name_server()
+    session = Session(lab, changed=lambda: None)
+    session.do({"do": "take_back"})
+    assert "%%scenario" in session.said
+
+
+# -- several views --------------------------------------------------------------------------------------------------
+
+
+def test_views_of_one_world_follow_each_other(viewed: Viewed) -> None:
+    seen: list[int] = []
+    other = Session(viewed.lab, changed=lambda: seen.append(viewed.lab.history.cursor))
+    viewed.do("goto", place=42)
+    assert seen == [42]
+    assert other.event() == viewed.session.event()
+
+
+def test_a_broken_world_is_told(viewed: Viewed) -> None:
+    viewed.lab.world.broken = "somebody broke it"
+    assert "this world is broken: somebody broke it" in viewed.do("step_slice")
+
+
+# -- sharing --------------------------------------------------------------------------------------------------------
+
+
+def test_a_shared_world_opens_at_its_event(viewed: Viewed, tmp_path: Path) -> None:
+    viewed.do("crash", node="broker-b")
+    viewed.lab.run_for(seconds=1)
+    viewed.do("goto", place=777)
+    viewed.do("share")
+    assert viewed.session.shared.startswith("mqlab:")
+    file = tmp_path / "world.mqlab"
+    sharing.save_shared(viewed.lab, file)
+    for shared in (viewed.session.shared, file):
+        again = sharing.reopened(shared)
+        assert (again.history.cursor, again.trace_hash()) == (777, viewed.lab.trace_hash())
+
+
+def test_a_world_of_another_version_is_refused_rather_than_shown(
+    viewed: Viewed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = sharing.shared_text(viewed.lab)
+    monkeypatch.setattr(sharing, "__version__", "99.0")
+    with pytest.raises(LearnerError, match=f"shared from mqlab {mqlab.__version__}, and this is 99.0"):
+        sharing.reopened(text)
+
+
+def test_a_world_that_comes_out_otherwise_is_refused(viewed: Viewed, tmp_path: Path) -> None:
+    file = tmp_path / "world.mqlab"
+    sharing.save_shared(viewed.lab, file)
+    text = file.read_text()
+    digest = viewed.lab.trace_hash()
+    file.write_text(text.replace(digest, "0" * len(digest)))
+    with pytest.raises(LearnerError, match="does not come out as it was shared"):
+        sharing.reopened(file)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda t: t[:-7], lambda t: "mqlab:", lambda t: "mqlab:bm90aGluZw==", lambda t: t[:40]]
+)
+def test_a_damaged_text_says_to_copy_all_of_it(viewed: Viewed, damage: Any) -> None:
+    with pytest.raises(ProtocolError, match="copy all of it"):
+        sharing.reopened(damage(sharing.shared_text(viewed.lab)))
