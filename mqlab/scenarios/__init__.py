@@ -1,6 +1,18 @@
 """Named, parametrised worlds: one registry for the command line, tests, benchmarks, labs and data sets."""
 
-from . import broker_down, flow_control, ground, lite_pull, pulling, pushing, retrying, sending, shop_day, store
+from . import (
+    broker_down,
+    flow_control,
+    ground,
+    lite_pull,
+    pulling,
+    pushing,
+    retrying,
+    rivals,
+    sending,
+    shop_day,
+    store,
+)
 from .registry import Parameter, Scenario, add, get, names, scenario
 from .source import add_from_source
 
@@ -18,6 +30,7 @@ __all__ = [
     "pulling",
     "pushing",
     "retrying",
+    "rivals",
     "scenario",
     "sending",
     "shop_day",

@@ -1,0 +1,110 @@
+"""The rivals of long polling: one load, and four ways in which a consumer can come by its messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..client import MessageModel
+from ..errors import LearnerError
+from ..views.rivals import Rival, RivalMeter
+from .numbered import FAILURES, TOPIC, number_of, reader, spawn_sending
+from .pulling import READERS, new_service
+from .registry import ANY_FAULT, get, scenario
+
+if TYPE_CHECKING:
+    from ..client import DefaultMQPullConsumer
+    from ..lab import Lab
+    from ..protocol import MessageQueue
+
+WAYS = {
+    "interval": "fixed-interval pull",
+    "busy": "busy pull",
+    "short": "short polling",
+    "long": "long polling",
+}
+"""The rivals by the value of `way`, with the names under which they are drawn."""
+
+SETTLE_SECONDS = 3
+"""After this the first pulls are under way, whatever the way."""
+MINUTE_MS = 60_000
+AFTER_AN_ERROR_MS = 1_000
+
+
+@scenario("rivals", seconds=20, faults=ANY_FAULT)
+async def rivals(
+    lab: Lab, *, way: str = "long", interval_ms: int = 1_000, rate_per_minute: int = 60, queues: int = 1
+) -> None:
+    """Orders come at a steady rate; the consumer pulls at an interval, pulls without rest, polls short or polls long.
+
+    `way` is interval, busy, short or long; `interval_ms` counts for the first one alone. A load lasts two minutes.
+    """
+    if way not in WAYS:
+        raise LearnerError(f"way={way!r} is unknown", f"choose among {', '.join(WAYS)}")
+    for name, value in (("interval_ms", interval_ms), ("rate_per_minute", rate_per_minute), ("queues", queues)):
+        if value < 1:
+            raise LearnerError(f"{name}={value} is too small", "give 1 or more")
+    lab.name_server()
+    lab.broker("broker-a", long_polling_enable=way != "short")
+    lab.create_topic(TOPIC, queues)
+    if way in ("short", "long"):
+        consumer = lab.consumer(READERS)
+        consumer.subscribe(TOPIC, "*")
+        consumer.register_message_listener(reader(consumer))
+        await consumer.start()
+    elif way == "interval":
+        await new_service(lab, next_delay_ms=interval_ms, message_model=MessageModel.CLUSTERING).start()
+    else:
+        await start_without_rest(lab)
+    producer = lab.producer("shop")
+    await producer.start()
+    lab.run_for(seconds=SETTLE_SECONDS)
+    spawn_sending(producer, messages=2 * rate_per_minute, every_ms=max(1, MINUTE_MS // rate_per_minute))
+
+
+async def start_without_rest(lab: Lab) -> None:
+    """A pull consumer with a task for each queue that asks again as soon as it has an answer."""
+    consumer = lab.pull_consumer(READERS)
+    await consumer.start()
+    for queue in await consumer.fetch_subscribe_message_queues(TOPIC):
+        consumer.node.spawn(_pull_without_rest(consumer, queue), f"busy pull of queue {queue.queue_id}")
+
+
+async def _pull_without_rest(consumer: DefaultMQPullConsumer, queue: MessageQueue) -> None:
+    pull = type(consumer).pull.inside  # type: ignore[attr-defined]  # see public_call
+    offset = 0
+    while True:
+        try:
+            result = await pull(consumer, queue, "*", offset, 32)
+        except FAILURES:
+            await consumer.node.sleep(AFTER_AN_ERROR_MS)
+            continue
+        for message in result.msg_found_list:
+            number_of(message)
+        offset = result.next_begin_offset
+
+
+def measure(
+    way: str,
+    seed: int | str = 0,
+    *,
+    seconds: float = 30,
+    interval_ms: int = 1_000,
+    rate_per_minute: int = 60,
+    queues: int = 1,
+) -> Rival:
+    """Play one rival for `seconds` of its load and measure it; it is named by its way and, if it has one, interval.
+
+    Nothing of the world is kept, so that a busy pull with its thousands of requests costs little.
+    """
+    parameters = {"way": way, "interval_ms": interval_ms, "rate_per_minute": rate_per_minute, "queues": queues}
+    lab = get("rivals").build(seed, parameters=parameters, history=False)
+    meter = RivalMeter(TOPIC)
+    begin_ms = lab.now_ms
+    lab.world.hooks.attach(meter)
+    lab.run_for(seconds=seconds)
+    name = f"pull every {_interval(interval_ms)}" if way == "interval" else WAYS[way]
+    return meter.rival(name, lab.now_ms - begin_ms, family=WAYS[way])
+
+
+def _interval(ms: int) -> str:
+    return f"{ms / 1_000:g} s" if ms >= 1_000 else f"{ms} ms"
