@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 MOST_CAUSES = 8
+MOST_CHANGES = 6
 MOST_PENDING = 24
 HOLD_MS = 100
 
@@ -67,7 +68,16 @@ def _step(session: Session) -> str:
     event = session.event()
     if event is None:
         return "<h4>The last step</h4><div>Nothing has happened yet. Step with the button, or the key n.</div>"
-    return f"<h4>The last step</h4>{event._repr_html_()}{_source(session, event)}{_causes(session, event)}"
+    told = _changes(session) + _source(session, event) + _causes(session, event)
+    return f"<h4>The last step</h4>{event._repr_html_()}{told}"
+
+
+def _changes(session: Session) -> str:
+    if session.playing:
+        return ""
+    lines = session.changes()
+    rows = "".join(f'<div class="mq-changed">{escape(line)}</div>' for line in lines[:MOST_CHANGES])
+    return f'<div class="mq-faint">it changed:</div>{rows}' if rows else ""
 
 
 def _source(session: Session, event: Record) -> str:

@@ -47,7 +47,7 @@ class Session:
     """
 
     def __init__(self, lab: Lab, boards: Iterable[type[Board]] = (), *, changed: Callable[[], None]) -> None:
-        self._kinds_of_boards = [StageBoard, *boards]
+        self._kinds_of_boards: list[type[Board]] = [StageBoard, *boards]
         self._changed = changed
         self.branches = [Branch(0, -1, 0, "the first world", lab)]
         self.now = 0
@@ -86,6 +86,15 @@ class Session:
         self.lab.forget_sources()
         self._fold.go_to(self.lab.history.cursor)
         return self._fold.boards
+
+    def changes(self) -> list[str]:
+        """What the newest event behind the cursor changed: the lines of the boards' text that were not there before."""
+        place = self.lab.history.cursor
+        if place == 0:
+            return []
+        self._fold.go_to(place - 1)
+        before = {line for board in self._fold.boards for line in board.text()}
+        return [line for board in self.boards() for line in board.text() if line not in before]
 
     def event(self) -> Record | None:
         """The newest event behind the cursor."""

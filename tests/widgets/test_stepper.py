@@ -1,0 +1,191 @@
+"""The stepper as a widget: its frames, its controls, and what it leaves on a page without a front end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from mqlab import Lab
+from mqlab.errors import LearnerError
+from mqlab.scenarios import get
+from mqlab_widgets.boards.held_pulls import HeldPullsBoard
+from mqlab_widgets.boards.lights import LightsBoard
+from mqlab_widgets.stepper import Stepper
+from mqlab_widgets.viewer import FramePump, Viewer
+
+
+@pytest.fixture
+def lab() -> Lab:
+    """Two brokers after four seconds."""
+    return get("two-brokers").build(7).run_for(seconds=4)
+
+
+def click(stepper: Stepper, words: str) -> None:
+    """Press the control with these words."""
+    (button,) = [
+        control
+        for row in stepper.children[1:-1]
+        for control in row.children
+        if getattr(control, "description", "") == words and hasattr(control, "click")
+    ]
+    button.click()
+
+
+def said(stepper: Stepper, content: dict[str, Any]) -> None:
+    """What the page sends."""
+    stepper.viewer._handle_custom_msg(content, [])
+
+
+# -- frames ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_frame_is_whole_and_can_be_sent_as_json(lab: Lab) -> None:
+    stepper = Stepper(lab, [LightsBoard, HeldPullsBoard])
+    frame = stepper.viewer.frame
+    assert json.loads(json.dumps(frame)) == frame
+    assert set(frame) == {
+        *("_place", "_length", "_world"),
+        *("where", "said", "stage", "side", "boards", "text"),
+    }  # fmt: skip
+    assert frame["_place"] == frame["_length"] == str(len(lab.history))
+    assert "What must always hold" in frame["boards"]
+    assert "broker-b (broker) is running" in frame["text"]
+
+
+def test_what_the_page_says_is_done_and_shown(lab: Lab) -> None:
+    stepper = Stepper(lab)
+    said(stepper, {"do": "shown"})
+    said(stepper, {"do": "goto", "place": "100"})
+    assert stepper.viewer.frame["_place"] == "100"
+    assert stepper._timeline.value == 100
+    said(stepper, {"do": "choose", "node": "broker-a"})
+    assert 'class="broker running chosen' in stepper.viewer.frame["stage"]
+    before = stepper.viewer.frame
+    for nonsense in ({"do": 3}, {"dont": "goto"}, ["goto"], "goto"):
+        said(stepper, nonsense)  # type: ignore[arg-type]
+    assert stepper.viewer.frame == before
+
+
+def test_controls_and_the_time_line_do_the_same(lab: Lab) -> None:
+    stepper = Stepper(lab)
+    said(stepper, {"do": "shown"})
+    length = len(lab.history)
+    click(stepper, "event")
+    assert int(stepper.viewer.frame["_place"]) == length + 1
+    click(stepper, "start")
+    assert stepper._timeline.value == 0
+    stepper._timeline.value = 321
+    assert lab.history.cursor == 321
+    click(stepper, "crash")
+    assert "no machine is chosen" in stepper.viewer.frame["said"]
+    stepper._kind.value = "PullHeld"
+    click(stepper, "next")
+    assert stepper.session.event().kind == "PullHeld"
+    click(stepper, "share")
+    assert "mqlab:" in stepper.viewer.frame["said"]
+
+
+def test_nobody_draws_for_a_view_that_nobody_looks_at(lab: Lab) -> None:
+    stepper = Stepper(lab)
+    drawn = stepper._pump.sent
+    lab.run_for(seconds=5)
+    click(stepper, "event")
+    assert stepper._pump.sent == drawn
+    said(stepper, {"do": "shown"})
+    assert stepper._pump.sent == drawn + 1
+    said(stepper, {"do": "hidden"})
+    drawn = stepper._pump.sent
+    click(stepper, "event")
+    assert stepper._pump.sent == drawn
+
+
+def test_while_a_cell_plays_frames_are_few_and_the_last_one_arrives(lab: Lab) -> None:
+    async def cell() -> Stepper:
+        stepper = Stepper(lab)
+        said(stepper, {"do": "shown"})
+        lab.run_for(seconds=50)
+        while stepper.viewer.frame["_length"] != str(len(lab.history)):
+            await asyncio.sleep(0)
+        return stepper
+
+    stepper = asyncio.run(cell())
+    looks = len(lab.history) / 256
+    assert stepper._pump.sent < looks
+    assert stepper.viewer.dropped > 0
+
+
+def test_a_pump_sends_what_is_newest() -> None:
+    state = [0]
+    viewer = Viewer(lambda command: None)
+    pump = FramePump(lambda: {"state": str(state[0])}, viewer)
+
+    async def cell() -> None:
+        for number in range(100):
+            state[0] = number
+            pump.ask()
+        while viewer.frame["state"] != "99":
+            await asyncio.sleep(0)
+
+    asyncio.run(cell())
+    assert pump.sent == 2
+    assert viewer.dropped == 99
+
+
+# -- what the step changed ------------------------------------------------------------------------------------------
+
+
+def test_what_a_step_changed_is_marked(lab: Lab) -> None:
+    stepper = Stepper(lab)
+    said(stepper, {"do": "shown"})
+    said(stepper, {"do": "set_kind", "kind": "MessageDispatched"})
+    said(stepper, {"do": "next_kind"})
+    assert "it changed:" in stepper.viewer.frame["side"]
+    (line,) = stepper.session.changes()
+    assert line.startswith("broker-")
+    assert "1 not consumed" in line
+
+
+def test_the_source_of_what_was_played_is_shown(lab: Lab) -> None:
+    stepper = Stepper(lab)
+    said(stepper, {"do": "shown"})
+    click(stepper, "slice")
+    click(stepper, "event")
+    assert 'data-key="source"' in stepper.viewer.frame["side"]
+    assert "mqlab/" in stepper.viewer.frame["side"]
+
+
+# -- without a front end --------------------------------------------------------------------------------------------
+
+
+def test_a_page_keeps_the_picture_and_the_text_of_the_moment(lab: Lab) -> None:
+    stepper = Stepper(lab, [LightsBoard])
+    data, _ = stepper._repr_mimebundle_()
+    assert "<svg" in data["text/html"]
+    assert data["text/plain"].splitlines()[0] == f"<Stepper: event {len(lab.history)} of {len(lab.history)}>"
+    assert "namesrv-1 (namesrv) is running" in data["text/plain"]
+    again, _ = Stepper(get("two-brokers").build(7).run_for(seconds=4), [LightsBoard])._repr_mimebundle_()
+    assert (again["text/html"], again["text/plain"]) == (data["text/html"], data["text/plain"])
+
+
+def test_a_view_of_a_world_without_machines_says_how_to_begin_and_follows() -> None:
+    lab = Lab(seed=1)
+    stepper = Stepper(lab)
+    assert "No machine has started yet" in stepper.viewer.frame["stage"]
+    said(stepper, {"do": "step_slice"})
+    assert "Nothing is left to happen" in stepper.session.said
+    lab.name_server()
+    data, _ = stepper._repr_mimebundle_()
+    assert "namesrv-1" in data["text/html"]
+
+
+def test_what_is_no_lab_is_told() -> None:
+    with pytest.raises(LearnerError, match="is not a lab"):
+        Stepper("lab")  # type: ignore[arg-type]
+
+
+def test_a_lab_without_history_is_told() -> None:
+    with pytest.raises(LearnerError, match="keeps no history"):
+        Stepper(Lab(history=False))
