@@ -109,7 +109,7 @@ class TaskRuns:
                 if run.messages and width > 20:
                     body.append(text(x + width / 2, y + 13, str(run.messages), colour="#ffffff", anchor="middle"))
             body += [
-                text(self._axis.x(at), y + 15, "\u00d7", colour=INK, anchor="middle", bold=True)
+                text(self._axis.x(at) + 8, y + 14, "\u00d7", colour=INK, anchor="middle", bold=True)
                 for at in self.ends.get(lane, [])
             ]
         return picture(self.title, _LEFT + _WIDTH + 24, bottom + 44, body)
