@@ -22,6 +22,8 @@ class AdminOffsets:
 
     The consumers are not told: the next pull of each queue is answered OFFSET_RESET with the new place, and commits
     until then are ignored. Differs from RocketMQ: only this way, that of useServerSideResetOffset=true, is there.
+
+    Java: org.apache.rocketmq.broker.processor.AdminBrokerProcessor.
     """
 
     def __init__(self, broker: BrokerController) -> None:

@@ -34,6 +34,8 @@ class ConsumerSendMsgBack:
     The message is copied: same body, flag and properties, one more reconsume time. It gets the delay level that the
     consumer asks for, or with 0 the level 3 + its reconsume times: 10 s, 30 s, 1 min and so on. After the last try,
     or with a negative level, it goes to the dead letters instead.
+
+    Java: org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor.consumerSendMsgBack.
     """
 
     def __init__(self, broker: BrokerController) -> None:

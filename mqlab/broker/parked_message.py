@@ -28,6 +28,8 @@ def park(message: MessageExtBrokerInner, max_level: int) -> int:
 
     Its topic and queue go into properties, and it gets the schedule topic and the queue `level - 1`. Java:
     HookUtils.transformDelayLevelMessage; a delay level also overrules the properties of a timer.
+
+    Java: org.apache.rocketmq.broker.util.HookUtils.transformDelayLevelMessage.
     """
     properties = message.properties
     for name in _TIMER_PROPERTIES:
@@ -50,6 +52,8 @@ def message_time_up(parked: MessageExt) -> MessageExtBrokerInner:
     Its text of properties is that of the parked message, so the stored copy and the consumer still see DELAY,
     REAL_TOPIC and REAL_QID. Only the mapping lacks DELAY, which is why the copy is not parked again. Java:
     ScheduleMessageService.messageTimeUp.
+
+    Java: org.apache.rocketmq.broker.schedule.ScheduleMessageService.messageTimeUp.
     """
     properties = dict(parked.properties)
     text = encode_properties(properties, DECODED_MAP_CAPACITY)

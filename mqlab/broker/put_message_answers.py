@@ -39,7 +39,10 @@ _REFUSALS: dict[PutMessageStatus, tuple[int, str]] = {
 
 
 def refusal(result: PutMessageResult, max_message_size: int, disk: str) -> tuple[int, str]:
-    """Code and text for a message that was not stored; `disk` is how full the disks are, in RocketMQ's words."""
+    """Code and text for a message that was not stored; `disk` is how full the disks are, in RocketMQ's words.
+
+    Java: org.apache.rocketmq.broker.processor.SendMessageProcessor.handlePutMessageResult.
+    """
     if result.status is PutMessageStatus.UNKNOWN_ERROR:
         return int(ResponseCode.SYSTEM_ERROR), result.remark or "UNKNOWN_ERROR"
     code, text = _REFUSALS.get(result.status, (ResponseCode.SYSTEM_ERROR, "UNKNOWN_ERROR DEFAULT"))

@@ -52,7 +52,8 @@ class ScheduleMessageService(ConfigManager):
     def handle_schedule_message(self, message: MessageExtBrokerInner) -> PutMessageResult | None:
         """Park a message that asks for a delay level, before the store takes it; it is never refused.
 
-        Java: HookUtils.handleScheduleMessage. Prepared and rolled-back messages of transactions are left alone.
+        Prepared and rolled-back messages of transactions are left alone.
+        Java: org.apache.rocketmq.broker.util.HookUtils.handleScheduleMessage.
         """
         if "DELAY" not in message.properties:
             return None

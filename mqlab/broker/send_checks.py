@@ -37,8 +37,10 @@ def check_message(
 ) -> TopicConfig:
     """The topic that a message goes to, created if it is new and may be; RequestError with RocketMQ's code and text.
 
-    Java: AbstractSendMessageProcessor.msgCheck. The topic's own write bit is not looked at: clients leave out queues
+    The topic's own write bit is not looked at: clients leave out queues
     that are not writeable, and the broker trusts them.
+
+    Java: org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor.msgCheck.
     """
     topic = header.topic
     if not config.broker_permission & PermName.WRITE and topics.is_order_topic(topic):

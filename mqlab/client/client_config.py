@@ -65,7 +65,10 @@ class ClientConfig:
         return [address.strip() for address in (self.namesrv_addr or "").split(";") if address.strip()]
 
     def build_mq_client_id(self, node: Node) -> str:
-        """The id under which this client is known: `ip@instance`, and the unit and request type if they are set."""
+        """The id under which this client is known: `ip@instance`, and the unit and request type if they are set.
+
+        Java: org.apache.rocketmq.client.ClientConfig.buildMQClientId.
+        """
         parts = [self.client_ip or node.spec.ip, self.instance_name]
         if self.unit_name:
             parts.append(self.unit_name)
@@ -74,7 +77,10 @@ class ClientConfig:
         return "@".join(parts)
 
     def change_instance_name_to_pid(self, node: Node) -> None:
-        """Make the default instance name one of its own: `pid#nanoseconds`, so that this client shares no instance."""
+        """Make the default instance name one of its own: `pid#nanoseconds`, so that this client shares no instance.
+
+        Java: org.apache.rocketmq.client.ClientConfig.changeInstanceNameToPID.
+        """
         if self.instance_name == DEFAULT_INSTANCE_NAME:
             numbers: count[int] = node.life.singletons.setdefault("ClientConfig.nano_time", count())
             self.instance_name = f"{node.spec.pid}#{node.now_us() * 1_000 + next(numbers)}"

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 class ClientRemotingProcessor(RequestProcessor):
-    """Answers the requests of brokers (org.apache.rocketmq.client.impl.ClientRemotingProcessor)."""
+    """Answers the requests of brokers (org.apache.rocketmq.client.impl.ClientRemotingProcessor).
+
+    Differs from RocketMQ: of the seven requests that a broker may send only NOTIFY_CONSUMER_IDS_CHANGED is known; the
+    others are answered "not supported".
+    """
 
     def __init__(self, instance: MQClientInstance) -> None:
         self._instance = instance
@@ -30,7 +34,10 @@ class ClientRemotingProcessor(RequestProcessor):
 
 
 class HeartbeatOnActiveChannel(ChannelEventListener):
-    """Sends a heartbeat over every new channel to a broker, so that the broker knows its client at once."""
+    """Sends a heartbeat over every new channel to a broker, so that the broker knows its client at once.
+
+    Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.
+    """
 
     def __init__(self, instance: MQClientInstance) -> None:
         self._instance = instance

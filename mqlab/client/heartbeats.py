@@ -27,7 +27,10 @@ class Heartbeats:
         self.broker_version_table: dict[str, dict[str, int]] = {}
 
     def prepare(self) -> HeartbeatData:
-        """What a heartbeat of now would say."""
+        """What a heartbeat of now would say.
+
+        Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.prepareHeartbeatData.
+        """
         instance = self._instance
         consumers = [
             ConsumerData(
@@ -47,6 +50,8 @@ class Heartbeats:
         """One heartbeat to each known address; False if another is under way, or nobody is here or known.
 
         Without consumers only masters are told.
+
+        Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.sendHeartbeatToAllBrokerWithLock.
         """
         if not self._lock.try_acquire():
             return False
@@ -96,7 +101,10 @@ class Heartbeats:
         return self.broker_version_table.get(broker_name, {}).get(address, 0)
 
     def clean_offline_brokers(self) -> None:
-        """Forget the brokers that no route names any more."""
+        """Forget the brokers that no route names any more.
+
+        Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.cleanOfflineBroker.
+        """
         instance = self._instance
         for broker_name, address in instance.routes.forget_offline_brokers():
             if instance.node.hooks.on:

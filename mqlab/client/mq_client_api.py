@@ -94,7 +94,10 @@ class MQClientAPIImpl:
         self.remoting_client.start()
 
     async def fetch_name_server_addr(self) -> None:
-        """Ask the address server where the name servers are, and use what it says from now on."""
+        """Ask the address server where the name servers are, and use what it says from now on.
+
+        Java: org.apache.rocketmq.client.impl.MQClientAPIImpl.fetchNameServerAddr.
+        """
         assert self.top_addressing is not None
         addresses = await self.top_addressing.fetch_ns_addr()
         if addresses and addresses != self.name_srv_addr:

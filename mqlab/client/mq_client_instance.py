@@ -74,7 +74,10 @@ class MQClientInstance:
     # -- start and end ----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start everything, once; later calls are ignored. MQClientException after a failed start."""
+        """Start everything, once; later calls are ignored. MQClientException after a failed start.
+
+        Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.start.
+        """
         if self.service_state is ServiceState.START_FAILED:
             raise MQClientException(f"The Factory object[{self.client_id}] has been created before, and failed.")
         if self.service_state is not ServiceState.CREATE_JUST:
@@ -144,7 +147,10 @@ class MQClientInstance:
             consumer.persist_consumer_offset()
 
     async def shutdown(self) -> None:
-        """End everything, unless clients are still registered here."""
+        """End everything, unless clients are still registered here.
+
+        Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.shutdown.
+        """
         if self.consumer_table or len(self.producer_table) > 1:
             return
         if self.service_state is not ServiceState.RUNNING:
@@ -161,11 +167,17 @@ class MQClientInstance:
     # -- who lives here ---------------------------------------------------------------------------------------------
 
     def register_producer(self, group: str, producer: MQProducerInner) -> bool:
-        """Take in a producer; False if its group is here already."""
+        """Take in a producer; False if its group is here already.
+
+        Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.registerProducer.
+        """
         return self.producer_table.setdefault(group, producer) is producer
 
     def register_consumer(self, group: str, consumer: MQConsumerInner) -> bool:
-        """Take in a consumer; False if its group is here already."""
+        """Take in a consumer; False if its group is here already.
+
+        Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.registerConsumer.
+        """
         return self.consumer_table.setdefault(group, consumer) is consumer
 
     async def unregister_producer(self, group: str) -> None:
@@ -193,7 +205,10 @@ class MQClientInstance:
     # -- duties -----------------------------------------------------------------------------------------------------
 
     async def check_client_in_broker(self) -> None:
-        """Ask a broker whether it can filter as the consumers here want; only other filters than tags need asking."""
+        """Ask a broker whether it can filter as the consumers here want; only other filters than tags need asking.
+
+        Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.checkClientInBroker.
+        """
         for group, consumer in self.consumer_table.items():
             for subscription in list(consumer.subscriptions()):
                 if ExpressionType.is_tag_type(subscription.expression_type):
@@ -212,7 +227,10 @@ class MQClientInstance:
                     ) from error
 
     async def find_consumer_id_list(self, topic: str, group: str) -> list[str] | None:
-        """The members of a group, as one broker of the topic knows them; None when it cannot be asked."""
+        """The members of a group, as one broker of the topic knows them; None when it cannot be asked.
+
+        Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.findConsumerIdList.
+        """
         address = self.routes.find_broker_addr_by_topic(topic)
         if address is None:
             await self.routes.refresh(topic)
@@ -235,7 +253,10 @@ class MQClientInstance:
         return balanced
 
     def rebalance_immediately(self) -> None:
-        """Wake the rebalance thread."""
+        """Wake the rebalance thread.
+
+        Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.rebalanceImmediately.
+        """
         self.rebalance_service.wakeup()
 
     def rebalance_later(self, delay_ms: int) -> None:

@@ -52,13 +52,19 @@ class RouteTable:
             await self.refresh(topic)
 
     async def refresh(self, topic: str) -> bool:
-        """Ask the name server for a topic's route; True if something new was taken over."""
+        """Ask the name server for a topic's route; True if something new was taken over.
+
+        Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.updateTopicRouteInfoFromNameServer. Differs from
+        RocketMQ: static topics, whose queues may move between brokers, are absent.
+        """
         return await self._locked(topic, None)
 
     async def refresh_from_default_topic(self, topic: str, create_topic_key: str, default_queue_nums: int) -> bool:
         """Take the route of the template topic for a topic that does not exist yet.
 
         Each broker there shall make the topic with as many queues as its template has, at most `default_queue_nums`.
+
+        Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.updateTopicRouteInfoFromNameServer.
         """
         return await self._locked(topic, (create_topic_key, default_queue_nums))
 
@@ -164,7 +170,10 @@ class RouteTable:
         return FindBrokerResult(address, slave) if address is not None else None
 
     def find_broker_addr_by_topic(self, topic: str) -> str | None:
-        """The address of a broker that holds the topic, drawn at random: its master, else one of its slaves."""
+        """The address of a broker that holds the topic, drawn at random: its master, else one of its slaves.
+
+        Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.findBrokerAddrByTopic.
+        """
         route = self.topic_route_table.get(topic)
         if route is None or not route.broker_datas:
             return None

@@ -74,7 +74,10 @@ class TopicPublishInfo:
         return None
 
     def select_avoiding(self, last_broker: str | None) -> MessageQueue | None:
-        """The next queue on another broker than `last_broker`; any next queue if there is no other broker."""
+        """The next queue on another broker than `last_broker`; any next queue if there is no other broker.
+
+        Java: org.apache.rocketmq.client.latency.MQFaultStrategy.selectOneMessageQueue.
+        """
         if not self.message_queue_list:
             return None
         if last_broker is None:
@@ -89,6 +92,8 @@ def queues_to_publish(topic: str, route: TopicRouteData) -> tuple[list[MessageQu
     """The queues to send to, and whether they come from an order configuration ("broker-a:4;broker-b:4").
 
     Only writable queues of brokers whose master is there count, in the order of broker names and queue ids.
+
+    Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.topicRouteData2TopicPublishInfo.
     """
     if route.order_topic_conf:
         queues = []
@@ -106,7 +111,10 @@ def queues_to_publish(topic: str, route: TopicRouteData) -> tuple[list[MessageQu
 
 
 def queues_to_subscribe(topic: str, route: TopicRouteData) -> list[MessageQueue]:
-    """The queues to consume from: all readable ones, whether their broker has a master at present or not."""
+    """The queues to consume from: all readable ones, whether their broker has a master at present or not.
+
+    Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.topicRouteData2TopicSubscribeInfo.
+    """
     return [
         MessageQueue(topic, data.broker_name, queue_id)
         for data in route.queue_datas

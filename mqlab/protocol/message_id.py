@@ -55,8 +55,8 @@ class UniqueKeyGenerator:
     """Gives every message of one process its unique key.
 
     All facts of the machine are given: `ip`, `pid`, and a 32-bit `class_loader_hash`, which tells apart processes with
-    the same pid. The month is that of UTC. Differs from Java: the counter starts where `counter` says, and the ip is
-    never made up.
+    the same pid. The month is that of UTC. Java: org.apache.rocketmq.common.message.MessageClientIDSetter. Differs from
+    RocketMQ: the counter starts where `counter` says, and the ip is never made up.
     """
 
     __slots__ = ("_counter", "_month_ms", "_next_month_ms", "_prefix")

@@ -46,6 +46,8 @@ class RemotingCalls:
     scan finds it too old. Only asynchronous and one-way calls could pile up without end, since their callers go on at
     once; so these are what the two semaphores count (a synchronous call takes an asynchronous permit, one for each
     thread that waits).
+
+    Java: org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.
     """
 
     def __init__(self, node: Node, public_pool: Pool, oneway_permits: int, async_permits: int) -> None:
@@ -61,11 +63,17 @@ class RemotingCalls:
     # -- the response table -----------------------------------------------------------------------------------------
 
     def next_opaque(self) -> int:
-        """A number for a new request: one counter for the whole process."""
+        """A number for a new request: one counter for the whole process.
+
+        Java: org.apache.rocketmq.remoting.protocol.RemotingCommand.createNewRequestId.
+        """
         return next(self._opaque)
 
     def process_response(self, channel: Channel, response: RemotingCommand) -> None:
-        """Give an answer to whoever waits for it; one that nobody waits for is dropped."""
+        """Give an answer to whoever waits for it; one that nobody waits for is dropped.
+
+        Java: org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.processResponseCommand.
+        """
         future = self.response_table.pop(response.opaque, None)
         if future is None:
             hooks = self.node.hooks
@@ -105,6 +113,8 @@ class RemotingCalls:
         """Send a request over a channel and call back once with its ResponseFuture, whatever becomes of it.
 
         While there is no permit, the request waits for one in its turn, within its time-out.
+
+        Java: org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.invokeAsyncImpl.
         """
         semaphore = self.semaphore_async
         begin_us = self.node.world.now_us
@@ -164,7 +174,10 @@ class RemotingCalls:
             future.send_request_ok = True
 
     def fail(self, future: ResponseFuture, reason: str) -> None:
-        """End a future because its request could not be sent or its channel has ended."""
+        """End a future because its request could not be sent or its channel has ended.
+
+        Java: org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.requestFail.
+        """
         self.response_table.pop(future.opaque, None)
         future.send_request_ok = False
         address = future.channel.remote_address if future.channel is not None else ""
@@ -175,7 +188,10 @@ class RemotingCalls:
         self.complete(future, None, RemotingSendRequestException(address))
 
     def fail_fast(self, channel: Channel) -> None:
-        """A channel has ended: what waits for answers from it will wait in vain."""
+        """A channel has ended: what waits for answers from it will wait in vain.
+
+        Java: org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.failFast.
+        """
         for future in [future for future in self.response_table.values() if future.channel is channel]:
             self.fail(future, "the channel was closed before the answer came")
 
@@ -188,6 +204,8 @@ class RemotingCalls:
         no permit within its time-out is a RemotingSendRequestException. As in RocketMQ the wait for a permit is not
         taken off the wait for the answer, which has the whole time-out again; if the scan ends that one first, it is a
         RemotingSendRequestException, too.
+
+        Java: org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.invokeSyncImpl.
         """
         left_ms = timeout_ms
         if not self.semaphore_async.try_acquire():
@@ -236,6 +254,8 @@ class RemotingCalls:
         Without a permit: RemotingTimeoutException, or RemotingTooMuchRequestException for a time-out of 0. Differs from
         RocketMQ: a write is done when it returns, so a permit is never out for longer than that, and nobody waits for
         one; the error reaches the caller, which Netty would only note in a log.
+
+        Java: org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.invokeOnewayImpl.
         """
         request.mark_oneway()
         if not self.semaphore_oneway.try_acquire():

@@ -28,8 +28,10 @@ CloseHandler = Callable[["Channel"], None]
 class Channel:
     """One connection to `remote_address`, over which commands travel in both directions (io.netty.channel.Channel).
 
-    `attributes` is a place for whoever serves the channel to keep what belongs to it. Differs from Netty: a write is
+    `attributes` is a place for whoever serves the channel to keep what belongs to it. Differs from RocketMQ: a write is
     done when it returns, so there are no write buffers and no low or high water mark.
+
+    Java: org.apache.rocketmq.remoting.netty.NettyRemotingClient.ChannelWrapper.
     """
 
     __slots__ = (

@@ -61,6 +61,8 @@ class RemotingClient(RemotingDispatch):
 
         The same ones again, in whatever order, change nothing. The present choice stays if it is among them, else its
         channel is closed.
+
+        Java: org.apache.rocketmq.remoting.netty.NettyRemotingClient.updateNameServerAddressList.
         """
         unique = list(dict.fromkeys(addresses))
         if not unique or sorted(unique) == sorted(self.name_server_addresses):
@@ -153,7 +155,10 @@ class RemotingClient(RemotingDispatch):
         self.channel_closed(channel)
 
     def close_channel(self, address: str) -> None:
-        """Close the channel to an address, if there is one."""
+        """Close the channel to an address, if there is one.
+
+        Java: org.apache.rocketmq.remoting.netty.NettyRemotingClient.closeChannel.
+        """
         channel = self.channel_table.get(address)
         if channel is not None:
             channel.close()
@@ -181,6 +186,8 @@ class RemotingClient(RemotingDispatch):
 
         Raises RemotingConnectException, RemotingSendRequestException or RemotingTimeoutException. A failure to send
         closes the channel, and so does a time-out unless connecting had left hardly any time for the answer.
+
+        Java: org.apache.rocketmq.remoting.netty.NettyRemotingClient.invokeSync.
         """
         target = address or self._choose_name_server()
         left_ms = timeout_ms
@@ -213,6 +220,8 @@ class RemotingClient(RemotingDispatch):
         """Send a request; `callback(response_future)` is called once, with the answer or with what went wrong.
 
         Nothing is raised here: a failed connection also arrives at the callback, as RocketMQ 5 does it.
+
+        Java: org.apache.rocketmq.remoting.netty.NettyRemotingClient.invokeAsync.
         """
         begin_us = self.node.now_us()
         try:
@@ -263,6 +272,8 @@ class RemotingClient(RemotingDispatch):
 
         The old channel leaves the table but stays open for what still waits on it. A second GO_AWAY is a failure to
         send; so is the first with `enable_reconnect_for_go_away` off.
+
+        Java: org.apache.rocketmq.remoting.netty.NettyRemotingClient.invokeImpl.
         """
         channel = future.channel
         assert channel is not None
@@ -291,7 +302,10 @@ class RemotingClient(RemotingDispatch):
         return True
 
     def invoke_oneway(self, address: str | None, request: RemotingCommand, timeout_ms: int) -> None:
-        """Send a request that nobody answers; when no connection can be made it is dropped in silence."""
+        """Send a request that nobody answers; when no connection can be made it is dropped in silence.
+
+        Java: org.apache.rocketmq.remoting.netty.NettyRemotingClient.invokeOneway.
+        """
         target = address or self._choose_name_server()
         channel = self._active(target)
         if channel is not None:
@@ -316,7 +330,10 @@ class RemotingClient(RemotingDispatch):
     # -- start and end ----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Connect to every name server, and keep connected; calls work without it, each connecting when it needs to."""
+        """Connect to every name server, and keep connected; calls work without it, each connecting when it needs to.
+
+        Java: org.apache.rocketmq.remoting.netty.NettyRemotingClient.start.
+        """
         self.started = True
         self._name_server_origin_us = self.node.now_us()
         self._reach_name_servers()

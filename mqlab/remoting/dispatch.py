@@ -39,7 +39,10 @@ class ProcessorEntry(NamedTuple):
 
 
 class RemotingDispatch(RemotingCalls):
-    """Takes in commands of all channels: requests go to processors, responses to those who wait for them."""
+    """Takes in commands of all channels: requests go to processors, responses to those who wait for them.
+
+    Java: org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.processRequestCommand.
+    """
 
     def __init__(self, node: Node, public_pool: Pool, oneway_permits: int, async_permits: int) -> None:
         super().__init__(node, public_pool, oneway_permits, async_permits)

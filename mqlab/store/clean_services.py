@@ -21,8 +21,9 @@ _WARNING_RATIO = (35, 90)
 class CleanCommitLogService(ServiceThread):
     """Looks every 10 s for commit-log files to delete, and at the space on the disk.
 
-    Java: DefaultMessageStore.CleanCommitLogService and CleanConsumeQueueService, which run one after the other. Differs
-    from RocketMQ: hours of the day are UTC, and a file is never held by a reader, so none has to be deleted by force.
+    Java: org.apache.rocketmq.store.DefaultMessageStore.CleanCommitLogService, and CleanConsumeQueueService, which runs
+    after it. Differs from RocketMQ: hours of the day are UTC, and a file is never held by a reader, so none has to be
+    deleted by force.
     """
 
     def __init__(self, store: DefaultMessageStore) -> None:

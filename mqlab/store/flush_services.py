@@ -41,6 +41,8 @@ class _StoreService(ServiceThread):
 class FlushRealTimeService(_StoreService):
     """Flushes the commit log every 500 ms if 4 pages are dirty, and every 10 s whatever is
     (CommitLog.FlushRealTimeService).
+
+    Java: org.apache.rocketmq.store.CommitLog.FlushRealTimeService.
     """
 
     def __init__(self, store: DefaultMessageStore) -> None:
@@ -75,6 +77,8 @@ class GroupCommitService(_StoreService):
     """Flushes once for all puts that wait (CommitLog.GroupCommitService), and gives up on those that wait too long.
 
     Differs from RocketMQ: the watcher of the time-outs (FlushDiskWatcher) is a timer for each request.
+
+    Java: org.apache.rocketmq.store.CommitLog.GroupCommitService.
     """
 
     period_ms = 10
@@ -128,7 +132,7 @@ class GroupCommitService(_StoreService):
 class FlushConsumeQueueService(_StoreService):
     """Flushes consume queues every second if 2 pages are dirty, and every 60 s whatever is.
 
-    Java: DefaultMessageStore.FlushConsumeQueueService.
+    Java: org.apache.rocketmq.store.DefaultMessageStore.FlushConsumeQueueService.
     """
 
     def __init__(self, store: DefaultMessageStore) -> None:
@@ -154,7 +158,10 @@ class FlushConsumeQueueService(_StoreService):
 
 
 class StoreCheckpointService(_StoreService):
-    """Writes the checkpoint file every second, if it has changed."""
+    """Writes the checkpoint file every second, if it has changed.
+
+    Java: org.apache.rocketmq.store.StoreCheckpoint.
+    """
 
     period_ms = 1_000
 

@@ -96,7 +96,10 @@ def get_message(
     max_total_msg_size: int,
     message_filter: MessageFilter | None,
 ) -> GetMessageResult:
-    """Read messages of a queue from an offset on (DefaultMessageStore.getMessage)."""
+    """Read messages of a queue from an offset on (DefaultMessageStore.getMessage).
+
+    Java: org.apache.rocketmq.store.DefaultMessageStore.getMessage.
+    """
     min_offset, max_offset = queue.min_offset_in_queue, queue.max_offset_in_queue
     result = _out_of_range(config, offset, min_offset, max_offset)
     if result is not None:

@@ -19,7 +19,7 @@ _STRETCH_BYTES = 1 << 20
 class IndexService:
     """The index files of a store (org.apache.rocketmq.store.index.IndexService).
 
-    Differs from RocketMQ in when, not in what: `watermark` says up to which commit-log offset keys are in the files,
+    Differs from RocketMQ: in when, not in what; `watermark` says up to which commit-log offset keys are in the files,
     and they catch up with the dispatched messages when somebody asks for a key, and when the store stops. A file is
     named for the store time of its first message, which in RocketMQ is the moment of its making, some ms later.
     """

@@ -20,6 +20,8 @@ def refused(status: PutMessageStatus, remark: str) -> PutMessageResult:
 def check_message(message: MessageExtBrokerInner) -> PutMessageResult | None:
     """The refusal of a message whose topic or body can't be (HookUtils.checkBeforePutMessage); None when all is
     well.
+
+    Java: org.apache.rocketmq.broker.util.HookUtils.checkBeforePutMessage.
     """
     topic = message.topic
     length = len(topic.encode("utf-8", "replace"))

@@ -32,6 +32,8 @@ def query_message(
 ) -> QueryMessageResult:
     """Look a key up (DefaultMessageStore.queryMessage); up to three rounds, each ending before what the one before
     found.
+
+    Java: org.apache.rocketmq.store.DefaultMessageStore.queryMessage.
     """
     messages: list[bytes] = []
     last_query_msg_time = end

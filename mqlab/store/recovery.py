@@ -57,6 +57,8 @@ def recover_commit_log(
     After a clean stop records behind `dispatch_from` (the end of what the queues know, -1 for nothing) are dispatched,
     after a crash all that are read; reading starts where messages are older than `safe_timestamp`. The log must have a
     file.
+
+    Java: org.apache.rocketmq.store.CommitLog.recoverAbnormally.
     """
     recovery = Recovery(clean)
     files = log.mapped_file_queue.mapped_files

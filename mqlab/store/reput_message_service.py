@@ -23,6 +23,8 @@ class Reput:
     `reput_from_offset` is the end of what is dispatched. Differs from RocketMQ: `put` leaves a request for each message
     here, so that the bytes need not be read again; from `handed_from` on all requests are there, before it the log is
     read.
+
+    Java: org.apache.rocketmq.store.DefaultMessageStore.ReputMessageService.
     """
 
     def __init__(self, store: DefaultMessageStore) -> None:
@@ -108,7 +110,10 @@ class Reput:
 
 
 class ReputMessageService(ServiceThread):
-    """Looks every millisecond whether there is something to dispatch (DefaultMessageStore.ReputMessageService)."""
+    """Looks every millisecond whether there is something to dispatch (DefaultMessageStore.ReputMessageService).
+
+    Java: org.apache.rocketmq.store.DefaultMessageStore.ReputMessageService.
+    """
 
     period_ms = 1
 

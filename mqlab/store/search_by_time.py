@@ -23,6 +23,8 @@ def offset_in_queue_by_time(queue: ConsumeQueue, log: CommitLog, timestamp: int,
 
     Behind the newest message LOWER gives the end of the queue and UPPER the newest message; before the oldest both give
     it.
+
+    Java: org.apache.rocketmq.store.ConsumeQueue.getOffsetInQueueByTime.
     """
     first = queue.min_logic_offset // queue.unit_size
     end = queue.mapped_file_queue.max_offset // queue.unit_size

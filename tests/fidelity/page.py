@@ -20,8 +20,10 @@ SOURCE = ROOT / "docs" / "fidelity.toml"
 PAGE = ROOT / "docs" / "fidelity.md"
 
 JAVA_NAME = re.compile(r"org\.apache\.rocketmq(?:\.[a-z0-9]+)+(?:\.[A-Z]\w*)+(?:\.[a-z]\w*)?")
-MODULE_OF = {"common": "common", "store": "store", "namesrv": "namesrv", "broker": "broker", "client": "client"}
-"""The first package under org.apache.rocketmq -> the folder of the Java sources; everything else is in remoting."""
+MODULES = ("auth", "broker", "client", "common", "controller", "filter", "namesrv", "proxy", "store", "tools")
+"""Folders of the Java sources named as the first package under org.apache.rocketmq; all else is in remoting."""
+
+DIFFERS = re.compile(r"Differs\s+from\s+RocketMQ:\s+")
 
 HEAD = """\
 # What is RocketMQ here, and what is not
@@ -76,9 +78,8 @@ def _mechanism(area: str, name: str, row: dict[str, object]) -> Mechanism:
     for place in code:
         text = docstring(place)
         java += [found for found in JAVA_NAME.findall(text) if found not in java]
-        _, marked, differs = text.partition("Differs from RocketMQ: ")
-        if marked:
-            remarks.append(differs.split("\n\n")[0].replace("\n", " ").strip())
+        _, *differs = DIFFERS.split(text, maxsplit=1)
+        remarks += [remark.split("\n\n")[0].replace("\n", " ").strip() for remark in differs]
     if not java:
         raise PageError(f"{name!r}: the docstring of {code[0]} names no Java class (Java: org.apache.rocketmq...)")
     for test in tests:
@@ -115,7 +116,7 @@ def known_tests(path: str) -> frozenset[str]:
 def java_path(name: str) -> str:
     """ "client/…/impl/consumer/PullRequest" of the full name of a class (or of a method in one)."""
     parts = name.split(".")[3:]
-    module = MODULE_OF.get(parts[0], "remoting")
+    module = parts[0] if parts[0] in MODULES else "remoting"
     first_class = next(index for index, part in enumerate(parts) if part[0].isupper())
     return f"{module}: {'/'.join(parts[: first_class + 1])}.java" + "".join(f" {p}" for p in parts[first_class + 1 :])
 

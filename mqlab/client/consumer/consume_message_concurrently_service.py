@@ -33,7 +33,10 @@ RECONSUME_LATER = ConsumeConcurrentlyStatus.RECONSUME_LATER
 
 
 class ConsumeRequest:
-    """A job of the pool: some messages of one queue for the listener."""
+    """A job of the pool: some messages of one queue for the listener.
+
+    Java: org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService.ConsumeRequest.
+    """
 
     __slots__ = ("_began_us", "_service", "context", "error", "message_queue", "messages", "process_queue")
 
@@ -140,7 +143,10 @@ class ConsumeMessageConcurrentlyService:
         message_queue: MessageQueue,
         dispatch_to_consume: bool = True,  # it matters to orderly consumption alone
     ) -> None:
-        """Give messages to the pool, consume_message_batch_max_size at a time."""
+        """Give messages to the pool, consume_message_batch_max_size at a time.
+
+        Java: org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService.submitConsumeRequest.
+        """
         size = self._owner.consumer.consume_message_batch_max_size
         submit = self.pool.submit
         for start in range(0, len(messages), size):
@@ -151,7 +157,10 @@ class ConsumeMessageConcurrentlyService:
                 return
 
     def submit_later(self, request: ConsumeRequest) -> None:
-        """Give messages to the pool after 5 s."""
+        """Give messages to the pool after 5 s.
+
+        Java: org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService.submitConsumeRequestLater.
+        """
         if not self._stopped:
             self.node.timeout(
                 RETRY_LATER_MS,
@@ -237,6 +246,8 @@ class ConsumeMessageConcurrentlyService:
         """Take consumed messages out of the process queue and move the offset; give the failed ones back.
 
         Only giving back takes time: then a coroutine is returned.
+
+        Java: org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService.processConsumeResult.
         """
         if not request.messages:
             return None

@@ -141,7 +141,10 @@ class DefaultLitePullConsumer(LitePullConsumerConfig):
         return await self.impl.poll(self.poll_timeout_millis if timeout_ms is None else timeout_ms)
 
     def pause(self, message_queues: Collection[MessageQueue]) -> None:
-        """Pull these queues no more until `resume`; what is cached is still handed out."""
+        """Pull these queues no more until `resume`; what is cached is still handed out.
+
+        Java: org.apache.rocketmq.client.consumer.DefaultLitePullConsumer.pause.
+        """
         self.impl.assigned_message_queue.set_paused(checked_queues(message_queues), True)
 
     def resume(self, message_queues: Collection[MessageQueue]) -> None:

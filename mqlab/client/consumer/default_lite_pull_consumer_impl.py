@@ -203,6 +203,8 @@ class DefaultLitePullConsumerImpl:
         """Subscribe to a topic; a running consumer tells the brokers and asks for routes at once.
 
         MQClientException for an expression that cannot be, and for a consumer with assigned queues.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl.subscribe.
         """
         try:
             if not topic:
@@ -231,7 +233,10 @@ class DefaultLitePullConsumerImpl:
         self.assigned_message_queue.remove_topic(topic)
 
     def assign(self, queues: Collection[MessageQueue]) -> None:
-        """Let these be the queues."""
+        """Let these be the queues.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl.assign.
+        """
         self.set_subscription_type(SubscriptionType.ASSIGN)
         self.assigned_message_queue.update(queues)
         if self.service_state is ServiceState.RUNNING:
@@ -362,7 +367,10 @@ class DefaultLitePullConsumerImpl:
     # -- polling ----------------------------------------------------------------------------------------------------
 
     async def poll(self, timeout_ms: int) -> list[MessageExt]:
-        """The messages of the oldest pull that was not handed out yet; empty if none comes within the time-out."""
+        """The messages of the oldest pull that was not handed out yet; empty if none comes within the time-out.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl.poll.
+        """
         async with self.monitor:
             self.check_running()
             if type(timeout_ms) is not int or timeout_ms < 0:
@@ -431,7 +439,10 @@ class DefaultLitePullConsumerImpl:
     # -- moving about -----------------------------------------------------------------------------------------------
 
     async def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Go on at another offset of an assigned queue; what is cached of the queue is thrown away."""
+        """Go on at another offset of an assigned queue; what is cached of the queue is thrown away.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl.seek.
+        """
         async with self.monitor:
             if self.assigned_message_queue.state(queue) is None:
                 rebalancing = ", may be rebalancing" if self.subscription_type is SubscriptionType.SUBSCRIBE else ""
@@ -478,7 +489,10 @@ class DefaultLitePullConsumerImpl:
     # -- offsets ----------------------------------------------------------------------------------------------------
 
     async def commit(self, queues: Mapping[MessageQueue, int] | Collection[MessageQueue] | None, persist: bool) -> None:
-        """Note offsets as consumed: those given, those behind the last poll of the queues given, or of all queues."""
+        """Note offsets as consumed: those given, those behind the last poll of the queues given, or of all queues.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl.commit.
+        """
         async with self.monitor:
             self.check_running()
             if queues is None:

@@ -82,6 +82,8 @@ class DefaultMQPullConsumer(PullConsumerConfig):
         """Take part in sharing out the queues of a topic; `listener(topic, all, mine)` is told when they change.
 
         There is one listener for all topics: the last one given. Register topics before the start.
+
+        Java: org.apache.rocketmq.client.consumer.MessageQueueListener.
         """
         if not isinstance(topic, str):
             raise LearnerError(f"the name of a topic is a text, not {topic!r}", 'write "TopicTest"')
@@ -124,6 +126,8 @@ class DefaultMQPullConsumer(PullConsumerConfig):
 
         `sub_expression` is `"*"`, tags like `"TagA || TagB"`, or a MessageSelector. Raises MQClientException,
         MQBrokerException, or a RemotingException when no answer came within `timeout` ms (10 s).
+
+        Java: org.apache.rocketmq.client.consumer.DefaultMQPullConsumer.pull.
         """
         subscription = self.impl.subscription_of(queue, sub_expression)
         return await self.impl.pull_sync_impl(queue, subscription, offset, max_nums, False, self._timeout(timeout))
@@ -151,7 +155,10 @@ class DefaultMQPullConsumer(PullConsumerConfig):
     async def pull_block_if_not_found(
         self, queue: MessageQueue, sub_expression: str | MessageSelector, offset: int, max_nums: int
     ) -> PullResult:
-        """Pull; when nothing is there, the broker holds the pull until a message comes, for 20 s at most."""
+        """Pull; when nothing is there, the broker holds the pull until a message comes, for 20 s at most.
+
+        Java: org.apache.rocketmq.client.consumer.DefaultMQPullConsumer.pullBlockIfNotFound.
+        """
         subscription = self.impl.subscription_of(queue, sub_expression)
         return await self.impl.pull_sync_impl(queue, subscription, offset, max_nums, True, self._timeout(None))
 
@@ -187,6 +194,8 @@ class DefaultMQPullConsumer(PullConsumerConfig):
         """How far the group has consumed a queue: -1 without a record, -2 when it could not be read.
 
         With `from_store` the store is asked (the broker, or the file), else the memory comes first.
+
+        Java: org.apache.rocketmq.client.consumer.DefaultMQPullConsumer.fetchConsumeOffset.
         """
         self.impl.make_sure_state_ok()
         kind = ReadOffsetType.READ_FROM_STORE if from_store else ReadOffsetType.MEMORY_FIRST_THEN_STORE
@@ -194,7 +203,10 @@ class DefaultMQPullConsumer(PullConsumerConfig):
 
     @public_call
     async def update_consume_offset(self, queue: MessageQueue, offset: int) -> None:
-        """Note in memory how far a queue is consumed; every 5 s the offsets of the queues held go to the store."""
+        """Note in memory how far a queue is consumed; every 5 s the offsets of the queues held go to the store.
+
+        Java: org.apache.rocketmq.client.consumer.DefaultMQPullConsumer.updateConsumeOffset.
+        """
         self.impl.make_sure_state_ok()
         if type(offset) is not int:
             raise LearnerError(f"an offset is a whole number, not {offset!r}", "give result.next_begin_offset")
@@ -234,7 +246,10 @@ class DefaultMQPullConsumer(PullConsumerConfig):
 
     @public_call
     async def fetch_subscribe_message_queues(self, topic: str) -> list[MessageQueue]:
-        """All readable queues of a topic, in order; MQClientException when there are none."""
+        """All readable queues of a topic, in order; MQClientException when there are none.
+
+        Java: org.apache.rocketmq.client.consumer.DefaultMQPullConsumer.fetchSubscribeMessageQueues.
+        """
         self.impl.make_sure_state_ok()
         known = self.impl.rebalance_impl.topic_subscribe_info_table.get(topic)
         if known is not None:
@@ -259,6 +274,8 @@ class DefaultMQPullConsumer(PullConsumerConfig):
 
         Level 0 leaves the delay to the broker, -1 sends the message to the dead letters. When its broker does not take
         it, a copy goes to the retry topic on any broker; an error says that this failed, too.
+
+        Java: org.apache.rocketmq.client.consumer.DefaultMQPullConsumer.sendMessageBack.
         """
         self.impl.make_sure_state_ok()
         if not isinstance(message, MessageExt):

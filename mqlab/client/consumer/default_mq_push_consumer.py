@@ -101,7 +101,10 @@ class DefaultMQPushConsumer(PushConsumerConfig):
         self.impl.filter_message_hooks.append(hook)
 
     def suspend(self) -> None:
-        """Pull no more until `resume`; what is cached is still consumed."""
+        """Pull no more until `resume`; what is cached is still consumed.
+
+        Java: org.apache.rocketmq.client.consumer.DefaultMQPushConsumer.suspend.
+        """
         self.impl.pause = True
 
     def resume(self) -> None:

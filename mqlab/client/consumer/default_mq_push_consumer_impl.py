@@ -154,7 +154,10 @@ class DefaultMQPushConsumerImpl:
     async def message_queue_changed(
         self, topic: str, mq_all: Sequence[MessageQueue], mq_divided: Sequence[MessageQueue]
     ) -> None:
-        """The queues have changed: share the thresholds out anew, tell the brokers, tell the application."""
+        """The queues have changed: share the thresholds out anew, tell the brokers, tell the application.
+
+        Java: org.apache.rocketmq.client.impl.consumer.RebalancePushImpl.messageQueueChanged.
+        """
         subscription = self.rebalance_impl.subscription_inner.get(topic)
         if subscription is not None:
             subscription.sub_version = self.node.now_ms()
@@ -201,6 +204,9 @@ class DefaultMQPushConsumerImpl:
 
         Raises MQClientException when a setting is wrong, the consumer was started before, its group is taken, or a
         broker refuses its subscription.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.start. Differs from RocketMQ: no twin
+        for Pop is made beside the consume service.
         """
         check_process_lives(self.instance_life, self.node, "consumer")
         if self.service_state is not ServiceState.CREATE_JUST:
@@ -283,7 +289,10 @@ class DefaultMQPushConsumerImpl:
             instance.rebalance_immediately()
 
     async def shutdown(self) -> None:
-        """Stop consuming, write the offsets, leave the brokers and the instance; without effect unless running."""
+        """Stop consuming, write the offsets, leave the brokers and the instance; without effect unless running.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.shutdown.
+        """
         check_process_lives(self.instance_life, self.node, "consumer")
         if self.service_state is not ServiceState.RUNNING:
             return

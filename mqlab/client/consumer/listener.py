@@ -60,6 +60,8 @@ class ConsumeConcurrentlyContext:
     `ack_index`: the messages up to this index (from 0) are consumed, the others count as failed.
     `delay_level_when_next_consume`: -1 straight to the dead letters, 0 as the broker chooses, above that the delay
     level.
+
+    Java: org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyContext.
     """
 
     __slots__ = ("_node", "ack_index", "delay_level_when_next_consume", "message_queue")
@@ -84,7 +86,10 @@ MessageListenerFunction = Callable[
 
 
 class MessageListenerConcurrently:
-    """A concurrent listener as a class; a plain function does as well (MessageListenerConcurrently)."""
+    """A concurrent listener as a class; a plain function does as well (MessageListenerConcurrently).
+
+    Java: org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently.
+    """
 
     def consume_message(
         self, messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext

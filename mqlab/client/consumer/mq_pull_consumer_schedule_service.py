@@ -150,7 +150,10 @@ class MQPullConsumerScheduleService:
     # -- start and end ----------------------------------------------------------------------------------------------
 
     def register_pull_task_callback(self, topic: str, callback: PullTaskCallback | PullTaskFunction) -> None:
-        """Run this task for the queues of a topic; a running service takes another task for a topic that it has."""
+        """Run this task for the queues of a topic; a running service takes another task for a topic that it has.
+
+        Java: org.apache.rocketmq.client.consumer.MQPullConsumerScheduleService.registerPullTaskCallback.
+        """
         function = pull_task_function(callback)
         if self.impl.service_state is ServiceState.RUNNING and topic not in self.callback_table:
             raise LearnerError(
@@ -173,6 +176,8 @@ class MQPullConsumerScheduleService:
         """End the service: no task begins again, and the consumer leaves.
 
         A task that waits for its time runs once more, as in RocketMQ; its consumer refuses it.
+
+        Java: org.apache.rocketmq.client.consumer.MQPullConsumerScheduleService.shutdown.
         """
         if self.scheduled_thread_pool is not None:
             self.scheduled_thread_pool.shutdown()
@@ -192,7 +197,10 @@ class MQPullConsumerScheduleService:
         self.put_task(topic, mq_all if self.message_model is MessageModel.BROADCASTING else mq_divided)
 
     def put_task(self, topic: str, queues: Sequence[MessageQueue]) -> None:
-        """Cancel the tasks of the topic's other queues, and start one at once for each queue that has none."""
+        """Cancel the tasks of the topic's other queues, and start one at once for each queue that has none.
+
+        Java: org.apache.rocketmq.client.consumer.MQPullConsumerScheduleService.putTask.
+        """
         wanted = set(queues)
         for queue in [queue for queue in self.task_table if queue.topic == topic and queue not in wanted]:
             self.task_table.pop(queue).cancelled = True

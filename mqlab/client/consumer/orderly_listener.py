@@ -28,6 +28,8 @@ class ConsumeOrderlyContext:
 
     Without `auto_commit` SUCCESS commits nothing, until COMMIT does. `suspend_current_queue_time_millis` -1 means the
     consumer's own setting.
+
+    Java: org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyContext.
     """
 
     __slots__ = ("_node", "auto_commit", "message_queue", "suspend_current_queue_time_millis")

@@ -98,6 +98,8 @@ class ProcessQueue:
         """Take out consumed messages; the offset that may now be committed, or -1 if there is none.
 
         That is the smallest offset still held: one message that is stuck holds all commits back.
+
+        Java: org.apache.rocketmq.client.impl.consumer.ProcessQueue.removeMessage.
         """
         self.last_consume_us = self._node.now_us()
         tree = self.msg_tree_map
@@ -175,6 +177,8 @@ class ProcessQueue:
         """Give messages back whose listener has been at it for too long: at most 16 from the front of the queue.
 
         Looks at the first message each time and stops at one that is not too old.
+
+        Java: org.apache.rocketmq.client.impl.consumer.ProcessQueue.cleanExpiredMsg.
         """
         for _ in range(min(len(self.msg_tree_map), CLEAN_EXPIRED_MOST)):
             if not self.msg_tree_map:

@@ -87,7 +87,10 @@ class PullResult:
 
 
 class FilterMessageContext:
-    """What a filter hook sees; it may take messages out of `msg_list` (FilterMessageContext)."""
+    """What a filter hook sees; it may take messages out of `msg_list` (FilterMessageContext).
+
+    Java: org.apache.rocketmq.client.hook.FilterMessageContext.
+    """
 
     __slots__ = ("consumer_group", "message_queue", "msg_list", "unit_mode")
 
@@ -191,7 +194,10 @@ class PullAPIWrapper:
         return self.process_pull_response(response, found.address)
 
     def process_pull_response(self, response: RemotingCommand, address: str) -> PullResult:
-        """The result in an answer; MQBrokerException for any code that is no pull status."""
+        """The result in an answer; MQBrokerException for any code that is no pull status.
+
+        Java: org.apache.rocketmq.client.impl.MQClientAPIImpl.processPullResponse.
+        """
         status = STATUS_BY_CODE.get(response.code)
         if status is None:
             raise MQBrokerException(response.code, response.remark or "", address)
@@ -200,7 +206,10 @@ class PullAPIWrapper:
     def process_pull_result(
         self, queue: MessageQueue, result: PullResult, subscription: SubscriptionData
     ) -> PullResult:
-        """Decode the messages, and drop those whose tag only has the hash code of a wanted one."""
+        """Decode the messages, and drop those whose tag only has the hash code of a wanted one.
+
+        Java: org.apache.rocketmq.client.impl.consumer.PullAPIWrapper.processPullResult.
+        """
         self.pull_from_which_node_table[queue] = result.suggest_which_broker_id
         if result.pull_status is not PullStatus.FOUND:
             return result

@@ -33,7 +33,10 @@ MEBIBYTE = 1024 * 1024
 
 
 class PullLoop:
-    """Takes the turns of one consumer's pull requests (DefaultMQPushConsumerImpl.pullMessage and its PullCallback)."""
+    """Takes the turns of one consumer's pull requests (DefaultMQPushConsumerImpl.pullMessage and its PullCallback).
+
+    Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.pullMessage.
+    """
 
     def __init__(self, owner: DefaultMQPushConsumerImpl) -> None:
         self._owner = owner
@@ -42,7 +45,10 @@ class PullLoop:
     # -- asking -----------------------------------------------------------------------------------------------------
 
     async def pull_message(self, request: PullRequest) -> None:
-        """Check whether this queue may be pulled now, and pull; else come back later, or never if it was dropped."""
+        """Check whether this queue may be pulled now, and pull; else come back later, or never if it was dropped.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.pullMessage.
+        """
         owner = self._owner
         process_queue = request.process_queue
         if process_queue.dropped:
@@ -104,7 +110,10 @@ class PullLoop:
         return False
 
     async def _may_pull_in_order(self, request: PullRequest, delay_ms: int) -> bool:
-        """Orderly consumption pulls only locked queues, and asks once more where to begin after getting a lock."""
+        """Orderly consumption pulls only locked queues, and asks once more where to begin after getting a lock.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.pullMessage.
+        """
         if not request.process_queue.locked:
             self._put_off(request, delay_ms, "the queue is not locked at its broker")
             return False
@@ -147,7 +156,10 @@ class PullLoop:
     def on_success(
         self, request: PullRequest, subscription: SubscriptionData, result: PullResult, cost_us: int
     ) -> None:
-        """Take in the messages, or what the broker said instead, and go on."""
+        """Take in the messages, or what the broker said instead, and go on.
+
+        Java: org.apache.rocketmq.client.consumer.PullCallback.onSuccess.
+        """
         owner = self._owner
         owner.pull_api_wrapper.process_pull_result(request.message_queue, result, subscription)
         messages = result.msg_found_list
@@ -195,7 +207,10 @@ class PullLoop:
             service.execute_pull_request_immediately(request)
 
     def on_exception(self, request: PullRequest, error: Exception) -> None:
-        """Come back later: soon when the broker asked for less haste, else after the usual delay."""
+        """Come back later: soon when the broker asked for less haste, else after the usual delay.
+
+        Java: org.apache.rocketmq.client.consumer.PullCallback.onException.
+        """
         if isinstance(error, MQBrokerException) and error.response_code == ResponseCode.FLOW_CONTROL:
             delay_ms = PULL_DELAY_BROKER_FLOW_CONTROL_MS
         else:
@@ -203,12 +218,18 @@ class PullLoop:
         self._put_off(request, delay_ms, str(error))
 
     def _correct_tags_offset(self, request: PullRequest) -> None:
-        """Nothing is cached and nothing matched: what was skipped counts as consumed."""
+        """Nothing is cached and nothing matched: what was skipped counts as consumed.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.correctTagsOffset.
+        """
         if request.process_queue.msg_count == 0:
             self._owner.offset_store.update_offset(request.message_queue, request.next_offset, increase_only=True)
 
     def _repair_offset(self, request: PullRequest) -> None:
-        """The offset was illegal: set it right for good, give the queue up, and rebalance to take it anew."""
+        """The offset was illegal: set it right for good, give the queue up, and rebalance to take it anew.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.pullMessage.
+        """
         owner = self._owner
         request.process_queue.dropped = True
         owner.offset_store.update_and_freeze_offset(request.message_queue, request.next_offset)

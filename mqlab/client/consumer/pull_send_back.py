@@ -21,7 +21,7 @@ async def send_pulled_message_back(
 ) -> None:
     """Give a message back to its broker, or else send a copy to the retry topic; the error if both fail.
 
-    Java: DefaultMQPullConsumerImpl.sendMessageBack.
+    Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPullConsumerImpl.sendMessageBack.
     """
     try:
         await _to_its_broker(owner, message, delay_level, broker_name, group)

@@ -72,7 +72,11 @@ def start_timestamp_ms(consume_timestamp: str | None, started_ms: int) -> int:
 
 
 def check_push_config(config: PushConsumerConfig, group: str) -> None:
-    """Raise MQClientException, with RocketMQ's text, for the first setting that is not legal."""
+    """Raise MQClientException, with RocketMQ's text, for the first setting that is not legal.
+
+    Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.checkConfig. Differs from RocketMQ: the
+    settings of Pop are absent, and so are their checks.
+    """
     check_group(group)
     if group == DEFAULT_CONSUMER_GROUP:
         raise MQClientException(f"consumerGroup can not equal {group}, please specify another one.")

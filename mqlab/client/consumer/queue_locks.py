@@ -21,7 +21,10 @@ CONSUME_LOCK_WAIT_MS = 500
 
 
 class QueueLocks:
-    """Takes, renews and gives back the locks of one consumer's queues (the lock part of RebalanceImpl)."""
+    """Takes, renews and gives back the locks of one consumer's queues (the lock part of RebalanceImpl).
+
+    Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl.
+    """
 
     def __init__(self, owner: DefaultMQPushConsumerImpl) -> None:
         self._owner = owner

@@ -104,7 +104,10 @@ class RebalanceImpl:
     # -- the round --------------------------------------------------------------------------------------------------
 
     async def do_rebalance(self) -> bool:
-        """Compute the share of every subscribed topic and take or drop queues; False if something stays unbalanced."""
+        """Compute the share of every subscribed topic and take or drop queues; False if something stays unbalanced.
+
+        Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl.doRebalance.
+        """
         balanced = True
         for topic in self.topics():
             try:
@@ -169,7 +172,10 @@ class RebalanceImpl:
     # -- the table --------------------------------------------------------------------------------------------------
 
     async def _update_process_queue_table(self, topic: str, mine: Sequence[MessageQueue]) -> bool:
-        """Give up what is not mine any more, take what is new; True if anything changed."""
+        """Give up what is not mine any more, take what is new; True if anything changed.
+
+        Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl.updateProcessQueueTableInRebalance.
+        """
         changed = await self._give_up(topic, set(mine))
         all_locked = True
         requests: list[PullRequest] = []
@@ -245,7 +251,10 @@ class RebalanceImpl:
         self._owner.offset_store.remove_offset(queue)
 
     def remove_process_queue(self, queue: MessageQueue) -> None:
-        """Give up a queue at once, outside of a round."""
+        """Give up a queue at once, outside of a round.
+
+        Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl.removeProcessQueue.
+        """
         process_queue = self.process_queue_table.pop(queue, None)
         if process_queue is not None:
             process_queue.dropped = True
@@ -262,7 +271,10 @@ class RebalanceImpl:
     # -- where to begin ---------------------------------------------------------------------------------------------
 
     async def compute_pull_from_where(self, queue: MessageQueue) -> int:
-        """The offset to begin at: the stored one, else as consume_from_where says; MQClientException if unreadable."""
+        """The offset to begin at: the stored one, else as consume_from_where says; MQClientException if unreadable.
+
+        Java: org.apache.rocketmq.client.impl.consumer.RebalancePushImpl.computePullFromWhereWithException.
+        """
         stored = await self._owner.offset_store.read_offset(queue, self.read_offset_type)
         if stored >= 0:
             return stored

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 class ScheduledThreadPool:
-    """Runs each job after its delay, as soon as a thread is free (java.util.concurrent.ScheduledThreadPoolExecutor)."""
+    """Runs each job after its delay, as soon as a thread is free (java.util.concurrent.ScheduledThreadPoolExecutor).
+
+    Java: org.apache.rocketmq.client.consumer.MQPullConsumerScheduleService.
+    """
 
     def __init__(self, node: Node, name: str, threads: int) -> None:
         self._node = node

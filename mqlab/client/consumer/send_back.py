@@ -23,7 +23,7 @@ _FAILURES = (RemotingException, MQBrokerException, MQClientException)
 async def send_message_back(owner: DefaultMQPushConsumerImpl, message: MessageExt, delay_level: int) -> bool:
     """Give a message back to the broker that holds it, or else send a copy to the retry topic; False if both fail.
 
-    Java: DefaultMQPushConsumerImpl.sendMessageBack.
+    Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.sendMessageBack.
     """
     try:
         await _to_its_broker(owner, message, delay_level)
@@ -68,7 +68,9 @@ async def _to_its_broker(owner: DefaultMQPushConsumerImpl, message: MessageExt, 
 async def send_orderly_to_retry_topic(owner: DefaultMQPushConsumerImpl, message: MessageExt) -> bool:
     """Send an orderly message that was tried too often to the retry topic, which the broker turns into a dead letter.
 
-    False if that was not possible. Java: ConsumeMessageOrderlyService.sendMessageBack.
+    False if that was not possible.
+
+    Java: org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService.sendMessageBack.
     """
     try:
         await send_copy_to_retry_topic(owner.instance, owner.group_name, message, owner.max_reconsume_times_orderly)
@@ -81,7 +83,10 @@ async def send_orderly_to_retry_topic(owner: DefaultMQPushConsumerImpl, message:
 async def send_copy_to_retry_topic(
     instance: MQClientInstance, group: str, message: MessageExt, max_reconsume_times: int
 ) -> None:
-    """Send a copy of a message to the group's retry topic, as an ordinary message with a delay level."""
+    """Send a copy of a message to the group's retry topic, as an ordinary message with a delay level.
+
+    Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.sendMessageBackAsNormalMessage.
+    """
     copy = Message(retry_topic(group), message.body, flag=message.flag)
     properties = dict(message.properties)
     properties.setdefault(MessageConst.ORIGIN_MESSAGE_ID, message.msg_id)

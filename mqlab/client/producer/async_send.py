@@ -107,8 +107,10 @@ class Outcome:
 class AsyncSend:
     """One message on its way: called with the answer, it ends the send or starts the next attempt.
 
-    Java: MQClientAPIImpl.sendMessageAsync and onExceptionImpl. A retry only learns another broker's name from the queue
-    that it selects: the request, with its queue id, stays as it is, and gets a new opaque.
+    A retry only learns another broker's name from the queue that it selects: the request, with its queue id, stays as
+    it is, and gets a new opaque.
+
+    Java: org.apache.rocketmq.client.impl.MQClientAPIImpl.onExceptionImpl.
     """
 
     __slots__ = (
@@ -218,8 +220,9 @@ class AsyncSend:
 class AsyncSender:
     """The pool that starts asynchronous sends, and the two semaphores of back-pressure.
 
-    Java: DefaultMQProducerImpl.executeAsyncMessageSend. The pool has as many threads as the node has cores, and 50,000
-    places before them.
+    The pool has as many threads as the node has cores, and 50,000 places before them.
+
+    Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.executeAsyncMessageSend.
     """
 
     def __init__(self, impl: DefaultMQProducerImpl) -> None:

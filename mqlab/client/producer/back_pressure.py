@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 class Permits:
     """A number of permits of which each caller takes several at once, first come first served.
 
-    Java: the two semaphores of DefaultMQProducerImpl; one counts messages, the other bytes.
+    A producer has two of these; one counts messages, the other bytes.
+
+    Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.executeAsyncMessageSend.
     """
 
     __slots__ = ("_node", "_waiting", "free", "name", "total")

@@ -66,7 +66,10 @@ class DefaultMQProducer(ProducerConfig):
         await self.impl.shutdown()
 
     def register_send_message_hook(self, hook: SendMessageHook) -> None:
-        """Let a hook see every attempt to send."""
+        """Let a hook see every attempt to send.
+
+        Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.registerSendMessageHook.
+        """
         self.impl.send_message_hooks.append(hook)
 
     def register_check_forbidden_hook(self, hook: CheckForbiddenHook) -> None:
@@ -83,6 +86,8 @@ class DefaultMQProducer(ProducerConfig):
 
         Without a `queue` the producer chooses one, and tries again on another broker when that fails; all attempts
         together take at most `timeout` ms. Raises MQClientException, MQBrokerException or a RemotingException.
+
+        Java: org.apache.rocketmq.client.producer.DefaultMQProducer.send.
         """
         timeout_ms = self._budget_ms(timeout)
         self._check_queue(queue)
@@ -111,6 +116,8 @@ class DefaultMQProducer(ProducerConfig):
 
         A failed attempt is tried again up to `retry_times_when_send_async_failed` times while there is time. With
         back-pressure this call itself waits while too many messages are on their way.
+
+        Java: org.apache.rocketmq.client.producer.DefaultMQProducer.send.
         """
         self.impl.make_sure_state_ok()
         timeout_ms = self._budget_ms(timeout)
@@ -140,7 +147,10 @@ class DefaultMQProducer(ProducerConfig):
 
     @public_call
     async def send_oneway(self, message: Message, *, queue: MessageQueue | None = None) -> None:
-        """Send a message and do not wait for any answer: it may be lost, and nobody will know."""
+        """Send a message and do not wait for any answer: it may be lost, and nobody will know.
+
+        Java: org.apache.rocketmq.client.producer.DefaultMQProducer.sendOneway.
+        """
         self._check_queue(queue)
         message = self._one(message)
         if queue is None:

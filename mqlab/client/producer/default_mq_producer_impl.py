@@ -83,6 +83,8 @@ class DefaultMQProducerImpl:
         itself.
 
         Raises MQClientException when the group is illegal, the producer was started before, or its group is taken.
+
+        Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.start.
         """
         check_process_lives(self.instance_life, self.node, "producer")
         if self.service_state is not ServiceState.CREATE_JUST:
@@ -131,7 +133,10 @@ class DefaultMQProducerImpl:
         await self.instance.heartbeats.send_to_all_brokers()
 
     async def shutdown(self, shutdown_instance: bool = True) -> None:
-        """Leave the instance, and end it when nobody else is there; without effect before a start and after an end."""
+        """Leave the instance, and end it when nobody else is there; without effect before a start and after an end.
+
+        Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.shutdown.
+        """
         check_process_lives(self.instance_life, self.node, "producer")
         if self.service_state is not ServiceState.RUNNING:
             return
@@ -192,7 +197,10 @@ class DefaultMQProducerImpl:
         self.topic_publish_info_table[topic] = info
 
     async def try_to_find_topic_publish_info(self, topic: str) -> TopicPublishInfo:
-        """The queues of a topic: known, asked for, or made up from the template topic."""
+        """The queues of a topic: known, asked for, or made up from the template topic.
+
+        Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.tryToFindTopicPublishInfo.
+        """
         table = self.topic_publish_info_table
         info = table.get(topic)
         if info is not None and info.ok:
@@ -222,7 +230,10 @@ class DefaultMQProducerImpl:
     # -- sending ----------------------------------------------------------------------------------------------------
 
     def batch(self, messages: Sequence[Message]) -> MessageBatch:
-        """Several messages as one: each is checked and gets its key, and so does the envelope."""
+        """Several messages as one: each is checked and gets its key, and so does the envelope.
+
+        Java: org.apache.rocketmq.client.producer.DefaultMQProducer.batch.
+        """
         batch = MessageBatch.generate_from_list(messages)
         for message in batch.messages:
             check_message(message, self.producer.max_message_size)
@@ -237,6 +248,8 @@ class DefaultMQProducerImpl:
         """Send to a queue of the producer's choice: up to 1 + retryTimesWhenSendFailed attempts in one time budget.
 
         `outcome` is told how an asynchronous send ends; only the others wait, and SYNC alone has a result.
+
+        Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.sendDefaultImpl.
         """
         self.make_sure_state_ok()
         begin_us = self.node.world.now_us
@@ -262,7 +275,10 @@ class DefaultMQProducerImpl:
     async def send_kernel_once(
         self, message: Message, queue: MessageQueue, mode: str, timeout_ms: int, outcome: Outcome | None = None
     ) -> SendResult | None:
-        """Send to one given queue, with one attempt."""
+        """Send to one given queue, with one attempt.
+
+        Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.send.
+        """
         self.make_sure_state_ok()
         check_message(message, self.producer.max_message_size)
         if message.topic != queue.topic:
@@ -286,7 +302,10 @@ class DefaultMQProducerImpl:
         timeout_ms: int,
         outcome: Outcome | None = None,
     ) -> SendResult | None:
-        """Send to the queue that the application's selector names, with one attempt."""
+        """Send to the queue that the application's selector names, with one attempt.
+
+        Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.sendSelectImpl.
+        """
         begin_us = self.node.now_us()
         queue = await self.select_queue(message, selector, argument)
         left_ms = timeout_ms - (self.node.now_us() - begin_us) // 1_000
@@ -295,7 +314,10 @@ class DefaultMQProducerImpl:
         return await self.send_kernel_once(message, queue, mode, left_ms, outcome)
 
     async def select_queue(self, message: Message, selector: MessageQueueSelector, argument: Any) -> MessageQueue:
-        """Ask the application's selector."""
+        """Ask the application's selector.
+
+        Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.invokeMessageQueueSelector.
+        """
         self.make_sure_state_ok()
         check_message(message, self.producer.max_message_size)
         info = await self.try_to_find_topic_publish_info(message.topic)

@@ -17,7 +17,10 @@ Probe = Callable[[str, int], Coroutine[Any, Any, bool | None]]
 
 
 def not_available_duration_ms(latency_ms: int) -> int:
-    """How long a broker rests that took so long (MQFaultStrategy.computeNotAvailableDuration)."""
+    """How long a broker rests that took so long (MQFaultStrategy.computeNotAvailableDuration).
+
+    Java: org.apache.rocketmq.client.latency.MQFaultStrategy.computeNotAvailableDuration.
+    """
     for latency_max, duration in zip(reversed(LATENCY_MAX_MS), reversed(NOT_AVAILABLE_MS), strict=True):
         if latency_ms >= latency_max:
             return duration
@@ -71,7 +74,10 @@ class LatencyFaultTolerance:
         self.fault_item_table.pop(name, None)
 
     async def detect_by_one_round(self, probe: Probe, timeout_ms: int, interval_ms: int) -> None:
-        """Probe the brokers whose time has come; one that answers is reachable again, an unknown one is forgotten."""
+        """Probe the brokers whose time has come; one that answers is reachable again, an unknown one is forgotten.
+
+        Java: org.apache.rocketmq.client.latency.LatencyFaultToleranceImpl.detectByOneRound.
+        """
         for item in list(self.fault_item_table.values()):
             now_ms = self._node.now_ms()
             if now_ms < item.check_stamp:

@@ -17,7 +17,9 @@ MessageQueueSelector = Callable[[Sequence["MessageQueue"], "Message", Any], "Mes
 def select_message_queue_by_hash(queues: Sequence[MessageQueue], message: Message, argument: Any) -> MessageQueue:
     """The queue whose number is the argument's hash: equal arguments share a queue while the number of queues stays.
 
-    Java: SelectMessageQueueByHash. A text hashes as in Java, a whole number to itself.
+    A text hashes as in Java, a whole number to itself.
+
+    Java: org.apache.rocketmq.client.producer.selector.SelectMessageQueueByHash.
     """
     value = argument if isinstance(argument, int) else java_string_hash(str(argument))
     return queues[abs(value) % len(queues)]

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 
 class SendAttempts:
-    """The loop of DefaultMQProducerImpl.sendDefaultImpl for one message."""
+    """The loop of DefaultMQProducerImpl.sendDefaultImpl for one message.
+
+    Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.sendDefaultImpl. Differs from RocketMQ: a
+    budget that is used up to the millisecond ends the send, where a real clock is always a little past it.
+    """
 
     __slots__ = (
         "_begin_us",

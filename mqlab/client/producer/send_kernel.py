@@ -49,7 +49,10 @@ class Prepared(NamedTuple):
 
 
 def unique_key_generator(node: Node) -> UniqueKeyGenerator:
-    """The generator of unique keys of a node's process (MessageClientIDSetter)."""
+    """The generator of unique keys of a node's process (MessageClientIDSetter).
+
+    Java: org.apache.rocketmq.common.message.MessageClientIDSetter.
+    """
     generator = node.life.singletons.get("MessageClientIDSetter")
     if not isinstance(generator, UniqueKeyGenerator):
         generator = UniqueKeyGenerator(node.spec.ip, node.spec.pid, node.spec.salt)
@@ -61,6 +64,8 @@ class SendKernel:
     """Makes a message ready and hands it to remoting (DefaultMQProducerImpl.sendKernelImpl).
 
     Differs from RocketMQ: the caller's message keeps its body, since a packed body goes into a copy.
+
+    Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.sendKernelImpl.
     """
 
     def __init__(
@@ -87,7 +92,10 @@ class SendKernel:
             message.properties[UNIQ_KEY] = self._unique_keys.next(self._node.now_ms())
 
     def prepare(self, message: Message, queue: MessageQueue, address: str, mode: str, budget_ms: int) -> Prepared:
-        """The message with its key, packed if it is long, and its header."""
+        """The message with its key, packed if it is long, and its header.
+
+        Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.tryToCompressMessage.
+        """
         config = self._config
         is_batch = isinstance(message, MessageBatch)
         if not is_batch:
@@ -219,7 +227,10 @@ class SendKernel:
     def run_after_hooks(
         self, context: SendMessageContext | None, result: SendResult | None, error: Exception | None
     ) -> None:
-        """Show the hooks how the attempt ended."""
+        """Show the hooks how the attempt ended.
+
+        Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.executeSendMessageHookAfter.
+        """
         if context is not None:
             context.send_result, context.error = result, error
             for hook in self.send_message_hooks:
