@@ -2,6 +2,7 @@
 
 from . import (
     broker_down,
+    delivered_again,
     flow_control,
     ground,
     lite_pull,
@@ -22,6 +23,7 @@ __all__ = [
     "add",
     "add_from_source",
     "broker_down",
+    "delivered_again",
     "flow_control",
     "get",
     "ground",

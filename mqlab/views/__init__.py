@@ -6,6 +6,7 @@ from .disk_table import disk_table
 from .flow_gauges import FlowGauges, Gauge
 from .flow_meter import FlowMeter
 from .index_steps import index_steps
+from .journey import Journey
 from .labelled_bytes import Field, LabelledBytes
 from .layouts import label_consume_queue_entry, label_frame, label_record
 from .rivals import Rival, RivalMeter, RivalsChart
@@ -27,6 +28,7 @@ __all__ = [
     "FlowMeter",
     "FrameUnderWay",
     "Gauge",
+    "Journey",
     "LabelledBytes",
     "Limit",
     "Rival",
