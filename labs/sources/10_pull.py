@@ -39,7 +39,7 @@ student_id = ""
 # %%
 from collections import Counter
 
-from mqlab import Lab, Message
+from mqlab import Lab, Message, errors
 from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
 from mqlab.views import Table, TaskRuns
 
@@ -297,7 +297,7 @@ def careful(task):
     async def guarded(queue, context):
         try:
             await task(queue, context)
-        except Exception:
+        except errors.MqlabError:
             return
     return guarded
 

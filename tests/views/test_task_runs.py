@@ -67,8 +67,8 @@ def test_each_run_is_a_bar_with_what_it_brought() -> None:
 def test_a_failed_run_and_one_under_way_have_colours_of_their_own() -> None:
     lab = shop()
     began_ms = lab.now_ms
+    service(lab, raises=True)
     with pytest.warns(UserWarning, match="raised ValueError: no"):
-        service(lab, raises=True)
         lab.run_for(seconds=2)
     assert "failed" in str(TaskRuns.of(lab.history, start_ms=began_ms, end_ms=lab.now_ms))
     other = shop()

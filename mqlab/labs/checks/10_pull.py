@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Awaitable, Callable
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -95,18 +96,18 @@ class Shop:
         events: list[tuple[float, str, Callable[[], object]]] = [(0.0, "the shop opens", self._open)]
         for at_ms, count in self.bursts:
             queue_id = self.random.randrange(self.queues) if count == BURST else -1
-            events.append((at_ms, f"{count} orders come", lambda n=count, q=queue_id: self._send(n, q)))
+            events.append((at_ms, f"{count} orders come", partial(self._send, count, queue_id)))
         at_ms = self.trickle.begin_ms
         while at_ms < self.trickle.end_ms:
-            events.append((at_ms, "", lambda: self._send(1, -1)))
+            events.append((at_ms, "", partial(self._send, 1, -1)))
             at_ms += self.random.uniform(500, 2_500)
         for stretch in self.full:
             events.append((stretch.begin_ms, "the warehouse is full", _nothing))
             events.append((stretch.end_ms, "the warehouse has room again", _nothing))
         for name, stretches in (("broker-a", self.broker_down), ("shop", self.killed)):
             for stretch in stretches:
-                events.append((stretch.begin_ms, f"{name} is killed", lambda n=name: lab.crash(n)))
-                events.append((stretch.end_ms, f"{name} starts again", lambda n=name: lab.restart(n)))
+                events.append((stretch.begin_ms, f"{name} is killed", partial(lab.crash, name)))
+                events.append((stretch.end_ms, f"{name} starts again", partial(lab.restart, name)))
         for at_ms, text, do in sorted(events, key=lambda event: event[0]):
             lab.run_for(ms=max(0.0, self.begin_ms + at_ms - lab.now_ms))
             if text:
