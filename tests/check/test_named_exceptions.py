@@ -12,6 +12,7 @@ from mqlab.client import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageLis
 from mqlab.explore import RULES, Outcome, Trial
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, USED_TWICE
 from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER
+from mqlab.explore.rules_of_queues import LATE_PULL
 from mqlab.explore.rules_of_settling import NO_MEMBER
 from mqlab.explore.rules_of_storing import TORN, UNFLUSHED
 from mqlab.scenarios import Scenario, add
@@ -57,6 +58,13 @@ def test_a_consumer_that_leaves_does_not_wait_for_its_orderly_listener() -> None
 def test_a_broker_that_was_killed_has_forgotten_its_locks() -> None:
     plan = ("at 3s: crash broker-a for 500ms",)
     first_with(FORGOTTEN_LOCK, "push-orderly", plan, 40, consumers=3, every_ms=200)
+
+
+def test_a_pull_that_was_being_prepared_goes_out_after_its_queue_was_given_up() -> None:
+    plan = ("at 1194ms: delay consumer-1 > broker-a by 1228ms for 801ms",)
+    outcome = Trial("push-orderly", 714, plan=plan).outcome
+    assert outcome.passed
+    assert LATE_PULL in outcome.excused
 
 
 def test_a_lite_pull_consumer_that_nobody_polls_leaves_its_messages() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from mqlab.errors import MQBrokerException, MQClientException
 from mqlab.protocol.batch import unwrap_inner_batch
 from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.errors import RecordError
 from mqlab.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
 from mqlab.protocol.heartbeat import ExpressionType
 from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
@@ -213,8 +215,7 @@ class PullAPIWrapper:
         self.pull_from_which_node_table[queue] = result.suggest_which_broker_id
         if result.pull_status is not PullStatus.FOUND:
             return result
-        # A client does not compare CRCs (MessageDecoder.decode, checkCRC=false): what rotted on the disk is consumed.
-        messages = list(scan_records(result.message_binary or b"", check_crc=False))
+        messages = decoded(result.message_binary or b"")
         result.message_binary = None
         if any(message.sys_flag & INNER_BATCH == INNER_BATCH for message in messages):
             messages = [single for message in messages for single in unwrap_inner_batch(message)]
@@ -243,3 +244,17 @@ class PullAPIWrapper:
             message.queue_offset += delta
         result.msg_found_list = messages
         return result
+
+
+def decoded(message_binary: bytes) -> list[MessageExt]:
+    """The messages of an answer, up to the first bytes that are no record.
+
+    A broker sends what its queue entries point at, and after two losses of power an old entry may point between two
+    records. CRCs are not compared: what rotted on the disk is consumed. Java:
+    org.apache.rocketmq.common.message.MessageDecoder.decodesBatch.
+    """
+    messages: list[MessageExt] = []
+    with suppress(RecordError):
+        for message in scan_records(message_binary, check_crc=False):
+            messages.append(message)
+    return messages
