@@ -55,6 +55,10 @@ class Session:
         self.speed = 1.0
         self.chosen = ""
         self.other = ""
+        self.opened: set[str] = set()
+        """Paths of the parts that are opened in the generic inspector."""
+        self.queue: tuple[str, int, int] = ("", 0, -1)
+        """(topic, queue id, offset) of the message whose bytes are shown; -1: the newest."""
         self.said = ""
         self.shared = ""
         """The text to send to somebody, after `do_share` and until the next command."""
@@ -253,6 +257,14 @@ class Session:
             raise LearnerError(f"there is no machine {node!r}", f"choose one of {', '.join(self.lab.world.nodes)}")
         if node != self.chosen:
             self.other, self.chosen = self.chosen, node
+
+    def do_open_part(self, path: str) -> None:
+        """Open a part in the generic inspector, or close it."""
+        self.opened ^= {path}
+
+    def do_show_queue(self, topic: str, queue_id: int | str, offset: int | str = -1) -> None:
+        """The queue, and the message in it, whose bytes are shown."""
+        self.queue = (topic, int(queue_id), int(offset))
 
     def do_crash(self, node: str = "") -> None:
         """Kill the process."""

@@ -14,6 +14,7 @@ from . import panels
 from .boards.board import Board
 from .boards.stage import StageBoard
 from .boards.stage_picture import stage_svg
+from .machine import machine_html
 from .session import Session
 from .sharing import reopened, save_shared, shared_text
 from .viewer import Frame, FramePump, Viewer
@@ -183,6 +184,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             "said": panels.said(session),
             "stage": stage_svg(stage, session.chosen, event.node if event is not None else ""),
             "side": panels.side(session),
+            "machine": machine_html(session),
             "boards": _boards_html(boards),
             "text": _text_twin([stage, *boards]),
         }

@@ -1,0 +1,111 @@
+"""The inspectors of the machine that was clicked: what its parts hold now, after the last slice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from mqlab import DefaultMQProducer, DefaultMQPushConsumer
+from mqlab.errors import MqlabError
+from mqlab.protocol.topics import is_system_topic
+from mqlab.views import FlowGauges, Table
+
+from .part_tree import tree_html
+
+if TYPE_CHECKING:
+    from .session import Session
+
+MOST_TOPICS = 12
+
+
+def machine_html(session: Session) -> str:
+    """Everything that is to be seen of the chosen machine; what lies in the past needs a world of its own."""
+    node = session.chosen
+    if not node:
+        return ""
+    if not session.at_end:
+        return (
+            f"<h4>{escape(node)}</h4><div>Its parts are shown as they are after the newest slice. "
+            "The boards follow the cursor. "
+            '<button type="button" data-do="take_back">play a new world up to here</button> '
+            '<button type="button" data-do="end">go to the present</button></div>'
+        )
+    title = f"{node} after slice {session.lab.world.slice_no:,}"
+    try:
+        parts = "".join(f'<section class="mq-board">{html}</section>' for html in _views(session, node))
+        tree = tree_html(session.lab, node, session.opened)
+    except MqlabError as error:
+        return f"<h4>{escape(title)}</h4><div>{escape(str(error))}</div>"
+    every = f'<details data-key="parts"><summary>all parts of its process</summary>{tree}</details>'
+    return f'<h4>{escape(title)}</h4><div class="mq-boards">{parts}</div>{every}'
+
+
+def _views(session: Session, node: str) -> Iterator[str]:
+    lab, process = session.lab, session.lab.processes[node]
+    for client in [client for client, *_ in getattr(process, "clients", ())]:
+        yield from _client_views(session, client)
+    if process in lab.brokers and process.is_up():
+        yield _html(lab.held_pulls())
+        yield _queue(session, node)
+    elif process in lab.name_servers and process.is_up():
+        own = {*(broker.name for broker in lab.brokers), "DefaultCluster", "DefaultCluster_REPLY_TOPIC"}
+        topics = process.running().route_info_manager.topic_queue_table
+        asked_for = [topic for topic in topics if topic not in own and not is_system_topic(topic)]
+        for topic in asked_for[:MOST_TOPICS]:
+            yield _html(lab.routes(topic))
+
+
+def _client_views(session: Session, client: Any) -> Iterator[str]:
+    lab = session.lab
+    if not hasattr(getattr(client, "impl", None), "instance"):
+        yield f"{escape(client.call_name)} has not been started yet"
+        return
+    if isinstance(client, DefaultMQPushConsumer):
+        yield _html(lab.process_queues(client))
+        yield _html(FlowGauges.of(client))
+    if isinstance(client, DefaultMQProducer):
+        yield _html(lab.permits(client))
+        if client.send_latency_enable:
+            yield _html(lab.fault_table(client))
+    yield _html(lab.response_table(client))
+
+
+def _queue(session: Session, node: str) -> str:
+    """A queue's entries and the bytes of one of its messages, with buttons to go from queue to queue."""
+    lab = session.lab
+    store = lab.processes[node].store  # type: ignore[attr-defined]  # a broker's
+    topics = store.consume_queue_store.topics()
+    known = [(topic, queue_id) for topic in sorted(topics) for queue_id in sorted(topics[topic])]
+    if not known:
+        return "<div>No queue has a message yet.</div>"
+    topic, queue_id, offset = session.queue if session.queue[:2] in known else (*known[0], -1)
+    view = lab.queue(topic, queue_id, broker=node)
+    place = known.index((topic, queue_id))
+    steps = (("◀ queue", -1), ("queue ▶", 1))
+    to = [_go("show_queue", words, known[(place + step) % len(known)]) for words, step in steps]
+    head = f"<b>{escape(topic)}, queue {queue_id}</b>: offsets {view.min_offset:,} to {view.max_offset - 1:,} "
+    if view.max_offset <= view.min_offset:
+        return f"<div>{head}{''.join(to)}</div>"
+    offset = min(max(offset if offset >= 0 else view.max_offset - 1, view.min_offset), view.max_offset - 1)
+    to += [
+        _go("show_queue", words, (topic, queue_id), offset=offset + step)
+        for words, step in (("◀ message", -1), ("message ▶", 1))
+        if view.min_offset <= offset + step < view.max_offset
+    ]
+    bytes_ = f"{view.entry(offset)._repr_html_()}{view.record(offset)._repr_html_()}"
+    summary = f"<summary>bytes of message {offset:,}</summary>"
+    return f'<div class="mq-row">{head}{"".join(to)}</div><details data-key="bytes">{summary}{bytes_}</details>'
+
+
+def _go(do: str, words: str, queue: tuple[str, int], offset: int = -1) -> str:
+    topic, queue_id = queue
+    data = f'data-topic="{escape(topic, quote=True)}" data-queue_id="{queue_id}" data-offset="{offset}"'
+    return f'<button type="button" data-do="{do}" {data}>{words}</button>'
+
+
+def _html(view: Table | FlowGauges) -> str:
+    if hasattr(view, "_repr_html_"):
+        return view._repr_html_()
+    bundle = view._repr_mimebundle_()
+    return bundle.get("image/svg+xml") or f"<pre>{escape(bundle['text/plain'])}</pre>"
