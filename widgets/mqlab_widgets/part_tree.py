@@ -28,10 +28,11 @@ def roots_of(lab: Lab, node: str) -> dict[str, Any]:
     process = lab.processes.get(node)
     if process is None or process.state == "down":
         raise LearnerError(f"{node} is down, so there is nothing in its memory", f"start it: lab.restart({node!r})")
-    clients = getattr(process, "clients", None)
-    if clients is None:
-        return fields_of(process.running())
-    return {client.call_name: getattr(client, "impl", client) for client, *_ in clients}
+    running = {broker.name: broker.running for broker in lab.brokers}
+    serving = {server.name: server.running for server in lab.name_servers}
+    if node in running or node in serving:
+        return fields_of(running[node]() if node in running else serving[node]())
+    return {client.call_name: getattr(client, "impl", client) for client, *_ in getattr(process, "clients", ())}
 
 
 def fields_of(part: Any) -> dict[str, Any]:
