@@ -175,7 +175,10 @@ def validate_topic(topic: str) -> TopicValidation:
 
 
 def check_topic(topic: str) -> None:
-    """Raise MQClientException when a client may not use this topic name; None counts as blank."""
+    """Raise MQClientException when a client may not use this topic name; None counts as blank.
+
+    Java: org.apache.rocketmq.client.Validators.checkTopic.
+    """
     if not topic or not topic.strip():
         raise MQClientException("The specified topic is blank")
     if len(topic) > TOPIC_MAX_LENGTH:
@@ -199,7 +202,10 @@ def check_not_allowed_send_topic(topic: str) -> None:
 
 
 def check_group(group: str) -> None:
-    """Raise MQClientException when a client may not use this group name."""
+    """Raise MQClientException when a client may not use this group name.
+
+    Java: org.apache.rocketmq.client.Validators.checkGroup.
+    """
     if not group.strip():
         raise MQClientException("the specified group is blank")
     if len(group) > GROUP_MAX_LENGTH:
@@ -211,7 +217,10 @@ def check_group(group: str) -> None:
 
 
 def check_message(message: Message | None, max_message_size: int = MAX_MESSAGE_SIZE) -> None:
-    """Raise MQClientException when a producer may not send the message; sizes in bytes."""
+    """Raise MQClientException when a producer may not send the message; sizes in bytes.
+
+    Java: org.apache.rocketmq.client.Validators.checkMessage.
+    """
     illegal = int(ResponseCode.MESSAGE_ILLEGAL)
     if message is None:
         raise MQClientException("the message is null", illegal)

@@ -179,7 +179,10 @@ class DefaultMQPushConsumerImpl:
     # -- subscriptions ----------------------------------------------------------------------------------------------
 
     def subscribe(self, topic: str, expression: str | None, expression_type: str = ExpressionType.TAG) -> None:
-        """Subscribe to a topic; a running consumer tells the brokers at once."""
+        """Subscribe to a topic; a running consumer tells the brokers at once.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.subscribe.
+        """
         if not isinstance(topic, str) or not isinstance(expression, str | None):
             raise LearnerError(
                 f"a consumer subscribes to a text, with a text, not to {topic!r} with {expression!r}",
@@ -251,6 +254,10 @@ class DefaultMQPushConsumerImpl:
         return self.listener
 
     def _copy_subscription(self) -> None:
+        """Take over the subscriptions given as a setting, and in clustering that of the group's retry topic.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.copySubscription.
+        """
         try:
             for topic, expression in self.consumer.subscription.items():
                 self.rebalance_impl.subscription_inner[topic] = build_subscription_data(

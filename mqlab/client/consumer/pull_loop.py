@@ -93,6 +93,10 @@ class PullLoop:
         wrapper.pull_async(found, header, CONSUMER_TIMEOUT_WHEN_SUSPEND_MS, answer)
 
     def _is_flow_controlled(self, request: PullRequest, process_queue: ProcessQueue) -> bool:
+        """Whether too much of the queue is held already: messages, then MiB, then (unless orderly) the span of offsets.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.pullMessage.
+        """
         consumer = self._owner.consumer
         if process_queue.msg_count > consumer.pull_threshold_for_queue:
             self._flow_controlled(request, "count", process_queue.msg_count, consumer.pull_threshold_for_queue)
