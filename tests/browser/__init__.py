@@ -1,0 +1,1 @@
+"""JupyterLab, the labs and the live views in a real browser."""

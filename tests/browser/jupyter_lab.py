@@ -1,0 +1,94 @@
+"""A JupyterLab of its own: in a directory of its own, on a free port of the loopback interface, without a token."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+ROOT = Path(__file__).parents[2]
+START_SECONDS = 60
+SETTINGS: dict[str, dict[str, Any]] = {
+    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    # Else cells that are out of sight are no part of the page.
+    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
+    "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
+}
+
+
+class JupyterLab:
+    """A server, as `with JupyterLab(directory) as lab`; `lab.address` is its page, `lab.files` its root directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._home = directory / "jupyter"
+        self._log = directory / "server.log"
+        self.files = directory / "files"
+        self.files.mkdir(parents=True)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+        for plugin, values in SETTINGS.items():
+            self.set(plugin, values)
+        extension = ROOT / "widgets" / "jupyter" / "etc" / "jupyter_server_config.d" / "mqlab.json"
+        shutil.copytree(extension.parent, self._home / "config" / extension.parent.name)
+
+    def set(self, plugin: str, values: dict[str, Any]) -> None:
+        """Write the settings of one of JupyterLab's plugins; a page reads them when it is loaded."""
+        file = self._home / "config" / "lab" / "user-settings" / f"{plugin}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values), encoding="utf-8")
+
+    def write(self, name: str, cells: Sequence[str]) -> None:
+        """Write a notebook of code cells."""
+        import nbformat
+
+        kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
+        notebook.cells = [nbformat.v4.new_code_cell(cell, id=f"cell-{n}") for n, cell in enumerate(cells)]
+        nbformat.write(notebook, self.files / name)
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--expose-app-in-browser"]
+        command += ["--ServerApp.ip=127.0.0.1", f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0"]
+        command += ["--IdentityProvider.token=", f"--ServerApp.root_dir={self.files}"]
+        with self._log.open("w") as log:
+            self._server = subprocess.Popen(command, env=self._environment(), stdout=log, stderr=log)
+        self._wait()
+        return self
+
+    def _environment(self) -> dict[str, str]:
+        paths = [str(ROOT), str(ROOT / "widgets"), str(ROOT / "spark"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        own = {f"JUPYTER_{name}_DIR": str(self._home / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
+        ours = {"IPYTHONDIR": str(self._home / "ipython"), "PYTHONPATH": os.pathsep.join(paths)}
+        return {**os.environ, **own, **ours}
+
+    def _wait(self) -> None:
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end and self._server.poll() is None:
+            try:
+                with urllib.request.urlopen(f"{self.address}/api", timeout=5):  # noqa: S310  our own server
+                    return
+            except OSError:
+                time.sleep(0.1)
+        self._stop()
+        raise AssertionError(f"JupyterLab did not start:\n{self._log.read_text()}")
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        self._server.terminate()
+        try:
+            self._server.wait(20)
+        except subprocess.TimeoutExpired:
+            self._server.kill()
+            self._server.wait()

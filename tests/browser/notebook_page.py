@@ -1,0 +1,183 @@
+"""A notebook in JupyterLab in a browser, and the viewer in one of its outputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from playwright.sync_api import Locator, Page
+
+from .jupyter_lab import JupyterLab
+
+PATIENCE_MS = 30_000
+"""How long a condition may take to come true: long, for a loaded machine; nobody waits longer than it takes."""
+
+OPEN = """async path => {
+    const panel = await jupyterapp.commands.execute("docmanager:open", { path });
+    await panel.revealed;
+    await panel.context.ready;
+    await panel.sessionContext.ready;
+    await panel.sessionContext.session.kernel.info;
+    jupyterapp.shell.activateById(panel.id);
+    return panel.id;
+}"""
+COMMAND = """async ([id, command]) => {
+    jupyterapp.shell.activateById(id);
+    return await jupyterapp.commands.execute(command);
+}"""
+EXECUTE = """async ([id, code]) => {
+    const panel = [...jupyterapp.shell.widgets("main")].find(widget => widget.id === id);
+    const reply = await panel.sessionContext.session.kernel.requestExecute({ code }).done;
+    return reply.content.status;
+}"""
+RUN_CELL = """async ([id, index]) => {
+    const panel = [...jupyterapp.shell.widgets("main")].find(widget => widget.id === id);
+    panel.content.activeCellIndex = index;
+    panel.content.deselectAll();
+    return await jupyterapp.commands.execute("notebook:run-cell");
+}"""
+PREPARE = """() => jupyterapp.restored.then(() => { jupyterapp.shell.collapseLeft(); })"""
+
+
+class NotebookPage:
+    """JupyterLab in a page. `seen` collects what must not be there: console errors and requests that leave us."""
+
+    def __init__(self, page: Page, lab: JupyterLab) -> None:
+        self.page = page
+        self.lab = lab
+        self.seen: list[str] = []
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("console", lambda line: self.seen.append(f"console: {line.text}") if line.type == "error" else None)
+        page.on("pageerror", lambda error: self.seen.append(f"page error: {error}"))
+        page.on("request", lambda request: self._requested(request.url))
+
+    def _requested(self, url: str) -> None:
+        if not url.startswith((self.lab.address, "data:", "blob:", "about:")):
+            self.seen.append(f"a request left this machine: {url}")
+
+    def load(self) -> None:
+        """Load JupyterLab anew, with nothing open."""
+        self.page.goto(f"{self.lab.address}/lab?reset")
+        self.page.wait_for_function("() => window.jupyterapp")
+        self.page.evaluate(PREPARE)
+
+    def open(self, name: str, cells: Sequence[str] = ()) -> Notebook:
+        """Open a notebook: one that is there, or one made of these cells."""
+        if cells:
+            self.lab.write(name, cells)
+        return Notebook(self.page, self.page.evaluate(OPEN, name))
+
+
+class Notebook:
+    """An open notebook with a kernel."""
+
+    def __init__(self, page: Page, panel: str) -> None:
+        self.page = page
+        self.panel = panel
+        self.root = page.locator(f'[id="{panel}"]')
+
+    def cell(self, index: int) -> Locator:
+        """One of its cells, counted from 0."""
+        return self.root.locator(".jp-Notebook .jp-Cell").nth(index)
+
+    def command(self, name: str) -> Any:
+        """Carry out one of JupyterLab's commands on this notebook."""
+        return self.page.evaluate(COMMAND, [self.panel, name])
+
+    def run(self) -> None:
+        """Run all cells, to their end."""
+        assert self.command("notebook:run-all-cells"), self.errors()
+        assert not self.errors()
+
+    def run_cell(self, index: int) -> None:
+        """Run one cell, to its end."""
+        assert self.page.evaluate(RUN_CELL, [self.panel, index]), self.errors()
+
+    def begin_cell(self, index: int) -> None:
+        """Let one cell begin, and do not wait for its end."""
+        self.page.evaluate(f"arguments => {{ ({RUN_CELL})(arguments); }}", [self.panel, index])
+
+    def execute(self, code: str) -> None:
+        """Run code in its kernel without a cell."""
+        assert self.page.evaluate(EXECUTE, [self.panel, code]) == "ok", code
+
+    def errors(self) -> list[str]:
+        """The tracebacks in its outputs."""
+        return self.root.locator('[data-mime-type="application/vnd.jupyter.stderr"]').all_inner_texts()
+
+    def viewer(self, index: int) -> ViewerPage:
+        """The viewer in the output of a cell, once it shows something."""
+        return ViewerPage(self.page, self.cell(index))
+
+    def close(self) -> None:
+        """Close it, unsaved, and end its kernel."""
+        self.page.evaluate(
+            """async id => {
+                const panel = [...jupyterapp.shell.widgets("main")].find(widget => widget.id === id);
+                await panel.sessionContext.shutdown();
+                panel.context.model.dirty = false;
+                panel.close();
+            }""",
+            self.panel,
+        )
+
+
+class ViewerPage:
+    """A viewer with its controls, as a person finds them: by role and name."""
+
+    def __init__(self, page: Page, cell: Locator) -> None:
+        self.page = page
+        self.cell = cell
+        self.root = cell.locator(".mq-viewer")
+        self.root.locator('[data-part="stage"] svg').wait_for()
+
+    def attribute(self, name: str) -> str:
+        """One of its data attributes: place, length, world, dropped."""
+        return self.root.get_attribute(f"data-{name}") or ""
+
+    @property
+    def place(self) -> int:
+        """How many events lie behind the cursor."""
+        return int(self.attribute("place"))
+
+    @property
+    def length(self) -> int:
+        """How many events the world has had."""
+        return int(self.attribute("length"))
+
+    def text(self, part: str) -> str:
+        """The text of one of its parts: where, said, stage, side, boards, text."""
+        return self.root.locator(f':scope > [data-part="{part}"]').text_content() or ""
+
+    def button(self, name: str) -> Locator:
+        """A button of the controls; in front of its words there may be an icon."""
+        return self.cell.get_by_role("button", name=re.compile(rf"^\W*{re.escape(name)}$"))
+
+    def machine(self, name: str) -> Locator:
+        """A machine on the stage."""
+        return self.root.locator(f'[data-node="{name}"]')
+
+    def press(self, key: str) -> None:
+        """Press a key while the viewer has the focus."""
+        self.root.focus()
+        self.page.keyboard.press(key)
+
+    def until(self, what: Callable[[], Any]) -> Any:
+        """Wait until something is so; the page goes on meanwhile."""
+        waited_ms = 0
+        while not (found := what()):
+            assert waited_ms < PATIENCE_MS, f"it never came about; the viewer says {self.text('where')!r}"
+            self.page.wait_for_timeout(20)
+            waited_ms += 20
+        return found
+
+    def until_place(self, place: int) -> None:
+        """Wait until the cursor stands behind so many events."""
+        self.page.wait_for_function(
+            "([element, place]) => element.dataset.place === place", arg=[self.root.element_handle(), str(place)]
+        )
+
+    def until_said(self, words: str) -> None:
+        """Wait until it says these words."""
+        self.root.locator(':scope > [data-part="said"]', has_text=words).wait_for()
