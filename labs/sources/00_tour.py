@@ -36,14 +36,25 @@ student_id = ""
 # %load_ext mqlab
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message
 from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
+from mqlab.scenarios import get
 from mqlab.views import Table
+from mqlab_widgets import Stepper
 
 # %% [markdown]
+# This is a message queue at work. Press **play**, and **pause**; press **event** to go on by one event, **back** to
+# return; click a machine and press **crash**. Every lab has these controls, in this place.
+
+# %%
+seed = seed_for(student_id, "00")
+Stepper(get("steady-load").build(seed).run_for(seconds=6.2))
+
+# %% [markdown]
+# Now we build such a world ourselves, and follow one message through it.
+#
 # Four machines: a **name server** (it knows which broker has what), a broker, a consumer and a producer. Messages
 # are sorted by **topic**. Ours is called `TopicTest`, and the broker keeps it in four **queues**.
 
 # %%
-seed = seed_for(student_id, "00")
 lab = Lab(seed=seed)
 lab.name_server()
 lab.broker("broker-a")
