@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..client import MessageModel
 from ..errors import LearnerError
+from ..protocol import Message, MessageQueue
 from ..views.rivals import Rival, RivalMeter
 from .numbered import FAILURES, TOPIC, number_of, reader, spawn_sending
 from .pulling import READERS, new_service
 from .registry import ANY_FAULT, get, scenario
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQPullConsumer
+    from ..client import DefaultMQPullConsumer, PullResult
     from ..lab import Lab
-    from ..protocol import MessageQueue
 
 WAYS = {
     "interval": "fixed-interval pull",
@@ -28,6 +28,8 @@ SETTLE_SECONDS = 3
 """After this the first pulls are under way, whatever the way."""
 MINUTE_MS = 60_000
 AFTER_AN_ERROR_MS = 1_000
+ARRIVAL_MS = 100
+"""Until then every pull that an arrival concerns is answered."""
 
 
 @scenario("rivals", seconds=20, faults=ANY_FAULT)
@@ -81,6 +83,59 @@ async def _pull_without_rest(consumer: DefaultMQPullConsumer, queue: MessageQueu
         for message in result.msg_found_list:
             number_of(message)
         offset = result.next_begin_offset
+
+
+class Arrival(NamedTuple):
+    """What one order set in motion in a broker that held pulls: slices of the world, and when each answer came.
+
+    `answers_ms` are counted from the call of send, in order; `still_held` pulls were left alone.
+    """
+
+    slices: int
+    answers_ms: tuple[float, ...]
+    still_held: int
+
+
+def arrival(*, pulls: int, queues: int, seed: int | str = 0) -> Arrival:
+    """Let a broker hold so many pulls, spread over so many queues, and send one order to queue 0."""
+    from ..lab import Lab
+
+    if not 1 <= queues <= pulls:
+        raise LearnerError(
+            f"{pulls} pulls cannot wait for {queues} queues", "give 1 queue or more, and a pull for each"
+        )
+    lab = Lab(seed, history=False)
+    lab.name_server()
+    broker = lab.broker("broker-a")
+    lab.create_topic(TOPIC, queues)
+    first = MessageQueue(TOPIC, "broker-a", 0)
+    producer = lab.producer("shop")
+    lab.run(producer.start())
+    lab.run(producer.send(Message(TOPIC, b"the first order, to learn the route"), queue=first))
+    lab.run_for(ms=5)
+    answered = _ask_often(lab, pulls, queues)
+    before, begin_ms = lab.world.slice_no, lab.now_ms
+    lab.run(producer.send(Message(TOPIC, b"an order"), queue=first))
+    lab.run_for(ms=ARRIVAL_MS)
+    times_ms = tuple(round(at_ms - begin_ms, 3) for at_ms in answered)
+    return Arrival(lab.world.slice_no - before, times_ms, len(broker.running().pull_request_hold_service.held()))
+
+
+def _ask_often(lab: Lab, pulls: int, queues: int) -> list[float]:
+    """Pulls that the broker holds; the list fills with the times (ms) of their answers."""
+    consumer = lab.pull_consumer(READERS)
+    lab.run(consumer.start())
+    answered: list[float] = []
+
+    def callback(result: PullResult | None, error: Exception | None) -> None:
+        answered.append(lab.now_ms)
+
+    for number in range(pulls):
+        queue_id = number % queues
+        queue, offset = MessageQueue(TOPIC, "broker-a", queue_id), 1 if queue_id == 0 else 0
+        lab.run(consumer.pull_block_if_not_found_async(queue, "*", offset, 32, callback))
+    lab.run_for(ms=20)
+    return answered
 
 
 def measure(

@@ -5,6 +5,7 @@ from .budget_bars import BudgetBars
 from .disk_table import disk_table
 from .flow_gauges import FlowGauges, Gauge
 from .flow_meter import FlowMeter
+from .holds import Hold, Holds
 from .index_steps import index_steps
 from .journey import Journey
 from .labelled_bytes import Field, LabelledBytes
@@ -29,6 +30,8 @@ __all__ = [
     "FrameUnderWay",
     "Gauge",
     "Journey",
+    "Hold",
+    "Holds",
     "LabelledBytes",
     "Limit",
     "Rival",

@@ -1,0 +1,593 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   mqlab:
+#     title: Push is pull
+#     question: A consumer can only ask. How does a message reach it within a millisecond, without asking all the time?
+#     objectives:
+#       - say for how long a broker holds an empty pull, and why that is not what the client asked for
+#       - place four ways of consuming in one picture of delay and of requests, and choose one for a given load
+#       - build a hold service that wakes on arrival, at little work
+#     minutes: 30
+#     prerequisites: [00 Tour]
+#     wrong_predictions:
+#       - "held-for: 15, what the client asked for; or 0, an empty answer at once"
+#       - "on-the-wire: a sign of life every 5 s, when the hold service looks"
+#       - "second-hold: 15, or as long as the first"
+#       - "delivered-after: up to 5000, since the hold service looks every 5 s"
+#       - "wrong-tag: when its 15 s are over, since the message is not for it"
+#       - "short-longest: 2000, since pulls are held for 2 s; or 15000, since the client asks for that"
+#       - "busy-asks: some hundreds or thousands; nobody believes in the sixth digit"
+#       - "long-asks: 4, one for each 15 s; the answers with messages are forgotten"
+#       - "much-load: pull every second, since it asks whether there is anything or not"
+#       - "one-queue-each: 10,000 times as many; or 14 times, a search"
+#       - "dead-holder: lost, since the broker took it for delivered"
+#       - "broker-gone: 15000 or 30000, when the time of the pull is over; or 0"
+# ---
+
+# %% tags=["parameters"]
+student_id = ""
+
+# %% [markdown]
+# How does a letter get to you? Either the postman brings it (**push**), or you go to the post office and ask
+# (**pull**). A message queue has the same choice. With push the broker must know where each consumer is and how much it
+# can take right now. With pull it need not know anything: who asks has time. But how often should one ask? Every ten
+# seconds is late. A thousand times a second is prompt, and nearly always in vain.
+#
+# RocketMQ's `DefaultMQPushConsumer` has "push" in its name, and only ever pulls. The trick is on the other side of the
+# counter: *the clerk does not say "nothing there". He says nothing at all, and lets you stand there until a letter
+# comes.* It is called **long polling**, and this lab is about what it does, what it costs, and what it is worth.
+#
+# The topic `Orders` has one queue, and it is empty. A consumer waits for orders, and puts them into `inbox`.
+
+# %%
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
+from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
+from mqlab.scenarios.rivals import arrival, measure
+from mqlab.views import Holds, Rival, RivalsChart, Table
+
+seed = seed_for(student_id, "06")
+
+# %%
+lab = Lab(seed=seed)
+lab.name_server()
+lab.broker("broker-a")
+lab.create_topic("Orders", queues=1)
+inbox = []
+
+# %%
+def take(messages, context):
+    inbox.extend((f"{lab.now_ms:.3f} ms", message.body) for message in messages)
+    return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+
+consumer = lab.consumer("readers")
+consumer.subscribe("Orders", "*")
+consumer.register_message_listener(take)
+await consumer.start()
+
+# %% [markdown]
+# ## Round one: the clerk says nothing
+#
+# The consumer sends its first pull: "messages of queue 0 from offset 0 on, please". We stop where the broker has looked
+# and found nothing.
+
+# %%
+lab.run_until_event("PullHeld", topic="Orders").fields
+
+# %% [markdown]
+# `hold_ms=15000`: with its pull the consumer says for how long the broker may keep it (`suspendTimeoutMillis`, from
+# `BROKER_SUSPEND_MAX_TIME_MILLIS` in `DefaultMQPushConsumerImpl`). This is the **hold table** of the broker:
+
+# %%
+lab.held_pulls()
+
+# %% tags=["prediction"]
+predict("held-for", "No order comes. After how many seconds does the broker answer this pull?",
+        unit="s", prediction=...)
+
+# %% tags=["prediction"]
+predict("on-the-wire", "What does the broker send to the consumer about this pull until then?",
+        choices=["an empty answer, at once", "a sign of life every few seconds", "nothing"], prediction=...)
+
+# %% [markdown]
+# A thread of the broker, `PullRequestHoldService`, passes over the table now and then. We go from pass to pass.
+
+# %%
+lab.run_until_event("HeldPullsChecked")
+lab.held_pulls()
+
+# %%
+lab.run_until_event("HeldPullsChecked")
+lab.held_pulls()
+
+# %% [markdown]
+# Five seconds from one pass to the next: `waitForRunning(5 * 1000)` in its loop. At each pass it compares the age of
+# the pull with its 15,000 ms. Once more:
+
+# %%
+lab.run_until_event("HeldPullsChecked")
+lab.held_pulls()
+
+# %% [markdown]
+# 13.5 s: too young. The next pass comes five seconds later, and until then nobody looks.
+
+# %%
+woken = lab.run_until_event("PullWoken", topic="Orders")
+reveal("held-for", round(woken.held_us / 1_000_000, 1),
+       why=f"its time is compared by a pass only: {woken.reason!r} is noticed up to 5 s late")
+
+# %% [markdown]
+# The clock on the wall of the hold service has no hand between the fives. Who asks for 15 s gets 15 to 20. **Measured
+# on a real RocketMQ 5.3.3, ten holds of an empty queue: 15.1 to 20.1 s.**
+
+# %% tags=["prediction"]
+predict("second-hold", "The empty answer arrives, and the consumer asks again at once. For how long is it held this time?",
+        unit="s", prediction=...)
+
+# %%
+held = lab.history.last("PullHeld", topic="Orders")
+lab.run_for(ms=250)
+sent = [event.kind for event in lab.history.find(("ResponseSent",), node="broker-a", opaque=held.opaque)
+        if held.ts_ms < event.ts_ms < woken.ts_ms]
+reveal("on-the-wire", "c" if not sent else "b",
+       why="processRequest returns null: an answer comes later or never, and the call stays open")
+
+# %% [markdown]
+# Not one byte. The consumer's side of it: the pull stands in its response table (lab 04), and has 30 s
+# (`CONSUMER_TIMEOUT_MILLIS_WHEN_SUSPEND`). Now you know why 30 and not 16: 15 + 5 must fit, with room.
+
+# %%
+lab.response_table(consumer)
+
+# %% [markdown]
+# On through three more holds, and then the picture of all of them.
+
+# %%
+lab.run_for(seconds=62)
+holds = Holds.of(lab.history, "Orders", 0, lab.now_ms, "Four pulls, and the passes of the hold service")
+holds
+
+# %%
+second = holds.holds[1]
+reveal("second-hold", round((second.end_us - second.begin_us) / 1_000_000, 1),
+       why="it came half a millisecond after a pass, so at the third pass it is 14.9995 s old")
+
+# %% [markdown]
+# Twenty, nearly to the millisecond, and always: each pull that follows a time-out begins *just after a pass*. At the
+# third pass it misses its 15 s by the time of one round trip. Measured on the real one: 20.05, 20.09 and 20.09 s for
+# the second hold of three runs. (The third was 15.2 or 15.3 s in two of them. There a pass takes a few milliseconds
+# itself, so the passes slip, and now and then the third comes late enough. Our machine has no such slack.)
+#
+# And what if nothing comes for an hour? Three requests per minute for each queue, and an idle consumer costs nearly
+# nothing.
+
+# %% [markdown]
+# ## Round two: an order comes
+#
+# The hold service looks every 5 s. An order is sent.
+
+# %% tags=["prediction"]
+predict("delivered-after", "From the moment at which the order is stored to the listener: how long?",
+        unit="ms", prediction=...)
+
+# %%
+producer = lab.producer("shop")
+await producer.start()
+await producer.send(Message("Orders", b"warm up"))
+lab.run_for(seconds=2)
+
+# %%
+begin = lab.now_ms
+sending = producer.send(Message("Orders", b"one coffee")).start()
+stored = lab.run_until_event("MessageStored", topic="Orders")
+lab.held_pulls()
+
+# %% [markdown]
+# Stored, and the pull still sleeps. Lab 00 has shown what is missing: the message must get into its queue
+# (`ReputMessageService`, which looks every millisecond). On to the moment at which somebody wakes the pull:
+
+# %%
+woken = lab.run_until_event("PullWoken", topic="Orders")
+woken.task, woken.reason
+
+# %% [markdown]
+# Look who did it: not the hold service's own thread, but `ReputMessageService`. When it has written the entry of the
+# queue, it calls `NotifyMessageArrivingListener.arriving(topic, queue, offset + 1, ...)`, and this calls the hold
+# service, **on the same thread, in the same moment**. The passes have nothing to do with it.
+
+# %%
+begun = lab.run_until_event("ConsumeStarted", topic="Orders")
+reveal("delivered-after", round(begun.ts_ms - stored.ts_ms, 1),
+       why="up to 1 ms until the dispatch, 40 microseconds for the pull, and the way to the consumer")
+
+# %%
+await sending
+lab.run_for(ms=1)
+lab.space_time(begin, requests=["SEND_MESSAGE_V2", "PULL_MESSAGE"], title="An order wakes a held pull",
+               kinds=["MessageStored", "MessageDispatched", "PullWoken", "ConsumeStarted", "PullHeld"])
+
+# %% [markdown]
+# The answer travels on the request that had come long before, and then the next pull takes its place in the table.
+# Measured on a real RocketMQ 5.3.3, on a machine busy with other things: 7 to 282 ms, median 40. All of it is work and
+# waiting for a processor: there is no timer in this chain but the dispatcher's millisecond.
+#
+# ### Then what are the passes for?
+#
+# For time-outs, and for what the notice missed. A pull looks into the queue, finds nothing, and is put aside. If a
+# message is dispatched just *between* these two, its notice finds nobody in the table. Then the next pass looks how far
+# the queue reaches, and wakes the pull: late, but not lost. The notice makes it fast, the pass makes it safe.
+#
+# A pass knows less than a notice, though. A second group joins, which wants only orders with the tag `paid`. Then comes
+# an order with the tag `open`.
+
+# %%
+picky = lab.consumer("cashier")
+picky.subscribe("Orders", "paid")
+picky.register_message_listener(take)
+await picky.start()
+lab.run_until_event("HeldPullsChecked")
+lab.run_for(seconds=2)
+
+# %% tags=["prediction"]
+predict("wrong-tag", "An order with the wrong tag arrives. When does the broker answer the pull of the cashier?",
+        choices=["at once, without messages", "at the next pass, without messages", "when its time is up"],
+        prediction=...)
+
+# %%
+await producer.send(Message("Orders", b"one tea", tags="open"))
+lab.run_for(ms=5)
+lab.held_pulls()
+
+# %% [markdown]
+# The notice knows the tag (its hash), so the cashier's pull sleeps on, and the one of `readers` has been answered
+# and is back. On:
+
+# %%
+answered = lab.run_until_event("PullAnswered", topic="Orders", group="cashier")
+answered.fields
+
+# %%
+pass_before = lab.history.last("HeldPullsChecked").ts_ms
+reveal("wrong-tag", "b" if answered.ts_ms - pass_before < 1 else "c",
+       why="a pass knows how far the queue reaches, not the tags: it wakes, and the filter drops the message")
+
+# %% [markdown]
+# `NO_MATCHED_MESSAGE`, no messages, and a `next_offset` one further on. A useless answer? It tells the cashier that it
+# need not look at this message again.
+#
+# Note also that the pull, woken in vain, was not held again: it got its answer. `executeRequestWhenWakeup` runs the whole
+# processing again, with one thing changed: `brokerAllowSuspend` is false. **A pull is held once.**
+
+# %% [markdown]
+# ### Switched off
+#
+# A broker can be set to `longPollingEnable = false`. Then nobody is told of an arrival. The pull is still put aside,
+# but for 1 s only (`shortPollingTimeMills`, whatever the client asks for), and the passes come every second. Sixty
+# orders a minute, twenty seconds long:
+
+# %% tags=["prediction"]
+predict("short-longest", "Long polling is off. What is the longest that an order waits?", unit="ms", prediction=...)
+
+# %%
+short = scenarios.get("rivals").build(seed, parameters={"way": "short"})
+begin = short.now_ms
+short.run_for(seconds=20)
+Holds.of(short.history, "Orders", begin, begin + 9_000, "Long polling off")
+
+# %%
+off = Rival.of("short polling", short.history, "Orders", begin, short.now_ms)
+reveal("short-longest", round(max(off.delays_ms)), why="the next pass finds it, and a pass comes every 1000 ms")
+
+# %%
+f"{len(off.delays_ms)} orders: half of them within {off.median_ms:.0f} ms, the slowest after {max(off.delays_ms):.0f} ms"
+
+# %% [markdown]
+# A pull that is not answered by an order is held for two passes, 2 s: it is again a hair too young at the first.
+# Measured on the real one: holds of 1969 to 2027 ms, and delays of 75 to 924 ms (but for two orders that came while
+# the broker did not yet know the subscription: it answered code 25 for twenty seconds).
+
+# %% [markdown]
+# ## Round three: four rivals, one load
+#
+# Now side by side. One queue, about 60 orders a minute, one consumer. In four ways:
+#
+# - **pull every ...**: `MQPullConsumerScheduleService` asks, waits, and asks again. Every 10 s, 1 s, 100 ms, 10 ms.
+# - **busy pull**: `DefaultMQPullConsumer.pull` in a loop. An empty answer is asked again at once.
+# - **short polling**: a push consumer, with long polling switched off at the broker.
+# - **long polling**: a push consumer as it is.
+#
+# We count the requests, and how late each order comes to the consumer. A round trip between the machines takes half a
+# millisecond.
+
+# %% tags=["prediction"]
+predict("busy-asks", "Busy pull, one queue: how many requests per minute?", unit="requests", prediction=...)
+
+# %% tags=["prediction"]
+predict("long-asks", "Long polling, 60 orders a minute: how many requests per minute?", unit="requests", prediction=...)
+
+# %%
+rivals = [measure("interval", seed, seconds=20, interval_ms=ms) for ms in (10_000, 1_000, 100, 10)]
+rivals += [measure(way, seed, seconds=20) for way in ("busy", "short", "long")]
+chart = RivalsChart(rivals, "60 orders a minute: how late, and at which price")
+chart
+
+# %%
+chart.table()
+
+# %%
+busy, long = rivals[4], rivals[6]
+reveal("busy-asks", round(busy.requests_per_minute), why="one after the other, and each is a round trip")
+
+# %%
+reveal("long-asks", round(long.requests_per_minute), why="one for each order, and three more when none comes")
+
+# %% [markdown]
+# Everybody who pulls at an interval stands on one line: **half the delay costs twice the requests**. On average an order
+# waits for half of the interval. Busy pull is where this line ends: it cannot ask faster than a round trip. Short polling
+# stands near the line, too. It does save requests, but it waits for a clock like the others.
+#
+# Long polling is not on the line at all. It stands directly below a pull every second, with about as many requests, and
+# is hundreds of times as fast. It is even a little faster than busy pull, which spends the time of half a round trip
+# on the way to the broker when an order comes: a held pull is already there.
+#
+# How can that be? A poller asks at *its* rhythm, and pays for each question in vain. A held pull costs nothing
+# while it waits, and ends in the rhythm of the *messages*.
+
+# %% [markdown]
+# ### No free lunch
+#
+# 60 orders a minute is a quiet shop. Now 20 in a second.
+
+# %% tags=["prediction"]
+predict("much-load", "1200 orders a minute. Who asks most often?",
+        choices=["pull every second", "short polling", "long polling"], prediction=...)
+
+# %%
+load = {"seconds": 20, "rate_per_minute": 1_200}
+crowd = [measure("interval", seed, interval_ms=ms, **load) for ms in (1_000, 100)]
+crowd += [measure(way, seed, **load) for way in ("short", "long")]
+RivalsChart(crowd, "1200 orders a minute: how late, and at which price")
+
+# %%
+most = max(crowd, key=lambda rival: rival.requests_per_minute)
+reveal("much-load", most.name, why="nearly each order ends a pull of its own")
+
+# %% [markdown]
+# Long polling asks more than a thousand times a minute now, and not in vain: each answer brings an order. A pull every
+# second brings twenty with one question. If a second of delay does not matter, that is the cheaper way: fewer requests,
+# larger batches. Whoever writes to a database in bulk wants it. (But mind the 32: a broker gives no more messages for
+# one pull, so a pull every second falls behind for ever when 33 come in a second.) A push consumer has a setting for
+# it, too: `pullInterval`, 0 ms unless you set it. Long polling is the right default, not a law.
+
+# %% [markdown]
+# ## Round four: ten thousand
+#
+# The broker of a large company holds ten thousand pulls. An order comes. What does it cost to find those that wait for
+# it? Not in milliseconds of this computer, which say nothing, but in **slices**: each time that something runs on one
+# of the machines of our world, from the call of `send` until everything is quiet again.
+
+# %%
+alone = arrival(pulls=1, queues=1, seed=seed)
+alone
+
+# %% tags=["prediction"]
+predict("one-queue-each", "10,000 pulls are held, each for a queue of its own. How many slices does one order cost now?",
+        unit="slices", prediction=...)
+
+# %%
+spread = arrival(pulls=10_000, queues=10_000, seed=seed)
+reveal("one-queue-each", spread.slices,
+       why="pullRequestTable is a map from topic@queueId to a list: the other 9999 are not even looked at")
+
+# %% [markdown]
+# The same number. That is why a broker can hold as many pulls as it has memory for. (The pass every 5 s does look at all
+# of them, which makes 2000 comparisons a second, and no thread waits for any of them.)
+#
+# Now all ten thousand wait for the *same* queue: a price list that each branch of the company reads for itself.
+
+# %%
+crowded = arrival(pulls=10_000, queues=1, seed=seed)
+rows = [(what, a.slices, len(a.answers_ms), a.answers_ms[0], a.answers_ms[-1], a.still_held)
+        for what, a in (("1 pull", alone), ("10,000 pulls, a queue for each", spread),
+                        ("10,000 pulls, one queue", crowded))]
+Table("What one order costs", ("held", "slices", "answers", "first after ms", "last after ms", "still held"), rows)
+
+# %% [markdown]
+# Everybody wakes at once, everybody is processed anew by the few pull threads (16 + 2 for each core), and the last
+# branch hears it more than ten times as late as the first. And then ten thousand new pulls arrive. A queue with very
+# many readers is the one load that long polling does not like. The answer to "who waits for this queue?" is cheap; the
+# ten thousand answers to them are not.
+
+# %% [markdown]
+# ## Break it
+#
+# Back to our first world, where `readers` wait for orders. The consumer is killed **while its pull is held**. A second
+# later:
+
+# %%
+lab.run_for(seconds=3)
+lab.crash("consumer-1")
+lab.run_for(seconds=1)
+lab.held_pulls()
+
+# %% [markdown]
+# The pulls of `readers` are still there. The broker has seen the connection close, and has taken the consumer out of its
+# group. But a held pull is only a row in a table, and nobody looks through the table for this. (`%RETRY%readers` is a
+# second topic, which each push consumer pulls for itself. Lab 09 is about it.) Now an order comes.
+
+# %% tags=["prediction"]
+predict("dead-holder", "The broker answers a pull of the dead with the order. What becomes of it?",
+        choices=["it is lost: the broker takes it for delivered",
+                 "it stays in its queue, and comes to whoever owns the queue next",
+                 "send fails, since nobody can take it"], prediction=...)
+
+# %%
+begin = lab.now_ms
+result = await producer.send(Message("Orders", b"last order"))
+lab.run_for(ms=5)
+lab.space_time(begin, requests=["SEND_MESSAGE_V2", "PULL_MESSAGE"], title="An order for a dead consumer",
+               kinds=["MessageStored", "PullWoken", "PullHeld"])
+
+# %% [markdown]
+# The pull is woken, the order is read, and the answer is written to a channel that is closed. Nothing happens. The
+# row is gone from the table, and the broker has forgotten the matter. Here is what it has *not* forgotten: the order,
+# and how far the group has come. The process is started again.
+
+# %%
+lab.restart("consumer-1")
+restarted = lab.now_ms
+lab.run_until(lambda: any(body == b"last order" for _, body in inbox))
+f"{inbox[-1]}, {lab.now_ms - restarted:.0f} ms after the restart"
+
+# %%
+reveal("dead-holder", "b" if inbox[-1][1] == b"last order" else "a",
+       why="an answer to a pull promises nothing: only the offset that the consumer commits moves the group on")
+
+# %% [markdown]
+# That is the beauty of pull: **the broker has no record of "delivered" that could be wrong.** The consumer says from
+# where it wants to read, each time. An answer that is lost is asked for again.
+#
+# ### And if the broker dies?
+#
+# Then the consumer has a call open, to a machine that is gone.
+
+# %% tags=["prediction"]
+predict("broker-gone", "The broker is killed while it holds the pull. How long until the consumer pulls again?",
+        unit="ms", prediction=...)
+
+# %%
+lab.run_for(seconds=2)
+lab.crash("broker-a")
+put_off = lab.run_until_event("PullPutOff", topic="Orders")
+put_off.reason, put_off.delay_ms
+
+# %%
+again = lab.run_until_event("PullRequested", topic="Orders")
+reveal("broker-gone", round(again.ts_ms - put_off.ts_ms),
+       why="the channel closes, which fails all calls on it at once; then pullTimeDelayMillsWhenException")
+
+# %% [markdown]
+# It does not sit out its 30 s: a channel that closes fails every call that waits on it, in the same moment
+# (`failFast`). The callback's `onException` puts the pull off by 1000 ms, and so on, every second, until the broker is
+# back.
+
+# %%
+lab.run_for(seconds=3)
+lab.restart("broker-a")
+lab.run_until_event("PullHeld", topic="Orders")
+rows = [(f"{event.ts_ms / 1_000:.3f}", event.reason.splitlines()[0]) for event in lab.history.find("PullPutOff", topic="Orders")]
+Table("pulls of Orders that were put off", ("at s", "why"), rows)
+
+# %% [markdown]
+# The last one may surprise: the broker is up, and refuses. It has been started anew and knows nobody: the subscription of
+# a group lives in its memory only, and comes with the next heartbeat. A pull that is faster than the heartbeat gets code
+# 24, and asks again.
+
+# %% [markdown]
+# ## Build it: the hold service
+#
+# Now you are the clerk. Write a hold service for a real broker. A `pull` has three things:
+#
+# | | |
+# |---|---|
+# | `pull.queue` | the queue that it waits for; fit to be the key of a dictionary |
+# | `pull.offset` | it wants the message with this offset, or a later one |
+# | `pull.due_ms` | when its time is up |
+#
+# The broker calls three methods:
+#
+# - `hold(pull)`: this pull has found nothing. Keep it.
+# - `arrived(queue, max_offset)`: the queue has a new message. `max_offset` is the offset that the *next* message will get.
+#   Return a list of the pulls to answer now.
+# - `look(now_ms, max_offset_of)`: a pass, every 5 s. `max_offset_of(queue)` tells how far a queue reaches. Return a list of
+#   the pulls to answer now.
+#
+# It is judged on what you have seen:
+#
+# - **delay**: whoever waits for an order gets it within 5 ms. And now and then a notice gets lost, so that `arrived` is
+#   not called: then it may take until the next pass.
+# - **answers**: every pull is answered once, and at the first pass after its time is up at the latest. None is answered
+#   without messages before that.
+# - **work**: all comparisons with a queue or an offset are counted, look-ups in dictionaries, too. An arrival may cost 4
+#   for each pull *that waits for this queue*, and 12 besides, however many others are held.
+
+
+# %% tags=["exercise"]
+class HoldService:
+    """Keeps the pulls that found nothing, and says which of them to answer, and when."""
+
+    def __init__(self):
+        self.held = {}
+
+    def hold(self, pull):
+        ### BEGIN SOLUTION
+        self.held.setdefault(pull.queue, []).append(pull)
+        ### END SOLUTION
+
+    def arrived(self, queue, max_offset):
+        ### BEGIN SOLUTION
+        return self.take_out(queue, lambda pull: pull.offset < max_offset)
+        ### END SOLUTION
+
+    def look(self, now_ms, max_offset_of):
+        ### BEGIN SOLUTION
+        woken = []
+        for queue in list(self.held):
+            newest = max_offset_of(queue)
+            woken += self.take_out(queue, lambda pull: pull.offset < newest or pull.due_ms <= now_ms)
+        return woken
+
+    def take_out(self, queue, ready):
+        woken, kept = [], []
+        for pull in self.held.pop(queue, []):
+            (woken if ready(pull) else kept).append(pull)
+        if kept:
+            self.held[queue] = kept
+        return woken
+        ### END SOLUTION
+
+
+# %% [markdown]
+# The check puts your class into a broker, in place of its own. In each of fifty worlds, readers pull from 12 to 20
+# queues, up to three from each, and orders come now and then for 27 seconds. One notice in eight gets lost.
+
+# %% tags=["check"]
+check("06/hold", HoldService)
+
+# %% [markdown]
+# ## What the article says, and what is so
+#
+# The article on long polling reads the hold service of 4.x. Most of it is still so; four things are not:
+#
+# - *The consumer may get an empty answer and do something with it.* You have counted: not one byte. A `null` inside the
+#   broker is not an answer.
+# - *The passes are how the broker notices new messages.* They are the net under it. The notice comes from the dispatcher,
+#   in the moment in which the message becomes readable.
+# - *A woken pull that finds nothing is put aside again.* It is held once, and then answered in any case; the consumer
+#   asks again.
+# - *The third look ends a hold of 15 s* (from the article on the push consumer). The fourth does, unless the pull came
+#   exactly with a pass: 15 to 20 s.
+#
+# In RocketMQ 5 there are more of this kind: Pop has a hold service of its own (`PopLongPollingService`), and both hear
+# of arrivals through the same listener.
+#
+# **Read on**: `broker/longpolling/PullRequestHoldService.java` (150 lines; you know all of them),
+# `NotifyMessageArrivingListener.java`, `broker/processor/DefaultPullMessageResultHandler.java` (where a pull is put
+# aside), `PullMessageProcessor.executeRequestWhenWakeup`, and on the other side
+# `client/impl/consumer/DefaultMQPushConsumerImpl.java` (`pullMessage`).
+#
+# **To take home**
+#
+# 1. Between client and broker somebody puts a proxy that closes connections after 10 s of silence. What will an idle
+#    consumer do, and what does it cost?
+# 2. A company has 2000 consumers with 8 queues each, and almost no messages. How many requests a minute does long
+#    polling cost, and how many would a pull every second?
+# 3. The browser's chat window has the same problem as our consumer. Which of the four rivals have you seen there, under
+#    which names?
+
+# %%
+reveal()

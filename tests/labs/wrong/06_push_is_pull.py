@@ -1,0 +1,141 @@
+"""Wrong solutions of lab 06_push_is_pull, each of which its check catches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Right:
+    """What all of them have in common; each one below spoils a part of it."""
+
+    def __init__(self) -> None:
+        self.held: dict[Any, list[Any]] = {}
+
+    def hold(self, pull: Any) -> None:
+        """Keep it by its queue."""
+        self.held.setdefault(pull.queue, []).append(pull)
+
+    def arrived(self, queue: Any, max_offset: int) -> list[Any]:
+        """Those of this queue that get something."""
+        return self.take(queue, lambda pull: pull.offset < max_offset)
+
+    def look(self, now_ms: int, max_offset_of: Callable[[Any], int]) -> list[Any]:
+        """Those that are due, or that get something after all."""
+        woken = []
+        for queue in list(self.held):
+            newest = max_offset_of(queue)
+            woken += self.take(queue, lambda pull, newest=newest: pull.offset < newest or pull.due_ms <= now_ms)
+        return woken
+
+    def take(self, queue: Any, ready: Callable[[Any], bool]) -> list[Any]:
+        """Take out those of a queue that are ready."""
+        pulls = [(pull, ready(pull)) for pull in self.held.pop(queue, [])]
+        kept = [pull for pull, is_ready in pulls if not is_ready]
+        if kept:
+            self.held[queue] = kept
+        return [pull for pull, is_ready in pulls if is_ready]
+
+
+class LooksThroughAll(Right):
+    """Keeps one list and goes through all of it at each arrival."""
+
+    def arrived(self, queue: Any, max_offset: int) -> list[Any]:
+        """Right, but with work for every pull that is held."""
+        found = [(q, pull) for q, pulls in self.held.items() for pull in pulls]
+        woken = [pull for q, pull in found if q == queue and pull.offset < max_offset]
+        for pull in woken:
+            self.held[pull.queue].remove(pull)
+        return woken
+
+
+class WakesEverybody(Right):
+    """Wakes whatever is held when anything comes, so most answers are empty."""
+
+    def arrived(self, queue: Any, max_offset: int) -> list[Any]:
+        """All of them."""
+        woken = [pull for pulls in self.held.values() for pull in pulls]
+        self.held.clear()
+        return woken
+
+
+class OnePerQueue(Right):
+    """Keeps one pull for each queue; the next one of the same queue takes its place, and the first is lost."""
+
+    def hold(self, pull: Any) -> None:
+        """Overwrites."""
+        self.held[pull.queue] = [pull]
+
+
+class WakesTheFirst(Right):
+    """Gives a message to the first pull that waits for it, as if it could be read only once."""
+
+    def arrived(self, queue: Any, max_offset: int) -> list[Any]:
+        """One of them."""
+        ready = self.take(queue, lambda pull: pull.offset < max_offset)
+        for pull in ready[1:]:
+            self.hold(pull)
+        return ready[:1]
+
+
+class TrustsTheNotice(Right):
+    """Uses the pass for time-outs only, so a notice that was lost costs up to 20 s."""
+
+    def look(self, now_ms: int, max_offset_of: Callable[[Any], int]) -> list[Any]:
+        """Those that are due."""
+        return [pull for queue in list(self.held) for pull in self.take(queue, lambda pull: pull.due_ms <= now_ms)]
+
+
+class WaitsForThePass(Right):
+    """Does nothing at an arrival; that is short polling with 5 s."""
+
+    def arrived(self, queue: Any, max_offset: int) -> list[Any]:
+        """Nobody."""
+        return []
+
+
+class NeverGivesUp(Right):
+    """Forgets that a pull has a time; its client gives up alone."""
+
+    def look(self, now_ms: int, max_offset_of: Callable[[Any], int]) -> list[Any]:
+        """Those that get something."""
+        woken = []
+        for queue in list(self.held):
+            newest = max_offset_of(queue)
+            woken += self.take(queue, lambda pull, newest=newest: pull.offset < newest)
+        return woken
+
+
+class OffByOne(Right):
+    """Takes the largest offset for the last message; it is the one that the next message will get."""
+
+    def look(self, now_ms: int, max_offset_of: Callable[[Any], int]) -> list[Any]:
+        """Everybody who waits at the end of a queue."""
+        woken = []
+        for queue in list(self.held):
+            newest = max_offset_of(queue)
+            woken += self.take(queue, lambda pull, newest=newest: pull.offset <= newest or pull.due_ms <= now_ms)
+        return woken
+
+
+class ForgetsToTakeOut(Right):
+    """Answers a pull and keeps it, so that it is answered again."""
+
+    def arrived(self, queue: Any, max_offset: int) -> list[Any]:
+        """Right, but they stay."""
+        return [pull for pull in self.held.get(queue, []) if pull.offset < max_offset]
+
+
+WRONG = {
+    "06/hold": [
+        LooksThroughAll,
+        WakesEverybody,
+        OnePerQueue,
+        WakesTheFirst,
+        TrustsTheNotice,
+        WaitsForThePass,
+        NeverGivesUp,
+        OffByOne,
+        ForgetsToTakeOut,
+    ]
+}
