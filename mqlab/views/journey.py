@@ -18,6 +18,8 @@ WAITS, GOOD, BAD, DOWN = PALETTE[1], PALETTE[0], PALETTE[5], "#e4e4e4"
 _TOP, _ROW, _WIDTH, _RIGHT, _DOT = 84, 46, 720, 24, 8
 _LETTER, _BOLD_LETTER = 6.6, 7.6
 _STILL = "still runs"
+_STORED = ("MessageStored", "MessageParked", "SendBackStored")
+_HEARD = ("ConsumeStarted", "ConsumeFinished")
 CONSUMED = ("CONSUME_SUCCESS", "SUCCESS", "COMMIT")
 
 
@@ -263,12 +265,10 @@ class _Reading:
         kind = record.kind
         if kind in ("NodeCrashed", "PowerLost", "NodeStarted"):
             self._note_node(record)
-        elif kind in ("MessageStored", "MessageParked", "SendBackStored", "ParkedMessageDelivered"):
-            if record.unique_key == self._key:
-                self._note_stored(record)
-        elif kind in ("ConsumeStarted", "ConsumeFinished"):
-            if (record.msg_id, record.group) == (self._key, self._group):
-                self._note_consumed(record)
+        elif kind in _STORED and record.unique_key == self._key:
+            self._note_stored(record)
+        elif kind in _HEARD and (record.msg_id, record.group) == (self._key, self._group):
+            self._note_consumed(record)
 
     def _note_node(self, record: Record) -> None:
         if record.kind == "NodeStarted":

@@ -1,0 +1,563 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   mqlab:
+#     title: Once more, with delay
+#     question: A listener cannot consume a message. Where does the message go, and when does it come back?
+#     objectives:
+#       - say when each attempt comes, where the message is in between, and where it ends
+#       - choose between a concurrent and an orderly listener when one message may be bad
+#       - write a listener that does its work once, although messages come twice
+#     minutes: 30
+#     prerequisites: [00 Tour, 02 Store]
+#     wrong_predictions:
+#       - "where: it stays in Orders, marked as failed; a commit log cannot be changed, so nothing can be marked"
+#       - "calls: 16, the number of the setting; the first call is no retry"
+#       - "hours: 16 times 10 s, or half an hour; the waits grow up to two hours"
+#       - "records: 17, one for each attempt; each retry is stored twice, parked and due"
+#       - "no-broker: it is lost; or after 10 s, the first delay"
+#       - "local-times: 5; the calls during the outage were counted in the consumer alone"
+#       - "late: 0, or up to a second"
+#       - "killed-twice: none, since all were delivered before the kill"
+#       - "behind: after 10 s, behind the poison"
+#       - "orderly-default: 16 or 17; an orderly listener without a limit never gives up"
+#       - "hang-minutes: 15"
+#       - "both-run: no; nobody stops the first call"
+# ---
+
+# %% tags=["parameters"]
+student_id = ""
+
+# %% [markdown]
+# An order comes in, and the listener that should send a bill finds that the bank does not answer. What now? Throwing
+# the order away is wrong. Standing still until the bank is back is wrong as well, since a thousand other orders wait.
+# So the listener says "not now, later", and goes on. This lab is about that *later*.
+#
+# The topic `Orders` has one queue, and the group `billing` one consumer. Its listener says `RECONSUME_LATER` to every
+# message. It has been running for half a minute when the first order is sent.
+
+# %%
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
+from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
+from mqlab.scenarios.delivered_again import NoPoisonInOrder, SHORT_LEVELS, add_group, never, no_poison, open_shop
+from mqlab.views import Journey, Series, Table, TimeChart
+
+seed = seed_for(student_id, "09")
+SUCCESS, LATER = ConsumeConcurrentlyStatus.CONSUME_SUCCESS, ConsumeConcurrentlyStatus.RECONSUME_LATER
+
+# %%
+lab = scenarios.get("always-fails").build(seed)
+order = lab.history.last("SendSucceeded").msg_id
+lab.run_until_event("ConsumeFinished").fields
+
+# %% [markdown]
+# ## Round one: where is it?
+#
+# The listener has failed. The message will come again in some seconds. In which place does it wait?
+
+# %% tags=["prediction"]
+predict("where", "Where is the message until it comes again?",
+        choices=["in the memory of the consumer", "in Orders, marked as failed",
+                 "in another topic, as a copy"], prediction=...)
+
+# %%
+back = lab.run_until_event("SendBackStored")
+back.fields
+
+# %% [markdown]
+# The consumer has **given it back**: a request `CONSUMER_SEND_MSG_BACK` to the broker that stores the message. It
+# carries no message, only its place in the commit log. The broker reads it there and stores a copy. For whom?
+
+# %%
+lab.run_for(ms=1)
+Table("topics with messages", ("topic", "messages"),
+      [(row[0], row[-1]) for row in lab.topics(system=True).rows if row[-1]])
+
+# %%
+waiting = Journey.of(lab.history, order, "billing", end_ms=lab.now_ms)
+reveal("where", "c" if waiting.copies[-1].topic != "Orders" else "b",
+       why="a copy waits in SCHEDULE_TOPIC_XXXX; the original stays where it is, unchanged")
+
+# %% [markdown]
+# `SCHEDULE_TOPIC_XXXX` (the name is no joke, it is a constant of `TopicValidator`) is a topic of the broker's own. It has
+# one queue for each **delay level**. There are 18 levels (`messageDelayLevel`): 1 s, 5 s, 10 s, 30 s, 1 to 10 min in
+# steps of one, 20 min, 30 min, 1 h, 2 h. Level 3 is 10 s, and lies in queue 2. This is the copy:
+
+# %%
+lab.queue("SCHEDULE_TOPIC_XXXX", 2).record(0)
+
+# %% [markdown]
+# Look at `reconsumeTimes`, which is 1 now, and at the properties. `REAL_TOPIC` says where the copy will go when its time
+# has come: to `%RETRY%billing`, a topic that only the group `billing` reads (each consumer subscribes to the one of its
+# group without being told). `RETRY_TOPIC` says where the message came from at first. And how does the broker know when
+# it is due, without reading each waiting message again and again? From the queue's entry:
+
+# %%
+lab.queue("SCHEDULE_TOPIC_XXXX", 2).entry(0)
+
+# %% [markdown]
+# In every other topic the last eight bytes hold the hash of a tag (lab 02). Here they hold a time: when the message is
+# due. Everybody in this queue waits equally long, so the first one is always due first, and
+# `ScheduleMessageService` looks at the head of each queue only, every 100 ms (`DELAY_FOR_A_WHILE`). That is the whole trick, and it
+# is the reason why there are levels, and not any delay you like: a queue with different delays would have to be sorted.
+#
+# On to the moment when the message comes again:
+
+# %%
+again = lab.run_until_event("ConsumeStarted")
+lab.queue("%RETRY%billing").record(0)
+
+# %%
+names = ["Orders", "SCHEDULE_TOPIC_XXXX", "%RETRY%billing"]
+of_order = Journey.of(lab.history, order, "billing", end_ms=lab.now_ms)
+Table("three records of one message", ("", *names), [
+    ("in queue", *(copy.queue_id for copy in of_order.copies)),
+    ("at in the commit log", *(copy.commit_log_offset for copy in of_order.copies)),
+    ("bytes", *(copy.size for copy in of_order.copies)),
+    ("reconsumeTimes", *(copy.reconsume_times for copy in of_order.copies)),
+    ("stored after s", *(round((copy.at_us - of_order.copies[0].at_us) / 1e6, 3) for copy in of_order.copies)),
+])
+
+# %% [markdown]
+# The listener is shown the topic `Orders`, as if nothing had happened: `resetRetryAndNamespace` puts the name from
+# `RETRY_TOPIC` back. Only `reconsumeTimes` tells that this is not the first time.
+#
+# And the queue of `Orders`? It has moved on at once. For the broker the order is *consumed*:
+
+# %%
+lab.history.last("OffsetUpdated", topic="Orders").fields
+
+# %% [markdown]
+# ## Round two: how often, and how long?
+#
+# The listener fails again. This time it takes level 4, then level 5: `3 + reconsumeTimes` (`consumerSendMsgBack` in the
+# broker). The group allows 16 (`retryMaxTimes`, or `maxReconsumeTimes` of the consumer).
+
+# %% tags=["prediction"]
+predict("calls", "The listener always fails. How many times is it called with this message?",
+        unit="calls", prediction=...)
+
+# %% tags=["prediction"]
+predict("hours", "How many hours lie between the first call and the last?", unit="hours", prediction=...)
+
+# %% tags=["prediction"]
+predict("records", "How many records of this one message are in the commit log in the end?",
+        unit="records", prediction=...)
+
+# %%
+lab.run_until_event("MessageStored", topic="%DLQ%billing", limit_ms=20_000_000)
+lab.run_for(seconds=60)
+life = Journey.of(lab.history, order, "billing", scale="log")
+life
+
+# %%
+first, last = life.attempts[0], life.attempts[-1]
+reveal("calls", len(life.attempts), why="one first time and 16 retries")
+
+# %%
+reveal("hours", round((last.begin_us - first.begin_us) / 3.6e9, 2),
+       why="10 s + 30 s + 1 min + ... + 1 h + 2 h: levels 3 to 18")
+
+# %%
+reveal("records", len(life.copies), why="1, and 16 times 2 (parked, and due), and the dead letter")
+
+# %% [markdown]
+# After the 17th failure there is no wait. The copy goes straight to `%DLQ%billing`, the **dead-letter queue**. Nobody
+# reads it unless somebody subscribes to it. It is kept as long as everything in the commit log (72 hours by default),
+# and then it is gone. A dead-letter queue that no person looks at is a slow way of throwing messages away.
+
+# %%
+lab.queue("%DLQ%billing").record(0)
+
+# %% [markdown]
+# Everything needed for an inquest is there: `ORIGIN_MESSAGE_ID` leads to the original, `RETRY_TOPIC` to its topic,
+# `KEYS` to the business.
+#
+# Measured on a real RocketMQ 5.3.3, with levels shortened to 1 s, 2 s, 3 s, ... and `maxReconsumeTimes` 4, so that it did
+# not take hours. We set up the same:
+
+# %%
+short = scenarios.get("always-fails").build(seed, parameters={"levels": SHORT_LEVELS, "max_reconsume_times": 4})
+short.run_for(seconds=20)
+ours = Journey.of(short.history, short.history.last("SendSucceeded").msg_id, "billing")
+ours
+
+# %%
+waits = [round((b.begin_us - a.begin_us) / 1_000) for a, b in zip(ours.attempts, ours.attempts[1:])]
+dead_after = round((ours.copies[-1].at_us - ours.attempts[-1].begin_us) / 1_000, 1)
+real = ["3077 to 3591", "4137 to 4332", "5070 to 5138", "6121 to 6152"]
+Table("ms from giving back to the next call", ("attempt", "level", "real, three runs", "here"),
+      [(n + 2, n + 3, told, waited) for n, (told, waited) in enumerate(zip(real, waits))]
+      + [("dead letter", "", "9 to 20", dead_after)])
+
+# %% [markdown]
+# ### What counts as a failure
+#
+# Six groups read the same order, each with a listener that fails in its own way.
+
+# %%
+def raises(messages, context):
+    raise ConnectionError("the bank does not answer")
+
+def forgets(messages, context):
+    pass
+
+def in_five_seconds(messages, context):
+    context.delay_level_when_next_consume = 2
+    return LATER
+
+def hopeless(messages, context):
+    context.delay_level_when_next_consume = -1
+    return LATER
+
+lab = Lab(seed=seed)
+shop = await open_shop(lab)
+for name, listener in {"later": never, "raises": raises, "forgets": forgets, "in-five": in_five_seconds,
+                       "hopeless": hopeless}.items():
+    await add_group(lab, name, listener)
+await add_group(lab, "broadcast", never, message_model="BROADCASTING")
+lab.run_for(seconds=30)
+
+# %%
+sent = await shop.send(Message("Orders", b"order 2"))
+lab.run_for(seconds=12)
+groups = ("later", "raises", "forgets", "in-five", "hopeless", "broadcast")
+journeys = {name: Journey.of(lab.history, sent.msg_id, name, end_ms=lab.now_ms) for name in groups}
+Table("twelve seconds later", ("group", "first call ended with", "calls", "again after s", "copies went to"), [
+    (name, journey.attempts[0].status, len(journey.attempts),
+     journey.table().rows[1][2] if len(journey.attempts) > 1 else "never",
+     ", ".join(dict.fromkeys(copy.topic for copy in journey.copies[1:])) or "nowhere")
+    for name, journey in journeys.items()])
+
+# %% [markdown]
+# - An error is a failure, and so is **nothing**: a listener that forgets its `return` gets every message 17 times.
+#   (The warning above comes from mqlab. In RocketMQ you find the error in the client's own log file only, if
+#   you know where that is.)
+# - `delayLevelWhenNextConsume` overrules the level; -1 means: straight to the dead letters. Use it for what will never
+#   get better: a message that nobody can read is as unreadable in two hours.
+# - In broadcasting nothing is given back. What fails is dropped, with a line in the log.
+#
+# ## Round three: no broker to give it back to
+#
+# Once more a listener that always fails, and it takes a second. While it works the broker is killed.
+
+# %%
+async def slowly_fails(messages, context):
+    await context.sleep(1_000)
+    return LATER
+
+lab = Lab(seed=seed)
+shop = await open_shop(lab)
+await add_group(lab, "billing", slowly_fails)
+lab.run_for(seconds=30)
+sent = await shop.send(Message("Orders", b"order 3"))
+lab.run_until_event("ConsumeStarted")
+lab.crash("broker-a")
+
+# %% tags=["prediction"]
+predict("no-broker", "The listener says RECONSUME_LATER, and there is no broker. What happens to the message?",
+        choices=["it is lost", "the same consumer gets it again 5 s later",
+                 "it comes again from the broker when that is back"], prediction=...)
+
+# %%
+lab.run_until_event("SendBackFailed").fields
+
+# %% [markdown]
+# The consumer tried two ways: `CONSUMER_SEND_MSG_BACK`, and when that failed an ordinary send of a copy to
+# `%RETRY%billing` (with a producer that each consumer has inside). Both need a broker.
+
+# %%
+lab.run_until_event("ConsumeStarted")
+reveal("no-broker", "b", why="submitConsumeRequestLater: again here, 5 s after the failure")
+
+# %% [markdown]
+# So the message stays in the consumer's memory and is tried **here**, every 5 s, until the broker is back. We start it
+# after 20 s.
+
+# %% tags=["prediction"]
+predict("local-times", "The listener was called 5 times before the message could be given back. What "
+        "does reconsumeTimes say at the 6th call?", unit="times", prediction=...)
+
+# %%
+lab.run_for(seconds=15)
+lab.restart("broker-a")
+lab.run_until_event("SendBackStored")
+sixth = lab.run_until_event("ConsumeStarted")
+lab.run_until_event("ConsumeFinished")
+Journey.of(lab.history, sent.msg_id, "billing")
+
+# %%
+reveal("local-times", sixth.reconsume_times,
+       why="the broker counts from the record in its own commit log, where it says 0")
+
+# %% [markdown]
+# The consumer had counted 1, 2, 3, 4 in its own copy. The broker does not ask; it reads its record and adds one.
+# **`reconsumeTimes` is not the number of calls.** It is the number of times that a broker has taken the message back.
+#
+# ## Round four: delay as a service
+#
+# The same machinery is open to producers: `Message(..., delay_level=3)`. Twenty orders, each at another millisecond:
+
+# %% tags=["prediction"]
+predict("late", "Level 3 is 10 s. By how many ms at most will a message be late?", unit="ms", prediction=...)
+
+# %%
+lab = Lab(seed=seed)
+shop = await open_shop(lab, flush_disk_type="SYNC_FLUSH")
+await add_group(lab, "readers", no_poison)
+lab.run_for(seconds=30)
+asked = {}
+for number in range(20):
+    began = lab.now_ms
+    asked[(await shop.send(Message("Orders", b"reminder", delay_level=3))).msg_id] = began
+    lab.run_for(ms=37)
+lab.run_for(seconds=10.5)
+late = [round(r.ts_ms - asked[r.msg_id] - 10_000) for r in lab.history.find("ConsumeStarted", topic="Orders")]
+sorted(late)
+
+# %%
+reveal("late", max(late), why="0 to 100 ms until the queue is looked at, and a few for the way")
+
+# %% [markdown]
+# Measured on the real one, for levels 1 to 4: 29 to 105 ms late (236 ms once), never early. A level above 18
+# counts as 18: who asks for level 25 waits two hours. A message that wants to come in 7 seconds cannot be
+# had with levels (see the end).
+#
+# ### Break it: the broker is killed
+#
+# How far each level has been delivered the broker notes in a file, `delayOffset.json`, every 10 s
+# (`flushDelayOffsetInterval`). All twenty reminders have just been delivered and consumed. We kill the broker
+# and start it again. Not a byte is lost: this one has a synchronous flush.
+
+# %% tags=["prediction"]
+predict("killed-twice", "How many of the 20 reminders come a second time?", unit="messages", prediction=...)
+
+# %%
+noted = lab.history.last("ConfigPersisted", file="store/config/delayOffset.json").ts_ms
+before = {r.msg_id for r in lab.history.find("ConsumeStarted", topic="Orders")}
+lab.crash("broker-a")
+killed = lab.now_ms
+lab.run_for(seconds=2)
+lab.restart("broker-a")
+lab.run_for(seconds=30)
+twice = [r for r in lab.history.find("ConsumeStarted", topic="Orders") if r.ts_ms > killed and r.msg_id in before]
+(round(killed - noted), [(r.queue_offset, r.reconsume_times) for r in twice[:3]])
+
+# %%
+reveal("killed-twice", len(twice), why="delivered since the last note: parked messages are delivered again")
+
+# %% [markdown]
+# They come from other places of the queue, as new messages, with `reconsumeTimes` 0. Nothing in them says
+# "you know me", except the message id and the keys. Keep this in mind for the exercise.
+#
+# ## Round five: a bad message in front of good ones
+#
+# Two orders a second. The fifth one is **poison**: nobody will ever be able to consume it. Three groups read them all:
+# one with a concurrent listener, two with an **orderly** one, which gets the messages of a queue strictly one
+# after another (the queue is locked for one consumer, and one thread works on it). One of these allows 4 retries, the
+# other one has RocketMQ's default.
+
+# %% tags=["prediction"]
+predict("behind", "How many seconds does the concurrent group take from the poison to the message behind it?",
+        unit="s", prediction=...)
+
+# %% tags=["prediction"]
+predict("orderly-default", "And how many times does the orderly group with default settings try the poison within 30 s?",
+        unit="calls", prediction=...)
+
+# %%
+lab = scenarios.get("poison").build(seed)
+zero = lab.now_ms
+lab.run_for(seconds=34)
+
+def progress(group):
+    heard = [r for r in lab.history.find("ConsumeFinished", group=group)
+             if r.status in ("SUCCESS", "CONSUME_SUCCESS")]
+    return [(0.0, 0), *((round((r.ts_ms - zero) / 1_000, 3), n) for n, r in enumerate(heard, 1)), (34.0, len(heard))]
+
+TimeChart("One bad message in a stream of 60", "consumed, messages", [
+    Series("concurrent", progress("concurrent"), "#0072B2"),
+    Series("orderly, 4 retries", progress("orderly-4"), "#E69F00"),
+    Series("orderly, default", progress("orderly"), "#D55E00"),
+])
+
+# %%
+bad = {group: [r for r in lab.history.find("ConsumeStarted", group=group)
+               if r.queue_offset == 4 or r.reconsume_times]
+       for group in ("concurrent", "orderly", "orderly-4")}
+behind = lab.history.find("ConsumeStarted", group="concurrent", queue_offset=5)
+reveal("behind", round((next(iter(behind)).ts_ms - bad["concurrent"][0].ts_ms) / 1_000, 1),
+       why="it is just the pace of the sender: the poison is given back and nobody waits for it")
+
+# %%
+in_time = [r for r in bad["orderly"] if r.ts_ms <= bad["orderly"][0].ts_ms + 30_000]
+reveal("orderly-default", len(in_time), why="once a second (suspendCurrentQueueTimeMillis), and there is no end")
+
+# %% [markdown]
+# An orderly listener cannot give a message back, since the ones behind would overtake it. It **suspends** the queue
+# for a second, and tries again. With a limit of 4 retries the queue stands for 4 s, and then the poison becomes a dead
+# letter: sent to `%RETRY%orderly-4`, which the broker turns into `%DLQ%orderly-4` at once. By default there is no limit:
+# `maxReconsumeTimes` is -1, which means 16 for a concurrent listener, and **2,147,483,647** for an orderly one. At one try
+# a second that is 68 years.
+
+# %%
+tries = [round(b.ts_ms - a.ts_ms) for a, b in zip(bad["orderly-4"], bad["orderly-4"][1:])]
+letter = lab.history.last("MessageStored", topic="%DLQ%orderly-4")
+Table("the poison in the orderly group with 4 retries", ("step", "real, three runs, ms", "here, ms"), [
+    ("from try to try", "1001 to 1008", ", ".join(str(ms) for ms in tries)),
+    ("from the 5th try to the dead letter", "8 to 22", round(letter.ts_ms - bad["orderly-4"][-1].ts_ms, 1)),
+])
+
+# %% [markdown]
+# **So an orderly group needs a limit, and the limit means that order is broken on purpose.** Whoever reads the dead letters
+# later gets that message after all the others. If that is not allowed the queue must stand still; decide it
+# before the night when it happens.
+#
+# ## Round six: it neither succeeds nor fails
+#
+# The bank takes the call and never hangs up. The listener waits, and returns nothing, for hours. Our consumer
+# has been running for a minute when the order comes. A service in each consumer looks for such cases:
+# `consumeTimeout` is 15 minutes, and every 15 minutes it looks (`cleanExpireMsg`).
+
+# %%
+async def hangs_at_first(messages, context):
+    if messages[0].reconsume_times == 0:
+        await context.sleep(50 * 60_000)
+    return SUCCESS
+
+lab = Lab(seed=seed)
+shop = await open_shop(lab)
+await add_group(lab, "billing", hangs_at_first)
+lab.run_for(seconds=60)
+sent = await shop.send(Message("Orders", b"order 4"))
+
+# %% tags=["prediction"]
+predict("hang-minutes", "After how many minutes is the order given back?", unit="min", prediction=...)
+
+# %% tags=["prediction"]
+predict("both-run", "The listener is called with it again. Has the first call ended by then?",
+        choices=["yes, it was interrupted", "no, both run at once"], prediction=...)
+
+# %%
+given = lab.run_until_event("MessageGivenBack", limit_ms=3_600_000)
+second = lab.run_until_event("ConsumeStarted", reconsume_times=1)
+ended = list(lab.history.find("ConsumeFinished", msg_id=sent.msg_id))
+started = lab.history.last("ConsumeStarted", msg_id=sent.msg_id, reconsume_times=0).ts_ms
+reveal("hang-minutes", round((given.ts_ms - started) / 60_000, 1),
+       why="at the look after 15 min it was 14 min old; the next look comes after 30 min")
+
+# %%
+reveal("both-run", "a" if ended else "b", why="nobody can stop a thread; the first call does not know")
+
+# %%
+lab.run_for(seconds=25 * 60)
+Journey.of(lab.history, sent.msg_id, "billing")
+
+# %% [markdown]
+# Until the give-back the group's offset stood at this message: after a crash *everything* behind it would have come again.
+# And the hanging call keeps its thread. Twenty such calls, and the pool of 20 threads is empty. `consumeTimeout` is no
+# cure, it is a way to keep the queue going. The cure is a time-out in the call of the bank.
+#
+# When it finally ends, after 50 min, the first call does whatever it does. So does the second one. **The same
+# order, billed twice, in one healthy consumer, without any crash.**
+#
+# ## Build it: book each payment once
+#
+# Count the ways in which a message came twice today: a retry after a failure that came *after* the work was done;
+# the broker's kill; the hanging call. Lab 04 had a producer that sends again when it is not sure, lab 05 a `send`
+# that did so by itself. RocketMQ promises **at least once**, never "exactly once". The rest is yours: the *effect* must
+# be there once. Such a listener is called **idempotent**.
+#
+# Two processes keep the books of a shop. A message says `b"ann 4990"`: add 4990 cents to Ann's account.
+# The books are in a **ledger**, a database that outlives the processes. Its methods take time, and a process can be
+# killed at any `await`:
+#
+# - `await ledger.has(note)`: is this note there? Any text can be a note.
+# - `await ledger.write(add=(account, cents))` adds; `await ledger.write(note=...)` writes a note; with both, both are done or
+#   none. If the note is there already it raises `AlreadyNotedError` and does nothing.
+# - It may raise `LedgerTimeoutError`: no answer came. The write is done, or not; nobody knows.
+#
+# The keeper object is made anew when its process starts. In 50 worlds keepers are killed and hang in the middle of
+# their work, the broker is killed, and the till sends some payments again: with the same key, as a *new* message. Judged is
+# this:
+#
+# 1. each payment is in the books exactly once;
+# 2. a message that nobody can read (`b"ann ??"`) is a dead letter before the day is over, without waiting for 17 calls;
+# 3. nothing else is a dead letter.
+
+
+# %% tags=["exercise"]
+from mqlab import ConsumeConcurrentlyStatus
+from mqlab.scenarios.payment_day import AlreadyNotedError, LedgerTimeoutError
+
+
+class Keeper:
+    """Books payments into a ledger, each once."""
+
+    def __init__(self, ledger):
+        self.ledger = ledger
+
+    async def consume_message(self, messages, context):
+        """Book the payment (there is one message in each call), and return a ConsumeConcurrentlyStatus."""
+        ### BEGIN SOLUTION
+        message = messages[0]
+        try:
+            account, cents = message.body.decode().split()
+            entry = (account, int(cents))
+        except ValueError:
+            context.delay_level_when_next_consume = -1
+            return ConsumeConcurrentlyStatus.RECONSUME_LATER
+        try:
+            await self.ledger.write(note=message.keys, add=entry)
+        except AlreadyNotedError:
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+        except LedgerTimeoutError:
+            return ConsumeConcurrentlyStatus.RECONSUME_LATER
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+        ### END SOLUTION
+
+
+# %% tags=["check"]
+check("09/idempotent-listener", Keeper)
+
+# %% [markdown]
+# Three things make it work. The *key of the business* is noted, neither the message id (the till's second message has
+# another one) nor the offset (each copy has another one). The note and the entry are *one write*: between two writes there
+# is always a place to die. And the answer to "I do not know whether it was done" is *do it again*, which is allowed
+# only because it is idempotent.
+#
+# To look at a world in which your keeper fails:
+# `day = PaymentDay(Keeper, 13).play()`, then `print(day.story("payment-4"))` (`mqlab.scenarios.payment_day`).
+#
+# ## The article, and today's RocketMQ
+#
+# - The push consumer article says that after `RECONSUME_LATER` the *broker* tries again, 16 times. The broker never calls
+#   anybody. The *consumer* gives the message back, and later pulls it from the topic of its group like any other. And
+#   the listener is called 17 times.
+# - It says that this follows `messageDelayLevel`. It begins at level 3: 1 s and 5 s are for producers.
+# - A group that the broker has never seen begins to read its retry topic only after its second look at the queues, about
+#   20 s after the start, so its first retry can be late. That is why our groups ran for 30 s first.
+# - RocketMQ 5 has *timer messages* with any delay up to three days (`TIMER_DELAY_MS`, a wheel of seconds). Retries still use levels.
+#   In Pop mode, new in 5, nothing is given back: the broker itself makes the copy when the time for
+#   an answer is over.
+#
+# Where to read on: `client/.../ConsumeMessageConcurrentlyService.java` (`processConsumeResult`), `ConsumeMessageOrderlyService.java`
+# (`checkReconsumeTimes`), `ProcessQueue.java` (`cleanExpiredMsg`), `broker/.../AbstractSendMessageProcessor.java`
+# (`consumerSendMsgBack`), `broker/.../schedule/ScheduleMessageService.java`.
+#
+# Three questions to take home:
+#
+# 1. The bank is down for an hour, and 1000 orders a second come in. How many records does the group write
+#    into the commit log in the first minute, and who else on this broker notices?
+# 2. A bill is sent by e-mail; a mail server has no "note". What is the best that your listener can do, and which failure
+#    stays?
+# 3. Your notes table grows by a row for each message, for ever. When may a row be deleted? (Think of the longest
+#    time after which a message can still come again.)
+#
+# ## What you expected, and what was seen
+
+# %%
+reveal()

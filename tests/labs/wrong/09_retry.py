@@ -1,0 +1,177 @@
+"""Plausible wrong solutions of lab 09_retry, each of which its check catches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mqlab import ConsumeConcurrentlyStatus
+from mqlab.scenarios.payment_day import AlreadyNotedError, LedgerTimeoutError
+
+SUCCESS, LATER = ConsumeConcurrentlyStatus.CONSUME_SUCCESS, ConsumeConcurrentlyStatus.RECONSUME_LATER
+
+
+def read(message: Any) -> tuple[str, int]:
+    """The account and the cents of a payment; ValueError if it cannot be read."""
+    account, cents = message.body.decode().split()
+    return account, int(cents)
+
+
+class _Keeper:
+    """What all of them begin with: right as long as `book` is."""
+
+    def __init__(self, ledger: Any) -> None:
+        self.ledger = ledger
+        self.seen: set[str] = set()
+
+    async def consume_message(self, messages: Any, context: Any) -> ConsumeConcurrentlyStatus:
+        (message,) = messages
+        try:
+            entry = read(message)
+        except ValueError:
+            return self.unreadable(context)
+        await self.book(message, entry)
+        return SUCCESS
+
+    def unreadable(self, context: Any) -> ConsumeConcurrentlyStatus:
+        context.delay_level_when_next_consume = -1
+        return LATER
+
+    async def book(self, message: Any, entry: tuple[str, int]) -> None:
+        try:
+            await self.ledger.write(note=message.keys, add=entry)
+        except AlreadyNotedError:
+            return
+
+
+class trusts_the_queue(_Keeper):  # noqa: N801 - named as a mistake
+    """Books whatever comes: messages come once, do they not?"""
+
+    async def book(self, message: Any, entry: tuple[str, int]) -> None:
+        await self.ledger.write(add=entry)
+
+
+class remembers_in_memory(_Keeper):  # noqa: N801
+    """A set in the process: it dies with it, and the other keeper has another one."""
+
+    async def book(self, message: Any, entry: tuple[str, int]) -> None:
+        if message.keys not in self.seen:
+            self.seen.add(message.keys)
+            await self.ledger.write(add=entry)
+
+
+class knows_the_message_id(_Keeper):  # noqa: N801
+    """Notes the message id: what the till sends again is another message with another id."""
+
+    async def book(self, message: Any, entry: tuple[str, int]) -> None:
+        try:
+            await self.ledger.write(note=message.msg_id, add=entry)
+        except AlreadyNotedError:
+            return
+
+
+class knows_the_offset(_Keeper):  # noqa: N801
+    """Notes the place in the queue: a copy in the retry topic has another one."""
+
+    async def book(self, message: Any, entry: tuple[str, int]) -> None:
+        try:
+            await self.ledger.write(note=f"{message.queue_id}/{message.queue_offset}", add=entry)
+        except AlreadyNotedError:
+            return
+
+
+class looks_then_books(_Keeper):  # noqa: N801
+    """Looks, books, notes: two keepers may look at once, and one may die in between."""
+
+    async def book(self, message: Any, entry: tuple[str, int]) -> None:
+        if not await self.ledger.has(message.keys):
+            await self.ledger.write(add=entry)
+            await self.ledger.write(note=message.keys)
+
+
+class notes_then_books(_Keeper):  # noqa: N801
+    """Notes first: who dies before booking has a note without an entry, and the payment is lost."""
+
+    async def book(self, message: Any, entry: tuple[str, int]) -> None:
+        try:
+            await self.ledger.write(note=message.keys)
+        except AlreadyNotedError:
+            return
+        await self.ledger.write(add=entry)
+
+
+class trusts_reconsume_times(_Keeper):  # noqa: N801
+    """Looks only when reconsumeTimes says that it is a retry: most duplicates say 0."""
+
+    async def book(self, message: Any, entry: tuple[str, int]) -> None:
+        if message.reconsume_times == 0 or not await self.ledger.has(message.keys):
+            await self.ledger.write(add=entry)
+            try:
+                await self.ledger.write(note=message.keys)
+            except AlreadyNotedError:
+                return
+
+
+class swallows_time_outs(_Keeper):  # noqa: N801
+    """Logs the time-out and is content: what was not written is never written."""
+
+    async def book(self, message: Any, entry: tuple[str, int]) -> None:
+        try:
+            await self.ledger.write(note=message.keys, add=entry)
+        except (AlreadyNotedError, LedgerTimeoutError):
+            return
+
+
+class fails_on_what_is_done(_Keeper):  # noqa: N801
+    """Lets the "already noted" out: a payment that is booked comes again and again."""
+
+    async def consume_message(self, messages: Any, context: Any) -> ConsumeConcurrentlyStatus:
+        try:
+            return await super().consume_message(messages, context)
+        except AlreadyNotedError:
+            context.delay_level_when_next_consume = -1
+            return LATER
+
+    async def book(self, message: Any, entry: tuple[str, int]) -> None:
+        await self.ledger.write(note=message.keys, add=entry)
+
+
+class drops_the_unreadable(_Keeper):  # noqa: N801
+    """Says success to what it cannot read, so nobody will ever look at it."""
+
+    def unreadable(self, context: Any) -> ConsumeConcurrentlyStatus:
+        return SUCCESS
+
+
+class hopes_for_the_unreadable(_Keeper):  # noqa: N801
+    """Asks for the unreadable again, as if it could become readable: dead only after nearly five hours."""
+
+    def unreadable(self, context: Any) -> ConsumeConcurrentlyStatus:
+        return LATER
+
+
+class buries_time_outs(_Keeper):  # noqa: N801
+    """Sends all that fails straight to the dead letters, also what would go well in ten seconds."""
+
+    async def consume_message(self, messages: Any, context: Any) -> ConsumeConcurrentlyStatus:
+        try:
+            return await super().consume_message(messages, context)
+        except LedgerTimeoutError:
+            return self.unreadable(context)
+
+
+WRONG = {
+    "09/idempotent-listener": [
+        trusts_the_queue,
+        remembers_in_memory,
+        knows_the_message_id,
+        knows_the_offset,
+        looks_then_books,
+        notes_then_books,
+        trusts_reconsume_times,
+        swallows_time_outs,
+        fails_on_what_is_done,
+        drops_the_unreadable,
+        hopes_for_the_unreadable,
+        buries_time_outs,
+    ]
+}
