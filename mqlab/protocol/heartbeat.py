@@ -2,7 +2,7 @@
 
 Java: org.apache.rocketmq.remoting.protocol.heartbeat.HeartbeatData, ProducerData, ConsumerData, SubscriptionData,
 ConsumeType, MessageModel, org.apache.rocketmq.common.consumer.ConsumeFromWhere and
-org.apache.rocketmq.common.filter.FilterAPI.
+org.apache.rocketmq.remoting.protocol.filter.FilterAPI.
 """
 
 from __future__ import annotations

@@ -57,7 +57,10 @@ class MessageSysFlag:
 
 
 class PullSysFlag:
-    """What a pull request asks the broker to do besides reading."""
+    """What a pull request asks the broker to do besides reading.
+
+    Java: org.apache.rocketmq.common.sysflag.PullSysFlag.
+    """
 
     COMMIT_OFFSET = 0x1
     SUSPEND = 0x2

@@ -379,6 +379,9 @@ class DefaultMessageStore(ReadableStore):
     def is_os_page_cache_busy(self) -> bool:
         """Has a put held the lock for over a second? Only when a fault says so: set
         `commit_log.begin_time_in_lock_ms`.
+
+        Java: org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy. Differs from RocketMQ: a put takes no
+        time here, so the lock is held that long only when a fault says so.
         """
         begin = self.commit_log.begin_time_in_lock_ms
         return begin > 0 and self._now_ms() - begin > self.config.os_page_cache_busy_time_out_mills

@@ -132,7 +132,7 @@ class GroupCommitService(_StoreService):
 class FlushConsumeQueueService(_StoreService):
     """Flushes consume queues every second if 2 pages are dirty, and every 60 s whatever is.
 
-    Java: org.apache.rocketmq.store.DefaultMessageStore.FlushConsumeQueueService.
+    Java: org.apache.rocketmq.store.queue.ConsumeQueueStore.FlushConsumeQueueService.
     """
 
     def __init__(self, store: DefaultMessageStore) -> None:

@@ -20,7 +20,10 @@ SOURCE = ROOT / "docs" / "fidelity.toml"
 PAGE = ROOT / "docs" / "fidelity.md"
 
 JAVA_NAME = re.compile(r"org\.apache\.rocketmq(?:\.[a-z0-9]+)+(?:\.[A-Z]\w*)+(?:\.[a-z]\w*)?")
-MODULES = ("auth", "broker", "client", "common", "controller", "filter", "namesrv", "proxy", "store", "tools")
+MODULES = (
+    "auth", "broker", "client", "common", "container", "controller", "filter", "namesrv", "proxy", "store", "tieredstore",
+    "tools",
+)  # fmt: skip
 """Folders of the Java sources named as the first package under org.apache.rocketmq; all else is in remoting."""
 
 DIFFERS = re.compile(r"Differs\s+from\s+RocketMQ:\s+")

@@ -1,6 +1,6 @@
 """Headers of the name server: routes, registration of brokers, and its table of keys and values.
 
-Java: org.apache.rocketmq.remoting.protocol.header.GetRouteInfoRequestHeader and the package ...header.namesrv.
+Java: org.apache.rocketmq.remoting.protocol.header.namesrv.GetRouteInfoRequestHeader and its neighbours in that package.
 """
 
 from typing import NamedTuple
