@@ -21,8 +21,8 @@ PAGE = ROOT / "docs" / "fidelity.md"
 
 JAVA_NAME = re.compile(r"org\.apache\.rocketmq(?:\.[a-z0-9]+)+(?:\.[A-Z]\w*)+(?:\.[a-z]\w*)?")
 MODULES = (
-    "auth", "broker", "client", "common", "container", "controller", "filter", "namesrv", "proxy", "store", "tieredstore",
-    "tools",
+    "auth", "broker", "client", "common", "container", "controller", "filter", "namesrv", "proxy", "store",
+    "tieredstore", "tools",
 )  # fmt: skip
 """Folders of the Java sources named as the first package under org.apache.rocketmq; all else is in remoting."""
 
