@@ -70,9 +70,10 @@ class QueueView:
             raise LearnerError(f"message {queue_offset} is no longer in the commit log", "its file was deleted")
         return data
 
-    def record(self, queue_offset: int) -> LabelledBytes:
-        """The stored message at this offset, labelled byte by byte."""
-        return label_record(self.record_bytes(queue_offset), self._physical_offset(queue_offset))
+    def record(self, queue_offset: int, *, each_property: bool = False) -> LabelledBytes:
+        """The stored message at this offset, labelled byte by byte; its properties as one field, or each as its own."""
+        data = self.record_bytes(queue_offset)
+        return label_record(data, self._physical_offset(queue_offset), each_property=each_property)
 
     def _physical_offset(self, queue_offset: int) -> int:
         return int.from_bytes(self.entry_bytes(queue_offset)[:8], "big")

@@ -1,7 +1,7 @@
 """A day of payments: a till sends some of them twice, two keepers book them into a ledger, and processes are killed.
 
-`PaymentDay(make_keeper, seed).play()` is one world; `make_keeper(ledger)` makes the object whose `consume_message` books
-them. Lab 09 judges keepers with it.
+`PaymentDay(make_keeper, seed).play()` is one world; `make_keeper(ledger)` makes the object whose `consume_message`
+books them. Lab 09 judges keepers with it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The layouts of RocketMQ's bytes, labelled: a stored message, a consume-queue entry, an index file, a remoting frame.
-"""
+"""The layouts of RocketMQ's bytes, labelled: a stored message, a consume-queue entry, an index file, a remoting frame."""
 
 from __future__ import annotations
 
@@ -53,8 +52,11 @@ class _Reader:
         self.take(name, length, f"{ip}:{port}")
 
 
-def label_record(data: bytes, base: int = 0) -> LabelledBytes:
-    """A message as the commit log stores it, field by field (org.apache.rocketmq.store.MessageExtEncoder)."""
+def label_record(data: bytes, base: int = 0, *, each_property: bool = False) -> LabelledBytes:
+    """A message as the commit log stores it, field by field (org.apache.rocketmq.store.MessageExtEncoder).
+
+    The properties are one field, or with `each_property` a field each.
+    """
     reader = _Reader(data)
     reader.number("totalSize", _INT, "the whole record")
     magic = struct.unpack_from(">I", data, 4)[0]
@@ -77,8 +79,22 @@ def label_record(data: bytes, base: int = 0) -> LabelledBytes:
         topic_length = data[reader.at]
         reader.take("topicLength", 1, str(topic_length))
     reader.text("topic", topic_length)
-    reader.text("properties", reader.number("propertiesLength", _SHORT))
+    length = reader.number("propertiesLength", _SHORT)
+    if each_property:
+        _take_properties(reader, length)
+    else:
+        reader.text("properties", length)
     return LabelledBytes("message in the commit log", data, reader.fields, base=base)
+
+
+def _take_properties(reader: _Reader, length: int) -> None:
+    """Each property with the byte that ends it: name, 0x01, value, 0x02 (which the last one may lack)."""
+    end = reader.at + length
+    while reader.at < end:
+        stop = reader.data.find(b"\x02", reader.at, end)
+        raw = reader.data[reader.at : stop if stop >= 0 else end]
+        name, _, value = raw.decode("utf-8", "backslashreplace").partition("\x01")
+        reader.take(name, len(raw) + (stop >= 0), value)
 
 
 def label_consume_queue_entry(data: bytes, queue_offset: int) -> LabelledBytes:

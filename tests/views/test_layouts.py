@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mqlab import Lab, Message
 from mqlab.errors import LearnerError
 from mqlab.views import LabelledBytes, label_consume_queue_entry, label_frame, label_record
 
@@ -63,3 +64,20 @@ def test_text_and_html_name_the_same_fields() -> None:
 def test_bytes_that_end_too_early_are_a_clear_error() -> None:
     with pytest.raises(LearnerError, match="the bytes end inside size"):
         label_consume_queue_entry(bytes(9), 0)
+
+
+def test_each_property_can_be_a_field_of_its_own() -> None:
+    lab = Lab(seed=7)
+    lab.name_server()
+    lab.broker()
+    lab.create_topic("T", 1)
+    producer = lab.producer("P")
+    lab.run(producer.start())
+    lab.run(producer.send(Message("T", b"x", keys="k-1", tags="red")))
+    lab.run_for(ms=2)
+    labelled = lab.queue("T").record(0, each_property=True)
+    assert labelled["KEYS"].value == "k-1"
+    assert labelled["TAGS"].value == "red"
+    last = labelled.fields[-1]
+    assert last.start + last.length == len(labelled.data)
+    assert lab.queue("T").record(0).fields[-1].name == "properties"
