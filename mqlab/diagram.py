@@ -7,27 +7,16 @@ a page of the repository.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from html import escape
 from math import atan2, degrees
-from typing import NamedTuple
+from pathlib import Path
 
+from .diagram_reading import SHOWN_AS_DOTS, WHO_AND_WHAT, Mark, Reading, in_words
 from .errors import LearnerError
-from .protocol.topics import is_retry_topic, is_system_topic
 from .trace.history import History
 from .trace.record import Record
-
-SENT = {"RequestSent", "ResponseSent"}
-RECEIVED = {"RequestReceived", "ResponseReceived"}
-WHO_AND_WHAT = ("ClientStarted", "BrokerStarted", "RequestSent")
-"""What must be known of the time before a stretch: each node's role, and which requests are still to be answered."""
-SHOWN_AS_DOTS = (
-    *("MessageStored", "MessageDispatched", "CommitLogFlushed", "PullHeld", "PullWoken", "FlowControlled"),
-    *("ConsumeStarted", "ConsumeFinished", "OffsetCommitted", "QueueAllocated", "QueueDropped"),
-    *("BrokerRegistered", "BrokerUnregistered", "TopicCreated", "RequestTimedOut", "ConnectionBroken"),
-    *("NodeStarted", "NodeCrashed", "PowerLost", "NodeFrozen", "NodeThawed", "LinkCut", "LinkHealed"),
-)
-"""The kinds that are drawn on their lanes unless other `kinds` are asked for."""
+from .trace.recorder import read_json_lines, read_parquet
 
 REQUEST, RESPONSE, DOT, HOLD = "#0072B2", "#007A5A", "#D55E00", "#F3D08A"
 INK, FAINT, LINE, BAND = "#1a1a1a", "#6e6e6e", "#9a9a9a", "#f2f2f2"
@@ -40,25 +29,6 @@ SMALL_LETTER, LETTER, BOLD_LETTER = 6.2, 6.8, 7.7
 BAR, BAR_STEP, BAR_COLUMNS = 10, 13, 8
 TIME_EDGE = LEFT - 56
 """Where the numbers of the time column end."""
-AS_HOPED = "CONSUME_SUCCESS"
-"""A status that goes without saying."""
-ORDER = ("namesrv", "producer", "broker", "consumer")
-"""The lanes from left to right: a message goes from left to right, too."""
-
-
-class Mark(NamedTuple):
-    """One row: an event on a lane. Both ends of an arrow share a `frame` key."""
-
-    record: Record
-    lane: str
-    frame: tuple[int, int, str] | None
-    text: str
-    detail: str = ""
-
-    @property
-    def sent(self) -> bool:
-        """Whether an arrow begins here."""
-        return self.record.kind in SENT
 
 
 class SpaceTimeDiagram:
@@ -92,15 +62,61 @@ class SpaceTimeDiagram:
         `nodes` restricts the lanes, `kinds` the events drawn as dots, `requests` the frames to those of these request
         names (with their responses). More than `most` rows are left out, and the diagram says so.
         """
-        if end_ms < start_ms:
-            raise LearnerError(f"the stretch ends ({end_ms} ms) before it begins ({start_ms} ms)", "swap the two times")
-        reading = _Reading(kinds, requests)
+        _check_stretch(start_ms, end_ms)
+        reading = Reading(kinds, requests)
         for record in history.find(WHO_AND_WHAT):
             if record.ts_us >= start_ms * 1_000:
                 break
             reading.mark(record)
+        return cls.of_records(history.between(start_ms, end_ms), reading, nodes=nodes, title=title, most=most)
+
+    @classmethod
+    def of_trace(
+        cls,
+        path: str | Path,
+        start_ms: float,
+        end_ms: float,
+        *,
+        nodes: Collection[str] = (),
+        kinds: Collection[str] = SHOWN_AS_DOTS,
+        requests: Collection[str] = (),
+        title: str = "",
+        most: int = MOST_ROWS,
+    ) -> SpaceTimeDiagram:
+        """The same of a recorded trace: a .jsonl or .parquet file that `mqlab trace ... --out FILE` wrote.
+
+        The file is read once, from its beginning. LearnerError if there is no such file, ProtocolError if it is no
+        trace.
+        """
+        _check_stretch(start_ms, end_ms)
+        reading = Reading(kinds, requests)
+        rows = read_parquet(path) if str(path).endswith(".parquet") else read_json_lines(path)
+
+        def stretch() -> Iterator[Record]:
+            for row in rows:
+                record = Record(row)
+                if record.ts_us > round(end_ms * 1_000):
+                    return
+                if record.ts_us >= round(start_ms * 1_000):
+                    yield record
+                elif record.kind in WHO_AND_WHAT:
+                    reading.mark(record)
+
+        return cls.of_records(stretch(), reading, nodes=nodes, title=title, most=most)
+
+    @classmethod
+    def of_records(
+        cls,
+        records: Iterable[Record],
+        reading: Reading,
+        *,
+        nodes: Collection[str] = (),
+        title: str = "",
+        most: int = MOST_ROWS,
+    ) -> SpaceTimeDiagram:
+        """The events of a stretch, by a reading that knows what came before it."""
         marks: list[Mark] = []
-        for record in history.between(start_ms, end_ms):
+        for record in records:
             mark = reading.mark(record)
             if mark is not None and (not nodes or record.node in nodes):
                 marks.append(mark)
@@ -190,7 +206,7 @@ class SpaceTimeDiagram:
             if waited_us > GAP_US:
                 y = rows[n] - ROW * 1.6
                 yield f'<rect x="0" y="{y:g}" width="100%" height="{ROW * 0.95:g}" fill="{BAND}"/>'
-                yield _text(TIME_EDGE, y + 16, f"+ {_wait(waited_us)}", DOT, anchor="end")
+                yield _text(TIME_EDGE, y + 16, f"+ {in_words(waited_us)}", DOT, anchor="end")
 
     def _lane_lines(self, bottom: float) -> Iterator[str]:
         for lane, x in self._x.items():
@@ -274,78 +290,9 @@ class SpaceTimeDiagram:
             before = mark.record.ts_us
 
 
-class _Reading:
-    """What is learned while history is read: who is who, and which request a response answers."""
-
-    def __init__(self, kinds: Collection[str], requests: Collection[str]) -> None:
-        self.hosts: dict[str, str] = {}
-        self._kinds = kinds
-        self._requests = requests
-        self._names: dict[tuple[str, int, int], str] = {}
-        self._roles: dict[str, str] = {}
-
-    def mark(self, record: Record) -> Mark | None:
-        """The row of this event, or None if it is not drawn."""
-        kind = record.kind
-        if kind in SENT or kind in RECEIVED:
-            return self._end_of_arrow(record)
-        if kind == "ClientStarted":
-            if self._roles.get(record.node) != "consumer":
-                self._roles[record.node] = record.role
-        elif kind == "BrokerStarted":
-            self._roles[record.node] = "broker"
-        return Mark(record, record.node, None, kind) if kind in self._kinds else None
-
-    def _end_of_arrow(self, record: Record) -> Mark | None:
-        self.hosts[record.local.rpartition(":")[0]] = record.node
-        sender = record.local if record.kind in SENT else record.remote
-        asker = record.local if record.kind in ("RequestSent", "ResponseReceived") else record.remote
-        key = (asker, record.connection, record.opaque)
-        if record.kind.startswith("Request"):
-            name = text = self._names[key] = record.request_name
-        else:
-            name = self._names.get(key, "")
-            text = f"{name}: {record.response_name}" if name else record.response_name
-        if self._requests and name not in self._requests:
-            return None
-        size = f", {record.body_bytes} B" if record.body_bytes else ""
-        return Mark(record, record.node, (record.connection, record.frame, sender), text + size)
-
-    def place(self, lane: str) -> int:
-        """Where a lane stands from left to right."""
-        role = self._roles.get(lane) or lane.partition("-")[0]
-        return ORDER.index(role) if role in ORDER else len(ORDER)
-
-    @staticmethod
-    def detailed(marks: list[Mark]) -> list[Mark]:
-        """The rows with their details; what is the same everywhere (one topic, one broker) is not repeated."""
-        dots = [mark.record for mark in marks if mark.frame is None]
-        topics = {record.get("topic") for record in dots} - {None}
-        brokers = {record.get("broker_name") for record in dots} - {None}
-        several_topics = len(topics) > 1
-        return [
-            mark._replace(detail=_detail(mark.record, with_topic=several_topics, with_broker=len(brokers) > 1))
-            if mark.frame is None
-            else mark
-            for mark in marks
-        ]
-
-
-def _detail(record: Record, *, with_topic: bool, with_broker: bool) -> str:
-    """What an event says, in the order in which one would say it."""
-    said = record.fields
-    parts = []
-    topic = said.get("topic")
-    if topic and (with_topic or is_system_topic(topic) or is_retry_topic(topic)):
-        parts.append(topic)
-    if with_broker or "topic" not in said:
-        parts.append(said.get("broker_name", ""))
-    numbers = (("queue_id", "queue"), ("queue_offset", "offset"))
-    parts += [f"{word} {said[name]}" for name, word in numbers if name in said]
-    parts += [str(said[name]) for name in ("reason", "status", "target") if name in said and said[name] != AS_HOPED]
-    if "held_us" in said:
-        parts.append(f"held {_wait(said['held_us'])}")
-    return ", ".join(part for part in parts if part)
+def _check_stretch(start_ms: float, end_ms: float) -> None:
+    if end_ms < start_ms:
+        raise LearnerError(f"the stretch ends ({end_ms} ms) before it begins ({start_ms} ms)", "swap the two times")
 
 
 def _is_request(mark: Mark) -> bool:
@@ -413,7 +360,3 @@ def _legend() -> str:
 
 def _ms(us: int) -> str:
     return f"{us / 1_000:.3f}"
-
-
-def _wait(us: int) -> str:
-    return f"{us / 1_000_000:.3g} s" if us >= 1_000_000 else f"{us / 1_000:.3g} ms"
