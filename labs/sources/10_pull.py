@@ -394,7 +394,7 @@ len(seen)
 # What is judged, in 50 worlds with bursts, quiet hours, a full warehouse, a dead broker, and a process that is killed:
 #
 # - every order is delivered, and none twice unless the process was killed: note progress up to what was **delivered**;
-# - lag: 3.5 s after it came an order is delivered, while the warehouse is open (a burst is up to 160 orders in one queue, a pull brings 32);
+# - lag: 3.5 s after it came an order is delivered, while the warehouse is open (a burst is up to 140 orders in one queue, a pull brings 32);
 # - waste: at most 15 pulls that find nothing in 10 s and queue; a constant 200 ms makes 50;
 # - manners: a full warehouse is not asked more than about 1.5 times a second, and gets its orders 2.5 s after it opens again.
 #

@@ -21,13 +21,13 @@ Deliver = Callable[["MessageExt"], Awaitable[bool]]
 MakeTask = Callable[[Deliver], Callable[..., Any]]
 
 TOPIC = "Orders"
-BURST, SMALL_BURST = 160, 20
+BURST, SMALL_BURST = 140, 20
 LAG_MS = 3_500
 AFTER_FULL_MS, AFTER_BROKER_MS, AFTER_PROCESS_MS = 2_500, 5_000, 7_000
 """So long after each trouble an order may still be on its way: it is not the task's fault."""
 QUIET_MS, MOST_EMPTY, SETTLE_MS = 10_000, 15, 2_000
 KNOCKS_FREE, KNOCKS_A_SECOND = 4, 1.5
-PLAY_MS = 75_000
+PLAY_MS = 63_000
 LINES = 12
 
 
@@ -72,14 +72,14 @@ class Shop:
     def _plan(self, seed: int) -> None:
         """What comes and what goes wrong, and when: other times with every seed."""
         between = self.random.uniform
-        first, second, last = between(3_000, 5_000), between(13_000, 15_000), between(64_000, 66_000)
+        first, second, last = between(3_000, 5_000), between(11_000, 13_000), between(54_000, 55_000)
         self.bursts = [(first, SMALL_BURST), (second, BURST), (last, BURST)]
-        fills = (between(3_100, 5_500), second + between(300, 700), between(30_000, 34_000))
+        fills = (between(3_100, 5_500), second + between(300, 700), between(24_500, 27_000))
         self.full = [Stretch(begin, begin + between(2_000, 7_000)) for begin in fills]
-        self.trickle = Stretch(28_000, 44_000)
-        down = between(48_000, 52_000)
-        self.broker_down = [Stretch(down, down + between(2_000, 5_000))] if seed % 3 == 0 else []
-        killed = between(15_500, 24_000)
+        self.trickle = Stretch(23_000, 32_000)
+        down = between(34_000, 37_000)
+        self.broker_down = [Stretch(down, down + between(2_000, 4_000))] if seed % 3 == 0 else []
+        killed = between(13_500, 22_000)
         self.killed = [Stretch(killed, killed + between(500, 2_000))] if seed % 2 else []
 
     def now_ms(self) -> float:
