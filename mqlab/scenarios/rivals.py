@@ -86,7 +86,7 @@ async def _pull_without_rest(consumer: DefaultMQPullConsumer, queue: MessageQueu
 
 
 class Arrival(NamedTuple):
-    """What one order set in motion in a broker that held pulls: slices of the world, and when each answer came.
+    """What one order set in motion in a broker that held pulls: slices of the world up to the last answer to them.
 
     `answers_ms` are counted from the call of send, in order; `still_held` pulls were left alone.
     """
@@ -116,19 +116,21 @@ def arrival(*, pulls: int, queues: int, seed: int | str = 0) -> Arrival:
     answered = _ask_often(lab, pulls, queues)
     before, begin_ms = lab.world.slice_no, lab.now_ms
     lab.run(producer.send(Message(TOPIC, b"an order"), queue=first))
+    last = lab.world.slice_no
     lab.run_for(ms=ARRIVAL_MS)
-    times_ms = tuple(round(at_ms - begin_ms, 3) for at_ms in answered)
-    return Arrival(lab.world.slice_no - before, times_ms, len(broker.running().pull_request_hold_service.held()))
+    last = max([last, *(slice_no for _, slice_no in answered)])
+    times_ms = tuple(round(at_ms - begin_ms, 3) for at_ms, _ in answered)
+    return Arrival(last - before, times_ms, len(broker.running().pull_request_hold_service.held()))
 
 
-def _ask_often(lab: Lab, pulls: int, queues: int) -> list[float]:
-    """Pulls that the broker holds; the list fills with the times (ms) of their answers."""
+def _ask_often(lab: Lab, pulls: int, queues: int) -> list[tuple[float, int]]:
+    """Pulls that the broker holds; the list fills with the time (ms) and the slice of each answer."""
     consumer = lab.pull_consumer(READERS)
     lab.run(consumer.start())
-    answered: list[float] = []
+    answered: list[tuple[float, int]] = []
 
     def callback(result: PullResult | None, error: Exception | None) -> None:
-        answered.append(lab.now_ms)
+        answered.append((lab.now_ms, lab.world.slice_no))
 
     for number in range(pulls):
         queue_id = number % queues

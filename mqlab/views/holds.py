@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..trace.record import Record
 from .labelled_bytes import PALETTE
-from .svg import FAINT, INK, box, line, picture, text
+from .svg import FAINT, INK, PAPER, box, line, picture, text
 from .time_axis import TimeAxis
 
 IN_TIME, OVERDUE, ARRIVED = PALETTE[0], PALETTE[1], PALETTE[2]
@@ -111,9 +111,9 @@ class Holds:
             shown.append(box(due, y, until - due, _BAR, OVERDUE, tip="its time is up, and nobody looks"))
         if due - x > len(words) * _LETTER + 12:
             return [*shown, text(x + 8, y + 13, words, colour="#ffffff", bold=True)]
-        if until + 8 + len(words) * _LETTER < _LEFT + _WIDTH + 20:
-            return [*shown, text(until + 6, y + 13, words, colour=INK)]
-        return [*shown, text(x - 6, y + 13, words, colour=INK, anchor="end")]
+        wide = len(words) * _LETTER
+        left = until + 4 if until + 12 + wide < _LEFT + _WIDTH + 20 else x - 8 - wide
+        return [*shown, box(left, y + 1, wide + 4, _BAR - 2, PAPER), text(left + 2, y + 13, words, colour=INK)]
 
 
 def _legend() -> list[str]:

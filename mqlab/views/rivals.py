@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import pairwise
-from math import ceil, floor, log10
+from math import ceil, cos, dist, floor, log10, pi, sin
 from typing import NamedTuple
 
 from ..errors import LearnerError
@@ -18,6 +18,13 @@ from .table import Table
 _LEFT, _TOP, _WIDTH, _HEIGHT, _RIGHT, _BELOW = 76, 76, 620, 330, 40, 56
 _LETTER, _ROW = 6.8, 15
 _GRID = "#e6e6e6"
+_SIZE, _SMALL = 7.0, 3.5
+_ROUND = tuple((cos(turn * pi / 12), sin(turn * pi / 12)) for turn in range(24))
+_SQUARE = ((-0.85, -0.85), (0.85, -0.85), (0.85, 0.85), (-0.85, 0.85))
+_DIAMOND = ((0.0, -1.15), (1.15, 0.0), (0.0, 1.15), (-1.15, 0.0))
+_TRIANGLE = ((0.0, -1.1), (1.1, 0.9), (-1.1, 0.9))
+_SHAPES = (_ROUND, _SQUARE, _DIAMOND, _TRIANGLE)
+"""Corners of the marks, one shape for each family: shapes tell them apart where colours cannot."""
 _COUNTED = {"MessageStored", "PullRequested", "PullFinished"}
 
 
@@ -161,8 +168,8 @@ class RivalsChart:
     def svg(self) -> str:
         """The picture as SVG text; the same numbers give the same text."""
         body = [*self._axes(), *self._joins()]
-        for rival in self.rivals:
-            body += self._mark(rival)
+        for rival, size in zip(self.rivals, self._sizes(), strict=True):
+            body += self._mark(rival, size)
         body += self._labels()
         return picture(self.title, _LEFT + _WIDTH + _RIGHT, _TOP + _HEIGHT + _BELOW, body)
 
@@ -196,16 +203,26 @@ class RivalsChart:
                 body.append(line(x1, y1, x2, y2, FAINT, width=1, dash="4 4"))
         return body
 
-    def _mark(self, rival: Rival) -> list[str]:
+    def _mark(self, rival: Rival, size: float) -> list[str]:
         x, y = self._place(rival)
         top = self._y.place(rival.p95_ms)
         colour = self._colour(rival)
         often = f"{rival.requests_per_minute:,.0f} requests per minute"
         tip = escape(f"{rival.name}: {often}, median {rival.median_ms:g} ms")
+        shape = _SHAPES[self._families.index(rival.family or rival.name) % len(_SHAPES)]
+        corners = " ".join(f"{x + size * dx:.1f},{y + size * dy:.1f}" for dx, dy in shape)
         return [
             line(x, y, x, top, colour),
             line(x - 4, top, x + 4, top, colour),
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{colour}" stroke="{PAPER}"><title>{tip}</title></circle>',
+            f'<polygon points="{corners}" fill="{colour}" stroke="{PAPER}"><title>{tip}</title></polygon>',
+        ]
+
+    def _sizes(self) -> list[float]:
+        """Half the width of each mark: small when it would hide one that is drawn before it."""
+        places = [self._place(rival) for rival in self.rivals]
+        return [
+            _SMALL if any(dist(place, other) < _SIZE for other in places[:n]) else _SIZE
+            for n, place in enumerate(places)
         ]
 
     def _labels(self) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from mqlab import scenarios
 from mqlab.errors import LearnerError
-from mqlab.scenarios.rivals import WAYS, measure
+from mqlab.scenarios.rivals import WAYS, arrival, measure
 from mqlab.views import Rival, RivalsChart
 
 SECONDS = {"busy": 3}
@@ -118,6 +118,15 @@ def test_wrong_parameters_are_told() -> None:
 # -- the picture ----------------------------------------------------------------------------------------------------
 
 
+def marks(root: ET.Element) -> list[tuple[float, float]]:
+    """The middles of the marks, in the order of the rivals."""
+    corners = [
+        [tuple(map(float, corner.split(","))) for corner in mark.get("points", "").split()]
+        for mark in root.iter("{http://www.w3.org/2000/svg}polygon")
+    ]
+    return [(sum(x for x, _ in at) / len(at), sum(y for _, y in at) / len(at)) for at in corners]
+
+
 def test_the_picture_names_every_rival_its_axes_and_units() -> None:
     rivals = [measured("interval", 1, ms) for ms in (100, 1_000, 5_000)] + [measured("short"), measured("long")]
     chart = RivalsChart(rivals, "Who is late, and who asks too often")
@@ -127,17 +136,25 @@ def test_the_picture_names_every_rival_its_axes_and_units() -> None:
     assert {"pull every 100 ms", "pull every 1 s", "pull every 5 s", "short polling", "long polling"} <= set(words)
     assert any("requests per minute" in str(word) for word in words)
     assert any("delay, ms" in str(word) for word in words)
-    assert len(list(root.iter("{http://www.w3.org/2000/svg}circle"))) == 5
+    assert len(marks(root)) == 5
 
 
 def test_a_rival_to_the_right_asks_more_and_a_higher_one_is_later() -> None:
     rivals = [measured("interval", 1, 100), measured("interval", 1, 5_000)]
     root = ET.fromstring(RivalsChart(rivals).svg())
-    (often, rare) = [
-        (float(c.get("cx", 0)), float(c.get("cy", 0))) for c in root.iter("{http://www.w3.org/2000/svg}circle")
-    ]
+    often, rare = marks(root)
     assert often[0] > rare[0]
     assert often[1] > rare[1], "y grows downwards"
+
+
+def test_a_mark_that_would_hide_another_is_smaller() -> None:
+    one = measured("long")
+    root = ET.fromstring(RivalsChart([one, one._replace(name="its twin")]).svg())
+    widths = [
+        max(float(corner.split(",")[0]) for corner in mark.get("points", "").split()) - middle[0]
+        for mark, middle in zip(root.iter("{http://www.w3.org/2000/svg}polygon"), marks(root), strict=True)
+    ]
+    assert widths[1] < widths[0] / 1.5
 
 
 def test_the_text_twin_has_the_same_numbers() -> None:
@@ -146,3 +163,26 @@ def test_the_text_twin_has_the_same_numbers() -> None:
     assert "long polling" in str(RivalsChart([rival]))
     with pytest.raises(LearnerError, match="no rival"):
         RivalsChart([])
+
+
+# -- what an arrival costs ------------------------------------------------------------------------------------------
+
+
+def test_an_arrival_costs_the_same_however_many_other_queues_are_waited_for() -> None:
+    alone, spread = arrival(pulls=1, queues=1, seed=3), arrival(pulls=500, queues=500, seed=3)
+    assert spread.slices == alone.slices
+    assert spread.answers_ms == alone.answers_ms
+    assert (alone.still_held, spread.still_held) == (0, 499)
+
+
+def test_an_arrival_wakes_everybody_who_waits_for_its_queue() -> None:
+    alone, crowded = arrival(pulls=1, queues=1, seed=3), arrival(pulls=500, queues=1, seed=3)
+    assert len(crowded.answers_ms) == 500
+    assert crowded.still_held == 0
+    assert crowded.slices > 500 * 2
+    assert crowded.answers_ms[-1] > alone.answers_ms[-1]
+
+
+def test_a_pull_for_each_queue_is_needed() -> None:
+    with pytest.raises(LearnerError, match="2 pulls cannot wait for 3 queues"):
+        arrival(pulls=2, queues=3)
