@@ -40,7 +40,10 @@ class ConsumerOffsetManager(ConfigManager):
     # -- progress ---------------------------------------------------------------------------------------------------
 
     def commit_offset(self, group: str, topic: str, queue_id: int, offset: int, origin: str = "asked") -> None:
-        """The group has consumed the queue up to this offset; `origin` says in a trace how the broker heard of it."""
+        """The group has consumed the queue up to this offset; `origin` says in a trace how the broker heard of it.
+
+        Java: org.apache.rocketmq.broker.offset.ConsumerOffsetManager.commitOffset.
+        """
         self.offset_table.setdefault(f"{topic}@{group}", {})[queue_id] = offset
         self._unsaved = True
         self._commits += 1

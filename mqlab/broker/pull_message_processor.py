@@ -60,7 +60,10 @@ class PullMessageProcessor(RequestProcessor):
     def process(
         self, channel: Channel, request: RemotingCommand, *, broker_allow_suspend: bool
     ) -> RemotingCommand | None:
-        """Answer a pull; None when it is held, which happens only with `broker_allow_suspend`."""
+        """Answer a pull; None when it is held, which happens only with `broker_allow_suspend`.
+
+        Java: org.apache.rocketmq.broker.processor.PullMessageProcessor.processRequest.
+        """
         header = request.header_as(PullMessageRequestHeader)
         hooks = self._node.hooks
         if hooks.on:
@@ -239,7 +242,10 @@ class PullMessageProcessor(RequestProcessor):
     # -- held requests ----------------------------------------------------------------------------------------------
 
     def execute_request_when_wakeup(self, held: PullRequest) -> None:
-        """Process a held request once more, on a thread of the pull pool; a full pool loses it, as in RocketMQ."""
+        """Process a held request once more, on a thread of the pull pool; a full pool loses it, as in RocketMQ.
+
+        Java: org.apache.rocketmq.broker.processor.PullMessageProcessor.executeRequestWhenWakeup.
+        """
         if self._broker.executors.pull.submit(self._answer_held, held, service_us=self._config.service_us.pull):
             return
         hooks = self._node.hooks

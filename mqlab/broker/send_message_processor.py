@@ -62,7 +62,10 @@ class SendMessageProcessor(RequestProcessor):
         self._unique_keys = UniqueKeyGenerator(spec.ip, spec.pid, spec.salt)
 
     def reject_request(self) -> str | None:
-        """Refuse everything while the page cache is busy (the text is remoting's own)."""
+        """Refuse everything while the page cache is busy (the text is remoting's own).
+
+        Java: org.apache.rocketmq.broker.processor.SendMessageProcessor.rejectRequest.
+        """
         return "" if self._store.is_os_page_cache_busy() else None
 
     def process_request(self, channel: Channel, request: RemotingCommand) -> Answer:
@@ -171,6 +174,8 @@ class SendMessageProcessor(RequestProcessor):
 
         True as well while the group holds locks on queues: an ordered consumer sends a message there only to be rid
         of it.
+
+        Java: org.apache.rocketmq.broker.processor.SendMessageProcessor.handleRetryAndDLQ.
         """
         group = header.topic[len(RETRY_GROUP_TOPIC_PREFIX) :]
         group_config = self._broker.subscription_group_manager.find_subscription_group_config(group)

@@ -182,7 +182,10 @@ class RouteInfoManager:
                 self._leave_because(info, CHANNEL_CLOSED)
 
     def scan_not_active_broker(self) -> None:
-        """Drop every broker that was silent for longer than it may be, and close its connection."""
+        """Drop every broker that was silent for longer than it may be, and close its connection.
+
+        Java: org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager.scanNotActiveBroker.
+        """
         now_ms = self._node.now_ms()
         for info, live in list(self.broker_live_table.items()):
             if live.last_update_ms + live.heartbeat_timeout_ms < now_ms:

@@ -290,7 +290,7 @@ class DefaultLitePullConsumerImpl:
         self.service_state = ServiceState.START_FAILED
         consumer = self.consumer
         check_lite_pull_config(consumer, self.group_name)
-        if not consumer.name_server_addresses():
+        if not consumer.name_server_addresses() and consumer.namesrv_domain is None:
             raise no_name_server()
         if self.message_model is MessageModel.CLUSTERING:
             consumer.change_instance_name_to_pid(self.node)

@@ -157,7 +157,7 @@ class DefaultMQPullConsumerImpl:
             )
         self.service_state = ServiceState.START_FAILED
         check_pull_config(self.consumer, self.group_name)
-        if not self.consumer.name_server_addresses():
+        if not self.consumer.name_server_addresses() and self.consumer.namesrv_domain is None:
             raise no_name_server()
         for topic in self.consumer.register_topics:
             self.subscription_automatically(topic)

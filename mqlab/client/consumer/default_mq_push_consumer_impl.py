@@ -209,7 +209,8 @@ class DefaultMQPushConsumerImpl:
         broker refuses its subscription.
 
         Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.start. Differs from RocketMQ: no twin
-        for Pop is made beside the consume service.
+        for Pop is made beside the consume service; without any name server the start is refused before anything is
+        made, where RocketMQ finds out when it asks for routes.
         """
         check_process_lives(self.instance_life, self.node, "consumer")
         if self.service_state is not ServiceState.CREATE_JUST:
@@ -245,7 +246,7 @@ class DefaultMQPushConsumerImpl:
 
     def _check_config(self) -> MessageListenerFunction | MessageListenerOrderly:
         check_push_config(self.consumer, self.group_name)
-        if not self.consumer.name_server_addresses():
+        if not self.consumer.name_server_addresses() and self.consumer.namesrv_domain is None:
             raise no_name_server()
         if self.listener is None:
             raise MQClientException(
@@ -299,6 +300,8 @@ class DefaultMQPushConsumerImpl:
         """Stop consuming, write the offsets, leave the brokers and the instance; without effect unless running.
 
         Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.shutdown.
+
+        Differs from RocketMQ: awaitTerminationMillisWhenShutdown, 0 by default, is absent.
         """
         check_process_lives(self.instance_life, self.node, "consumer")
         if self.service_state is not ServiceState.RUNNING:

@@ -123,7 +123,10 @@ class PullAPIWrapper:
         self.filter_message_hooks: list[FilterMessageHook] = []
 
     def recalculate_pull_from_which_node(self, queue: MessageQueue) -> int:
-        """The id of the broker to ask: what the last answer for this queue suggested, else the master."""
+        """The id of the broker to ask: what the last answer for this queue suggested, else the master.
+
+        Java: org.apache.rocketmq.client.impl.consumer.PullAPIWrapper.recalculatePullFromWhichNode.
+        """
         if self.connect_broker_by_user:
             return self.default_broker_id
         return self.pull_from_which_node_table.get(queue, MASTER_ID)
@@ -158,7 +161,11 @@ class PullAPIWrapper:
         commit_offset: int,
         suspend_timeout_ms: int,
     ) -> PullMessageRequestHeader:
-        """The header of a pull; a slave takes no offset commits."""
+        """The header of a pull; a slave takes no offset commits.
+
+        Java: org.apache.rocketmq.client.impl.consumer.PullAPIWrapper.pullKernelImpl. Differs from RocketMQ: filter
+        servers, which RocketMQ has given up, are never asked.
+        """
         if found.slave:
             sys_flag = PullSysFlag.clear_commit_offset(sys_flag)
         if not ExpressionType.is_tag_type(expression_type):
