@@ -1,0 +1,96 @@
+"""The scenarios of membership: packers that share the queues of Orders, and one of them joins, leaves, dies or hangs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
+from ..errors import MQBrokerException, MQClientException, RemotingException
+from ..protocol import Message, MessageQueue
+from .registry import scenario
+
+if TYPE_CHECKING:
+    from ..client import DefaultMQProducer
+    from ..lab import Lab
+    from ..protocol.message import MessageExt
+
+TOPIC = "Orders"
+BROKER = "broker-a"
+GROUP = "packers"
+SUCCESS = ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+
+async def open_shop(lab: Lab, *, queues: int = 8, **settings: Any) -> DefaultMQProducer:
+    """A name server, a broker, the topic Orders, and a producer that has started and sends nothing yet."""
+    lab.name_server()
+    lab.broker(BROKER, **settings)
+    lab.create_topic(TOPIC, queues)
+    producer = lab.producer("shop")
+    await producer.start()
+    return producer
+
+
+def spawn_orders(producer: DefaultMQProducer, *, orders: int = 1_000_000, queues: int = 8, every_ms: int = 100) -> None:
+    """Let the producer send an order every so often, to one queue after the other."""
+
+    async def load() -> None:
+        for number in range(orders):
+            queue = MessageQueue(TOPIC, BROKER, number % queues)
+            message = Message(TOPIC, b"order %d" % number, keys=f"order-{number}")
+            try:
+                await type(producer).send.inside(  # type: ignore[attr-defined]  # see public_call
+                    producer, message, queue=queue
+                )
+            except (MQClientException, MQBrokerException, RemotingException):
+                # The customer goes home; the trace keeps it as SendFailed.
+                pass
+            if every_ms:
+                await producer.node.sleep(every_ms)
+
+    producer.node.spawn(load(), "orders")
+
+
+def packer(lab: Lab, name: str, *, packing_ms: float = 100, **settings: Any) -> DefaultMQPushConsumer:
+    """A member of the group on a machine of its own, which takes `packing_ms` for each order; not yet started.
+
+    Without a setting that says otherwise a new group begins with the oldest order, and four threads work.
+    """
+    settings = {
+        "consume_from_where": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+        "consume_thread_min": 4,
+        "consume_thread_max": 4,
+    } | settings
+    consumer = lab.consumer(settings.pop("group", GROUP), node=name, **settings)
+    consumer.subscribe(TOPIC, "*")
+
+    async def pack(orders: Sequence[MessageExt], context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
+        await context.sleep(packing_ms)
+        return SUCCESS
+
+    consumer.register_message_listener(pack)
+    return consumer
+
+
+@scenario("member-killed", seconds=10)
+async def member_killed(lab: Lab, *, queues: int = 8, every_ms: int = 100, packing_ms: int = 100) -> None:
+    """A is alone, B joins, C joins, and C is killed: queues move four times."""
+    producer = await open_shop(lab, queues=queues)
+    spawn_orders(producer, queues=queues, every_ms=every_ms)
+    for name in "ABC":
+        await packer(lab, name, packing_ms=packing_ms).start()
+        lab.run_for(seconds=9)
+    lab.faults(f"at {lab.now_ms + 1_000:g}ms: crash C")
+
+
+@scenario("member-hangs", seconds=190)
+async def member_hangs(
+    lab: Lab, *, queues: int = 8, every_ms: int = 100, packing_ms: int = 100, hangs_s: int = 160
+) -> None:
+    """Two members share the queues; one hangs until long after it was given up, and then goes on."""
+    producer = await open_shop(lab, queues=queues)
+    for name in "AD":
+        await packer(lab, name, packing_ms=packing_ms).start()
+    spawn_orders(producer, queues=queues, every_ms=every_ms)
+    lab.run_for(seconds=15)
+    lab.faults(f"at {lab.now_ms:g}ms: freeze D for {hangs_s}s")
