@@ -438,3 +438,16 @@ def test_a_selector_that_raises_is_an_error_that_says_what_it_raised(one: tuple[
     with pytest.raises(MQClientException, match=r"select message queue threw exception\. IndexError: ") as caught:
         producer.send_by_selector(Message("T", "x"), lambda queues, message, argument: queues[99], None).play()
     assert isinstance(caught.value.__cause__, IndexError)
+
+
+def test_50000_asynchronous_sends_may_wait_for_a_thread(one: tuple[Any, Any]) -> None:
+    cluster, producer = one
+    outcomes, callback = noting(cluster)
+    pool = producer.impl.async_sender.pool
+    pool.threads = 0
+    for _ in range(49_999):
+        assert pool.submit(lambda: None)
+    producer.send_async(Message("T", "the 50,000th"), callback).play()
+    with pytest.raises(MQClientException, match="executor rejected"):
+        producer.send_async(Message("T", "one too many"), callback).play()
+    assert outcomes == []

@@ -295,6 +295,23 @@ def test_without_a_permit_a_one_way_call_is_an_error_for_its_caller() -> None:
         setting.client.invoke_oneway(setting.address, RemotingCommand.request(ANSWERED), 0)
 
 
+def test_65535_requests_are_under_way_at_most() -> None:
+    setting = Setting()
+    setting.call()
+    asynchronous, oneway = setting.client.semaphore_async, setting.client.semaphore_oneway
+    assert all(asynchronous.try_acquire() for _ in range(65_534))
+    setting.begin(SILENT, 30_000)
+    setting.begin(ANSWERED, 100)
+    setting.run_ms(500)
+    ((_, future),) = setting.outcomes
+    assert str(future.error).startswith("invokeAsyncImpl tryAcquire semaphore timeout, 100ms")
+    assert all(oneway.try_acquire() for _ in range(65_534))
+    setting.client.invoke_oneway(setting.address, RemotingCommand.request(ANSWERED), 100)
+    assert oneway.try_acquire()
+    with pytest.raises(RemotingTimeoutException, match="invokeOnewayImpl tryAcquire semaphore timeout"):
+        setting.client.invoke_oneway(setting.address, RemotingCommand.request(ANSWERED), 100)
+
+
 def test_a_server_has_fewer_permits_for_calls_to_its_clients() -> None:
     setting = Setting()
     assert (setting.server.semaphore_async.permits, setting.server.semaphore_oneway.permits) == (64, 256)
