@@ -75,4 +75,10 @@ def test_a_wrong_solution_is_caught_and_explained(name: str, answers: tuple[Any,
     verdict = find_check(name).play(*answers)
     assert verdict.state == "wrong"
     assert verdict.explanation
-    assert repr(verdict) == repr(find_check(name).play(*answers))
+
+
+@pytest.mark.usefixtures("example")
+def test_a_check_says_the_same_every_time(source: Path) -> None:
+    for name, answers in wrong_solutions(source).items():
+        first = answers[0] if isinstance(answers[0], tuple) else (answers[0],)
+        assert repr(find_check(name).play(*first)) == repr(find_check(name).play(*first))
