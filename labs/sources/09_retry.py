@@ -46,6 +46,7 @@ from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
 from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
 from mqlab.scenarios.delivered_again import SHORT_LEVELS, add_group, never, no_poison, open_shop
 from mqlab.views import Journey, Series, Table, TimeChart
+from mqlab.views.time_chart import BLUE, ORANGE, VERMILION
 
 seed = seed_for(student_id, "09")
 SUCCESS, LATER = ConsumeConcurrentlyStatus.CONSUME_SUCCESS, ConsumeConcurrentlyStatus.RECONSUME_LATER
@@ -120,7 +121,7 @@ Table("three records of one message", ("", *names), [
     ("at in the commit log", *(copy.commit_log_offset for copy in of_order.copies)),
     ("bytes", *(copy.size for copy in of_order.copies)),
     ("reconsumeTimes", *(copy.reconsume_times for copy in of_order.copies)),
-    ("stored after s", *(round((copy.at_us - of_order.copies[0].at_us) / 1e6, 3) for copy in of_order.copies)),
+    ("stored at ms", *(round(copy.at_us / 1_000) for copy in of_order.copies)),
 ])
 
 # %% [markdown]
@@ -172,7 +173,9 @@ reveal("records", len(life.copies), why="1, and 16 times 2 (parked, and due), an
 # and then it is gone. A dead-letter queue that no person looks at is a slow way of throwing messages away.
 
 # %%
-lab.queue("%DLQ%billing").record(0, each_property=True)
+letter = lab.queue("%DLQ%billing").record(0, each_property=True)
+Table("the dead letter", ("field", "says"), [(name, letter[name].value) for name in (
+    "topic", "reconsumeTimes", "body", "KEYS", "UNIQ_KEY", "RETRY_TOPIC", "ORIGIN_MESSAGE_ID", "storeTimestamp")])
 
 # %% [markdown]
 # Everything needed for an inquest is there: `ORIGIN_MESSAGE_ID` leads to the original, `RETRY_TOPIC` to its topic,
@@ -182,7 +185,8 @@ lab.queue("%DLQ%billing").record(0, each_property=True)
 # not take hours. We set up the same:
 
 # %%
-short = scenarios.get("always-fails").build(seed, parameters={"levels": SHORT_LEVELS, "max_reconsume_times": 4})
+settings = {"levels": SHORT_LEVELS, "max_reconsume_times": 4}
+short = scenarios.get("always-fails").build(seed, parameters=settings)
 short.run_for(seconds=20)
 ours = Journey.of(short.history, short.history.last("SendSucceeded").msg_id, "billing")
 ours
@@ -217,8 +221,9 @@ def hopeless(messages, context):
 
 lab = Lab(seed=seed)
 shop = await open_shop(lab)
-for name, listener in {"later": never, "raises": raises, "forgets": forgets, "in-five": in_five_seconds,
-                       "hopeless": hopeless}.items():
+listeners = {"later": never, "raises": raises, "forgets": forgets,
+             "in-five": in_five_seconds, "hopeless": hopeless}
+for name, listener in listeners.items():
     await add_group(lab, name, listener)
 await add_group(lab, "broadcast", never, message_model="BROADCASTING")
 lab.run_for(seconds=30)
@@ -226,9 +231,10 @@ sent = await shop.send(Message("Orders", b"order 2"))
 
 # %%
 lab.run_for(seconds=12)
-groups = ("later", "raises", "forgets", "in-five", "hopeless", "broadcast")
-journeys = {name: Journey.of(lab.history, sent.msg_id, name, end_ms=lab.now_ms) for name in groups}
-Table("twelve seconds later", ("group", "first call ended with", "calls", "again after s", "copies went to"), [
+journeys = {name: Journey.of(lab.history, sent.msg_id, name, end_ms=lab.now_ms)
+            for name in (*listeners, "broadcast")}
+header = ("group", "first call ended with", "calls", "again after s", "copies went to")
+Table("twelve seconds later", header, [
     (name, journey.attempts[0].status, len(journey.attempts),
      journey.table().rows[1][2] if len(journey.attempts) > 1 else "never",
      ", ".join(dict.fromkeys(copy.topic for copy in journey.copies[1:])) or "nowhere")
@@ -260,20 +266,23 @@ lab.run_until_event("ConsumeStarted")
 lab.crash("broker-a")
 
 # %% tags=["prediction"]
-predict("no-broker", "The listener says RECONSUME_LATER, and there is no broker. What happens to the message?",
+predict("no-broker",
+        "The listener says RECONSUME_LATER, and there is no broker. What happens to the message?",
         choices=["it is lost", "the same consumer gets it again 5 s later",
                  "it comes again from the broker when that is back"], prediction=...)
 
 # %%
-lab.run_until_event("SendBackFailed").fields
+failed = lab.run_until_event("SendBackFailed")
+failed.fields
 
 # %% [markdown]
 # The consumer tried two ways: `CONSUMER_SEND_MSG_BACK`, and when that failed an ordinary send of a copy to
 # `%RETRY%billing` (with a producer that each consumer has inside). Both need a broker.
 
 # %%
-lab.run_until_event("ConsumeStarted")
-reveal("no-broker", "b", why="submitConsumeRequestLater: again here, 5 s after the failure")
+here = lab.run_until_event("ConsumeStarted")
+reveal("no-broker", "b" if here.ts_ms < failed.ts_ms + 6_000 else "c",
+       why="submitConsumeRequestLater: again here, 5 s after the failure")
 
 # %% [markdown]
 # So the message stays in the consumer's memory and is tried **here**, every 5 s, until the broker is back. We start it
@@ -310,14 +319,15 @@ predict("late", "Level 3 is 10 s. By how many ms at most will a message be late?
 lab = Lab(seed=seed)
 shop = await open_shop(lab, flush_disk_type="SYNC_FLUSH")
 await add_group(lab, "readers", no_poison)
-lab.run_for(seconds=30)
+lab.run_for(seconds=31)
 asked = {}
 for _ in range(20):
     began = lab.now_ms
     asked[(await shop.send(Message("Orders", b"reminder", delay_level=3))).msg_id] = began
     lab.run_for(ms=37)
 lab.run_for(seconds=10.5)
-late = [round(r.ts_ms - asked[r.msg_id] - 10_000) for r in lab.history.find("ConsumeStarted", topic="Orders")]
+late = [round(r.ts_ms - asked[r.msg_id] - 10_000)
+        for r in lab.history.find("ConsumeStarted", topic="Orders")]
 sorted(late)
 
 # %%
@@ -331,25 +341,26 @@ reveal("late", max(late), why="0 to 100 ms until the queue is looked at, and a f
 # ### Break it: the broker is killed
 #
 # How far each level has been delivered the broker notes in a file, `delayOffset.json`, every 10 s
-# (`flushDelayOffsetInterval`). All twenty reminders have just been delivered and consumed. We kill the broker
+# (`flushDelayOffsetInterval`). The last note is about two seconds old. All twenty reminders have just been delivered and consumed. We kill the broker
 # and start it again. Not a byte is lost: this one has a synchronous flush.
 
 # %% tags=["prediction"]
 predict("killed-twice", "How many of the 20 reminders come a second time?", unit="messages", prediction=...)
 
 # %%
-noted = lab.history.last("ConfigPersisted", file="store/config/delayOffset.json").ts_ms
-before = {r.msg_id for r in lab.history.find("ConsumeStarted", topic="Orders")}
-lab.crash("broker-a")
 killed = lab.now_ms
+lab.crash("broker-a")
 lab.run_for(seconds=2)
 lab.restart("broker-a")
 lab.run_for(seconds=30)
-twice = [r for r in lab.history.find("ConsumeStarted", topic="Orders") if r.ts_ms > killed and r.msg_id in before]
-(round(killed - noted), [(r.queue_offset, r.reconsume_times) for r in twice[:3]])
+reminder = next(iter(asked))
+Table("one reminder", ("consumed, s from the kill", "queue offset", "reconsumeTimes"), [
+    (round((r.ts_ms - killed) / 1_000, 1), r.queue_offset, r.reconsume_times)
+    for r in lab.history.find("ConsumeStarted", topic="Orders", msg_id=reminder)])
 
 # %%
-reveal("killed-twice", len(twice), why="delivered since the last note: parked messages are delivered again")
+twice = [r for r in lab.history.find("ConsumeStarted", topic="Orders") if r.ts_ms > killed]
+reveal("killed-twice", len(twice), why="the last note in the file is older than their delivery")
 
 # %% [markdown]
 # They come from other places of the queue, as new messages, with `reconsumeTimes` 0. Nothing in them says
@@ -363,12 +374,12 @@ reveal("killed-twice", len(twice), why="delivered since the last note: parked me
 # other one has RocketMQ's default.
 
 # %% tags=["prediction"]
-predict("behind", "How many seconds does the concurrent group take from the poison to the message behind it?",
-        unit="s", prediction=...)
+predict("behind", "How many seconds after the poison does the concurrent group get "
+        "the message behind it?", unit="s", prediction=...)
 
 # %% tags=["prediction"]
-predict("orderly-default", "And how many times does the orderly group with default settings try the poison within 30 s?",
-        unit="calls", prediction=...)
+predict("orderly-default", "And how many times does the orderly group with default settings "
+        "try the poison within 30 s?", unit="calls", prediction=...)
 
 # %%
 lab = scenarios.get("poison").build(seed)
@@ -376,14 +387,14 @@ zero = lab.now_ms
 lab.run_for(seconds=34)
 
 def progress(group):
-    heard = [r for r in lab.history.find("ConsumeFinished", group=group)
-             if r.status in ("SUCCESS", "CONSUME_SUCCESS")]
-    return [(0.0, 0), *((round((r.ts_ms - zero) / 1_000, 3), n) for n, r in enumerate(heard, 1)), (34.0, len(heard))]
+    done = [round((r.ts_ms - zero) / 1_000, 3) for r in lab.history.find("ConsumeFinished", group=group)
+            if r.status in ("SUCCESS", "CONSUME_SUCCESS") and r.ts_ms < zero + 10_000]
+    return [(0.0, 0), *((second, n) for n, second in enumerate(done, 1)), (10.0, len(done))]
 
-TimeChart("One bad message in a stream of 60", "consumed, messages", [
-    Series("concurrent", progress("concurrent"), "#0072B2"),
-    Series("orderly, 4 retries", progress("orderly-4"), "#E69F00"),
-    Series("orderly, default", progress("orderly"), "#D55E00"),
+TimeChart("One bad message in a stream: the first ten seconds", "consumed, messages", [
+    Series("orderly, 4 retries", progress("orderly-4"), ORANGE),
+    Series("orderly, default", progress("orderly"), VERMILION),
+    Series("concurrent", progress("concurrent"), BLUE),
 ])
 
 # %%
@@ -399,6 +410,9 @@ in_time = [r for r in bad["orderly"] if r.ts_ms <= bad["orderly"][0].ts_ms + 30_
 reveal("orderly-default", len(in_time), why="once a second (suspendCurrentQueueTimeMillis), and there is no end")
 
 # %% [markdown]
+# In the picture the blue line runs straight on. The orange one stands for 4 s and then catches up at once (from there
+# on both are the same line). The red one never moves again.
+#
 # An orderly listener cannot give a message back, since the ones behind would overtake it. It **suspends** the queue
 # for a second, and tries again. With a limit of 4 retries the queue stands for 4 s, and then the poison becomes a dead
 # letter: sent to `%RETRY%orderly-4`, which the broker turns into `%DLQ%orderly-4` at once. By default there is no limit:
@@ -420,8 +434,7 @@ Table("the poison in the orderly group with 4 retries", ("step", "real, three ru
 #
 # ## Round six: it neither succeeds nor fails
 #
-# The bank takes the call and never hangs up. The listener waits, and returns nothing, for hours. Our consumer
-# has been running for a minute when the order comes. A service in each consumer looks for such cases:
+# The bank takes the call and says nothing for 50 minutes. The listener waits. Our consumer has been running for a minute when the order comes. A service in each consumer looks for such cases:
 # `consumeTimeout` is 15 minutes, and every 15 minutes it looks (`cleanExpireMsg`).
 
 # %%

@@ -15,7 +15,7 @@ from .table import Table
 from .time_axis import TimeAxis
 
 WAITS, GOOD, BAD, DOWN = PALETTE[1], PALETTE[0], PALETTE[5], "#e4e4e4"
-_TOP, _ROW, _WIDTH, _RIGHT, _DOT = 84, 46, 720, 24, 8
+_TOP, _ROW, _WIDTH, _RIGHT, _DOT = 84, 46, 620, 24, 8
 _LETTER, _BOLD_LETTER = 6.6, 7.6
 _STILL = "still runs"
 _STORED = ("MessageStored", "MessageParked", "SendBackStored")
