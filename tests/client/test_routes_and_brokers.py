@@ -116,6 +116,20 @@ def test_when_its_broker_is_gone_a_copy_of_the_message_goes_to_the_retry_topic_o
     assert again.reconsume_times == 0
 
 
+def test_a_frozen_offset_stays_until_the_queue_is_taken_anew(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    consumer = cluster.consumer()
+    cluster.run_ms(2_000)
+    store = consumer.impl.offset_store
+    store.update_and_freeze_offset(QUEUE, 7)
+    store.update_offset(QUEUE, 50, increase_only=True)
+    store.update_offset(QUEUE, 3, increase_only=False)
+    assert store.read_from_memory(QUEUE) == 7
+    store.remove_offset(QUEUE)
+    store.update_offset(QUEUE, 3, increase_only=False)
+    assert store.read_from_memory(QUEUE) == 3
+
+
 @pytest.mark.parametrize("kind", ["push", "pull", "lite"])
 def test_a_consumer_needs_no_name_server_of_its_own_where_an_address_server_knows_one(cluster: Any, kind: str) -> None:
     cluster.create_topic("T", 1)
