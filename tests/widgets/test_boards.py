@@ -192,17 +192,3 @@ def test_a_route_that_nobody_asked_for_again_is_still_believed(crashed: Lab) -> 
     Fold(crashed.history, [board]).go_to(len(crashed.history))
     assert board.truth["namesrv-1", "TopicTest"] == {"broker-a": None}
     assert board.beliefs["producer-1", "TopicTest"][0] == "broker-a,broker-b"
-
-
-def test_a_light_is_red_from_the_event_that_broke_its_rule() -> None:
-    lab = played("power-cut", 3)
-    board = LightsBoard(lab)
-    fold = Fold(lab.history, [board])
-    fold.go_to(len(lab.history))
-    assert board.text()[0].startswith("broken ")
-    place = lab.history.index_of(board._monitors[0].violations[0].record.at)
-    assert f'data-place="{place + 1}"' in board.html()
-    fold.go_to(place)
-    assert board.text()[0].startswith("holds: ")
-    fold.go_to(place + 1)
-    assert board.text()[0].startswith("broken ")

@@ -101,7 +101,8 @@ class FlowControlBoard(Board):
         """A bar for each queue, with a line where the threshold is."""
         rows = "".join(
             f"<span>{escape(f'{node}: {topic} {queue_id}, {broker}')}</span>"
-            f'<span><b>{count:,}</b> <span class="mq-faint">of {limit:,}</span></span>{_bar(count, limit)}{_why(refused)}'
+            f'<span><b>{count:,}</b> <span class="mq-faint">of {limit:,}</span></span>'
+            f"{_bar(count, limit)}{_why(refused)}"
             for (node, _, topic, broker, queue_id), count, limit, refused in self._rows()
         )
         grid = f'<div style="display:grid;grid-template-columns:repeat(3,max-content);gap:0 10px">{rows}</div>'

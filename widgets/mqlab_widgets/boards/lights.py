@@ -1,73 +1,135 @@
-"""Invariant lights: one lamp for each rule that must hold, with the event that broke it."""
+"""Invariant lights: one lamp for each rule that must hold, with the event that broke it.
+
+The rules are those of `mqlab check`. Where RocketMQ itself does not promise what a rule says, the lamp is amber and
+names the exception.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from mqlab.trace.monitors import GROUND_RULES, Monitor, Violation
+from mqlab.explore.rule import Rule
+from mqlab.explore.rules_of_delivery import CommittedIsConsumed
+from mqlab.explore.rules_of_flow_control import ThresholdsHold
+from mqlab.explore.rules_of_order import InOrder, OneOwner
+from mqlab.explore.rules_of_storing import AcknowledgedSurvives, NothingUnsentIsDelivered
 from mqlab.trace.record import Record
 
 from .board import Board
+from .lights_judges import Excuse, FromEvents, WhilePlaying
+
+ORDERED = (InOrder, OneOwner)
+
+
+class Lamp(NamedTuple):
+    """What is known of one rule at the cursor."""
+
+    rule: Rule
+    broken: list[tuple[Record, str]]
+    excused: list[Excuse]
+    note: str
+    """Why there is nothing to judge, or from where on it was judged."""
+
+    @property
+    def state(self) -> str:
+        """ "broken", "excused", "idle" or "holds"."""
+        if self.broken or self.excused:
+            return "broken" if self.broken else "excused"
+        return "idle" if self.note.startswith("no ") else "holds"
 
 
 class LightsBoard(Board):
-    """The ground rules, judged by the monitors that also grade: a lamp is red from the event on that broke its rule.
+    """What must always hold: a lamp is red from the event on that broke its rule.
 
-    Monitors remember every message, so they are not copied as a fold's state is: each event is judged once, and a
-    breach shows when the cursor has come to it.
+    Rules remember every message, so they are not copied as a fold's state is: each event is judged once, and a breach
+    shows when the cursor has come to it. Rules that look at the world beside its events judge while it plays.
     """
 
     title: ClassVar[str] = "What must always hold"
-    rules: ClassVar[tuple[type[Monitor], ...]] = GROUND_RULES
+    rules: ClassVar[tuple[type[Rule], ...]] = (
+        AcknowledgedSurvives, NothingUnsentIsDelivered, CommittedIsConsumed, *ORDERED
+    )  # fmt: skip
+    live_rules: ClassVar[tuple[type[Rule], ...]] = (ThresholdsHold,)
 
     def begin(self) -> None:
         """Every rule holds."""
-        self._monitors = [rule() for rule in self.rules]
-        self._judged = (-1, -1)
+        self._judge = FromEvents(self.lab, self.rules)
+        self._live = WhilePlaying.of(self.lab, self.live_rules)
 
     def handlers(self) -> dict[str, Callable[[Record], None]]:
-        """The kinds that some monitor wants."""
-        kinds = {kind for monitor in self._monitors for kind in _names(monitor)}
-        return dict.fromkeys(sorted(kinds), self._judge)
+        """The kinds that some rule wants."""
+        return dict.fromkeys(self._judge.kinds, self._judge)
 
-    def _judge(self, record: Record) -> None:
-        if record.at > self._judged:
-            self._judged = record.at
-            for monitor in self._monitors:
-                monitor(record.row)
+    def lamps(self) -> list[Lamp]:
+        """All lamps at the cursor."""
+        lamps = []
+        for judge in (self._judge, self._live):
+            for rule in judge.rules:
+                broken = [(v.record, v.reason) for v in rule.violations if v.record.at <= self.here]
+                excused = [excuse for excuse in judge.excused[type(rule)] if excuse.record.at <= self.here]
+                lamps.append(Lamp(rule, broken, excused, self._note(rule)))
+        return lamps
 
-    def _broken(self, monitor: Monitor) -> list[Violation]:
-        return [violation for violation in monitor.violations if violation.record.at <= self.here]
+    def _note(self, rule: Rule) -> str:
+        if isinstance(rule, ORDERED) and not any(reader.in_order for reader in rule.case.readers.values()):
+            return "no group consumes in order"
+        if rule in self._live.rules and self._live.since:
+            return f"judged from event {self._live.since:,} on, when this view was opened"
+        return ""
 
     def html(self) -> str:
         """One line with a lamp for each rule."""
-        return "".join(self._lamp(monitor) for monitor in self._monitors)
+        return "".join(self._html(lamp) for lamp in self.lamps())
 
-    def _lamp(self, monitor: Monitor) -> str:
-        broken = self._broken(monitor)
-        if not broken:
-            return f'<div class="mq-row"><span>🟢 holds</span><span>{escape(monitor.rule)}</span></div>'
-        first = broken[0]
-        place = self.lab.history.index_of(first.record.at) + 1
+    def _html(self, lamp: Lamp) -> str:
+        told = []
+        if lamp.broken:
+            record, reason = lamp.broken[0]
+            told.append(f"{self._go(record, f'broken {len(lamp.broken)} times')} first: {escape(reason)}")
+        for name in dict.fromkeys(excuse.name for excuse in lamp.excused):
+            same = [excuse for excuse in lamp.excused if excuse.name == name]
+            go = self._go(same[0].record, f"broken {len(same)} times")
+            told.append(f"{go} as RocketMQ may: <b>{name}</b>. {escape(lamp.rule.EXCEPTIONS[name])}")
+        if lamp.note:
+            told.append(escape(lamp.note))
+        more = "".join(f'<div class="mq-faint">{words}</div>' for words in told)
         return (
-            f'<div class="mq-row"><span>🔴 broken {len(broken)} times</span>'
-            f"<span>{escape(monitor.rule)}</span>"
-            f'<button type="button" data-do="goto" data-place="{place}">go there</button>'
-            f'<span class="mq-faint">{escape(first.reason)}</span></div>'
+            f'<div data-key="{type(lamp.rule).__name__}" style="display:flex;gap:8px;padding:2px 0">'
+            f"{_SIGNS[lamp.state]}<div>{escape(lamp.rule.rule)}{more}</div></div>"
         )
+
+    def _go(self, record: Record, words: str) -> str:
+        place = self.lab.history.index_of(record.at) + 1
+        return f'<button type="button" data-do="goto" data-place="{place}">{escape(words)}</button>'
 
     def text(self) -> list[str]:
         """The same in words."""
-        return [
-            f"broken {len(broken)} times: {monitor.rule} First: {broken[0].reason}"
-            if (broken := self._broken(monitor))
-            else f"holds: {monitor.rule}"
-            for monitor in self._monitors
-        ]
+        return [_line(lamp) for lamp in self.lamps()]
 
 
-def _names(monitor: Monitor) -> tuple[str, ...]:
-    kinds = monitor.kinds if isinstance(monitor.kinds, tuple) else (monitor.kinds,)
-    return tuple(kind if isinstance(kind, str) else kind.__name__ for kind in kinds if kind is not None)
+def _line(lamp: Lamp) -> str:
+    said = lamp.rule.rule + (f" ({lamp.note})" if lamp.note else "")
+    if lamp.broken:
+        return f"broken {len(lamp.broken)} times: {said} First: {lamp.broken[0][1]}"
+    if lamp.excused:
+        names = ", ".join(dict.fromkeys(excuse.name for excuse in lamp.excused))
+        return f"broken {len(lamp.excused)} times, as RocketMQ may ({names}): {said}"
+    return f"{'nothing to judge' if lamp.state == 'idle' else 'holds'}: {said}"
+
+
+def _sign(words: str, shape: str) -> str:
+    return (
+        f'<svg width="14" height="19" viewBox="0 -3 14 19" role="img" aria-label="{words}" style="flex:none">'
+        f"<title>{words}</title>{shape}</svg>"
+    )
+
+
+_SIGNS = {
+    "holds": _sign("holds", '<circle cx="7" cy="7" r="6" fill="#009E73"/>'),
+    "broken": _sign("broken", '<path d="M2 2L12 12M12 2L2 12" stroke="#D55E00" stroke-width="3.5"/>'),
+    "excused": _sign("not promised", '<path d="M7 1L13.5 13H.5z" fill="#E69F00"/>'),
+    "idle": _sign("nothing to judge", '<circle cx="7" cy="7" r="5" fill="none" stroke="#8c8c8c" stroke-width="2"/>'),
+}
+"""The shapes tell them apart where colours cannot."""

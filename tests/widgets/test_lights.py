@@ -1,0 +1,117 @@
+"""Invariant lights: what breaks a rule, what RocketMQ does not promise, and from which event on a lamp says so."""
+
+from __future__ import annotations
+
+from mqlab import Lab, Message
+from mqlab.explore.rule import Rule
+from mqlab.scenarios import get
+from mqlab.trace.record import Record
+from mqlab_widgets.boards.board import Fold
+from mqlab_widgets.boards.lights import LightsBoard
+from mqlab_widgets.boards.lights_judges import WhilePlaying
+
+
+def shown(lab: Lab, kind: type[LightsBoard] = LightsBoard) -> tuple[LightsBoard, Fold]:
+    board = kind(lab)
+    fold = Fold(lab.history, [board])
+    fold.go_to(len(lab.history))
+    return board, fold
+
+
+def states(board: LightsBoard) -> dict[str, str]:
+    return {type(lamp.rule).__name__: lamp.state for lamp in board.lamps()}
+
+
+def test_what_rocketmq_does_not_promise_is_named() -> None:
+    lab = get("power-cut").build(7).run_for(seconds=3)
+    board, _ = shown(lab)
+    assert states(board)["AcknowledgedSurvives"] == "excused"
+    assert "as RocketMQ may (acknowledged before the flush)" in board.text()[0]
+    assert "With ASYNC_FLUSH a broker answers SEND_OK" in board.html()
+
+
+def test_rules_of_order_have_nothing_to_judge_where_nobody_consumes_in_order() -> None:
+    board, _ = shown(get("power-cut").build(7))
+    assert states(board)["InOrder"] == "idle"
+    assert "no group consumes in order" in board.html()
+
+
+def test_orderly_consumption_keeps_its_order_while_a_broker_dies() -> None:
+    lab = get("push-orderly").build(7)
+    lab.run_for(seconds=5).crash("broker-a")
+    lab.run_for(seconds=3).restart("broker-a")
+    lab.run_for(seconds=10)
+    board, _ = shown(lab)
+    assert states(board)["InOrder"] == states(board)["OneOwner"] == "holds"
+    assert sum(1 for _ in lab.history.find("ConsumeStarted", reconsume_times=0)) > 10
+
+
+class NothingIsStored(Rule):
+    """Nothing is ever stored."""
+
+    kinds = ("MessageStored",)
+
+    def on_event(self, record: Record) -> None:
+        self.found(record.row, f"a message at offset {record.queue_offset}")
+
+
+class Strict(LightsBoard):
+    """Lamps that go red at the first message, by the events and by the world."""
+
+    rules = (NothingIsStored,)
+    live_rules = (NothingIsStored,)
+
+
+def test_a_lamp_is_red_from_the_event_that_broke_its_rule() -> None:
+    lab = get("first-message").build(7)
+    board, fold = shown(lab, Strict)
+    lab.run_for(seconds=2)
+    fold.go_to(len(lab.history))
+    stored = lab.history.last("MessageStored")
+    assert stored is not None
+    place = lab.history.index_of(next(lab.history.find("MessageStored")).at)
+    assert board.text()[0].startswith("broken ")
+    assert f'data-place="{place + 1}"' in board.html()
+    fold.go_to(place)
+    assert states(board) == {"NothingIsStored": "holds"}
+    fold.go_to(place + 1)
+    assert board.text()[0] == "broken 1 times: Nothing is ever stored. First: a message at offset 0"
+
+
+def test_rules_that_look_at_the_world_say_from_when_on_they_judge() -> None:
+    lab = get("held-back-by-count").build(7).run_for(seconds=3)
+    passed = len(lab.history)
+    late, _ = shown(lab)
+    assert f"(judged from event {passed:,} on, when this view was opened)" in late.text()[-1]
+    fresh = get("held-back-by-count").build(7)
+    before = WhilePlaying.of(fresh, LightsBoard.live_rules)
+    fresh.run_for(seconds=3)
+    again, _ = shown(fresh)
+    assert WhilePlaying.of(fresh, LightsBoard.live_rules) is before
+    assert again.text()[-1].startswith("holds: A consumer that holds more of a queue than a threshold does not pull")
+
+
+def test_thresholds_are_kept_up_to_one_answer_while_pulls_are_refused() -> None:
+    lab = Lab(seed=3)
+    board = LightsBoard(lab)
+    fold = Fold(lab.history, [board])
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic("Orders", 1)
+    producer = lab.producer("shop")
+    lab.run(producer.start())
+    for number in range(80):
+        lab.run(producer.send(Message("Orders", b"%d" % number)))
+    consumer = lab.consumer("readers", pull_threshold_for_queue=10, consume_thread_min=1, consume_thread_max=1)
+    consumer.subscribe("Orders", "*")
+
+    async def slowly(messages: object, context: object) -> None:
+        await consumer.node.sleep(100_000)
+
+    consumer.register_message_listener(slowly)
+    lab.run(consumer.start())
+    lab.run_for(seconds=5)
+    fold.go_to(len(lab.history))
+    assert lab.history.last("FlowControlled") is not None
+    assert states(board)["ThresholdsHold"] == "holds"
+    assert "judged from" not in board.text()[-1]

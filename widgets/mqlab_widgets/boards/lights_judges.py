@@ -1,0 +1,110 @@
+"""Who judges for the lights: the rules of `mqlab check`, over events that are past or while a world plays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from mqlab.explore.readers import Reader
+from mqlab.explore.rule import Case, Rule
+from mqlab.trace.bus import Row
+from mqlab.trace.record import KIND, Record
+
+if TYPE_CHECKING:
+    from mqlab import Lab
+
+CHANGE_READERS = ("ClientStarted", "SubscriptionChanged")
+
+
+class Excuse(NamedTuple):
+    """A rule was broken in a way that RocketMQ does not promise to avoid: the exception's name, and the event."""
+
+    name: str
+    record: Record
+
+
+class _Case(Case):
+    """A case that works out its readers once, until somebody starts or subscribes."""
+
+    def __init__(self, lab: Lab) -> None:
+        super().__init__(lab)
+        self._known: dict[str, Reader] | None = None
+
+    @property
+    def readers(self) -> dict[str, Reader]:
+        """Who is to get messages, by name."""
+        if self._known is None:
+            self._known = super().readers
+        return self._known
+
+    def forget_readers(self) -> None:
+        """Ask anew the next time."""
+        self._known = None
+
+
+class _Judge:
+    """Some rules over one world, and what each has excused."""
+
+    def __init__(self, lab: Lab, rules: Sequence[type[Rule]]) -> None:
+        self.case = _Case(lab)
+        self.rules = [rule(self.case) for rule in rules]
+        self.excused: dict[type[Rule], list[Excuse]] = {rule: [] for rule in rules}
+        self._by_kind: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            for kind in rule.kinds if isinstance(rule.kinds, tuple) else ():
+                self._by_kind.setdefault(str(kind), []).append(rule)
+
+    def _let_judge(self, record: Record) -> None:
+        for rule in self._by_kind.get(record.kind, ()):
+            before = dict(rule.excused)
+            rule.on_event(record)
+            for name, count in rule.excused.items():
+                self.excused[type(rule)] += [Excuse(name, record)] * (count - before.get(name, 0))
+
+
+class FromEvents(_Judge):
+    """Rules that need the events alone: each event is judged once, whenever it comes along."""
+
+    def __init__(self, lab: Lab, rules: Sequence[type[Rule]]) -> None:
+        super().__init__(lab, rules)
+        self._judged = (-1, -1)
+
+    @property
+    def kinds(self) -> list[str]:
+        """What the rules and the ledger want to see."""
+        return sorted({*self._by_kind, *self.case.ledger.handlers, *CHANGE_READERS})
+
+    def __call__(self, record: Record) -> None:
+        if record.at <= self._judged:
+            return
+        self._judged = record.at
+        if record.kind in CHANGE_READERS:
+            self.case.forget_readers()
+        self.case.ledger(record.row)
+        self._let_judge(record)
+
+
+class WhilePlaying(_Judge):
+    """Rules that look at the world itself, at the moment of each event; one for each world, from when it was asked for.
+
+    `since` is how many events had happened by then, or 0 if none of them was for these rules.
+    """
+
+    def __init__(self, lab: Lab, rules: Sequence[type[Rule]]) -> None:
+        super().__init__(lab, rules)
+        missed = any(row[KIND] in self._by_kind for row in lab.history.rows())
+        self.since = len(lab.history) if missed else 0
+
+    @classmethod
+    def of(cls, lab: Lab, rules: Sequence[type[Rule]]) -> Self:
+        """The judge that watches this world with these rules, which stays with it."""
+        for sink in lab.world.hooks.sinks:
+            if isinstance(sink, cls) and [type(rule) for rule in sink.rules] == list(rules):
+                return sink
+        judge = cls(lab, rules)
+        lab.world.hooks.attach(judge)
+        return judge
+
+    def __call__(self, row: Row) -> None:
+        if row[KIND] in self._by_kind:
+            self._let_judge(Record(row))
