@@ -1,4 +1,4 @@
-"""The layouts of RocketMQ's bytes, labelled: a stored message, a consume-queue entry, an index file, a remoting frame."""
+"""The layouts of RocketMQ's bytes, labelled: a stored message, a consume-queue entry, an index file, a frame."""
 
 from __future__ import annotations
 
