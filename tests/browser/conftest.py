@@ -19,6 +19,12 @@ SCENARIO = """from mqlab.scenarios import get
 from mqlab_widgets.stepper import Stepper
 lab = get("two-brokers").build(7).run_for(seconds=4)"""
 
+STEADY = """from pathlib import Path
+from mqlab import Lab
+from mqlab.scenarios import get
+from mqlab_widgets.stepper import Stepper
+lab = get("steady-load").build(7).run_for(seconds=4)"""
+
 
 @pytest.fixture(scope="package")
 def jupyter_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:

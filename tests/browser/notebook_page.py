@@ -102,6 +102,17 @@ class Notebook:
         """Run code in its kernel without a cell."""
         assert self.page.evaluate(EXECUTE, [self.panel, code]) == "ok", code
 
+    def restart(self) -> None:
+        """Start its kernel anew."""
+        self.page.evaluate(
+            """async id => {
+                const panel = [...jupyterapp.shell.widgets("main")].find(widget => widget.id === id);
+                await panel.sessionContext.session.kernel.restart();
+                await panel.sessionContext.session.kernel.info;
+            }""",
+            self.panel,
+        )
+
     def errors(self) -> list[str]:
         """The tracebacks in its outputs."""
         return self.root.locator('[data-mime-type="application/vnd.jupyter.stderr"]').all_inner_texts()

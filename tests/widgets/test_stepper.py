@@ -47,7 +47,7 @@ def test_a_frame_is_whole_and_can_be_sent_as_json(lab: Lab) -> None:
     frame = stepper.viewer.frame
     assert json.loads(json.dumps(frame)) == frame
     assert set(frame) == {
-        *("_place", "_length", "_world"),
+        *("_place", "_length", "_world", "_taken"),
         *("where", "said", "stage", "side", "machine", "boards", "text"),
     }  # fmt: skip
     assert frame["_place"] == frame["_length"] == str(len(lab.history))

@@ -60,6 +60,8 @@ class Session:
         self.queue: tuple[str, int, int] = ("", 0, -1)
         """(topic, queue id, offset) of the message whose bytes are shown; -1: the newest."""
         self.said = ""
+        self.taken = 0
+        """How many commands have been taken, by which a page sees that it is heard."""
         self.shared = ""
         """The text to send to somebody, after `do_share` and until the next command."""
         self._playing: asyncio.Task[None] | None = None
@@ -108,6 +110,7 @@ class Session:
 
     def do(self, command: dict[str, Any]) -> None:
         """Carry out a command of the page or of a control."""
+        self.taken += 1
         name, arguments = command["do"], {key: value for key, value in command.items() if key != "do"}
         if name in PAUSING:
             self._pause()

@@ -17,7 +17,7 @@ from .boards.stage_picture import stage_svg
 from .machine import machine_html
 from .session import Session
 from .sharing import reopened, save_shared, shared_text
-from .viewer import Frame, FramePump, Viewer
+from .viewer import Frame, FramePump, Viewer, answer_beside_cells
 
 try:
     import ipywidgets
@@ -47,7 +47,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             raise LearnerError(f"{lab!r} is not a lab", "write Stepper(lab)")
         self.session = Session(lab, boards, changed=self._changed)
         self.viewer = Viewer(self._command)
-        self._pump = FramePump(self._draw, self.viewer)
+        self._pump = FramePump(self._draw, self.viewer, self._post)
         self._moving = False
         self._looked_at = 0
         """How many front ends show this view; nobody draws for none."""
@@ -55,6 +55,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._watched: Lab | None = None
         self._make_controls()
         super().__init__([self._timeline, *self._rows_of_controls(), self.viewer])
+        answer_beside_cells(self)
         self._watch()
         self._pump.send()
 
@@ -145,7 +146,10 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         """The session did something."""
         self._watch()
         if self._looked_at > 0:
-            self._pump.send()
+            self._pump.show()
+
+    def _post(self, function: Callable[[], None]) -> None:
+        self.session.lab.world.door.post(function)
 
     def _watch(self) -> None:
         """Follow the world that is shown, also while cells play it."""
@@ -160,7 +164,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             return
         self._rows += 1
         if self._rows % EVENTS_PER_LOOK == 0:
-            self.session.lab.world.door.post(self._pump.ask)
+            self._post(self._pump.ask)
         else:
             self._pump.arm()
 
@@ -180,6 +184,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             "_place": str(history.cursor),
             "_length": str(len(history)),
             "_world": str(session.now),
+            "_taken": str(session.taken),
             "where": panels.where(session),
             "said": panels.said(session),
             "stage": stage_svg(stage, session.chosen, event.node if event is not None else ""),

@@ -64,6 +64,7 @@ function render({ model, el }) {
   el.setAttribute("aria-label", "mqlab viewer");
   const shown = new Map();
   let patience;
+  let unheard = false;
 
   function part(name) {
     let found = el.querySelector(`:scope > [data-part="${name}"]`);
@@ -80,9 +81,13 @@ function render({ model, el }) {
   }
 
   function draw() {
-    clearTimeout(patience);
     const frame = model.get("frame");
+    if (frame._taken !== el.dataset.taken) {
+      clearTimeout(patience);
+      unheard = false;
+    }
     for (const [name, html] of Object.entries(frame)) {
+      if (name === "said" && unheard) continue;
       if (name.startsWith("_")) {
         el.dataset[name.slice(1)] = html;
         continue;
@@ -94,15 +99,32 @@ function render({ model, el }) {
     el.dataset.dropped = model.get("dropped");
   }
 
-  // A command that nobody answers: the kernel is busy with a cell, or it is not the one that made this view.
-  function command(content) {
-    model.send(content);
+  // Frames may go on coming from a cell that plays; `taken` says whether commands are heard.
+  function tell(words) {
+    unheard = true;
+    shown.delete("said");
+    part("said").textContent = words;
+  }
+
+  function wait() {
     clearTimeout(patience);
-    patience = setTimeout(() => {
-      part("said").textContent =
-        "The kernel does not answer. If a cell is running, wait for it; after a restart, run this cell again.";
-      shown.delete("said");
-    }, PATIENCE_MS);
+    patience = setTimeout(() => tell(
+      "The kernel does not answer. If a cell is running, wait for it; after a restart, run this cell again.",
+    ), PATIENCE_MS);
+  }
+
+  function command(content) {
+    try {
+      model.send(content);
+      wait();
+    } catch {
+      tell("This view has lost its kernel, which was restarted or shut down: run this cell again.");
+    }
+  }
+
+  // The controls around the stage are widgets of their own, and who presses them waits as well.
+  function pressed(event) {
+    if (event.target.closest?.("button.jupyter-button") && el.closest(".widget-vbox")?.contains(event.target)) wait();
   }
 
   function send(target) {
@@ -130,11 +152,17 @@ function render({ model, el }) {
   });
 
   model.on("change:frame", draw);
+  document.addEventListener("click", pressed, true);
   draw();
   model.send({ do: "shown" });
   return () => {
-    model.send({ do: "hidden" });
+    document.removeEventListener("click", pressed, true);
     clearTimeout(patience);
+    try {
+      model.send({ do: "hidden" });
+    } catch {
+      // Nobody is left to be told.
+    }
     model.off("change:frame", draw);
   };
 }

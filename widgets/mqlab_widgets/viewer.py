@@ -52,12 +52,34 @@ class Viewer(AnyWidget):
         return "<Viewer>"
 
 
-class FramePump:
-    """Draws and sends frames when asked, not more often than the eye needs."""
+def answer_beside_cells(widget: Any) -> None:
+    """Take what the page sends to a widget and its children where the page wants it: with subshells, beside a cell.
 
-    def __init__(self, draw: Callable[[], Frame], viewer: Viewer) -> None:
+    Since 7.4 ipykernel sends a page's message to the shell that spoke last on the same comm, and that is the cell
+    which made the widget: then each click would wait for the end of the cell that runs.
+    """
+    if hasattr(widget.comm, "_reply_subshell_for"):
+        widget.comm._reply_subshell_for = lambda data, wanted: wanted
+    for child in getattr(widget, "children", ()):
+        answer_beside_cells(child)
+
+
+class FramePump:
+    """Draws and sends frames when asked, not more often than the eye needs.
+
+    `post` carries out a function when nobody else is at the world: with subshells a click and a cell have a thread
+    each, and both draw.
+    """
+
+    def __init__(
+        self,
+        draw: Callable[[], Frame],
+        viewer: Viewer,
+        post: Callable[[Callable[[], None]], None] = lambda function: function(),
+    ) -> None:
         self._draw = draw
         self._viewer = viewer
+        self._post = post
         self._next_at = 0.0
         self._waiting = False
         self._dropped = 0
@@ -79,7 +101,11 @@ class FramePump:
 
     def _late(self) -> None:
         if self._waiting:
-            self.send()
+            self.show()
+
+    def show(self) -> None:
+        """Draw and send the present frame, at once if nobody else is at the world."""
+        self._post(self.send)
 
     def send(self) -> None:
         """Draw and send the present frame, whatever the time."""
