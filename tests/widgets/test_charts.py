@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from mqlab.errors import LearnerError
-from mqlab_widgets.charts import Chart, show_bars, show_dots, show_histogram
+from mqlab_widgets.charts import Chart, show_bars, show_dots, show_histogram, show_lines
 from mqlab_widgets.live_chart import LiveChart, bokeh_js
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -29,7 +29,17 @@ def dots() -> Chart:
     return show_dots("Waits", "time, ms", "queue", rows, log=True)
 
 
-ALL = pytest.mark.parametrize("chart", [bars(), teeth(), dots()], ids=["bars", "histogram", "dots"])
+def lines() -> Chart:
+    return show_lines("Backlog", "time, s", "messages", {"a": [(0, 0), (0.5, 12), (1, 3)], "b": [(1, 6)]})
+
+
+def marks() -> Chart:
+    return show_lines("Holds", "time, s", "hold time, s", {"a": [(2, 15), (1, 5)], "b": [(1, 20)]}, marks=True)
+
+
+ALL = pytest.mark.parametrize(
+    "chart", [bars(), teeth(), dots(), lines(), marks()], ids=["bars", "histogram", "dots", "lines", "marks"]
+)
 
 
 def parsed(chart: Chart) -> ET.Element:
@@ -60,7 +70,7 @@ def test_a_chart_shows_text_and_picture_and_nothing_else(chart: Chart) -> None:
 
 
 def test_the_same_numbers_give_the_same_bytes() -> None:
-    for make in (bars, teeth, dots):
+    for make in (bars, teeth, dots, lines, marks):
         assert make().svg() == make().svg()
         assert repr(make()) == repr(make())
 
@@ -111,6 +121,29 @@ def test_a_row_need_not_have_every_dot() -> None:
     ]
 
 
+def test_a_line_goes_through_its_points_from_left_to_right() -> None:
+    first, second = parsed(lines()).iter(f"{SVG}path")
+    places = [tuple(map(float, pair.split())) for pair in first.get("d", "").removeprefix("M").split("L")]
+    assert [x for x, _ in places] == sorted(x for x, _ in places)
+    assert places[0][1] > places[2][1] > places[1][1]
+    assert second.get("stroke-dasharray")
+    assert second.get("stroke") != first.get("stroke")
+    assert [line.split() for line in repr(lines()).splitlines()[3:]] == [["0", "0"], ["0.5", "12"], ["1", "3", "6"]]
+
+
+def test_marks_differ_in_shape_and_tell_their_values() -> None:
+    assert tips(marks()) == ["a: 15 at 2", "a: 5 at 1", "b: 20 at 1"]
+    assert len(list(parsed(marks()).iter(f"{SVG}circle"))) == 3
+    assert len(list(parsed(marks()).iter(f"{SVG}polygon"))) == 2
+
+
+def test_the_text_of_a_long_line_has_a_few_of_its_points_and_the_last() -> None:
+    chart = show_lines("t", "x", "y", {"a": [(n, n * n) for n in range(1_000)]})
+    rows = repr(chart).splitlines()[3:]
+    assert len(rows) <= 25
+    assert rows[-1].split() == ["999", "998,001"]
+
+
 def test_words_from_outside_stay_words() -> None:
     chart = show_bars("a < b", "x & y", "n", ["<b>"], {"s": [1]})
     assert {"a < b", "x & y", "<b>"} <= set(texts(chart))
@@ -130,6 +163,9 @@ def test_words_from_outside_stay_words() -> None:
         (lambda: show_histogram("t", "x", "y", {"s": [(2, 1, 1)]}), "do not stand side by side"),
         (lambda: show_histogram("t", "x", "y", {"s": [(1, 2, 1)]}, x_range=(1.5, 3)), "its axis from 1.5 to 3"),
         (lambda: show_dots("t", "x", "y", {"r": {"a": 0}}, log=True), "not above 0"),
+        (lambda: show_lines("t", "x", "y", {"r": []}), "nothing to draw"),
+        (lambda: show_lines("t", "x", "y", {"r": [(2, 1), (1, 1)]}), "go back on the x axis"),
+        (lambda: show_lines("t", "x", "y", {"r": [(0, float("inf"))]}), "no number: inf"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(make: Any, words: str) -> None:
@@ -140,6 +176,7 @@ def test_what_cannot_be_drawn_is_said(make: Any, words: str) -> None:
 def test_all_zeros_are_a_chart_too() -> None:
     assert "0" in texts(show_bars("t", "x", "y", ["a"], {"s": [0]}))
     assert texts(show_dots("t", "x", "y", {"r": {"a": 0}}))
+    assert {"0", "1"} <= set(texts(show_lines("t", "x", "y", {"r": [(0, 0)]})))
 
 
 # -- live ----------------------------------------------------------------------------------------------------------

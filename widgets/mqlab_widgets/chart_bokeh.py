@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import MissingExtraError
@@ -9,17 +10,18 @@ from mqlab.errors import MissingExtraError
 from .chart_svg import LEFT, PALETTE, RIGHT, WIDTH
 
 try:
-    from bokeh.models import ColumnDataSource, DataRange1d, HoverTool, NumeralTickFormatter
+    from bokeh.models import ColumnDataSource, DataRange1d, HoverTool, Legend, LegendItem, NumeralTickFormatter
     from bokeh.plotting import figure
     from bokeh.transform import dodge
 except ImportError:
     raise MissingExtraError("bokeh", "widgets") from None
 
 if TYPE_CHECKING:
-    from .charts import BarChart, Chart, DotChart, Histogram
+    from .charts import BarChart, Chart, DotChart, Histogram, LineChart
 
 HEIGHT = 340
 TOOLS = "xbox_zoom,xwheel_zoom,reset"
+DASHES = ("solid", "dashed", "dotted", "dotdash", [12, 4], [4, 2])
 _MARKERS = ("circle", "square", "diamond", "triangle", "circle", "square")
 
 
@@ -77,10 +79,41 @@ def dots_figure(chart: DotChart) -> figure:
     return _finished(drawn, len(chart.names))
 
 
+def lines_figure(chart: LineChart, *, slots: int = 0, **options: Any) -> figure:
+    """Points over a number line.
+
+    With `slots` there are so many series, the last ones empty and without a name: their sources and legend items are
+    called "<title> 0" and so on, so that a front end can fill them.
+    """
+    drawn = _figure(chart, y_range=DataRange1d(start=0), **{"tools": TOOLS, **options})
+    names = list(chart.series)
+    items = []
+    for place in range(max(slots, len(names))):
+        name = names[place] if place < len(names) else ""
+        source = ColumnDataSource(line_columns(chart.series.get(name, ())), name=f"{chart.title} {place}")
+        look: dict[str, Any] = {"x": "x", "y": "y", "source": source, "color": PALETTE[place]}
+        if chart.marks:
+            glyph = drawn.scatter(**look, size=7, marker=_MARKERS[place])
+        else:
+            glyph = drawn.line(**look, line_width=2, line_dash=DASHES[place])
+        tips = [(chart.x_label, "@x{0,0.[000]}"), (chart.y_label, "@y{0,0.[000]}")]
+        drawn.add_tools(HoverTool(renderers=[glyph], tooltips=tips, visible=False))
+        items.append(LegendItem(label=name, renderers=[glyph], visible=bool(name), name=f"{chart.title} {place} name"))
+    drawn.add_layout(Legend(items=items))
+    return _finished(drawn, max(slots, len(names)))
+
+
+def line_columns(points: Iterable[tuple[float, float]]) -> dict[str, list[float]]:
+    """The columns of a source."""
+    taken = list(points)
+    return {"x": [x for x, _ in taken], "y": [y for _, y in taken]}
+
+
 def _figure(chart: Chart, **options: Any) -> figure:
     drawn = figure(
-        title=chart.title, x_axis_label=chart.x_label, y_axis_label=chart.y_label, width=WIDTH, height=HEIGHT,
-        min_border_left=LEFT, min_border_right=RIGHT, toolbar_location="right", **options,
+        title=chart.title, x_axis_label=chart.x_label, y_axis_label=chart.y_label,
+        min_border_left=LEFT, min_border_right=RIGHT, toolbar_location="right",
+        **{"width": WIDTH, "height": HEIGHT, **options},
     )  # fmt: skip
     drawn.toolbar.logo = None
     drawn.axis.axis_label_text_font_style = "normal"

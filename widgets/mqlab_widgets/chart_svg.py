@@ -13,7 +13,7 @@ from mqlab.views.svg import FAINT, INK, box, line, picture, text
 from .chart_scale import Scale, height_scale, number, value_scale
 
 if TYPE_CHECKING:
-    from .charts import BarChart, DotChart, Histogram
+    from .charts import BarChart, DotChart, Histogram, LineChart
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 """Colours of Okabe and Ito, which colour-blind people can tell apart."""
@@ -23,7 +23,9 @@ HEAD, LEGEND = 44, 22
 MOST_LABELLED = 16
 """With more bars than this the numbers above them would touch."""
 GRID = "#e2e2e2"
-ROW, DOT, LABEL_LETTER = 30, 6, 7
+ROW, DOT, MARK, LABEL_LETTER = 30, 6, 4, 7
+DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2")
+"""Lines differ in these, too."""
 _SHAPES = ("circle", "square", "diamond", "triangle", "circle", "square")
 
 
@@ -101,26 +103,67 @@ def dots_svg(chart: DotChart) -> str:
     return picture(chart.title, WIDTH, bottom + BOTTOM, body)
 
 
+def lines_svg(chart: LineChart, width: int = WIDTH) -> str:
+    """Points over a number line; each series has a colour, and a shape or a dash of its own."""
+    names = list(chart.series)
+    top = _top(names)
+    floor = top + PLOT
+    points = chart.points() or [(0.0, 0.0)]
+    right = width - RIGHT
+    heights = [y for _, y in points]
+    below_zero = min(heights) < 0
+    height = value_scale(heights, floor, top, log=False) if below_zero else height_scale(heights, floor, top)
+    begin, end = min(x for x, _ in points), max(x for x, _ in points)
+    x_axis = Scale(begin, end if end > begin else begin + 1, LEFT, right)
+    body = [*_legend(names, shapes=chart.marks, lines=not chart.marks), *_height_axis(height, chart.y_label, right)]
+    body += _x_name(chart.x_label, floor, right)
+    for tick in x_axis.ticks():
+        x = x_axis(tick)
+        body += [line(x, floor, x, floor + 5, FAINT, width=1)]
+        body += [text(x, floor + 18, number(tick), colour=FAINT, anchor="middle")]
+    for place, (name, drawn) in enumerate(chart.series.items()):
+        places = [(x_axis(x), height(y)) for x, y in drawn]
+        if chart.marks:
+            tips = [f"{name}: {number(y)} at {number(x)}" for x, y in drawn]
+            body += [_dot(place, x, y, tip=tip, r=MARK) for (x, y), tip in zip(places, tips, strict=True)]
+        elif places:
+            body.append(_line_of(place, places, name))
+    return picture(chart.title, width, floor + BOTTOM, body)
+
+
+def _line_of(place: int, places: Sequence[tuple[float, float]], name: str) -> str:
+    path = "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
+    path += "h0" if len(places) == 1 else ""
+    dashes = f' stroke-dasharray="{DASHES[place]}"' if DASHES[place] else ""
+    return (
+        f'<path d="{path}" fill="none" stroke="{PALETTE[place]}" stroke-width="2" stroke-linejoin="round" '
+        f'stroke-linecap="round"{dashes}><title>{escape(name)}</title></path>'
+    )
+
+
 def _top(names: Collection[str]) -> int:
     """Where the plot begins: below the title, and below the legend where there is one."""
     return HEAD + (LEGEND if len(names) > 1 else 0)
 
 
-def _legend(names: Sequence[str], *, shapes: bool = False) -> Iterable[str]:
+def _legend(names: Sequence[str], *, shapes: bool = False, lines: bool = False) -> Iterable[str]:
     """The names of the series under the title; a single series needs none."""
     if len(names) < 2:
         return
     x = 14.0
     for place, name in enumerate(names):
-        yield _dot(place, x + 6, 41) if shapes else box(x, 35, 12, 12, PALETTE[place])
+        if lines:
+            yield line(x - 6, 41, x + 14, 41, PALETTE[place], width=2.5, dash=DASHES[place])
+        else:
+            yield _dot(place, x + 6, 41) if shapes else box(x, 35, 12, 12, PALETTE[place])
         yield text(_px(x + 18), 45, name, colour=INK)
         x += 34 + 7.2 * len(name)
 
 
-def _height_axis(scale: Scale, name: str) -> Iterable[str]:
+def _height_axis(scale: Scale, name: str, right: float = WIDTH - RIGHT) -> Iterable[str]:
     for tick in scale.ticks():
         y = scale(tick)
-        yield line(LEFT, y, WIDTH - RIGHT, y, FAINT if tick == 0 else GRID, width=1)
+        yield line(LEFT, y, right, y, FAINT if tick == 0 else GRID, width=1)
         yield text(LEFT - 8, y + 4, number(tick), colour=FAINT, anchor="end")
     middle = (scale.start + scale.end) / 2
     yield (
@@ -129,12 +172,12 @@ def _height_axis(scale: Scale, name: str) -> Iterable[str]:
     )
 
 
-def _x_name(name: str, floor: float) -> Iterable[str]:
-    yield text(_px((LEFT + WIDTH - RIGHT) / 2), floor + 38, name, anchor="middle")
+def _x_name(name: str, floor: float, right: float = WIDTH - RIGHT) -> Iterable[str]:
+    yield text(_px((LEFT + right) / 2), floor + 38, name, anchor="middle")
 
 
-def _dot(place: int, x: float, y: float, *, tip: str = "") -> str:
-    shape, colour, r = _SHAPES[place], PALETTE[place], DOT
+def _dot(place: int, x: float, y: float, *, tip: str = "", r: int = DOT) -> str:
+    shape, colour = _SHAPES[place], PALETTE[place]
     points = {
         "square": [(-r, -r), (r, -r), (r, r), (-r, r)],
         "diamond": [(0, -r - 1), (r + 1, 0), (0, r + 1), (-r - 1, 0)],

@@ -1,8 +1,10 @@
-"""Charts: bars over categories or over a number line, and dots on a line; static by default, live on demand.
+"""Charts: bars over categories or over a number line, dots on a line, lines over time; static by default, live on
+demand.
 
     show_bars("orders per queue", "queue", "orders", ["0", "1"], {"stored": [204, 203]})
     show_histogram("hold times", "hold time, s", "pulls", {"timed out": [(15.0, 15.25, 6), (19.75, 20.0, 124)]})
     show_dots("waiting times", "time, ms", "queue", {"0": {"median": 0.6, "longest": 2315.4}}, log=True)
+    show_lines("backlog", "time, s", "messages", {"readers": [(0.0, 0), (0.5, 12), (1.0, 3)]})
 
 What a chart shows in a notebook is an SVG and, as text, a table with the same numbers: the same bytes every time, so
 both may be committed. `chart.live()` draws the same data with Bokeh where a front end answers.
@@ -20,7 +22,7 @@ from mqlab.errors import LearnerError
 from mqlab.views import Table
 
 from .chart_scale import number
-from .chart_svg import PALETTE, bars_svg, dots_svg, histogram_svg
+from .chart_svg import PALETTE, WIDTH, bars_svg, dots_svg, histogram_svg, lines_svg
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from .live_chart import LiveChart
 
 _TEXT_BAR = 40
+_TEXT_ROWS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,37 @@ class DotChart(Chart):
         return dots_figure(self)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class LineChart(Chart):
+    """Points over a number line, joined in their order; with `marks` they stand alone, each series with a shape."""
+
+    series: dict[str, tuple[tuple[float, float], ...]]
+    marks: bool = False
+
+    def points(self) -> list[tuple[float, float]]:
+        """The points of all series."""
+        return [point for points in self.series.values() for point in points]
+
+    def table(self) -> Table:
+        """One row for each place on the x axis, one column for each series; of many places a few."""
+        columns = {name: dict(points) for name, points in self.series.items()}
+        places = sorted({x for x, _ in self.points()})
+        every = max(1, -(-len(places) // _TEXT_ROWS))
+        shown = places[::every] if not places or (len(places) - 1) % every == 0 else [*places[::every], places[-1]]
+        rows = [[number(x), *(_known(columns[name].get(x)) for name in columns)] for x in shown]
+        return Table(_with_axis(self.title, self.y_label), [self.x_label, *columns], rows, most=len(rows))
+
+    def svg(self, width: int = WIDTH) -> str:
+        """The picture as SVG text, `width` px wide."""
+        return lines_svg(self, width)
+
+    def figure(self) -> figure:
+        """The chart as a Bokeh figure."""
+        from .chart_bokeh import lines_figure
+
+        return lines_figure(self)
+
+
 def show_bars(
     title: str, x_label: str, y_label: str, categories: Sequence[object], series: Mapping[str, Sequence[float]]
 ) -> BarChart:
@@ -218,6 +252,27 @@ def show_dots(
     return DotChart(title, x_label, y_label, taken, log)
 
 
+def show_lines(
+    title: str,
+    x_label: str,
+    y_label: str,
+    series: Mapping[str, Iterable[Sequence[float]]],
+    *,
+    marks: bool = False,
+) -> LineChart:
+    """Points over a number line, as (x, y) for each series: joined by lines, or with `marks` for themselves.
+
+    LearnerError when the points of a line go back on the x axis.
+    """
+    taken = {str(name): tuple((x, y) for x, y in points) for name, points in series.items()}
+    _require_data(title, [point for points in taken.values() for point in points], taken)
+    for name, points in taken.items():
+        _require_numbers(name, [value for point in points for value in point])
+        if not marks and any(after[0] < before[0] for before, after in pairwise(points)):
+            raise LearnerError(f"the points of {name!r} go back on the x axis", "sort them, or draw with marks=True")
+    return LineChart(title, x_label, y_label, taken, marks)
+
+
 def _require_data(title: str, places: Sequence[object] | Mapping[str, object], series: Mapping[str, object]) -> None:
     if not places or not series:
         raise LearnerError(f"there is nothing to draw in the chart {title!r}", "give it at least one value")
@@ -236,6 +291,10 @@ def _require_numbers(name: str, values: Sequence[float]) -> None:
 
 def _with_axis(title: str, axis: str) -> str:
     return f"{title} ({axis})"
+
+
+def _known(value: float | None) -> str:
+    return "" if value is None else number(value)
 
 
 def _signs(count: int, tallest: int) -> str:
