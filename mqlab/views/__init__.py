@@ -3,6 +3,7 @@
 from .beliefs import Beliefs
 from .budget_bars import BudgetBars
 from .disk_table import disk_table
+from .duplicates import duplicates_table, offsets_table
 from .flow_gauges import FlowGauges, Gauge
 from .flow_meter import FlowMeter
 from .holds import Hold, Holds
@@ -11,6 +12,7 @@ from .journey import Journey
 from .labelled_bytes import Field, LabelledBytes
 from .layouts import label_consume_queue_entry, label_frame, label_record
 from .rivals import Rival, RivalMeter, RivalsChart
+from .ownership import Ownership
 from .send_strip import SendStrip
 from .send_waits import SendWaits
 from .store_map import StoreMap
@@ -34,6 +36,7 @@ __all__ = [
     "Journey",
     "LabelledBytes",
     "Limit",
+    "Ownership",
     "Rival",
     "RivalMeter",
     "RivalsChart",
@@ -48,8 +51,10 @@ __all__ = [
     "Waits",
     "Wire",
     "disk_table",
+    "duplicates_table",
     "index_steps",
     "label_consume_queue_entry",
     "label_frame",
     "label_record",
+    "offsets_table",
 ]

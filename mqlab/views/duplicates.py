@@ -11,6 +11,7 @@ from .table import Table
 
 NOT_DONE = "it was not done when the queue moved"
 NOT_COMMITTED = "done, but its offset had not reached the broker"
+TOO_LATE = "done only after its owner had given the queue up"
 OLD_OFFSET = "the second one went on from an old offset of its own"
 
 Queue = tuple[str, str, int]
@@ -62,17 +63,22 @@ class _Deliveries:
         self._topic = topic
         self._group = group
         self._taken: dict[tuple[Queue, str], int] = {}
+        self._given_up: dict[tuple[Queue, str], int] = {}
         self._first: dict[tuple[Queue, int], _Delivery] = {}
         self._done: dict[tuple[Queue, int, str], int] = {}
 
     def note(self, record: Record) -> tuple[Queue, int, _Delivery, str] | None:
         """Take one event in; for a delivery that is not the first: queue, offset, the one before, and the reason."""
-        if record.kind not in ("QueueAllocated", "ConsumeStarted", "ConsumeFinished") or record.topic != self._topic:
+        if record.kind not in _KINDS or record.topic != self._topic:
             return None
         if self._group not in ("", record.group):
             return None
         queue = (record.group, record.broker_name, record.queue_id)
-        offset, who = record.queue_offset, record.node
+        who = record.node
+        if record.kind == "QueueDropped":
+            self._given_up[queue, who] = record.ts_us
+            return None
+        offset = record.queue_offset
         if record.kind == "QueueAllocated":
             self._taken[queue, who] = record.ts_us
             return None
@@ -93,7 +99,13 @@ class _Deliveries:
         if again != first.who and taken_us < first.at_us:
             return OLD_OFFSET
         done_us = self._done.get((queue, offset, first.who))
-        return NOT_COMMITTED if done_us is not None and done_us <= taken_us else NOT_DONE
+        if done_us is None or done_us > taken_us:
+            return NOT_DONE
+        given_up_us = self._given_up.get((queue, first.who), -1)
+        return TOO_LATE if first.at_us < given_up_us <= done_us else NOT_COMMITTED
+
+
+_KINDS = ("QueueAllocated", "QueueDropped", "ConsumeStarted", "ConsumeFinished")
 
 
 def offsets_table(history: Iterable[Record], topic: str, *, group: str, at_ms: float | None = None) -> Table:

@@ -1,0 +1,211 @@
+"""The check of lab 08: an allocation strategy that moves few queues, over memberships in which each member leaves once."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from mqlab.check import Wrong, lab_check
+from mqlab.protocol.message import MessageQueue
+from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
+
+GROUP = "packers"
+ALLOWED = 0.85
+"""The part of what AllocateMessageQueueAveragely moves that a good strategy may move."""
+
+Shares = dict[str, list[MessageQueue]]
+"""What each member takes: client id -> queues."""
+StrategyClass = Callable[[], AllocateMessageQueueStrategy]
+
+
+class _Failure(Exception):
+    """A rule is broken."""
+
+    def __init__(self, wrong: Wrong) -> None:
+        super().__init__(wrong.explanation)
+        self.wrong = wrong
+
+
+class _Member(NamedTuple):
+    """A process of the group: its client id, its own strategy object, and what it salts `hash` with."""
+
+    client_id: str
+    strategy: AllocateMessageQueueStrategy
+    salt: int
+
+
+class _Round(NamedTuple):
+    """A moment in the life of a group: who is there, and what each takes."""
+
+    what: str
+    shares: Shares
+
+
+@lab_check("08/fewest-moves", points=3)
+def fewest_moves(answer: StrategyClass, *, seed: int) -> Wrong | None:
+    """Each member of two groups leaves once and comes back: all queues owned, once, evenly, and few of them moved."""
+    if not (inspect.isclass(answer) and issubclass(answer, AllocateMessageQueueStrategy)):
+        return Wrong(f"{answer!r} is no class of a strategy: give the class itself, check('08/fewest-moves', FewestMoves)")
+    draw = random.Random(f"08/fewest-moves/{seed}")
+    moved = averagely = least = 0
+    worst: tuple[int, _Round, _Round] | None = None
+    try:
+        _play(answer, _draw_members(draw), _small_topic(draw))
+        for _ in range(2):
+            members, queues = _draw_members(draw), _draw_queues(draw)
+            for before, after in _play(answer, members, queues):
+                moves = _moves(before.shares, after.shares)
+                moved += moves
+                if worst is None or moves > worst[0]:
+                    worst = moves, before, after
+            averagely += sum(
+                _moves(before.shares, after.shares)
+                for before, after in _play(AllocateMessageQueueAveragely, members, queues)
+            )
+            least += len(queues)
+    except _Failure as failure:
+        return failure.wrong
+    if worst is None or moved <= ALLOWED * averagely:
+        return None
+    return Wrong(
+        f"{moved} queues moved while each member left once. {least} had to, since they belonged to the one that left; "
+        f"AllocateMessageQueueAveragely moves {averagely}, and more than {ALLOWED:.0%} of that is too many. "
+        f"The worst departure moved {worst[0]}",
+        f"{_told(worst[1])}\n{_told(worst[2], worst[1].shares)}",
+    )
+
+
+def _draw_members(draw: random.Random) -> list[str]:
+    """Client ids as RocketMQ makes them: address, process, start."""
+    count = draw.randint(5, 8)
+    hosts = draw.sample(range(2, 250), count)
+    return [f"10.0.0.{host}@{draw.randint(100, 9_999)}#{draw.randint(10**9, 10**10)}" for host in hosts]
+
+
+def _draw_queues(draw: random.Random) -> list[MessageQueue]:
+    """A topic on two or three brokers."""
+    brokers = ("broker-a", "broker-b", "broker-c")[: draw.randint(2, 3)]
+    return [MessageQueue("Orders", broker, number) for broker in brokers for number in range(draw.choice((8, 10, 12)))]
+
+
+def _small_topic(draw: random.Random) -> list[MessageQueue]:
+    """A topic with fewer queues than members."""
+    return [MessageQueue("Returns", "broker-a", number) for number in range(draw.randint(1, 3))]
+
+
+# -- playing --------------------------------------------------------------------------------------------------------
+
+
+def _play(answer: StrategyClass, ids: Sequence[str], queues: Sequence[MessageQueue]) -> list[tuple[_Round, _Round]]:
+    """Everybody is there; then each member leaves, and comes back as a new process. Before and after of each leave."""
+    members = {client_id: _Member(client_id, answer(), salt) for salt, client_id in enumerate(ids, 1)}
+    departures = []
+    present = _ask("all are there", members, queues)
+    for salt, client_id in enumerate(ids, len(ids) + 1):
+        del members[client_id]
+        departures.append((present, _ask(f"{client_id} has left", members, queues)))
+        members[client_id] = _Member(client_id, answer(), salt)
+        present = _ask(f"{client_id} has come back", members, queues)
+    return departures
+
+
+def _ask(what: str, members: dict[str, _Member], queues: Sequence[MessageQueue]) -> _Round:
+    """Let each member compute its share for itself, and see whether the shares fit together."""
+    shares: Shares = {}
+    for member in members.values():
+        with _hash_of_a_process(member):
+            taken = member.strategy.allocate(GROUP, member.client_id, sorted(queues), sorted(members))
+        if not isinstance(taken, list):
+            raise _Failure(Wrong(f"divide returned {taken!r}: it must return a list of queues"))
+        shares[member.client_id] = taken
+    seen = _Round(what, shares)
+    _judge(seen, queues)
+    return seen
+
+
+def _judge(seen: _Round, queues: Sequence[MessageQueue]) -> None:
+    owners: dict[MessageQueue, list[str]] = {queue: [] for queue in queues}
+    for client_id, taken in seen.shares.items():
+        for queue in taken:
+            if queue not in owners:
+                raise _Failure(Wrong(f"{client_id} takes {queue}, which is no queue of the topic", _told(seen)))
+            owners[queue].append(client_id)
+    for queue, found in owners.items():
+        name = _name(queue)
+        if len(found) > 1:
+            both = f"{found[0]} twice" if found[0] == found[1] else f"{found[0]} and by {found[1]}"
+            raise _Failure(
+                Wrong(
+                    f"{seen.what}, and queue {name} is taken by {both}. The members do not talk to each other: "
+                    "all must compute the same from the two lists alone",
+                    _told(seen),
+                )
+            )
+        if not found:
+            raise _Failure(
+                Wrong(
+                    f"{seen.what}, and nobody takes queue {name}: its messages wait for ever. Either the shares do not "
+                    "add up, or the members do not compute the same: each is a process of its own, with a memory of "
+                    "its own and with a hash() of its own",
+                    _told(seen),
+                )
+            )
+    sizes = {client_id: len(taken) for client_id, taken in seen.shares.items()}
+    most, fewest = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
+    if sizes[most] - sizes[fewest] > 1:
+        raise _Failure(
+            Wrong(
+                f"{seen.what}, and {most} has {sizes[most]} queues where {fewest} has {sizes[fewest]}: "
+                "the shares may differ by one",
+                _told(seen),
+            )
+        )
+
+
+@contextmanager
+def _hash_of_a_process(member: _Member) -> Iterator[None]:
+    """Give a member the `hash` that it would have as a process of its own: Python salts it anew in each process."""
+    namespace = inspect.unwrap(type(member.strategy).divide).__globals__
+    own = {"hash": namespace["hash"]} if "hash" in namespace else {}
+
+    def salted(value: object) -> int:
+        digest = hashlib.sha256(f"{member.salt}/{value!r}".encode()).digest()
+        return int.from_bytes(digest[:8], "big", signed=True)
+
+    namespace["hash"] = salted
+    try:
+        yield
+    finally:
+        del namespace["hash"]
+        namespace.update(own)
+
+
+# -- telling --------------------------------------------------------------------------------------------------------
+
+
+def _moves(before: Shares, after: Shares) -> int:
+    """How many queues have another owner than before."""
+    owner = _owners(before)
+    return sum(owner[queue] != client_id for queue, client_id in _owners(after).items())
+
+
+def _owners(shares: Shares) -> dict[MessageQueue, str]:
+    return {queue: client_id for client_id, taken in shares.items() for queue in taken}
+
+
+def _name(queue: MessageQueue) -> str:
+    return f"{queue.broker_name.removeprefix('broker-')}{queue.queue_id}"
+
+
+def _told(seen: _Round, before: Shares | None = None) -> str:
+    """The shares as text; with `before`, a star marks what has another owner than then."""
+    was = _owners(before) if before is not None else {}
+    lines = [f"{seen.what}:"]
+    for client_id, taken in sorted(seen.shares.items()):
+        names = [_name(queue) + ("*" if before and was.get(queue) != client_id else "") for queue in taken]
+        lines.append(f"  {client_id:<28} {len(taken):>2}: {' '.join(names)}")
+    return "\n".join(lines + (["  * moved"] if before else []))

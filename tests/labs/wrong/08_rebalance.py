@@ -1,0 +1,117 @@
+"""Plausible wrong solutions of lab 08_rebalance, each of which its check catches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from mqlab.protocol.message import MessageQueue
+from mqlab.rebalance import (
+    AllocateMessageQueueAveragely,
+    AllocateMessageQueueAveragelyByCircle,
+    AllocateMessageQueueConsistentHash,
+    AllocateMessageQueueStrategy,
+)
+
+Queues = Sequence[MessageQueue]
+Ids = Sequence[str]
+
+
+def _score(client_id: str, queue: MessageQueue) -> str:
+    return hashlib.md5(f"{client_id} {queue}".encode(), usedforsecurity=False).hexdigest()
+
+
+class AsRocketmqDoes(AllocateMessageQueueAveragely):
+    """The default: the blocks of all members behind the one that left are shifted."""
+
+
+class DealsLikeCards(AllocateMessageQueueAveragelyByCircle):
+    """One queue after the other in turn: nearly every queue moves when the number of members changes."""
+
+
+class ConsistentHashAlone(AllocateMessageQueueConsistentHash):
+    """Moves nothing but what must, and forgets that the shares have to be even."""
+
+
+class HighestScoreWins(AllocateMessageQueueStrategy):
+    """Each queue goes to the member with the highest score, however much that one has already."""
+
+    def divide(self, current_cid: str, mq_all: Queues, cid_all: Ids) -> list[MessageQueue]:
+        return [q for q in mq_all if max(cid_all, key=lambda cid: _score(cid, q)) == current_cid]
+
+
+class RoundsUp(AllocateMessageQueueStrategy):
+    """A limit of the share rounded up, for everybody: some come to the limit, and the last one gets little."""
+
+    def divide(self, current_cid: str, mq_all: Queues, cid_all: Ids) -> list[MessageQueue]:
+        limit = -(-len(mq_all) // len(cid_all))
+        load = dict.fromkeys(cid_all, 0)
+        mine = []
+        for queue in mq_all:
+            winner = max((cid for cid in cid_all if load[cid] < limit), key=lambda cid: _score(cid, queue))
+            load[winner] += 1
+            if winner == current_cid:
+                mine.append(queue)
+        return mine
+
+
+class RoundsDown(AllocateMessageQueueStrategy):
+    """A limit of the share rounded down: what does not divide evenly belongs to nobody."""
+
+    def divide(self, current_cid: str, mq_all: Queues, cid_all: Ids) -> list[MessageQueue]:
+        limit = len(mq_all) // len(cid_all)
+        return sorted(mq_all, key=lambda queue: _score(current_cid, queue))[:limit]
+
+
+class SaltedHash(AllocateMessageQueueStrategy):
+    """Scores by Python's own `hash` of a text, which is another one in every process."""
+
+    def divide(self, current_cid: str, mq_all: Queues, cid_all: Ids) -> list[MessageQueue]:
+        share, rest = divmod(len(mq_all), len(cid_all))
+        load = dict.fromkeys(cid_all, 0)
+        mine = []
+        for queue in mq_all:
+            room = [cid for cid in cid_all if load[cid] < share or (load[cid] == share and rest)]
+            winner = max(room, key=lambda cid: hash(f"{cid} {queue}"))
+            rest -= load[winner] == share
+            load[winner] += 1
+            if winner == current_cid:
+                mine.append(queue)
+        return mine
+
+
+class Remembers(AllocateMessageQueueStrategy):
+    """Keeps what it had, and fills up with the rest: but the others do not know what it had."""
+
+    def __init__(self) -> None:
+        self.had: list[MessageQueue] = []
+
+    def divide(self, current_cid: str, mq_all: Queues, cid_all: Ids) -> list[MessageQueue]:
+        fair = AllocateMessageQueueAveragely().divide(current_cid, mq_all, cid_all)
+        kept = [queue for queue in self.had if queue in mq_all]
+        new = [queue for queue in fair if queue not in kept]
+        self.had = (kept + new)[: len(fair)]
+        return self.had
+
+
+class BlocksInHashedOrder(AllocateMessageQueueStrategy):
+    """Puts the members in an order that has nothing to do with their names, and deals blocks: they shift all the same."""
+
+    def divide(self, current_cid: str, mq_all: Queues, cid_all: Ids) -> list[MessageQueue]:
+        order = sorted(cid_all, key=lambda cid: hashlib.md5(cid.encode(), usedforsecurity=False).digest())
+        return AllocateMessageQueueAveragely().divide(current_cid, mq_all, order)
+
+
+WRONG = {
+    "08/fewest-moves": [
+        AsRocketmqDoes,
+        DealsLikeCards,
+        ConsistentHashAlone,
+        HighestScoreWins,
+        RoundsUp,
+        RoundsDown,
+        SaltedHash,
+        Remembers,
+        BlocksInHashedOrder,
+    ]
+}
