@@ -38,6 +38,8 @@ INSTALL = $(UV_INSTALL) --require-hashes --requirement
 
 # Strict: a cell's output must be the one in the notebook. NBVAL=--nbval-lax only runs the cells.
 NBVAL ?= --nbval
+# Two files of tests at a time; the cells of one notebook stay together.
+PYTEST_JOBS ?= 2
 # JupyterLab refuses to run as root unless told; in a container that is who one is.
 LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root,)
 
@@ -72,7 +74,7 @@ test: all-sets ## everything that must hold: lint, types, imports, labs, tests
 	$(PY) -m mypy
 	$(BIN)/lint-imports
 	$(PY) -m mqlab.labs check
-	$(PY) -m pytest $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) tests labs
+	$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) tests labs
 
 .PHONY: bench
 bench: all-sets ## measure, print the figures beside their aims, and write out/bench.json
