@@ -602,7 +602,7 @@ check("06/hold", HoldService)
 # In RocketMQ 5 there are more of this kind: Pop has a hold service of its own (`PopLongPollingService`), and both hear
 # of arrivals through the same listener.
 #
-# **Read on**: `broker/longpolling/PullRequestHoldService.java` (150 lines; you know all of them),
+# **Read on**: `broker/longpolling/PullRequestHoldService.java` (a short file; you know all of it),
 # `NotifyMessageArrivingListener.java`, `broker/processor/DefaultPullMessageResultHandler.java` (where a pull is put
 # aside), `PullMessageProcessor.executeRequestWhenWakeup`, and on the other side
 # `client/impl/consumer/DefaultMQPushConsumerImpl.java` (`pullMessage`).
