@@ -4,7 +4,7 @@ A component needs `Node`, `ServiceThread`, `Future`, the queue, semaphore and lo
 """
 
 from .call import Call, public_call
-from .choices import Choices
+from .choices import Choices, Drawn
 from .disk import DiskFull, MemoryDisk
 from .door import InterruptedInSlice
 from .faults import FAULTS
@@ -29,6 +29,7 @@ __all__ = [
     "ConnectTimeout",
     "ConnectionRefused",
     "DiskFull",
+    "Drawn",
     "Endpoint",
     "EndpointClosed",
     "Future",

@@ -3,13 +3,24 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from random import Random
+from typing import NamedTuple
 
 from ..errors import LearnerError
 
 Policy = Callable[[str, int, int, int], int]
 """(point, k, n, drawn) -> value in range(n): decides instead of the drawn value."""
+
+
+class Drawn(NamedTuple):
+    """One choice that was made: the k-th at its point, `value` out of range(n)."""
+
+    point: str
+    k: int
+    n: int
+    value: int
 
 
 class Choices:
@@ -23,6 +34,8 @@ class Choices:
         self.seed = seed
         self.overrides: dict[tuple[str, int], int] = dict(overrides or {})
         self.policy: Policy | None = None
+        self.log: deque[Drawn] | None = None
+        """Where each choice is noted, newest last, while somebody wants to see them."""
         self._points: dict[str, tuple[Callable[[], float], list[int]]] = {}
 
     def choose(self, point: str, n: int) -> int:
@@ -39,10 +52,14 @@ class Choices:
         counter[0] = k + 1
         value = int(draw() * n)
         if self.policy is None and not self.overrides:
+            if self.log is not None:
+                self.log.append(Drawn(point, k, n, value))
             return value
         if self.policy is not None:
             value = self.policy(point, k, n, value)
         value = self.overrides.get((point, k), value)
+        if self.log is not None:
+            self.log.append(Drawn(point, k, n, value))
         if not 0 <= value < n:
             raise LearnerError(
                 f"choice ({point!r}, {k}) was set to {value}, but only 0..{n - 1} are possible", "correct the override"

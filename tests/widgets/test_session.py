@@ -211,6 +211,18 @@ def test_a_choice_that_was_drawn_can_be_set_otherwise(viewed: Viewed) -> None:
     assert viewed.session.branches[1].what == f"{point} #0 = 0"
 
 
+def test_what_chance_drew_last_is_offered_in_other_ways(viewed: Viewed) -> None:
+    viewed.lab.run_for(seconds=1)
+    newest = viewed.lab.world.choices.log[-1]
+    side = panels.side(viewed.session)
+    assert f"{newest.point} #{newest.k}: {newest.value} of 0 to {newest.n - 1}".replace(">", "&gt;") in side
+    other = 0 if newest.value else newest.n - 1
+    assert f'data-k="{newest.k}" data-value="{other}"' in side
+    assert viewed.do("override", point=newest.point, k=str(newest.k), value=str(other)) == ""
+    assert viewed.session.lab.world.choices.overrides == {(newest.point, newest.k): other}
+    assert viewed.session.lab.trace_hash() != viewed.lab.trace_hash()
+
+
 def test_a_world_built_cell_by_cell_cannot_be_taken_back_and_says_what_to_do() -> None:
     lab = Lab(seed=1)
     lab.name_server()

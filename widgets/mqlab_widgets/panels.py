@@ -13,13 +13,15 @@ from mqlab.protocol import RemotingCommand
 from mqlab.protocol.codes import code_name
 
 if TYPE_CHECKING:
-    from mqlab.sim import Pending
+    from mqlab.sim import Drawn, Pending
     from mqlab.trace.record import Record
 
     from .session import Session
 
 MOST_CAUSES = 8
 MOST_CHANGES = 6
+MOST_VALUES = 6
+"""A choice among more is offered its two ends."""
 MOST_PENDING = 24
 HOLD_MS = 100
 
@@ -60,7 +62,12 @@ def said(session: Session) -> str:
 
 def side(session: Session) -> str:
     """The last step, what may happen next, and the tree of worlds."""
-    parts = (("step", _step(session)), ("next", _next(session)), ("tree", _tree(session)))
+    parts = (
+        ("step", _step(session)),
+        ("next", _next(session)),
+        ("drawn", _drawn(session)),
+        ("tree", _tree(session)),
+    )
     return "".join(f'<section data-key="{name}">{html}</section>' for name, html in parts if html)
 
 
@@ -138,6 +145,27 @@ def _frame_name(frame: Any) -> str:
     if isinstance(frame, RemotingCommand):
         return "an answer" if frame.is_response else code_name(frame.code)
     return "the end of the connection"
+
+
+def _drawn(session: Session) -> str:
+    """The choices that chance made last; another value plays a new world in which it came out so."""
+    log = session.lab.world.choices.log
+    if not log or not session.at_end or session.playing:
+        return ""
+    rows = "".join(_drawn_row(drawn) for drawn in reversed(log))
+    hint = '<div class="mq-faint">Another value plays a new world up to here.</div>'
+    return f'<details data-key="drawn"><summary>What chance has drawn</summary>{hint}{rows}</details>'
+
+
+def _drawn_row(drawn: Drawn) -> str:
+    others = range(drawn.n) if drawn.n <= MOST_VALUES else (0, drawn.n - 1)
+    buttons = "".join(
+        command("override", str(value), f"let it be {value}", point=drawn.point, k=drawn.k, value=value)
+        for value in others
+        if value != drawn.value
+    )
+    told = f"{drawn.point} #{drawn.k}: {drawn.value} of 0 to {drawn.n - 1}"
+    return f'<div class="mq-row"><span>{escape(told)}</span>{buttons}</div>'
 
 
 def _tree(session: Session) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 FRAMES_PER_SECOND = 20
 RUN_LIMIT_MS = 600_000
+MOST_DRAWN = 8
+"""How many of the choices that were drawn last are shown."""
 BREAKABLE = ("crash", "power_off", "freeze", "thaw", "restart")
 LINKS = ("cut", "heal", "disconnect")
 
@@ -365,6 +368,8 @@ class Session:
         self.now = number
         self._fold = Fold(self.lab.history, self._make_boards(self.lab))
         self.lab.note_sources()
+        if self.lab.world.choices.log is None:
+            self.lab.world.choices.log = deque(maxlen=MOST_DRAWN)
         self.lab.watchers.add(self)
 
     def difference(self, number: int) -> tuple[int, Record | None, Record | None]:
