@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+
+def _is_behind(newest: int, pull: Any) -> bool:
+    return bool(pull.offset < newest)
+
+
+def _is_ready(newest: int, now_ms: int, pull: Any) -> bool:
+    return _is_behind(newest, pull) or bool(pull.due_ms <= now_ms)
 
 
 class Right:
@@ -25,7 +34,7 @@ class Right:
         woken = []
         for queue in list(self.held):
             newest = max_offset_of(queue)
-            woken += self.take(queue, lambda pull, newest=newest: pull.offset < newest or pull.due_ms <= now_ms)
+            woken += self.take(queue, partial(_is_ready, newest, now_ms))
         return woken
 
     def take(self, queue: Any, ready: Callable[[Any], bool]) -> list[Any]:
@@ -102,7 +111,7 @@ class NeverGivesUp(Right):
         woken = []
         for queue in list(self.held):
             newest = max_offset_of(queue)
-            woken += self.take(queue, lambda pull, newest=newest: pull.offset < newest)
+            woken += self.take(queue, partial(_is_behind, newest))
         return woken
 
 
@@ -114,7 +123,7 @@ class OffByOne(Right):
         woken = []
         for queue in list(self.held):
             newest = max_offset_of(queue)
-            woken += self.take(queue, lambda pull, newest=newest: pull.offset <= newest or pull.due_ms <= now_ms)
+            woken += self.take(queue, partial(_is_ready, newest + 1, now_ms))
         return woken
 
 
