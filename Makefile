@@ -43,6 +43,9 @@ PYTEST_JOBS ?= 2
 # JupyterLab refuses to run as root unless told; in a container that is who one is.
 LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root,)
 
+# One browser for all of them; pytest says 5 when PYTEST_FLAGS choose none.
+BROWSER_TESTS = $(PY) -m pytest $(PYTEST_FLAGS) tests/browser
+
 .PHONY: help
 help: ## this text
 	@echo 'mqlab: a RocketMQ that can be stopped, stepped and looked into. Usage: make TARGET'
@@ -74,7 +77,14 @@ test: all-sets ## everything that must hold: lint, types, imports, labs, tests
 	$(PY) -m mypy
 	$(BIN)/lint-imports
 	$(PY) -m mqlab.labs check
-	$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) tests labs
+	$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) --ignore=tests/browser tests labs
+	@if $(PY) -m tests.browser.chromium >/dev/null; \
+		then $(BROWSER_TESTS) || test $$? -eq 5; \
+		else echo 'Left out: tests/browser, for want of a Chromium (make browser-test)'; fi
+
+.PHONY: browser-test
+browser-test: browser ## run labs and live views in a real browser, which is installed where that may be done
+	$(BROWSER_TESTS)
 
 .PHONY: bench
 bench: all-sets ## measure, print the figures beside their aims, and write out/bench.json
@@ -119,6 +129,10 @@ clean: ## back to a fresh clone: removes the environment, caches and out/
 
 .PHONY: all-sets
 all-sets: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/dev $(STAMPS)/project
+
+.PHONY: browser
+browser: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project
+	@sh requirements/get-chromium.sh $(PY)
 
 # An environment holds absolute paths, so it is made anew when the directory was moved or its Python is gone.
 ifneq ($(shell test -x $(PY) && cat $(STAMPS)/place 2>/dev/null),$(CURDIR))

@@ -75,7 +75,7 @@ class JupyterLab:
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end and self._server.poll() is None:
             try:
-                with urllib.request.urlopen(f"{self.address}/api", timeout=5):  # noqa: S310  our own server
+                with urllib.request.urlopen(f"{self.address}/api", timeout=5):
                     return
             except OSError:
                 time.sleep(0.1)

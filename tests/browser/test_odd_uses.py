@@ -1,4 +1,4 @@
-"""What people do that nobody planned: two views, a view of an empty world, a restart under a view, a cell that plays."""
+"""What people do that nobody planned: two views of a world, a view of an empty one, a restart, a cell that plays."""
 
 from __future__ import annotations
 

@@ -97,6 +97,7 @@ function render({ model, el }) {
       morphChildren(part(name), parsed(html));
     }
     el.dataset.dropped = model.get("dropped");
+    nameSliders();
   }
 
   // Frames may go on coming from a cell that plays; `taken` says whether commands are heard.
@@ -125,6 +126,13 @@ function render({ model, el }) {
   // The controls around the stage are widgets of their own, and who presses them waits as well.
   function pressed(event) {
     if (event.target.closest?.("button.jupyter-button") && el.closest(".widget-vbox")?.contains(event.target)) wait();
+  }
+
+  // A slider of ipywidgets has its name beside it only.
+  function nameSliders() {
+    for (const handle of el.closest(".widget-vbox")?.querySelectorAll("[role=slider]:not([aria-label])") ?? []) {
+      handle.setAttribute("aria-label", handle.closest(".jupyter-widgets")?.querySelector("label")?.textContent || "event");
+    }
   }
 
   function send(target) {
