@@ -1,8 +1,9 @@
-"""The scenarios of membership: packers that share the queues of Orders, and one of them joins, leaves, dies or hangs."""
+"""The scenarios of membership: packers share the queues of Orders, and one of them joins, dies or hangs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
@@ -38,30 +39,30 @@ def spawn_orders(producer: DefaultMQProducer, *, orders: int = 1_000_000, queues
         for number in range(orders):
             queue = MessageQueue(TOPIC, BROKER, number % queues)
             message = Message(TOPIC, b"order %d" % number, keys=f"order-{number}")
-            try:
+            # When it fails the customer goes home; the trace keeps it as SendFailed.
+            with suppress(MQClientException, MQBrokerException, RemotingException):
                 await type(producer).send.inside(  # type: ignore[attr-defined]  # see public_call
                     producer, message, queue=queue
                 )
-            except (MQClientException, MQBrokerException, RemotingException):
-                # The customer goes home; the trace keeps it as SendFailed.
-                pass
             if every_ms:
                 await producer.node.sleep(every_ms)
 
     producer.node.spawn(load(), "orders")
 
 
-def packer(lab: Lab, name: str, *, packing_ms: float = 100, **settings: Any) -> DefaultMQPushConsumer:
+def packer(
+    lab: Lab, name: str, *, group: str = GROUP, packing_ms: float = 100, **settings: Any
+) -> DefaultMQPushConsumer:
     """A member of the group on a machine of its own, which takes `packing_ms` for each order; not yet started.
 
     Without a setting that says otherwise a new group begins with the oldest order, and four threads work.
     """
-    settings = {
+    defaults: dict[str, Any] = {
         "consume_from_where": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
         "consume_thread_min": 4,
         "consume_thread_max": 4,
-    } | settings
-    consumer = lab.consumer(settings.pop("group", GROUP), node=name, **settings)
+    }
+    consumer = lab.consumer(group, node=name, **(defaults | settings))
     consumer.subscribe(TOPIC, "*")
 
     async def pack(orders: Sequence[MessageExt], context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:

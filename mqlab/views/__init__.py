@@ -11,8 +11,8 @@ from .index_steps import index_steps
 from .journey import Journey
 from .labelled_bytes import Field, LabelledBytes
 from .layouts import label_consume_queue_entry, label_frame, label_record
-from .rivals import Rival, RivalMeter, RivalsChart
 from .ownership import Ownership
+from .rivals import Rival, RivalMeter, RivalsChart
 from .send_strip import SendStrip
 from .send_waits import SendWaits
 from .store_map import StoreMap

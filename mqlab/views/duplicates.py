@@ -53,7 +53,8 @@ def duplicates_table(
             seconds = [round((at_us - zero_us) / 1_000_000, 3) for at_us in (first.at_us, record.ts_us)]
             rows.append((queue[2], offset, first.who, seconds[0], record.node, seconds[1], why))
     header = ("queue", "offset", "first by", "at, s", "again by", "at, s", "because")
-    return Table(f"{len(rows)} messages of {topic} came twice", header, rows, most=most)
+    messages = "1 message" if len(rows) == 1 else f"{len(rows)} messages"
+    return Table(f"{messages} of {topic} came twice", header, rows, most=most)
 
 
 class _Deliveries:

@@ -45,8 +45,8 @@ class Mark(NamedTuple):
 class Ownership:
     """One row for each queue, coloured by its owner; hatched where several hold it at once, or nobody does.
 
-    Who owns is what the consumers themselves believe: a queue is owned from the moment at which a consumer takes it into
-    its table until it gives it up or its process ends. One that hangs has given nothing up. Circles are pulls.
+    Who owns is what the consumers themselves believe: a queue is owned from the moment at which a consumer takes it
+    into its table until it gives it up or its process ends. One that hangs has given nothing up. Circles are pulls.
     `str(ownership)` says the same as text.
     """
 
@@ -161,7 +161,11 @@ class Ownership:
         return f'<circle cx="{self._axis.x(at_us):g}" cy="{y + _BAR / 2:g}" r="3" fill="#ffffff" stroke="{INK}"/>'
 
     def _fill(self, owners: tuple[str, ...]) -> str:
-        return self._colours[owners[0]] if len(owners) == 1 else f"url(#{_pattern_name([self._colours[o] for o in owners])})"
+        return (
+            self._colours[owners[0]]
+            if len(owners) == 1
+            else f"url(#{_pattern_name([self._colours[o] for o in owners])})"
+        )
 
     def _patterns(self) -> list[str]:
         kinds = {s.owners for stretches in self.rows.values() for s in stretches if len(s.owners) != 1}
@@ -172,7 +176,9 @@ class Ownership:
         body: list[str] = []
         x = 12.0
         kinds = {s.owners for stretches in self.rows.values() for s in stretches}
-        samples = [((owner,), owner) for owner in self._colours if any(owner in owners for owners in kinds)]
+        samples: list[tuple[tuple[str, ...], str]] = [
+            ((owner,), owner) for owner in self._colours if any(owner in owners for owners in kinds)
+        ]
         samples += [(owners, f"{' and '.join(owners)} at once") for owners in sorted(kinds) if len(owners) > 1]
         samples += [(owners, _NOBODY) for owners in kinds if not owners]
         for owners, words in samples:

@@ -1,4 +1,4 @@
-"""The check of lab 08: an allocation strategy that moves few queues, over memberships in which each member leaves once."""
+"""The check of lab 08: an allocation strategy that moves few queues when members leave, one after the other."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Round(NamedTuple):
 def fewest_moves(answer: StrategyClass, *, seed: int) -> Wrong | None:
     """Each member of two groups leaves once and comes back: all queues owned, once, evenly, and few of them moved."""
     if not (inspect.isclass(answer) and issubclass(answer, AllocateMessageQueueStrategy)):
-        return Wrong(f"{answer!r} is no class of a strategy: give the class itself, check('08/fewest-moves', FewestMoves)")
+        return Wrong(f"{answer!r} is no class of a strategy: give the class, check('08/fewest-moves', FewestMoves)")
     draw = random.Random(f"08/fewest-moves/{seed}")
     moved = averagely = least = 0
     worst: tuple[int, _Round, _Round] | None = None

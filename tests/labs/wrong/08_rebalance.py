@@ -95,7 +95,7 @@ class Remembers(AllocateMessageQueueStrategy):
 
 
 class BlocksInHashedOrder(AllocateMessageQueueStrategy):
-    """Puts the members in an order that has nothing to do with their names, and deals blocks: they shift all the same."""
+    """Puts the members in an order that has nothing to do with their names: the blocks shift all the same."""
 
     def divide(self, current_cid: str, mq_all: Queues, cid_all: Ids) -> list[MessageQueue]:
         order = sorted(cid_all, key=lambda cid: hashlib.md5(cid.encode(), usedforsecurity=False).digest())
