@@ -343,7 +343,7 @@ long, busy = rivals[-2:]
 reveal("busy-asks", round(busy.requests_per_minute), why="one after the other, and each is a round trip")
 
 # %%
-reveal("long-asks", round(long.requests_per_minute), 
+reveal("long-asks", round(long.requests_per_minute),
        why=f"{len(long.delays_ms)} orders came in 20 s; {long.empty_answers} pulls ended without one")
 
 # %% [markdown]
@@ -564,8 +564,8 @@ class HoldService:
         ### BEGIN SOLUTION
         woken = []
         for queue in list(self.held):
-            newest = max_offset_of(queue)
-            woken += self.take_out(queue, lambda pull: pull.offset < newest or pull.due_ms <= now_ms)
+            end = max_offset_of(queue)
+            woken += self.take_out(queue, lambda pull, end=end: pull.offset < end or pull.due_ms <= now_ms)
         return woken
 
     def take_out(self, queue, ready):
