@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import MissingExtraError
@@ -10,7 +10,9 @@ from mqlab.errors import MissingExtraError
 from .chart_svg import LEFT, PALETTE, RIGHT, WIDTH
 
 try:
-    from bokeh.models import ColumnDataSource, DataRange1d, HoverTool, Legend, LegendItem, NumeralTickFormatter
+    from bokeh.layouts import gridplot
+    from bokeh.models import ColumnDataSource, DataRange1d, GridPlot, HoverTool, NumeralTickFormatter
+    from bokeh.models.annotations import Legend, LegendItem
     from bokeh.plotting import figure
     from bokeh.transform import dodge
 except ImportError:
@@ -82,28 +84,42 @@ def dots_figure(chart: DotChart) -> figure:
 def lines_figure(chart: LineChart, *, slots: int = 0, **options: Any) -> figure:
     """Points over a number line.
 
-    With `slots` there are so many series, the last ones empty and without a name: their sources and legend items are
-    called "<title> 0" and so on, so that a front end can fill them.
+    With `slots` there are so many series, the last ones empty and without a name, so that a front end can fill them:
+    a source is called `source_name`, its item in the legend the same and " name".
     """
     drawn = _figure(chart, y_range=DataRange1d(start=0), **{"tools": TOOLS, **options})
     names = list(chart.series)
     items = []
     for place in range(max(slots, len(names))):
         name = names[place] if place < len(names) else ""
-        source = ColumnDataSource(line_columns(chart.series.get(name, ())), name=f"{chart.title} {place}")
+        source = ColumnDataSource(line_columns(chart.series.get(name, ())), name=source_name(chart, place))
         look: dict[str, Any] = {"x": "x", "y": "y", "source": source, "color": PALETTE[place]}
-        if chart.marks:
-            glyph = drawn.scatter(**look, size=7, marker=_MARKERS[place])
-        else:
-            glyph = drawn.line(**look, line_width=2, line_dash=DASHES[place])
+        shape = {"size": 7, "marker": _MARKERS[place]} if chart.marks else {"line_width": 2, "line_dash": DASHES[place]}
+        draw: Any = drawn.scatter if chart.marks else drawn.line
+        glyph = draw(**look, **shape)
         tips = [(chart.x_label, "@x{0,0.[000]}"), (chart.y_label, "@y{0,0.[000]}")]
         drawn.add_tools(HoverTool(renderers=[glyph], tooltips=tips, visible=False))
-        items.append(LegendItem(label=name, renderers=[glyph], visible=bool(name), name=f"{chart.title} {place} name"))
+        called = f"{source_name(chart, place)} name"
+        items.append(LegendItem(label=name, renderers=[glyph], visible=bool(name), name=called))
     drawn.add_layout(Legend(items=items))
     return _finished(drawn, max(slots, len(names)))
 
 
-def line_columns(points: Iterable[tuple[float, float]]) -> dict[str, list[float]]:
+def world_grid(charts: Sequence[LineChart], slots: int) -> GridPlot:
+    """Charts over one time, two beside each other, which are moved and zoomed together."""
+    shared = DataRange1d(start=0, range_padding=0.02)
+    options = {"height": 250, "width": None, "sizing_mode": "stretch_width", "x_range": shared}
+    drawn = [lines_figure(chart, slots=slots, **options) for chart in charts]
+    grid: GridPlot = gridplot([*drawn], ncols=2, sizing_mode="stretch_width", toolbar_options={"logo": None})
+    return grid
+
+
+def source_name(chart: LineChart, place: int) -> str:
+    """What the source of a series is called."""
+    return f"{chart.title} {place}"
+
+
+def line_columns(points: Iterable[tuple[float, float]]) -> dict[str, Any]:
     """The columns of a source."""
     taken = list(points)
     return {"x": [x for x, _ in taken], "y": [y for _, y in taken]}

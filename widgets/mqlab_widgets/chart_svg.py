@@ -106,17 +106,18 @@ def dots_svg(chart: DotChart) -> str:
 def lines_svg(chart: LineChart, width: int = WIDTH) -> str:
     """Points over a number line; each series has a colour, and a shape or a dash of its own."""
     names = list(chart.series)
-    top = _top(names)
+    top = HEAD + LEGEND if chart.legend else _top(names)
     floor = top + PLOT
     points = chart.points() or [(0.0, 0.0)]
     right = width - RIGHT
     heights = [y for _, y in points]
     below_zero = min(heights) < 0
     height = value_scale(heights, floor, top, log=False) if below_zero else height_scale(heights, floor, top)
-    begin, end = min(x for x, _ in points), max(x for x, _ in points)
+    begin, end = chart.x_range or (min(x for x, _ in points), max(x for x, _ in points))
     x_axis = Scale(begin, end if end > begin else begin + 1, LEFT, right)
-    body = [*_legend(names, shapes=chart.marks, lines=not chart.marks), *_height_axis(height, chart.y_label, right)]
-    body += _x_name(chart.x_label, floor, right)
+    least = 1 if chart.legend else 2
+    body = [*_legend(names, shapes=chart.marks, lines=not chart.marks, least=least)]
+    body += [*_height_axis(height, chart.y_label, right), *_x_name(chart.x_label, floor, right)]
     for tick in x_axis.ticks():
         x = x_axis(tick)
         body += [line(x, floor, x, floor + 5, FAINT, width=1)]
@@ -146,11 +147,13 @@ def _top(names: Collection[str]) -> int:
     return HEAD + (LEGEND if len(names) > 1 else 0)
 
 
-def _legend(names: Sequence[str], *, shapes: bool = False, lines: bool = False) -> Iterable[str]:
+def _legend(
+    names: Sequence[str], *, shapes: bool = False, lines: bool = False, least: int = 2
+) -> Iterable[str]:
     """The names of the series under the title; a single series needs none."""
-    if len(names) < 2:
+    if len(names) < least:
         return
-    x = 14.0
+    x = 18.0 if lines else 14.0
     for place, name in enumerate(names):
         if lines:
             yield line(x - 6, 41, x + 14, 41, PALETTE[place], width=2.5, dash=DASHES[place])

@@ -167,6 +167,9 @@ class LineChart(Chart):
 
     series: dict[str, tuple[tuple[float, float], ...]]
     marks: bool = False
+    x_range: tuple[float, float] | None = None
+    legend: bool = False
+    """Whether a single series is named, too."""
 
     def points(self) -> list[tuple[float, float]]:
         """The points of all series."""

@@ -29,19 +29,48 @@ function library(model) {
   return libraries.get(version);
 }
 
-async function render({ model, el }) {
-  el.innerHTML = model.get("svg");
-  try {
-    const bokeh = await library(model);
-    const drawn = document.createElement("div");
-    el.append(drawn);
-    await bokeh.embed.embed_item(await ask(model, "figure"), drawn);
-    el.querySelector("svg").remove();
-    model.set("ready", true);
-    model.save_changes();
-  } catch (error) {
-    console.warn("mqlab: the static picture stays:", error);
+// Give the sources of a figure their new columns; a series that was not there before gets its name in the legend.
+function fill(figure, frame) {
+  for (const [source, { name, data }] of Object.entries(frame)) {
+    figure.get_model_by_name(source).data = data;
+    const item = figure.get_model_by_name(`${source} name`);
+    if (item && !item.visible) {
+      item.label = { type: "value", value: name };
+      item.visible = true;
+    }
   }
+}
+
+async function draw(model, el) {
+  const bokeh = await library(model);
+  const drawn = document.createElement("div");
+  el.append(drawn);
+  const before = new Set(bokeh.documents);
+  await bokeh.embed.embed_item(await ask(model, "figure"), drawn);
+  el.querySelector("svg").remove();
+  return bokeh.documents.find((one) => !before.has(one));
+}
+
+function render({ model, el }) {
+  el.innerHTML = model.get("svg");
+  let figure;
+  const update = () => figure && fill(figure, model.get("frame"));
+  draw(model, el).then(
+    (made) => {
+      figure = made;
+      update();
+      model.set("ready", true);
+      model.save_changes();
+    },
+    (error) => console.warn("mqlab: the static picture stays:", error),
+  );
+  model.on("change:frame", update);
+  model.send({ do: "shown" });
+  return () => {
+    model.off("change:frame", update);
+    model.send({ do: "hidden" });
+    figure?.clear();
+  };
 }
 
 export default { render };

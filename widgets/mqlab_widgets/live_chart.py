@@ -1,14 +1,15 @@
 """Live charts: a widget that shows a chart's static picture, and Bokeh's in its place once a front end can draw it.
 
 BokehJS comes from the installed package over the kernel's own connection, only when a front end asks and has none, so
-nothing is loaded from the internet and no notebook grows by it.
+nothing is loaded from the internet and no notebook grows by it. jupyter_bokeh, which shows a figure as a widget, brings
+no BokehJS: it needs a cell before it whose output has all of it (8 MB in each notebook), or the internet.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from mqlab.errors import MissingExtraError
 
@@ -18,8 +19,16 @@ try:
 except ImportError:
     raise MissingExtraError("anywidget", "widgets") from None
 
-if TYPE_CHECKING:
-    from .charts import Chart
+class Drawn(Protocol):
+    """What can be drawn live: it has a static picture, a text and a Bokeh figure."""
+
+    def svg(self) -> str:
+        """The picture as SVG text."""
+
+    def figure(self) -> Any:
+        """What Bokeh draws."""
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]: ...
 
 
 class LiveChart(AnyWidget):
@@ -32,10 +41,13 @@ class LiveChart(AnyWidget):
     _esm = Path(__file__).with_name("live_chart.js")
 
     svg = traitlets.Unicode().tag(sync=True)
+    frame = traitlets.Dict().tag(sync=True)
+    """Name of a source -> {"name": its series, "data": its columns}: what has changed since the figure was sent."""
+    dropped = traitlets.Int(0).tag(sync=True)
     bokeh_version = traitlets.Unicode().tag(sync=True)
     ready = traitlets.Bool(False).tag(sync=True)
 
-    def __init__(self, chart: Chart) -> None:
+    def __init__(self, chart: Drawn) -> None:
         super().__init__(svg=chart.svg(), bokeh_version=_bokeh().__version__)
         self._chart = chart
         self.on_msg(self._answer)

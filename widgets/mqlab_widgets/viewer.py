@@ -67,6 +67,7 @@ def answer_beside_cells(widget: Any) -> None:
 class FramePump:
     """Draws and sends frames when asked, not more often than the eye needs.
 
+    The viewer is a widget with `frame` and `dropped`; `seconds` lie between two frames at least.
     `post` carries out a function when nobody else is at the world: with subshells a click and a cell have a thread
     each, and both draw.
     """
@@ -74,9 +75,11 @@ class FramePump:
     def __init__(
         self,
         draw: Callable[[], Frame],
-        viewer: Viewer,
+        viewer: Any,
         post: Callable[[Callable[[], None]], None] = lambda function: function(),
+        seconds: float = FRAME_SECONDS,
     ) -> None:
+        self._seconds = seconds
         self._draw = draw
         self._viewer = viewer
         self._post = post
@@ -97,7 +100,7 @@ class FramePump:
         """Draw soon, from the kernel's loop: so the last frame arrives when a cell has ended."""
         if not self._waiting:
             self._waiting = True
-            _call_later(max(FRAME_SECONDS, self._next_at - time.monotonic()), self._late)
+            _call_later(max(self._seconds, self._next_at - time.monotonic()), self._late)
 
     def _late(self) -> None:
         if self._waiting:
@@ -115,7 +118,7 @@ class FramePump:
         self._viewer.dropped = self._dropped
         ended = time.monotonic()
         self.sent += 1
-        self._next_at = ended + max(FRAME_SECONDS, (ended - began) * (1 / MOST_BUSY - 1))
+        self._next_at = ended + max(self._seconds, (ended - began) * (1 / MOST_BUSY - 1))
 
 
 def _call_later(seconds: float, function: Callable[[], None]) -> None:

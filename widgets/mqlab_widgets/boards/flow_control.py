@@ -78,6 +78,10 @@ class FlowControlBoard(Board):
 
     on_power_lost = on_node_crashed
 
+    def messages_of_call(self, record: Record) -> int:
+        """How many messages the listener's call has that a `ConsumeFinished` ends."""
+        return self.calls.get((record.node, record.msg_id, record.queue_offset), ((), 1))[1]
+
     def _gone(self, node: str, group: str = "") -> None:
         for key in [key for key in self.counts if key[0] == node and group in ("", key[1])]:
             del self.counts[key]

@@ -1,0 +1,199 @@
+"""The numbers of a world against its time: throughput, backlog, what is in flight, lag and hold times.
+
+They are folded from the events once, into intervals of equal length. When there are 300 of them, two and two become
+one, so that a world of days costs no more than one of seconds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from mqlab.protocol.topics import is_retry_topic, is_system_topic
+from mqlab.trace.record import KIND, Record
+
+from .boards.flow_control import FlowControlBoard
+
+if TYPE_CHECKING:
+    from mqlab import Lab
+
+MOST_INTERVALS = 300
+FIRST_WIDTH_US = 10_000
+MOST_TIMES = 4_096
+"""So many places of a queue are remembered with their times; then every second one goes."""
+CONSUMED = ("CONSUME_SUCCESS", "SUCCESS", "COMMIT")
+TS_US = 2
+
+Queue = tuple[str, str, int]
+"""(broker, topic, queue id)"""
+
+
+class Interval(NamedTuple):
+    """What happened in one interval, and how things stood at its end."""
+
+    stored: int
+    consumed: int
+    held_ms: dict[str, float]
+    """Why a pull was woken -> the longest that one was held, in ms."""
+    backlog: dict[str, int]
+    """Group -> messages that are stored and not committed."""
+    in_flight: dict[str, int]
+    """Group -> messages that its consumers have pulled and not consumed."""
+    lag_ms: dict[str, float]
+    """Group -> for how long its oldest message that is not committed has been waiting."""
+
+    def joined(self, later: Interval) -> Interval:
+        """This one and the one after it as one."""
+        reasons = {**self.held_ms, **later.held_ms}
+        held_ms = {why: max(self.held_ms.get(why, 0.0), later.held_ms.get(why, 0.0)) for why in reasons}
+        return later._replace(
+            stored=self.stored + later.stored, consumed=self.consumed + later.consumed, held_ms=held_ms
+        )
+
+
+@dataclass(slots=True)
+class _Log:
+    """How far a queue reaches, and when it came to be so long."""
+
+    end: int = 0
+    offsets: list[int] = field(default_factory=list)
+    times_us: list[int] = field(default_factory=list)
+
+    def add(self, offset: int, at_us: int) -> None:
+        self.end = offset + 1
+        while self.offsets and self.offsets[-1] >= offset:
+            self.offsets.pop()
+            self.times_us.pop()
+        self.offsets.append(offset)
+        self.times_us.append(at_us)
+        if len(self.offsets) > MOST_TIMES:
+            del self.offsets[1::2], self.times_us[1::2]
+
+    def since_us(self, offset: int) -> int:
+        """When the message at an offset came; nearly so in a queue of many."""
+        return self.times_us[max(0, bisect_right(self.offsets, offset) - 1)]
+
+
+class WorldNumbers:
+    """Folds a lab's history. `follow()` takes in what is new and closes all intervals that lie behind the world's time.
+
+    A group counts from its first commit on; one that broadcasts commits nothing to a broker and has no backlog here.
+    """
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._place = 0
+        self.width_us = FIRST_WIDTH_US
+        self.intervals: list[Interval] = []
+        self._stored = self._consumed = 0
+        self._held_ms: dict[str, float] = {}
+        self._logs: dict[Queue, _Log] = {}
+        self._began: dict[tuple[str, Queue], int] = {}
+        self._committed: dict[str, dict[Queue, int]] = {}
+        self._names: dict[str, str] = {}
+        """The name of a broker in routes -> its process."""
+        self._in_hand = FlowControlBoard(lab)
+        self._takers: dict[str, list[Callable[[Record], None]]] = {
+            "MessageStored": [self._on_stored],
+            "MessageDispatched": [self._on_dispatched],
+            "BrokerStarted": [self._on_broker_started],
+            "OffsetCommitted": [self._on_committed],
+            "PullWoken": [self._on_woken],
+            "QueueAllocated": [self._on_allocated],
+            "ConsumeFinished": [self._on_consumed],
+            "MessagesPolled": [self._on_polled],
+        }
+        for kind, method in self._in_hand.handlers().items():
+            self._takers.setdefault(kind, []).append(method)
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups, in the order of their first commit."""
+        return list(self._committed)
+
+    def end_s(self, number: int) -> float:
+        """When an interval ended, in seconds of the world."""
+        return (number + 1) * self.width_us / 1_000_000
+
+    def per_second(self, count: int) -> float:
+        """What a count of one interval is in a second."""
+        return count * 1_000_000 / self.width_us
+
+    def follow(self) -> None:
+        """Take in all events that are new."""
+        history = self._lab.history
+        length = len(history)
+        for row in history.rows(self._place, length):
+            if row[TS_US] >= (len(self.intervals) + 1) * self.width_us:
+                self._close_until(row[TS_US])
+            takers = self._takers.get(row[KIND])
+            if takers is not None:
+                record = Record(row)
+                for take in takers:
+                    take(record)
+        self._place = length
+        self._close_until(self._lab.world.now_us)
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def _on_stored(self, record: Record) -> None:
+        if not is_system_topic(record.topic) and not is_retry_topic(record.topic):
+            self._stored += 1
+
+    def _on_dispatched(self, record: Record) -> None:
+        log = self._logs.setdefault((record.node, record.topic, record.queue_id), _Log())
+        log.add(record.queue_offset, record.ts_us)
+
+    def _on_broker_started(self, record: Record) -> None:
+        self._names[record.broker_name] = record.node
+
+    def _on_allocated(self, record: Record) -> None:
+        queue = (self._names.get(record.broker_name, record.broker_name), record.topic, record.queue_id)
+        self._began.setdefault((record.group, queue), record.queue_offset)
+
+    def _on_committed(self, record: Record) -> None:
+        queue = (record.node, record.topic, record.queue_id)
+        self._committed.setdefault(record.group, {})[queue] = record.queue_offset
+
+    def _on_woken(self, record: Record) -> None:
+        self._held_ms[record.reason] = max(self._held_ms.get(record.reason, 0.0), record.held_us / 1_000)
+
+    def _on_consumed(self, record: Record) -> None:
+        if record.status in CONSUMED:
+            self._consumed += self._in_hand.messages_of_call(record)
+
+    def _on_polled(self, record: Record) -> None:
+        self._consumed += record.messages
+
+    # -- intervals --------------------------------------------------------------------------------------------------
+
+    def _close_until(self, now_us: int) -> None:
+        while (len(self.intervals) + 1) * self.width_us <= now_us:
+            self._close()
+
+    def _close(self) -> None:
+        end_us = (len(self.intervals) + 1) * self.width_us
+        backlog, lag_ms = {}, {}
+        for group in self._committed:
+            waiting = [(log, at) for log, at in self._progress(group) if at < log.end]
+            backlog[group] = sum(log.end - at for log, at in waiting)
+            lag_ms[group] = max((end_us - log.since_us(at) for log, at in waiting), default=0) / 1_000
+        in_flight: dict[str, int] = {}
+        for (_, group, *_), count in self._in_hand.counts.items():
+            in_flight[group] = in_flight.get(group, 0) + count
+        interval = Interval(self._stored, self._consumed, self._held_ms, backlog, in_flight, lag_ms)
+        self._stored = self._consumed = 0
+        self._held_ms = {}
+        self.intervals.append(interval)
+        if len(self.intervals) == MOST_INTERVALS:
+            pairs = zip(self.intervals[::2], self.intervals[1::2], strict=True)
+            self.intervals = [first.joined(second) for first, second in pairs]
+            self.width_us *= 2
+
+    def _progress(self, group: str) -> Iterable[tuple[_Log, int]]:
+        """The queues that a group reads, and how far it has committed each."""
+        committed = self._committed[group]
+        queues = {**{queue: at for (of, queue), at in self._began.items() if of == group}, **committed}
+        return [(self._logs[queue], at) for queue, at in queues.items() if queue in self._logs]
