@@ -1,27 +1,58 @@
 """What a notebook shows: tables, labelled bytes and diagrams, each with a plain-text twin."""
 
-from .beliefs import Beliefs
-from .budget_bars import BudgetBars
+from typing import TYPE_CHECKING, Any
+
 from .disk_table import disk_table
-from .duplicates import duplicates_table, offsets_table
-from .flow_gauges import FlowGauges, Gauge
-from .flow_meter import FlowMeter
-from .holds import Hold, Holds
 from .index_steps import index_steps
-from .journey import Journey
 from .labelled_bytes import Field, LabelledBytes
 from .layouts import label_consume_queue_entry, label_frame, label_record
-from .ownership import Ownership
-from .rivals import Rival, RivalMeter, RivalsChart
-from .send_strip import SendStrip
-from .send_waits import SendWaits
-from .store_map import StoreMap
 from .table import Table
-from .task_runs import TaskRuns
-from .time_chart import Limit, Series, TimeChart
-from .torn_log import TornLog
-from .waits import Waits
 from .wire import FrameUnderWay, Wire
+
+if TYPE_CHECKING:
+    from .beliefs import Beliefs
+    from .budget_bars import BudgetBars
+    from .duplicates import duplicates_table, offsets_table
+    from .flow_gauges import FlowGauges, Gauge
+    from .flow_meter import FlowMeter
+    from .holds import Hold, Holds
+    from .journey import Journey
+    from .ownership import Ownership
+    from .rivals import Rival, RivalMeter, RivalsChart
+    from .send_strip import SendStrip
+    from .send_waits import SendWaits
+    from .store_map import StoreMap
+    from .task_runs import TaskRuns
+    from .time_chart import Limit, Series, TimeChart
+    from .torn_log import TornLog
+    from .waits import Waits
+
+_LATER = {
+    "Beliefs": "beliefs",
+    "BudgetBars": "budget_bars",
+    "FlowGauges": "flow_gauges",
+    "FlowMeter": "flow_meter",
+    "Gauge": "flow_gauges",
+    "Hold": "holds",
+    "Holds": "holds",
+    "Journey": "journey",
+    "Limit": "time_chart",
+    "Ownership": "ownership",
+    "Rival": "rivals",
+    "RivalMeter": "rivals",
+    "RivalsChart": "rivals",
+    "SendStrip": "send_strip",
+    "SendWaits": "send_waits",
+    "Series": "time_chart",
+    "StoreMap": "store_map",
+    "TaskRuns": "task_runs",
+    "TimeChart": "time_chart",
+    "TornLog": "torn_log",
+    "Waits": "waits",
+    "duplicates_table": "duplicates",
+    "offsets_table": "duplicates",
+}
+"""Where the larger views come from: they are imported when first used, which keeps `import mqlab` light."""
 
 __all__ = [
     "Beliefs",
@@ -58,3 +89,13 @@ __all__ = [
     "label_record",
     "offsets_table",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _LATER:
+        value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
