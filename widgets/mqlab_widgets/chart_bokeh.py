@@ -101,7 +101,7 @@ def lines_figure(chart: LineChart, *, slots: int = 0, **options: Any) -> figure:
         drawn.add_tools(HoverTool(renderers=[glyph], tooltips=tips, visible=False))
         called = f"{source_name(chart, place)} name"
         items.append(LegendItem(label=name, renderers=[glyph], visible=bool(name), name=called))
-    look_of_legend = {"location": "left", "padding": 0, "margin": 4, "border_line_color": None}
+    look_of_legend: dict[str, Any] = {"location": "left", "padding": 0, "margin": 4, "border_line_color": None}
     drawn.add_layout(Legend(items=items, **look_of_legend))
     drawn.axis.minor_tick_line_color = None
     return _finished(drawn, max(slots, len(names)))

@@ -12,6 +12,7 @@ from mqlab.protocol.topics import is_system_topic
 from mqlab.views import FlowGauges, Table
 
 from .part_tree import tree_html
+from .thread_pools import pools_html
 
 if TYPE_CHECKING:
     from .session import Session
@@ -47,6 +48,7 @@ def _views(session: Session, node: str) -> Iterator[str]:
         yield from _client_views(session, client)
     if process in lab.brokers and process.is_up():
         yield _html(lab.held_pulls())
+        yield pools_html(process.running().executors.all())
         yield _queue(session, node)
     elif process in lab.name_servers and process.is_up():
         own = {*(broker.name for broker in lab.brokers), "DefaultCluster", "DefaultCluster_REPLY_TOPIC"}
