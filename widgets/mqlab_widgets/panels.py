@@ -97,10 +97,15 @@ def _source(session: Session, event: Record) -> str:
 
 
 def _causes(session: Session, event: Record) -> str:
-    chain = session.lab.history.chain(event)[:-1][-MOST_CAUSES:]
+    # Not the whole chain: after an hour of play it has thousands of events.
+    chain: list[Record] = []
+    cause = session.lab.history.cause_of(event)
+    while cause is not None and len(chain) < MOST_CAUSES:
+        chain.append(cause)
+        cause = session.lab.history.cause_of(cause)
     if not chain:
         return ""
-    rows = "".join(f'<div class="mq-row">{_jump(session, cause)}</div>' for cause in reversed(chain))
+    rows = "".join(f'<div class="mq-row">{_jump(session, cause)}</div>' for cause in chain)
     return f'<details data-key="causes"><summary>caused by {len(chain)} events before it</summary>{rows}</details>'
 
 

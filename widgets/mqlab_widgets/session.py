@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mqlab import Lab
 
 FRAMES_PER_SECOND = 20
+REST_SECONDS = 0.005
+"""The least time between two frames of playing in which clicks are heard."""
 RUN_LIMIT_MS = 600_000
 MOST_DRAWN = 8
 """How many of the choices that were drawn last are shown."""
@@ -174,6 +176,8 @@ class Session:
 
     async def _play(self) -> None:
         """Play `speed` seconds of the world in each real second, from where it stands, up to the next breakpoint."""
+        clock = asyncio.get_running_loop().time
+        due = clock()
         try:
             while True:
                 lab = self.lab
@@ -182,7 +186,8 @@ class Session:
                     self.said = f"Stopped at a breakpoint: {lab.history.at_cursor}"
                     break
                 self._changed()
-                await asyncio.sleep(1 / FRAMES_PER_SECOND)
+                due = max(due + 1 / FRAMES_PER_SECOND, clock() + REST_SECONDS)
+                await asyncio.sleep(due - clock())
         except MqlabError as error:
             self.said = str(error)
         self._playing = None

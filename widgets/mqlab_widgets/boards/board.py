@@ -90,6 +90,8 @@ class Fold:
     """
 
     MOST_COPIES = 200
+    NEAR = 50
+    """Going back also keeps a copy at most so many events before the place, since stepping stays in a place's reach."""
 
     def __init__(self, history: Any, boards: Iterable[Board]) -> None:
         self._history = history
@@ -97,6 +99,7 @@ class Fold:
         self.place = 0
         self._every = 1_000
         self._copies: dict[int, list[bytes]] = {0: [board.keep() for board in self.boards]}
+        self._near: dict[int, list[bytes]] = {}
         self._takers: dict[str, tuple[Callable[[Record], None], ...]] = {}
         for board in self.boards:
             for kind, method in board.handlers().items():
@@ -105,14 +108,21 @@ class Fold:
     def go_to(self, place: int) -> None:
         """Bring all boards behind `place` events."""
         place = max(0, min(place, len(self._history)))
-        if place < self.place:
-            self.place = max(kept for kept in self._copies if kept <= place)
-            for board, kept in zip(self.boards, self._copies[self.place], strict=True):
-                board.restore(kept)
+        near = 0
+        copies = self._copies | self._near
+        kept = max(kept for kept in copies if kept <= place)
+        if place < self.place or kept > self.place:
+            for board, state in zip(self.boards, copies[kept], strict=True):
+                board.restore(state)
+            self.place, near = kept, place // self.NEAR * self.NEAR
         while self.place < place:
             stop = min(place, (self.place // self._every + 1) * self._every)
+            if self.place < near < stop:
+                stop = near
             self._take(self._history.rows(self.place, stop))
             self.place = stop
+            if stop == near:
+                self._near = {stop: [board.keep() for board in self.boards]}
             if stop % self._every == 0 and stop not in self._copies:
                 self._keep()
         if place:

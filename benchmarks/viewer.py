@@ -1,0 +1,248 @@
+"""What the live view costs and how fast it answers: in JupyterLab in a Chromium where that is needed.
+
+`python -m benchmarks.viewer memory` measures the memory of one kernel's worth of play, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from statistics import median, quantiles
+from typing import TYPE_CHECKING, Any
+
+from mqlab import Lab, Message
+from mqlab.client import DefaultMQProducer
+from mqlab.scenarios.flow_control import taking
+from mqlab_widgets.session import Session
+from mqlab_widgets.stepper import Stepper
+
+from .harness import Contender, Figure, figure, operations_per_second, seconds_of
+from .scale import resident_bytes
+
+if TYPE_CHECKING:
+    from tests.browser.notebook_page import NotebookPage
+
+TOPIC = "TopicCrowd"
+BROKERS, PRODUCERS, CONSUMERS = 3, 5, 5
+MESSAGES = 5_000
+CLICKS = 100
+WATCH_SECONDS = 6
+PLAY_SECONDS, FRAME_MS = 600, 250
+REWOUND = 100_000
+RUN_SECONDS = 20
+
+_inside_send = DefaultMQProducer.send.inside  # type: ignore[attr-defined]  # see public_call
+
+# Clicks a button and waits until the page has painted what came of it.
+CLICK_TO_PAINT = """async ([cell, clicks]) => {
+    const view = cell.querySelector(".mq-viewer");
+    const button = [...cell.querySelectorAll("button")].find(one => one.textContent.trim() === "event");
+    const painted = () => new Promise(done => requestAnimationFrame(() => {
+        const channel = new MessageChannel();
+        channel.port1.onmessage = done;
+        channel.port2.postMessage(0);
+    }));
+    const changed = () => new Promise(done => {
+        const watch = new MutationObserver(() => { watch.disconnect(); done(); });
+        watch.observe(view, { attributes: true, attributeFilter: ["data-place"] });
+    });
+    const times = [];
+    for (let click = 0; click < clicks; click++) {
+        const began = performance.now();
+        const answer = changed();
+        button.click();
+        await answer;
+        await painted();
+        times.push(performance.now() - began);
+        await new Promise(done => setTimeout(done, 60 + click % 17));
+    }
+    return times;
+}"""
+# Counts the painted pictures of the browser in which the view shows something new.
+FRAMES = """async ([cell, seconds]) => {
+    const view = cell.querySelector(".mq-viewer");
+    let frames = 0, before = view.dataset.length;
+    const began = performance.now();
+    while (performance.now() - began < seconds * 1000) {
+        await new Promise(requestAnimationFrame);
+        if (view.dataset.length !== before) frames++;
+        before = view.dataset.length;
+    }
+    return frames / (performance.now() - began) * 1000;
+}"""
+CELLS = [
+    "from benchmarks import viewer\nfrom mqlab_widgets.stepper import Stepper\nlab = viewer.crowd()\nlab.run_for(seconds=5)",
+    "stepper = Stepper(lab)\nstepper",
+]
+
+
+def crowd(messages: int = MESSAGES, every_ms: int = 100) -> Lab:
+    """Three brokers, five producers that go on sending, five slow consumers, and a backlog that they hold."""
+    lab = Lab(seed=1)
+    lab.name_server()
+    for letter in "abc"[:BROKERS]:
+        lab.broker(f"broker-{letter}")
+    lab.create_topic(TOPIC, 4)
+    producers = [lab.producer("orders") for _ in range(PRODUCERS)]
+    for producer in producers:
+        lab.run(producer.start())
+
+    async def send(producer: DefaultMQProducer, count: int, pause_ms: int) -> None:
+        for _ in range(count):
+            await _inside_send(producer, Message(TOPIC, b"x" * 100))
+            if pause_ms:
+                await producer.node.sleep(pause_ms)
+
+    first = producers[0].node.spawn(send(producers[0], messages, 0), "backlog")
+    lab.world.wait_for(first.join(), limit_ms=10**9)
+    for _ in range(CONSUMERS):
+        consumer = lab.consumer("readers", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+        consumer.subscribe(TOPIC, "*")
+        consumer.register_message_listener(taking(40_000))
+        lab.run(consumer.start())
+    for producer in producers:
+        producer.node.spawn(send(producer, 10**6, every_ms), "load")
+    return lab
+
+
+# -- in a browser ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _seen_in_a_browser() -> dict[str, Any]:
+    """What was measured in JupyterLab; nothing, with a line that says so, where there is no Chromium."""
+    from tests.browser.chromium import FLAGS, MISSING, chromium
+
+    found = chromium()
+    if found is None:
+        print(f"viewer: {MISSING}")
+        return {}
+    from playwright.sync_api import sync_playwright
+
+    from tests.browser.jupyter_lab import JupyterLab
+    from tests.browser.notebook_page import NotebookPage
+
+    with tempfile.TemporaryDirectory() as directory, JupyterLab(Path(directory)) as lab, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        page = NotebookPage(browser.new_page(viewport={"width": 1500, "height": 1200}), lab)
+        page.load()
+        measured = _measure_in(page)
+        browser.close()
+    return measured
+
+
+def _measure_in(page: NotebookPage) -> dict[str, Any]:
+    notebook = page.open("crowd.ipynb", CELLS)
+    notebook.run()
+    viewer = notebook.viewer(1)
+    cell = viewer.cell.element_handle()
+    viewer.button("back").click()
+    viewer.until(lambda: viewer.place == viewer.length - 1)
+    page.page.evaluate(CLICK_TO_PAINT, [cell, 5])
+    clicks = page.page.evaluate(CLICK_TO_PAINT, [cell, CLICKS])
+    viewer.button("play").click()
+    viewer.until(lambda: "playing" in viewer.text("where"))
+    frames = page.page.evaluate(FRAMES, [cell, WATCH_SECONDS])
+    viewer.button("pause").click()
+    viewer.until(lambda: "playing" not in viewer.text("where"))
+    return {"clicks": clicks, "frames": frames}
+
+
+def click_to_paint() -> list[Figure]:
+    """A click on "event", through server and kernel and back, until the page has painted the next event."""
+    clicks = _seen_in_a_browser().get("clicks")
+    if clicks is None:
+        return []
+    return [
+        figure("viewer: click to paint, median", median(clicks), "ms", aim=20, better="lower"),
+        figure("viewer: click to paint, p95", quantiles(clicks, n=20)[-1], "ms", aim=50, better="lower"),
+    ]
+
+
+def frames() -> list[Figure]:
+    """Pictures per second while a crowd plays at the speed of life: 3 brokers, 10 clients, 5,000 messages waiting."""
+    seen = _seen_in_a_browser().get("frames")
+    return [] if seen is None else [figure("viewer: frames", seen, "frames/s", aim=20, better="higher")]
+
+
+# -- in the kernel's process alone -------------------------------------------------------------------------------------
+
+
+def _shown(lab: Lab) -> Stepper:
+    """A stepper that draws as it does when a page shows it."""
+    stepper = Stepper(lab)
+    stepper.viewer._handle_custom_msg({"do": "shown"}, [])
+    return stepper
+
+
+def _playing(viewed: bool) -> Contender:
+    """A crowd played by a cell; the events it has per second of CPU time."""
+
+    def prepare() -> Callable[[], int]:
+        lab = crowd()
+        lab.run_for(seconds=5)
+        stepper = _shown(lab) if viewed else None
+
+        def run() -> int:
+            before = len(lab.history)
+            lab.run_for(seconds=RUN_SECONDS)
+            assert stepper is None or stepper._pump.sent > 1
+            return len(lab.history) - before
+
+        return run
+
+    return prepare
+
+
+def speed() -> Figure:
+    """How fast a cell plays a world, with its viewer open beside none."""
+    rates = operations_per_second({"open": _playing(True), "closed": _playing(False)})
+    opened, closed = rates["open"], rates["closed"]
+    return figure("viewer: play, open / closed", opened, "events/s", versus=closed, aim=0.8, better="higher")
+
+
+def measure_memory() -> dict[str, float]:
+    """Ten minutes of a world's time, a frame drawn for each quarter of a second; the memory half way and at the end."""
+    lab = crowd(every_ms=200)
+    stepper = _shown(lab)
+    memory = []
+    for _ in range(2):
+        for _ in range(PLAY_SECONDS * 1_000 // FRAME_MS // 2):
+            lab.run_for(ms=FRAME_MS)
+            stepper._changed()
+        memory.append(resident_bytes())
+    return {"half": memory[0] / 2**20, "end": memory[1] / 2**20, "events": len(lab.history), "frames": stepper._pump.sent}
+
+
+def memory() -> Figure:
+    """The memory of a kernel after ten minutes of play (played faster, with four frames a second) beside five."""
+    command = [sys.executable, "-m", "benchmarks.viewer", "memory"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    measured = json.loads(done.stdout)
+    name = "viewer: memory after 10 min / 5 min of play"
+    return figure(name, measured["end"], "MiB", versus=measured["half"], aim=1.1, better="lower")
+
+
+def rewind() -> Figure:
+    """From the newest of 100,000 events to the first, back to the newest, and to the middle: the slowest of the three."""
+    lab = crowd()
+    while len(lab.history) < REWOUND:
+        lab.run_for(seconds=1)
+    stepper = _shown(lab)
+    session: Session = stepper.session
+
+    def jump(**command: Any) -> float:
+        return seconds_of(lambda: session.do(command))
+
+    slowest = max(jump(do="start"), jump(do="end"), jump(do="goto", place=REWOUND // 2 + 999))
+    return figure("viewer: rewind 100,000 events", slowest, "s", aim=1, better="lower")
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_memory()))
