@@ -261,6 +261,11 @@ class MemoryDisk:
             hung.set_result(None)
 
     @property
+    def is_hung(self) -> bool:
+        """Has the disk stopped answering?"""
+        return self._hung is not None
+
+    @property
     def is_slow(self) -> bool:
         """Does a flush take time now? Then `await settle()` before it."""
         return self.flush_us > 0 or self._hung is not None

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LearnerError, MqlabError
 from ..trace.events.world import (
     ClockDrifted,
+    DiskHung,
+    DiskUnhung,
     LinkCut,
     LinkDelayed,
     LinkHealed,
@@ -203,6 +205,22 @@ def fill_disk(world: World, node: str, free_bytes: int = 0) -> None:
     disk.capacity_bytes = disk.used_bytes + free_bytes
 
 
+def hang_disk(world: World, node: str) -> None:
+    """Let a machine's disk stop answering: every flush of a store waits from now on, also after a restart."""
+    disk = find_node(world, node).disk
+    if not disk.is_hung:
+        disk.hang()
+        _emit(world, DiskHung(node))
+
+
+def unhang_disk(world: World, node: str) -> None:
+    """Let a machine's disk answer again: the flushes that wait go on."""
+    disk = find_node(world, node).disk
+    if disk.is_hung:
+        _emit(world, DiskUnhung(node))
+        disk.unhang()
+
+
 def override(world: World, point: str, k: int, value: int) -> None:
     """Set the k-th choice at a point that has not been drawn yet."""
     world.choices.override(point, k, value)
@@ -234,6 +252,8 @@ FAULTS: dict[str, Callable[..., None]] = {
         disconnect,
         drift,
         fill_disk,
+        hang_disk,
+        unhang_disk,
         override,
         pick,
         hold,

@@ -2,6 +2,7 @@
 
 at 12.5s: partition broker-a | broker-b for 3s
 at 20s: freeze consumer-1 for 130s
+at 25s: hang_disk broker-a for 2s
 at 30s: power_off broker-a
 at 31s: restart broker-a
 at 40s: delay producer-1 > broker-a by 250ms for 5s
@@ -29,6 +30,7 @@ UNDO = {
     "cut": "heal",
     "delay": "delay",
     "drift": "drift",
+    "hang_disk": "unhang_disk",
 }
 
 
@@ -144,6 +146,8 @@ _ARGUMENTS: dict[str, Callable[[str, str, str], dict[str, Any]]] = {
     "disconnect": _two_nodes,
     "drift": _one_node,
     "fill_disk": _one_node,
+    "hang_disk": _one_node,
+    "unhang_disk": _one_node,
 }
 _NEEDS_AMOUNT = {"delay": "ms", "drift": "ppm", "fill_disk": "free_bytes"}
 _UNDONE: dict[str, dict[str, Any]] = {"delay": {"ms": 0}, "drift": {"ppm": 0}}

@@ -45,6 +45,17 @@ def test_flush_disk_timeout_comes_5_s_after_the_append_when_the_disk_hangs() -> 
     assert lab.world.now_us - begin_us == pytest.approx(5_000_000, abs=5_000)
 
 
+def test_a_disk_that_hangs_by_a_fault_schedule_holds_up_the_answer_until_it_is_undone() -> None:
+    lab, _, producer = lab_with_sync_flush()
+    lab.run(producer.send(Message("T", "first")))
+    begin_us = lab.world.now_us
+    lab.faults(f"at {begin_us / 1_000 + 1}ms: hang_disk broker-a for 2s")
+    lab.run_for(ms=2)
+    assert lab.run(producer.send(Message("T", "x"))).send_status is SendStatus.SEND_OK
+    assert lab.world.now_us - begin_us == pytest.approx(2_001_000, abs=5_000)
+    assert [record.kind for record in lab.history.find(("DiskHung", "DiskUnhung"))] == ["DiskHung", "DiskUnhung"]
+
+
 def test_with_the_usual_budget_of_3_s_a_producer_is_gone_before_the_flush_times_out() -> None:
     lab, broker, producer = lab_with_sync_flush()
     lab.run(producer.send(Message("T", "first")))

@@ -153,6 +153,34 @@ def test_a_process_that_runs_is_not_thawed_and_a_frozen_one_not_frozen_again(wor
     assert [row[7] for row in rows] == ["NodeFrozen", "NodeThawed"]
 
 
+def test_a_disk_that_hangs_is_not_hung_again_and_one_that_answers_is_left_alone(world: World, node: Node) -> None:
+    rows: list[Row] = []
+    world.hooks.attach(rows.append)
+    for verb in ("unhang_disk", "hang_disk", "hang_disk", "unhang_disk", "unhang_disk"):
+        FAULTS[verb](world, "alpha")
+    assert [row[7] for row in rows] == ["DiskHung", "DiskUnhung"]
+
+
+def test_a_flush_waits_for_a_hung_disk_also_after_a_restart_of_its_process(world: World, node: Node) -> None:
+    flushed: list[tuple[int, int]] = []
+
+    async def flush() -> None:
+        await node.disk.settle()
+        flushed.append((node.life.number, world.now_us))
+
+    node.boot = lambda booted: booted.spawn(flush(), "flusher")
+    FAULTS["hang_disk"](world, "alpha")
+    FAULTS["restart"](world, "alpha")
+    world.run_for(1_000)
+    FAULTS["power_off"](world, "alpha")
+    FAULTS["restart"](world, "alpha")
+    world.run_for(1_000)
+    assert flushed == []
+    FAULTS["unhang_disk"](world, "alpha")
+    world.run_for(1_000)
+    assert flushed == [(2, 2_000)]
+
+
 def test_each_fault_is_an_event_of_the_trace(world: World, node: Node) -> None:
     rows: list[Row] = []
     booted(node, [])
@@ -163,6 +191,8 @@ def test_each_fault_is_an_event_of_the_trace(world: World, node: Node) -> None:
         ("heal", {"source": "alpha", "target": "beta"}),
         ("delay", {"source": "alpha", "target": "beta", "ms": 1.5}),
         ("drift", {"node": "alpha", "ppm": 20, "jump_ms": -5}),
+        ("hang_disk", {"node": "alpha"}),
+        ("unhang_disk", {"node": "alpha"}),
         ("crash", {"node": "alpha"}),
         ("power_off", {"node": "alpha"}),
         ("restart", {"node": "alpha"}),
@@ -176,6 +206,8 @@ def test_each_fault_is_an_event_of_the_trace(world: World, node: Node) -> None:
         ("LinkHealed", "alpha", "beta"),
         ("LinkDelayed", "alpha", "beta", 1_500),
         ("ClockDrifted", "alpha", 20, -5),
+        ("DiskHung", "alpha"),
+        ("DiskUnhung", "alpha"),
         ("NodeCrashed", "alpha", 1),
         ("PowerLost", "alpha", 1, 0, 0),
         ("NodeStarted", "alpha", 2),
@@ -196,6 +228,8 @@ def test_a_fault_on_a_machine_that_does_not_exist_names_those_that_do(world: Wor
         lambda world: FAULTS["partition"](world, ["alpha"], ["gamma"]),
         lambda world: FAULTS["disconnect"](world, "gamma", "alpha"),
         lambda world: FAULTS["drift"](world, "gamma", 5),
+        lambda world: FAULTS["hang_disk"](world, "gamma"),
+        lambda world: FAULTS["unhang_disk"](world, "gamma"),
     ],
 )
 def test_every_fault_looks_for_its_machines(world: World, node: Node, fault: Callable[[World], None]) -> None:

@@ -40,6 +40,7 @@ def test_a_schedule_is_read_line_by_line_and_ordered_by_time() -> None:
             ("delay", {"source": "a", "target": "b", "ms": 0}),
         ),
         ("drift a by 200 for 1s", Fault(0, "drift", {"node": "a", "ppm": 200}), ("drift", {"node": "a", "ppm": 0})),
+        ("hang_disk a for 1s", Fault(0, "hang_disk", {"node": "a"}), ("unhang_disk", {"node": "a"})),
     ],
 )
 def test_for_adds_the_fault_that_takes_it_back(line: str, first: Fault, undone: tuple[str, dict[str, Any]]) -> None:
@@ -87,6 +88,7 @@ def test_what_is_not_a_time_is_refused_with_an_example(text: str) -> None:
         ("at 3s: disconnect a | b for 3s", "line 2: disconnect cannot last 'for' a time"),
         ("at 3s: crash a b", "line 2: crash needs the name of one node, not 'a b'"),
         ("at 3s: crash", "line 2: crash needs the name of one node, not ''"),
+        ("at 3s: hang_disk", "line 2: hang_disk needs the name of one node, not ''"),
         ("at 3s: crash a by 3s", "line 2: crash takes no amount"),
         ("at 3s: pick 3", "line 2: there is no fault 'pick' for a schedule"),
         ("at 3s: override a", "line 2: there is no fault 'override' for a schedule"),

@@ -62,6 +62,18 @@ class LinkDelayed(NamedTuple):
     extra_us: int
 
 
+class DiskHung(NamedTuple):
+    """A machine's disk has stopped answering: every flush of a store waits."""
+
+    target: str
+
+
+class DiskUnhung(NamedTuple):
+    """A machine's disk answers again."""
+
+    target: str
+
+
 class ClockDrifted(NamedTuple):
     """A machine's wall clock runs `ppm` microseconds a second fast, after a jump of `jump_ms`."""
 
