@@ -42,6 +42,9 @@ from mqlab import Lab, scenarios
 from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
 from mqlab.scenarios.broker_down import send_steadily, start_two_brokers
 from mqlab.views import SendStrip, Table
+from mqlab_widgets import Stepper
+from mqlab_widgets.boards.responses import ResponsesBoard
+from mqlab_widgets.boards.routes import RoutesBoard
 
 seed = seed_for(student_id, "05")
 
@@ -71,7 +74,7 @@ strip(lab.now_ms, 12, "shop")
 # %% [markdown]
 # ## Round one: the broker is killed
 #
-# Now `kill -9` on `broker-b`. The name server sees the closed connection and drops the broker at once (lab 01). The
+# Now `kill -9` on `broker-b`: its process is gone at once, without a last word. The name server sees the closed connection and drops the broker at once (lab 01). The
 # producer is told nothing: its own route names the dead broker for up to 30 s more. All this time it goes on to send to
 # a machine where nobody listens.
 
@@ -120,7 +123,7 @@ reveal("killed-fail", sum(call.failed for call in dead.calls["shop"]),
        why="every refused attempt was followed by one at broker-a")
 
 # %% [markdown]
-# The yellow strokes are the refused attempts, each with a blue one above it. They end where the producer's route is
+# The short yellow strokes are the refused attempts, each with a blue one above it. They end where the producer's route is
 # refreshed (the lane turns grey).
 #
 # Measured on a real RocketMQ 5.3.3, which was killed in the same way, three times: 0 errors in the application, 0 and
@@ -147,6 +150,12 @@ reveal("killed-back", round((back.ts_ms - started) / 1_000, 1),
 # %% [markdown]
 # Measured on the real one, for three producers that wait for answers or callbacks: 1.5 to 34.6 s. So a *killed* broker
 # is a small thing: nobody loses a message, nobody waits. The loop of three attempts was made for this day.
+#
+# This world is yours now; the next round begins a new one. Go **back** to the kill and see who believes in `broker-b`,
+# and for how long; or go to the **end**, click `broker-a`, press **crash**, and then **event**.
+
+# %%
+Stepper(lab, [RoutesBoard])
 
 # %% [markdown]
 # ## Round two: the broker hangs
@@ -319,7 +328,7 @@ reveal("limit-slow", slow["limit"], why="it learns nothing: one call in four beg
 # | `both` | 0, 0, 1 | 8, 8, 8 | 12.1 s |
 #
 # The two cures are for two different ills. The *limit* turns an error into a second of waiting. The *table* makes the
-# waiting rare. Together, hardly a call fails (one in the three runs), and about one in fifteen is slow. **By default
+# waiting rare. Together, hardly a call fails (one in the three runs), and one call every 12 s is slow. **By default
 # RocketMQ has neither.**
 #
 # `both` has one thing more, `startDetectorEnable`: every few seconds it asks each broker of the table for a sign of
@@ -375,7 +384,7 @@ rows = []
 for name in names:
     orders = {r.msg_id for r in lab.history.find("SendAttempted", node=name)}
     rows.append((name, *(sum(copies[order] == n for order in orders) for n in (0, 1, 2))))
-Table("orders in the queues, one second after it woke up", ("producer", "not there", "once", "twice"), rows)
+Table("how often an order is stored", ("producer", "not there", "once", "twice"), rows)
 
 # %% [markdown]
 # Twice, with the same message id, one on each broker, two minutes apart. No error was shown to anybody. Each retry that
@@ -431,6 +440,12 @@ worst.run_until_event("NodeThawed", target="broker-b")
 worst.thaw("broker-a")
 worst.run_until_event("SendSucceeded", node="latency")
 worst.fault_table("latency")
+
+# %% [markdown]
+# Go **back** to the time when both hang: the table below the picture has the orders that wait for an answer.
+
+# %%
+Stepper(worst, [ResponsesBoard])
 
 # %% [markdown]
 # ## Build it: a rule that asks before it sends

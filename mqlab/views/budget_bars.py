@@ -64,19 +64,20 @@ class BudgetBars:
         axis = TimeAxis(0, max([self.budget_ms * 1_100, *(end + 100_000 for end in ends)]), 0, _LEFT, _WIDTH)
         bottom = _TOP + max(1, len(rows)) * _ROW
         body = [*_legend(), *axis.drawn(_TOP - 6, bottom)]
+        x = axis.x(self.budget_ms * 1_000)
+        lanes: list[str] = []
         before = ""
         for place, (name, sent, number, attempt) in enumerate(rows):
             y = _TOP + place * _ROW
             body += [text(12, y + 14, name, bold=True)] if name != before else []
-            body += _row(y, axis, sent, number, attempt)
+            lanes += _row(y, axis, sent, number, attempt, x)
             before = name
-        x = axis.x(self.budget_ms * 1_000)
-        body += [line(x, _TOP - 8, x, bottom, INK, dash="5 4")]
+        body += [line(x, _TOP - 8, x, bottom, INK, dash="5 4"), *lanes]
         body.append(text(x - 5, bottom + 36, f"the budget: {self.budget_ms} ms", anchor="end"))
         return picture(self.title, _LEFT + _WIDTH + 24, bottom + 44, body)
 
 
-def _row(y: float, axis: TimeAxis, sent: Sent, number: int, attempt: Attempt) -> list[str]:
+def _row(y: float, axis: TimeAxis, sent: Sent, number: int, attempt: Attempt, budget_x: float) -> list[str]:
     begin_us = attempt.begin_us - sent.begin_us
     end_us = begin_us if attempt.end_us is None else attempt.end_us - sent.begin_us
     x, until = axis.x(begin_us), axis.x(end_us)
@@ -89,7 +90,12 @@ def _row(y: float, axis: TimeAxis, sent: Sent, number: int, attempt: Attempt) ->
         box(x, y + 3, max(until - x, 4), _BAR - 6, used, tip=attempt.outcome),
     ]
     if until + 10 + len(words) * _LETTER < _LEFT + _WIDTH + 20:
-        return [*shown, text(max(until, x + 4) + 6, y + 14, words)]
+        at = max(until, x + 4) + 6
+        # White paper under the words, where they would cross the edge of the box or the line of the budget.
+        edges = (allowed, budget_x)
+        crosses = any(at - 2 < edge < at + len(words) * _LETTER for edge in edges)
+        paper = [box(at - 3, y + 2, len(words) * _LETTER, _BAR - 4, "#ffffff", stroke="none")] if crosses else []
+        return [*shown, *paper, text(at, y + 14, words)]
     return [*shown, text(until - 6, y + 14, words, colour="#ffffff", anchor="end", bold=True)]
 
 

@@ -27,6 +27,11 @@ class Gauge(NamedTuple):
     limit: int
 
     @property
+    def told(self) -> str:
+        """The value with its unit."""
+        return f"{_shown(self.value)} {self.unit.removesuffix('s') if self.value == 1 else self.unit}"
+
+    @property
     def is_over(self) -> bool:
         """Would this one alone refuse the next pull?"""
         return self.compared > self.limit
@@ -105,10 +110,10 @@ def _drawn(gauge: Gauge, x: float, y: float, holds: bool) -> list[str]:
     full = 1.25 * max(gauge.value, gauge.limit)
     limit_x = x + gauge.limit / full * _GAUGE
     colour = HOLDS if holds else FREE
-    tip = f"{gauge.name}: {_shown(gauge.value)} {gauge.unit}, limit {gauge.limit}"
+    tip = f"{gauge.name}: {gauge.told}, limit {gauge.limit}"
     body = [box(x, y, _GAUGE, _BAR, TROUGH), box(x, y, gauge.value / full * _GAUGE, _BAR, colour, tip=tip)]
     body.append(line(limit_x, y - 4, limit_x, y + _BAR + 4, INK, width=2))
-    body.append(text(x, y + _BAR + 18, f"{gauge.name} {_shown(gauge.value)} {gauge.unit}", bold=holds))
+    body.append(text(x, y + _BAR + 18, f"{gauge.name} {gauge.told}", bold=holds))
     body.append(text(x + _GAUGE, y + _BAR + 18, f"limit {gauge.limit}", colour=FAINT, anchor="end"))
     return body
 

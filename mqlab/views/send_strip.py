@@ -16,7 +16,7 @@ from .table import Table
 STORED, SAVED, FAILED, RESTS = PALETTE[0], PALETTE[1], PALETTE[5], PALETTE[3]
 KNOWN, UNKNOWN, FAULT = "#d6e9f5", "#ececec", "#fbe6dc"
 _LEFT, _WIDTH, _RIGHT, _TOP, _BAR, _LANE = 128, 620, 134, 86, 16, 18
-_TICK = 2.5
+_TICK, _SHORT = 2.5, 8
 SLOW_MS = 900
 """A call that took longer counts as slow; the recordings of a real broker count so."""
 
@@ -213,7 +213,8 @@ class SendStrip:
             fill = STORED if not attempt.reason else FAILED if call.failed else SAVED
             tip = f"{self._seconds(attempt.begin_us)} s, {(attempt.end_us - attempt.begin_us) / 1_000:.1f} ms"
             tip += f": {attempt.reason or 'stored'}"
-            body.append(self._bar(attempt.begin_us, attempt.end_us, lanes[attempt.broker], _LANE - 4, fill, tip))
+            height = _SHORT if fill == SAVED else _LANE - 4
+            body.append(self._bar(attempt.begin_us, attempt.end_us, lanes[attempt.broker], height, fill, tip))
         if call.failed:
             middle, top = self._x((call.begin_us + call.end_us) // 2), lanes[call.attempts[-1].broker]
             body += [
@@ -313,7 +314,7 @@ def _legend(broker: str) -> list[str]:
     x, y = 12.0, 34.0
     for colour, words in (
         (STORED, "an attempt: stored"),
-        (SAVED, "fails, another one stores it"),
+        (SAVED, "short: fails, another one stores it"),
         (FAILED, "fails, and so does the call (x)"),
         (KNOWN, "in the producer's route"),
         (UNKNOWN, "not in it"),

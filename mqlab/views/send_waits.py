@@ -18,15 +18,15 @@ class SendWaits:
     stored when its sender had given up already is `too_late`: work done for nobody.
     """
 
-    def __init__(self, stored: list[Point], too_late: list[Point], refused: list[Point], limit_ms: int) -> None:
+    def __init__(self, stored: list[Point], too_late: list[Point], refused: list[Point], limit_ms: int | None) -> None:
         self.stored = stored
         self.too_late = too_late
         self.refused = refused
         self.limit_ms = limit_ms
 
     @classmethod
-    def of(cls, history: Iterable[Record], broker: str, *, limit_ms: int = 200) -> SendWaits:
-        """Read off the events of a broker; `limit_ms` is its wait_time_mills_in_send_queue."""
+    def of(cls, history: Iterable[Record], broker: str, *, limit_ms: int | None = 200) -> SendWaits:
+        """Read off the events of a broker; `limit_ms` is its wait_time_mills_in_send_queue, None without a limit."""
         came: dict[tuple[str, int], int] = {}
         stored: list[tuple[Point, str]] = []
         refused: list[Point] = []
@@ -62,5 +62,6 @@ class SendWaits:
         stored = Series("stored", self.stored, BLUE, "dot")
         refused = Series("answered: busy", self.refused, VERMILION, "cross")
         too_late = Series("stored, but its sender had given up", self.too_late, ORANGE, "dot")
-        limit = Limit(f"limit {self.limit_ms} ms", self.limit_ms)
-        return TimeChart(title, "ms from its arrival", [stored, too_late, refused], [limit], "time of arrival, s")
+        limits = [] if self.limit_ms is None else [Limit(f"limit {self.limit_ms} ms", self.limit_ms)]
+        label = "ms from its arrival until it is stored or refused"
+        return TimeChart(title, label, [stored, too_late, refused], limits, "time of arrival, s")

@@ -10,6 +10,8 @@ from ..trace.history import History
 from ..trace.record import Record
 
 WAY = {"SYNC": "sync", "ASYNC": "async", "ONEWAY": "one-way"}
+ANSWER = "its answer"
+"""What removes a request from the table when all goes well."""
 _ADDRESS = re.compile(r" (to|on the channel) <?[\d.]+:\d+>?")
 
 
@@ -144,7 +146,7 @@ class _Reading:
         return None
 
     def answered(self, record: Record) -> None:
-        self._remove(record, "its answer")
+        self._remove(record, ANSWER)
 
     def request_failed(self, record: Record) -> None:
         self._remove(record, "the end of its connection")

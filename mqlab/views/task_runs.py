@@ -13,7 +13,7 @@ from .time_axis import TimeAxis
 
 FOUND, NOTHING, FAILED, UNDER_WAY = PALETTE[0], PALETTE[1], PALETTE[5], "#d9d9d9"
 _COLOURS = {"brought messages": FOUND, "found nothing": NOTHING, "failed": FAILED, "still runs": UNDER_WAY}
-_LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 156, 700, 76, 30, 18, 6.4
+_LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 172, 684, 76, 30, 18, 6.4
 
 Lane = tuple[str, str, int]
 """(machine, broker, queue id)."""

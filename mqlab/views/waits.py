@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import LearnerError
 from ..trace.history import History
 from .labelled_bytes import PALETTE
-from .sends import Sent, read_sends, short
+from .sends import ANSWER, Sent, read_sends, short
 from .svg import FAINT, INK, box, picture, text
 from .time_axis import TimeAxis
 
@@ -17,7 +17,8 @@ class Waits:
     """Two bars for each send: how long the caller waits, and how long the request is in the response table.
 
     A diamond is the moment at which a broker has stored the message, a triangle the moment at which the application
-    hears how it went. `str(waits)` says the same as text.
+    hears how it went, a cross the moment at which a request is taken out of the table without an answer.
+    `str(waits)` says the same as text.
     """
 
     def __init__(self, sends: list[Sent], axis: TimeAxis, title: str, names: list[str]) -> None:
@@ -99,6 +100,8 @@ class Waits:
         for entry in sent.entries:
             tip = f"in the table; removed by {entry.removed_by}" if entry.removed_by else "in the table"
             body.append(self._bar(entry.begin_us, entry.end_us, lower, TABLE, tip))
+            if entry.end_us is not None and entry.removed_by not in ("", ANSWER):
+                body.append(_cross(axis.x(entry.end_us) - 8, lower + _BAR / 2))
         if not sent.entries:
             body.append(text(axis.x(sent.begin_us) + 10, lower + 11, "never in the table", colour=FAINT))
         body += [_diamond(axis.x(at_us), lower + _BAR / 2) for at_us in sent.stored_us]
@@ -139,13 +142,21 @@ def _triangle(x: float, y: float, fill: str) -> str:
     )
 
 
+def _cross(x: float, y: float) -> str:
+    return (
+        f'<path d="M{x - 4:g} {y - 4:g}l8 8m0 -8l-8 8" fill="none" stroke="{INK}" stroke-width="2">'
+        "<title>taken out of the table without an answer</title></path>"
+    )
+
+
 def _legend() -> list[str]:
     body: list[str] = []
     x = 12.0
     keys = (
         (box(0, 0, 14, 14, CALLER), "the caller waits"),
-        (box(0, 0, 14, 14, TABLE), "the request is in the response table"),
-        (_diamond(7, 7), "stored by a broker"),
+        (box(0, 0, 14, 14, TABLE), "in the response table"),
+        (_cross(7, 7), "thrown out of it"),
+        (_diamond(7, 7), "stored"),
         (_triangle(4, 7, WELL), "told: it went well"),
         (_triangle(4, 7, BADLY), "told: an error"),
     )

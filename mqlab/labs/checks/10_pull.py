@@ -58,13 +58,18 @@ class Shop:
         self.queues = 2 + seed % 2
         self.lab.create_topic(TOPIC, self.queues)
         self.service = self.lab.pull_schedule_service("shop", node="shop")
+        self._make_task = make_task
         self._task = make_task(self._deliver)
-        self.service.register_pull_task_callback(TOPIC, self._task)
+        self.service.register_pull_task_callback(TOPIC, self._run_task)
         self.producer = self.lab.producer("till", node="till")
         self.sent: dict[str, tuple[float, int]] = {}
         self.delivered: dict[str, list[float]] = {}
         self.empty: list[tuple[float, int]] = []
         self.knocks: list[tuple[float, int]] = []
+        self.overtakers: list[tuple[float, int, str, str]] = []
+        """(time, queue id, the order that was delivered too early, the one that it overtook)"""
+        self._refused: dict[int, dict[int, str]] = {}
+        """By queue: offset -> order, for what was offered, refused and not delivered since."""
         self.lines: list[Line] = []
         self.begin_ms = 0.0
         self._plan(seed)
@@ -107,13 +112,23 @@ class Shop:
         for name, stretches in (("broker-a", self.broker_down), ("shop", self.killed)):
             for stretch in stretches:
                 events.append((stretch.begin_ms, f"{name} is killed", partial(lab.crash, name)))
-                events.append((stretch.end_ms, f"{name} starts again", partial(lab.restart, name)))
+                events.append((stretch.end_ms, f"{name} starts again", partial(self._restart, name)))
         for at_ms, text, do in sorted(events, key=lambda event: event[0]):
             lab.run_for(ms=max(0.0, self.begin_ms + at_ms - lab.now_ms))
             if text:
                 self.tell(-1, text)
             do()
         lab.run_for(ms=self.begin_ms + PLAY_MS - lab.now_ms)
+
+    def _run_task(self, queue: MessageQueue, context: Any) -> Any:
+        return self._task(queue, context)
+
+    def _restart(self, name: str) -> None:
+        if name == self.service.node.name:
+            # What a task keeps in memory dies with its process.
+            self._task = self._make_task(self._deliver)
+            self._refused.clear()
+        self.lab.restart(name)
 
     def _open(self) -> None:
         self.service.node.spawn(self.service.start(), "open the shop")
@@ -140,7 +155,12 @@ class Shop:
         if any(stretch.begin_ms <= now_ms < stretch.end_ms for stretch in self.full):
             self.knocks.append((now_ms, message.queue_id))
             self.tell(message.queue_id, f"{name} is offered; the warehouse is full")
+            self._refused.setdefault(message.queue_id, {})[message.queue_offset] = name
             return False
+        waiting = self._refused.setdefault(message.queue_id, {})
+        waiting.pop(message.queue_offset, None)
+        if waiting and min(waiting) < message.queue_offset:
+            self.overtakers.append((now_ms, message.queue_id, name, waiting[min(waiting)]))
         self.delivered.setdefault(name, []).append(now_ms)
         self.tell(message.queue_id, f"{name} is delivered")
         return True
@@ -171,33 +191,41 @@ def _nothing() -> None:
 
 @lab_check("10/pull-task", points=3)
 def pull_task(answer: MakeTask, *, seed: int) -> Wrong | None:
-    """Every order reaches the warehouse soon and once, for few pulls, while brokers and the shop's own process die."""
+    """Every order reaches the warehouse soon, once and in its turn, while brokers and the shop's own process die."""
     shop = Shop(answer, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         shop.play()
-    for judge in (_overtaken, _lost, _twice, _late, _knocks, _waste):
+    for judge in (_forgotten, _lost, _overtaken, _twice, _late, _knocks, _waste):
         wrong = judge(shop)
         if wrong is not None:
             return wrong
     return None
 
 
-def _overtaken(shop: Shop) -> Wrong | None:
+def _forgotten(shop: Shop) -> Wrong | None:
     """Was progress noted beyond an order that was not delivered?"""
     controller = shop.lab.brokers[0].running()
     for name, (at_ms, queue_id) in shop.sent.items():
         if at_ms == float("inf") or name in shop.delivered:
             continue
         progress = controller.consumer_offset_manager.query_offset("shop", TOPIC, queue_id)
-        end = f"progress in queue {queue_id} is {progress}, and {name} was never delivered"
+        end = f"{name} is never delivered; at the end progress in queue {queue_id} is {progress}"
         waited = (PLAY_MS - at_ms) / 1_000
         return Wrong(
             f"{name} came at {at_ms / 1_000:.3f} s and was not delivered in {waited:.0f} s: is progress noted only up "
-            "to what was delivered, and does the task come again after every trouble?",
-            shop.story(queue_id, PLAY_MS, end),
+            "to what was delivered, and does the task come again after every trouble? (What a task keeps in memory is "
+            "gone when its process is killed.)",
+            shop.story(queue_id, _when_it_went_wrong(shop, name, at_ms), end),
         )
     return None
+
+
+def _when_it_went_wrong(shop: Shop, name: str, came_ms: float) -> float:
+    """When an order was offered for the last time, or when the process that had pulled it started again."""
+    moments = [stretch.end_ms for stretch in shop.killed if came_ms < stretch.end_ms]
+    moments += [line.at_ms for line in shop.lines if line.text.startswith(f"{name} is offered")]
+    return min(max(moments), PLAY_MS) if moments else PLAY_MS
 
 
 def _lost(shop: Shop) -> Wrong | None:
@@ -206,6 +234,18 @@ def _lost(shop: Shop) -> Wrong | None:
         if name not in shop.sent:
             return Wrong(f"{name!r} was delivered and never sent", shop.story(-1, at_ms[0], name))
     return None
+
+
+def _overtaken(shop: Shop) -> Wrong | None:
+    """Was an order delivered while an older one of its queue, which had been refused, still waited?"""
+    if not shop.overtakers:
+        return None
+    at_ms, queue_id, early, waiting = shop.overtakers[0]
+    return Wrong(
+        f"{early} was delivered at {at_ms / 1_000:.3f} s, and {waiting}, which came before it in queue {queue_id} and "
+        "had been refused, still waited: does the task stop at the first order that the warehouse does not take?",
+        shop.story(queue_id, at_ms, f"{early} overtakes {waiting}"),
+    )
 
 
 def _twice(shop: Shop) -> Wrong | None:

@@ -97,6 +97,45 @@ def hurries_when_full(deliver: Any) -> Any:
     return task
 
 
+def keeps_what_was_refused_in_memory(deliver: Any) -> Any:
+    """Notes all that it pulled, and keeps what was refused in a list: the list dies with the process."""
+    kept: dict[Any, list[Any]] = {}
+    pauses: dict[Any, int] = {}
+
+    async def task(queue: Any, context: Any) -> None:
+        waiting = kept.setdefault(queue, [])
+        if not waiting:
+            result = await _pulled(queue, context)
+            waiting += result.msg_found_list
+            await context.pull_consumer.update_consume_offset(queue, result.next_begin_offset)
+        found = bool(waiting)
+        while waiting and await deliver(waiting[0]):
+            waiting.pop(0)
+        pauses[queue] = 0 if found and not waiting else min(max(100, 2 * pauses.get(queue, 0)), 1_000)
+        context.set_pull_next_delay_time_millis(pauses[queue])
+
+    return task
+
+
+def lets_others_overtake(deliver: Any) -> Any:
+    """Delivers the newest first, and remembers what is done: nothing is lost, but the order is."""
+    done: set[str] = set()
+
+    async def task(queue: Any, context: Any) -> None:
+        result = await _pulled(queue, context)
+        left = [message for message in result.msg_found_list if message.msg_id not in done]
+        next_offset, full = result.next_begin_offset, False
+        for message in reversed(left):
+            if not await deliver(message):
+                next_offset, full = result.msg_found_list[0].queue_offset, True
+                break
+            done.add(message.msg_id)
+        await context.pull_consumer.update_consume_offset(queue, next_offset)
+        context.set_pull_next_delay_time_millis(0 if left and not full else 1_000)
+
+    return task
+
+
 WRONG = {
     "10/pull-task": [
         always_200_ms,
@@ -105,5 +144,7 @@ WRONG = {
         notes_nothing_when_full,
         doubles_for_ever,
         hurries_when_full,
+        keeps_what_was_refused_in_memory,
+        lets_others_overtake,
     ]
 }
