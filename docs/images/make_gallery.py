@@ -1,0 +1,209 @@
+"""Take the pictures of docs/gallery.md, and write the page: `python -m docs.images.make_gallery [view ...]`.
+
+Each view is shown in JupyterLab, in a world made from a seed, and its own part of the page becomes a small PNG. With
+names of views only these are taken anew. It needs a Chromium; CONTRIBUTING.md says where to get one.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.chromium import FLAGS, chromium
+from tests.browser.jupyter_lab import JupyterLab
+from tests.browser.notebook_page import NotebookPage
+
+HERE = Path(__file__).parent
+PICTURES = HERE / "gallery"
+PAGE = HERE.parent / "gallery.md"
+MOST_BYTES = 150_000
+COLOURS = (128, 64, 32)
+DARK = {"theme": "JupyterLab Dark"}
+BOARD = ".mq-board"
+FIRST_LINES = (
+    "from mqlab.scenarios import get\n"
+    "from mqlab_widgets import Stepper\n"
+    "from mqlab_widgets.boards.flow_control import FlowControlBoard\n"
+    "from mqlab_widgets.boards.held_pulls import HeldPullsBoard\n"
+    "from mqlab_widgets.boards.lights import LightsBoard\n"
+    "from mqlab_widgets.boards.offsets import OffsetsBoard\n"
+    "from mqlab_widgets.boards.owners import OwnersBoard\n"
+    "from mqlab_widgets.boards.responses import ResponsesBoard\n"
+    "from mqlab_widgets.boards.routes import RoutesBoard\n"
+    "from mqlab_widgets.boards.space_time import SpaceTimeBoard\n"
+    "from mqlab_widgets.world_charts import WorldCharts\n"
+)
+
+
+class View(NamedTuple):
+    """One picture: what is said of it, the cell that shows it, and the part of the cell's output that is taken."""
+
+    name: str
+    title: str
+    about: str
+    cell: str
+    part: str
+    width: int = 1000
+    dark: bool = False
+
+
+TWO_BROKERS = 'lab = get("two-brokers").build(7).run_for(seconds={})\n'
+VIEWS = (
+    View(
+        "stepper", "The stepper", "A world under its controls: play, step, scrub, seek, break. Beside the last step "
+        "stand what it changed, its causes, and what may happen next.",
+        TWO_BROKERS.format(4) + 'lab.run_until_event("MessageStored")\nstepper = Stepper(lab)\n'
+        'stepper.session.do({"do": "choose", "node": "broker-a"})\nstepper', ".jp-OutputArea-output", 1400,
+    ),
+    View(
+        "stepper-dark", "The same in the dark theme", "Colours come from JupyterLab's theme; the kinds of machines "
+        "keep theirs.",
+        TWO_BROKERS.format(4) + 'lab.run_until_event("MessageStored")\nstepper = Stepper(lab, [LightsBoard])\nstepper',
+        ".jp-OutputArea-output", 1400, True,
+    ),
+    View(
+        "stage", "The stage", "Name servers, brokers, clients; queues with what is not consumed yet; held pulls; frames "
+        "on their way; a broker that has been killed, and a link that is cut.",
+        TWO_BROKERS.format(16) + 'lab.partition("consumer-1", "namesrv-1")\n'
+        'lab.run_until_event("RequestReceived", request_name="SEND_MESSAGE_V2")\nStepper(lab)', '[data-part="stage"]',
+    ),
+    View(
+        "choices", "What may happen next, and the tree of worlds", "Every delivery and timer that may go next can be "
+        "let go now, held back or broken; each choice made in the past is a world of its own.",
+        TWO_BROKERS.format(4) + 'lab.run_until_event("RequestSent", request_name="SEND_MESSAGE_V2")\n'
+        "stepper = Stepper(lab)\n"
+        'for command in ({"do": "goto", "place": len(lab.history) - 40}, {"do": "take_back"}, {"do": "hold", "index": 0}, '
+        '{"do": "step_slice"}, {"do": "step_slice"}):\n    stepper.session.do(command)\nstepper', '[data-part="side"]', 1200,
+    ),
+    View(
+        "broker", "The inspector of a broker", "Its held pulls, its thread pools, a queue with the bytes of a message, "
+        "and the fields of all its parts.",
+        TWO_BROKERS.format(4) + 'stepper = Stepper(lab)\nstepper.session.do({"do": "choose", "node": "broker-a"})\n'
+        "stepper", '[data-part="machine"]', 1200,
+    ),
+    View(
+        "consumer", "The inspector of a consumer", "Its process queues and the three limits of flow control, with the "
+        "one that holds the next pull back.",
+        'lab = get("held-back-by-count").build(7).run_for(seconds=2)\nstepper = Stepper(lab)\n'
+        'stepper.session.do({"do": "choose", "node": "consumer-1"})\nstepper', '[data-part="machine"]', 1200,
+    ),
+    View(
+        "space-time", "Space and time", "The newest events before the cursor: machines as lanes, frames as arrows, a "
+        "held pull as a bar. `SpaceTimeDiagram.of_trace(file, start_ms, end_ms)` draws a stretch of a recorded trace.",
+        'lab = get("rebalance").build(7).run_for(seconds=3)\n'
+        'lab.run_until_event("OffsetCommitted")\nStepper(lab, [SpaceTimeBoard])', BOARD,
+    ),
+    View(
+        "lights", "Invariant lights", "The rules of `mqlab check`, live. Green holds, a red cross is broken, amber is "
+        "what RocketMQ itself does not promise, by name; a ring has nothing to judge.",
+        'lab = get("power-cut").build(7)\nstepper = Stepper(lab, [LightsBoard])\nlab.run_for(seconds=3)\nstepper', BOARD,
+        900,
+    ),
+    View(
+        "charts", "Charts", "Throughput, backlog, messages in flight, lag and hold times against the world's time, "
+        "drawn by Bokeh and at most twice a second while the world plays.",
+        'lab = get("rebalance").build(7).run_for(seconds=20)\nWorldCharts(lab).live()', ".jp-OutputArea-output", 1200,
+    ),
+    View(
+        "owners", "Who owns which queue", "Rebalancing and its locks: a line for each member, a column for each queue; "
+        "a queue without an owner is framed in red.",
+        'lab = get("push-orderly").build(7, parameters={"queues": 8}).run_for(seconds=8)\n'
+        "Stepper(lab, [OwnersBoard])", BOARD, 700,
+    ),
+    View(
+        "flow-control", "Flow control", "What each consumer holds of a queue against its threshold, and which limit "
+        "refused the last pull.",
+        'lab = get("held-back-by-count").build(7).run_for(seconds=2)\nStepper(lab, [FlowControlBoard])', BOARD, 700,
+    ),
+    View(
+        "held-pulls", "Held pulls", "Pulls that a broker keeps because there is nothing to give yet.",
+        'lab = get("held-pulls").build(7).run_for(seconds=30)\nStepper(lab, [HeldPullsBoard])', BOARD, 700,
+    ),
+    View(
+        "offsets", "Offsets", "How far each queue reaches, how far a group is in the consumer's memory, and how far "
+        "the broker knows it.",
+        TWO_BROKERS.format(4) + 'lab.run_until_event("ConsumeFinished")\nStepper(lab, [OffsetsBoard])', BOARD, 800,
+    ),
+    View(
+        "responses", "Response tables", "Requests that wait for their answers, by the process that waits.",
+        TWO_BROKERS.format(4) + "Stepper(lab, [ResponsesBoard])", BOARD, 700,
+    ),
+    View(
+        "routes", "Routes", "What the name servers say of a topic, and what each client still believes after a broker "
+        "has died.",
+        TWO_BROKERS.format(16) + "Stepper(lab, [RoutesBoard])", BOARD, 700,
+    ),
+)  # fmt: skip
+
+
+def take(browser: Browser, lab: JupyterLab, view: View) -> None:
+    """Show a view in JupyterLab and write its picture."""
+    lab.set("@jupyterlab/apputils-extension/themes", DARK if view.dark else {})
+    page = browser.new_page(viewport={"width": view.width, "height": 2_400}, device_scale_factor=1.5)
+    shown = NotebookPage(page, lab)
+    shown.load()
+    notebook = shown.open(f"{view.name}.ipynb", [FIRST_LINES, view.cell])
+    notebook.run()
+    part = notebook.cell(1).locator(view.part).first
+    part.wait_for()
+    if view.name == "charts":
+        notebook.cell(1).locator(".bk-Figure").last.wait_for()
+    page.wait_for_timeout(700)
+    png = part.screenshot()
+    assert shown.seen == [], shown.seen
+    notebook.close()
+    page.close()
+    (PICTURES / f"{view.name}.png").write_bytes(small(png, view.name))
+
+
+def small(png: bytes, name: str) -> bytes:
+    """The picture with as many colours as fit into 150 kB, and without empty paper at its edges."""
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    for colours in COLOURS:
+        file = io.BytesIO()
+        picture.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
+            file, "PNG", optimize=True
+        )
+        if file.tell() < MOST_BYTES:
+            return file.getvalue()
+    raise SystemExit(f"the picture {name} has {file.tell():,} bytes with {colours} colours: show less in it")
+
+
+def page_text() -> str:
+    """docs/gallery.md."""
+    parts = [
+        "# Gallery\n\nWhat the live views look like, each in a world made from a seed. "
+        "`python -m docs.images.make_gallery` writes this page and its pictures.\n"
+    ]
+    for view in VIEWS:
+        cell = view.cell.replace("\n", "\n    ")
+        parts.append(
+            f"## {view.title}\n\n{view.about}\n\n![{view.title}](images/gallery/{view.name}.png)\n\n    {cell}\n"
+        )
+    return "\n".join(parts)
+
+
+def main(names: list[str]) -> None:
+    """Take the pictures of these views, or of all."""
+    unknown = sorted({*names} - {view.name for view in VIEWS})
+    if unknown:
+        raise SystemExit(f"no such view: {', '.join(unknown)}; there are {', '.join(view.name for view in VIEWS)}")
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        with JupyterLab(Path(temporary)) as lab:
+            for view in VIEWS:
+                if not names or view.name in names:
+                    take(browser, lab, view)
+        browser.close()
+    PAGE.write_text(page_text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
