@@ -53,6 +53,8 @@ class Reader(NamedTuple):
     """The topics with the hash codes of their tags; none are all."""
     from_first_offset: bool
     in_order: bool
+    without_end: bool
+    """Does its orderly listener get a message that fails again and again, without end (the default)?"""
     pushed_to: bool
     """Has it a listener, or does it ask for messages itself?"""
     hands_out: bool
@@ -106,6 +108,7 @@ def readers_of(lab: Lab, *, running: bool = False) -> dict[str, Reader]:
             topics,
             _begins_at_first(client),
             isinstance(client, DefaultMQPushConsumer) and client.impl.consume_orderly,
+            isinstance(client, DefaultMQPushConsumer) and client.max_reconsume_times == -1,
             isinstance(client, DefaultMQPushConsumer),
             hasattr(client, "poll"),
         )

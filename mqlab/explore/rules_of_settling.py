@@ -3,31 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, retry_topic
+from .ledger import Place
 from .readers import Reader, progress, readers_of
-from .rule import Rule
+from .rule import Case, Rule
+
+if TYPE_CHECKING:
+    from ..processes import BrokerProcess
 
 NO_MEMBER = "a group without members"
+AGAIN_WITHOUT_END = "an orderly listener that always fails"
+LATE_MS = 1_000
+"""A parked message is delivered within 100 ms of its time, or within a second of its broker's start."""
+LEAST_TRIES = 10
+"""A message that came so often by now comes for ever."""
 
 
 class EverythingSettles(Rule):
-    """When the faults are over, groups with a running member consume all that is there, and nothing stays parked."""
+    """When the faults are over, groups with a running member consume all, and nothing is parked beyond its time."""
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         NO_MEMBER: (
             "A group in which nobody runs any more leaves what it has not consumed where it is; so does a lite pull "
             "consumer that was started again without the application that polls it."
-        )
+        ),
+        AGAIN_WITHOUT_END: (
+            "An orderly listener that fails gets the same message again and again, without end unless "
+            "maxReconsumeTimes is set, and all that lies behind it in the queue waits."
+        ),
     }
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._standing: dict[Place, None] = {}
+        """Where orderly readers stand for ever."""
 
     def at_end(self) -> None:
         """Say what is left."""
         if len(self.case.readers) > len(readers_of(self.case.lab, running=True)):
             self.excuse(NO_MEMBER)
-        for text in self.left_over():
+        self._standing.clear()
+        for text in self.left_over(overdue=True):
             self.found(None, f"in the end, with nothing going wrong any more, {text}")
+        for _ in self._standing:
+            self.excuse(AGAIN_WITHOUT_END)
 
     def has_settled(self, quiet_us: int) -> bool:
         """Is all consumed, and was nothing stored for so long?"""
@@ -36,8 +57,8 @@ class EverythingSettles(Rule):
             return False
         return next(self.left_over(), None) is None
 
-    def left_over(self) -> Iterator[str]:
-        """What waits, a sentence for each queue."""
+    def left_over(self, *, overdue: bool = False) -> Iterator[str]:
+        """What waits, a sentence for each queue; of parked messages all of them, or those that are `overdue`."""
         lab = self.case.lab
         readers = readers_of(lab, running=True)
         for broker in lab.brokers:
@@ -49,7 +70,8 @@ class EverythingSettles(Rule):
             for topic, queue_id in sorted(store.consume_queue_store.consume_queue_table):
                 end = store.get_max_offset_in_queue(topic, queue_id)
                 if topic == RMQ_SYS_SCHEDULE_TOPIC:
-                    if due.get(queue_id + 1, 0) < end:
+                    first = Place(broker.name, topic, queue_id, due.get(queue_id + 1, 0))
+                    if first.queue_offset < end and not (overdue and self._is_early(broker, first)):
                         yield f"{broker.name} still has messages parked for delay level {queue_id + 1}"
                 elif not is_dlq_topic(topic):
                     yield from self._behind(readers, broker.name, topic, queue_id, end)
@@ -60,5 +82,20 @@ class EverythingSettles(Rule):
         for reader in readers.values():
             if topic in reader.topics or topic == retry_topic(reader.group):
                 at = progress(self.case.lab, reader, broker, topic, queue_id)
-                if at < end:
+                place = Place(broker, topic, queue_id, at)
+                if at < end and self._comes_without_end(reader, place):
+                    self._standing[place] = None
+                elif at < end:
                     yield f"{reader.name} stands at offset {at} of {end} in {broker} {topic} queue {queue_id}"
+
+    def _is_early(self, broker: BrokerProcess, place: Place) -> bool:
+        """Is this parked message not due yet? The entry of its queue holds its time, in ms, as its tags code."""
+        return self.case.ledger.tags.get(place, 0) > broker.node.now_ms() - LATE_MS
+
+    def _comes_without_end(self, reader: Reader, place: Place) -> bool:
+        ledger = self.case.ledger
+        kept = ledger.stored.get(place)
+        if kept is None or not (reader.in_order and reader.without_end):
+            return False
+        delivery = (reader.name, place.broker, place.queue_id, place.queue_offset, kept.unique_key)
+        return ledger.delivered.get(delivery, 0) >= LEAST_TRIES

@@ -43,7 +43,7 @@ FAULTY_PART = 0.75
 """The part of a scenario's time in which faults begin; its load is spread over about as much."""
 SETTLE_STEP_S = 5
 SETTLE_MOST_S = 600
-"""How long a world has to settle once the faults are over: far more than every period and retry delay in it."""
+"""How long a world has to settle once the faults are over: far more than every period in it."""
 QUIET_US = 10_000_000
 
 

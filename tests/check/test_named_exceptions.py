@@ -13,7 +13,7 @@ from mqlab.explore import RULES, Outcome, Trial
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, USED_TWICE
 from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER
 from mqlab.explore.rules_of_queues import LATE_PULL
-from mqlab.explore.rules_of_settling import NO_MEMBER
+from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
 from mqlab.explore.rules_of_storing import TORN, UNFLUSHED
 from mqlab.scenarios import Scenario, add
 from mqlab.scenarios.registry import _SCENARIOS
@@ -53,6 +53,11 @@ def test_a_copy_that_was_given_back_is_not_waited_for() -> None:
 
 def test_a_consumer_that_leaves_does_not_wait_for_its_orderly_listener() -> None:
     first_with(LEAVING_OWNER, "push-orderly", (), 30)
+
+
+def test_an_orderly_listener_that_always_fails_stands_for_ever() -> None:
+    outcome = first_with(AGAIN_WITHOUT_END, "poison", (), 1)
+    assert outcome.excused[AGAIN_WITHOUT_END] == 1
 
 
 def test_a_broker_that_was_killed_has_forgotten_its_locks() -> None:

@@ -33,20 +33,7 @@ async def send_message_back(owner: DefaultMQPushConsumerImpl, message: MessageEx
         except _FAILURES as error:
             _report_failure(owner, message, error)
             return False
-    hooks = owner.node.hooks
-    if hooks.on:
-        hooks.emit(
-            MessageGivenBack(
-                owner.group_name,
-                message.topic,
-                message.broker_name or "",
-                message.queue_id,
-                message.queue_offset,
-                message.msg_id,
-                delay_level,
-                message.reconsume_times,
-            )
-        )
+    _report_given_back(owner, message, delay_level)
     return True
 
 
@@ -77,6 +64,7 @@ async def send_orderly_to_retry_topic(owner: DefaultMQPushConsumerImpl, message:
     except _FAILURES as error:
         _report_failure(owner, message, error)
         return False
+    _report_given_back(owner, message, 0)
     return True
 
 
@@ -98,6 +86,23 @@ async def send_copy_to_retry_topic(
     copy.delay_time_level = 3 + message.reconsume_times
     inner = instance.inner_producer
     await inner.send.inside(inner, copy)  # type: ignore[attr-defined]  # public_call's plain coroutine
+
+
+def _report_given_back(owner: DefaultMQPushConsumerImpl, message: MessageExt, delay_level: int) -> None:
+    hooks = owner.node.hooks
+    if hooks.on:
+        hooks.emit(
+            MessageGivenBack(
+                owner.group_name,
+                message.topic,
+                message.broker_name or "",
+                message.queue_id,
+                message.queue_offset,
+                message.msg_id,
+                delay_level,
+                message.reconsume_times,
+            )
+        )
 
 
 def _report_failure(owner: DefaultMQPushConsumerImpl, message: MessageExt, error: Exception) -> None:
