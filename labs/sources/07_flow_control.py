@@ -44,6 +44,9 @@ from mqlab import Lab, Message, scenarios
 from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
 from mqlab.scenarios.flow_control import put_backlog, slow_consumer, taking
 from mqlab.views import FlowGauges, FlowMeter, SendWaits, Table
+from mqlab_widgets import Stepper
+from mqlab_widgets.boards.flow_control import FlowControlBoard
+from mqlab_widgets.boards.offsets import OffsetsBoard
 
 seed = seed_for(student_id, "07")
 
@@ -80,7 +83,7 @@ FlowGauges.of(consumer)
 # 32 of 20. A limit of 20 does not cut a pull of 32 into pieces: nobody can know how many messages an answer will
 # bring. So the limit is a question that is asked **before** a pull: do I hold *more than* 20 messages already? Then I
 # do not pull now. The three gauges are the three questions, in this order. The first one that says yes holds the pull
-# back; here it is the count. And then?
+# back; here it is the count. (The size is for round two, the span for round three.) And then?
 
 # %%
 lab.run_until_event("FlowControlled")
@@ -176,6 +179,13 @@ lab.space_time(third.ts_ms - 220, third.ts_ms + 2, nodes=["broker-a", "consumer-
 # on, and each `send` returns `SEND_OK`. All that can be seen from outside is the distance between the end of the queue
 # and what the group has consumed. That distance is called the **lag**, and it is what you should watch.
 #
+# Here is this world to play with; the next round has one of its own. Choose `FlowControlled` or `PullRequested` in the
+# list, and press **previous** and **next**.
+
+# %%
+Stepper(lab, [FlowControlBoard])
+
+# %% [markdown]
 # ## Round two: how large?
 #
 # Messages are not all alike. Now each order has 100 KiB, and the second limit is set to its smallest value:
@@ -328,6 +338,13 @@ reveal("twice", len(again),
 # to an end: with a time-out of its own on whatever it calls. (RocketMQ has one, too: after `consumeTimeout`, 15 minutes,
 # the stuck message is given back to the broker, so that the others can be committed.)
 #
+# Go **back** through the kill. The table has what the consumer knows (*in memory*) beside what the broker knows
+# (*committed*).
+
+# %%
+Stepper(lab, [OffsetsBoard])
+
+# %% [markdown]
 # ## Round four: the broker is too slow
 #
 # Now the other side. The broker's disk is slow: each of its four send threads needs 20 ms to store a message, so 200
@@ -394,7 +411,7 @@ def ten_seconds(fast_failure):
     return scenarios.get("busy-broker").play(seed, seconds=60, parameters=parameters)
 
 protected, unprotected = ten_seconds(True), ten_seconds(False)
-SendWaits.of(unprotected.history, "broker-a").chart("Without protection: how long messages wait")
+SendWaits.of(unprotected.history, "broker-a", limit_ms=None).chart("Without protection: how long messages wait")
 
 # %%
 def told_and_stored(world):
@@ -421,7 +438,7 @@ reveal("for-nobody", without[2],
 # - Then the customer at the head of the queue has waited for longer than the 3 s that `send` allows, and goes home with
 #   an error, **while the request stays in the queue**. From here on the broker works for people who have left: not one
 #   order more is told "stored".
-# - It comes worse. A client that waits in vain takes the broker for hung and closes the connection
+# - It gets worse. A client that waits in vain takes the broker for hung and closes the connection
 #   (`clientCloseSocketIfTimeout`). With it *all* requests that wait on it fail, 1200 of them, in the same millisecond.
 #   Each is sent again, up to twice. The old ones are still in the broker's queue, which does not ask whether anybody
 #   listens. The queue has tripled.
@@ -449,8 +466,8 @@ reveal("for-nobody", without[2],
 # | `listener_ms` | how long a listener takes for one message |
 # | `round_trip_ms` | how long a pull takes |
 #
-# Write the rule that sets `pull_threshold_for_queue` and `pull_batch_size` (1 to 32). The memory must never be
-# exceeded. And the threads shall not wait: at most 5 % of their time may pass without a message while there is a
+# Write the rule that sets `pull_threshold_for_queue` and `pull_batch_size` (1 to 32), as a dictionary:
+# `{"pull_threshold_for_queue": 100, "pull_batch_size": 8}`. The memory must never be exceeded. And the threads shall not wait: at most 5 % of their time may pass without a message while there is a
 # backlog. The two want opposite things, so think about three questions first:
 #
 # 1. What is the most that one queue can hold?
@@ -499,6 +516,8 @@ check("07/limits", limits)
 
 # %% [markdown]
 # ## What the articles say, and what is so
+#
+# The articles are those with which mqlab began; [docs/seeds.md](../docs/seeds.md) goes through them.
 #
 # - The article on the push consumer lists the checks before a pull, with the limits 1000 and 2000 and the 50 ms. They
 #   are the same today. The check of the size (100 MiB) stands in its listing but not in its text.

@@ -42,6 +42,8 @@ from collections import Counter
 from mqlab import Lab, Message, errors
 from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
 from mqlab.views import Table, TaskRuns
+from mqlab_widgets import Stepper
+from mqlab_widgets.boards.offsets import OffsetsBoard
 
 seed = seed_for(student_id, "10")
 
@@ -180,7 +182,7 @@ started = lab.now_ms
 # comes again in 200 ms, unless it says otherwise (`PullTaskContext.pullNextDelayTimeMillis`).
 
 # %% tags=["prediction"]
-predict("rhythm", "From the begin of the first run of a task to the begin of its second: how many ms?",
+predict("rhythm", "How many ms from the beginning of a task's first run to the beginning of its second?",
         unit="ms", prediction=...)
 
 # %%
@@ -228,6 +230,13 @@ reveal("after-error", round(failures[1] - failures[0]), why="an error overwrites
 
 # %%
 await failing.shutdown()
+
+# %% [markdown]
+# The world of these two rounds, to play with: go **back** and watch the number of each group in the consumer's memory and
+# at the broker (*committed*). The next round has a world of its own.
+
+# %%
+Stepper(lab, [OffsetsBoard])
 
 # %% [markdown]
 # ## Round three: the queue goes, the task runs
@@ -280,7 +289,7 @@ reveal("twice", doubles, why="both members read the queue from the same offset")
 
 # %% [markdown]
 # Cancelling is a flag, and nobody looks at it while your code runs. `putTask` sets `cancelled` and takes the task out of
-# its table; `PullTaskImpl.run` looks at the flag at its begin and at its end. Between the two you are alone. So the old
+# its table; `PullTaskImpl.run` looks at the flag at its beginning and at its end. Between the two you are alone. So the old
 # owner finishes its ten orders, the new one begins at the last offset that the broker knows, and that is before the ten.
 #
 # At the end the old task even calls `update_consume_offset`. It changes nothing any more: the queue is not held, so the
@@ -290,7 +299,8 @@ reveal("twice", doubles, why="both members read the queue from the same offset")
 # %% [markdown]
 # ## Break it: the broker is dead for ten seconds
 #
-# The article's task catches every error itself and prints it, as careful programmers do. Ours gets the same care:
+# The article on the pull schedule ([docs/seeds.md](../docs/seeds.md) goes through it) has a task that catches every error
+# itself and prints it, as careful programmers do. Ours gets the same care:
 
 # %%
 def careful(task):
@@ -385,21 +395,31 @@ lite, seen = await next_night("night-shift")
 len(seen)
 
 # %% [markdown]
+# Nothing comes any more. Go **back** to the two nights, and see when the number of `night-shift` moves, and when it does
+# not.
+
+# %%
+Stepper(lab, [OffsetsBoard])
+
+# %% [markdown]
 # ## Build it: a task that knows when to wait
 #
-# Back to the schedule service; its `delay` is a wonderful lever. You write the task for a shop whose warehouse takes orders
-# one at a time. `deliver(message)` is given to you: `await deliver(message)` is `True` when the warehouse took the order, and
+# Back to the schedule service. A task that chooses its own next delay can do much better than 200 ms. You write one for a
+# shop whose warehouse takes orders one at a time. `deliver(message)` is given to you: `await deliver(message)` is `True` when the warehouse took the order, and
 # `False` when it is full; then *this* order must be offered again later, and those behind it must not overtake it.
 #
 # What is judged, in 50 worlds with bursts, quiet hours, a full warehouse, a dead broker, and a process that is killed:
 #
-# - every order is delivered, and none twice unless the process was killed: note progress up to what was **delivered**;
+# - every order is delivered, and none twice unless the process was killed: note progress up to what was **delivered**
+#   (what your task keeps in memory dies with the process);
 # - lag: 3.5 s after it came an order is delivered, while the warehouse is open (a burst is up to 140 orders in one queue, a pull brings 32);
-# - waste: at most 15 pulls that find nothing in 10 s and queue; a constant 200 ms makes 50;
-# - manners: a full warehouse is not asked more than about 1.5 times a second, and gets its orders 2.5 s after it opens again.
+# - waste: at most 15 pulls of a queue find nothing in 10 quiet seconds; a constant 200 ms makes 50;
+# - manners: a full warehouse is not asked more than about 1.5 times a second for each queue, and gets its orders within
+#   2.5 s after it opens again.
 #
-# Hints: a message knows its `queue_offset`. What the task has learned about a queue can live in a dictionary beside it. Doubling
-# a pause finds the right length quickly, if there is a ceiling.
+# Hints: begin with the usual task of round two, and `context.set_pull_next_delay_time_millis(...)`. A message knows its
+# `queue_offset`. What the task has learned about a queue can live in a dictionary beside it. Doubling a pause finds the
+# right length quickly, if there is a ceiling.
 
 # %% tags=["exercise"]
 def make_pull_task(deliver):
