@@ -18,7 +18,13 @@ from mqlab.client import (
     SendStatus,
     select_message_queue_by_hash,
 )
-from mqlab.errors import LearnerError, MQBrokerException, MQClientException, RemotingTooMuchRequestException
+from mqlab.errors import (
+    LearnerError,
+    MQBrokerException,
+    MQClientException,
+    RemotingConnectException,
+    RemotingTooMuchRequestException,
+)
 from mqlab.protocol import MessageSysFlag
 from mqlab.protocol.codes import ClientErrorCode, ResponseCode
 
@@ -202,6 +208,50 @@ def test_latency_faults_keep_a_producer_away_from_a_slow_broker(make_cluster: An
 
 
 # -- forms of sending -----------------------------------------------------------------------------------------------
+
+
+def failures(cluster: Any) -> list[tuple[Any, ...]]:
+    """The failed attempts as (queue, attempt, tried again), and the sends given up as (attempts,)."""
+    attempts = [(*event[1:3], *event[4::2]) for event in cluster.events("SendAttemptFailed")]
+    return attempts + [(event[2],) for event in cluster.events("SendFailed")]
+
+
+def test_a_send_to_a_given_queue_that_fails_is_told_as_any_other_with_its_one_attempt(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    producer = cluster.producer()
+    queue = MessageQueue("T", "broker-a", 0)
+    producer.send(Message("T", "x"), queue=queue).play()
+    cluster.fault("crash", "broker-a")
+    cluster.run_ms(10)
+    with pytest.raises(RemotingConnectException):
+        producer.send(Message("T", "x"), queue=queue).play()
+    assert failures(cluster) == [("broker-a", 0, 1, False), (1,)]
+    (attempted, failed) = cluster.events("SendAttemptFailed") + cluster.events("SendFailed")
+    assert attempted[3] == failed[1] == cluster.events("SendAttempted")[-1][3] != ""
+    assert attempted[5] == failed[4]
+
+
+def test_a_send_to_a_queue_that_a_selector_names_is_told_too_when_it_fails(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    producer = cluster.producer()
+    producer.send(Message("T", "x")).play()
+    cluster.fault("crash", "broker-a")
+    cluster.run_ms(10)
+    with pytest.raises(RemotingConnectException):
+        producer.send_by_selector(Message("T", "x"), lambda queues, message, argument: queues[0], None).play()
+    assert failures(cluster) == [("broker-a", 0, 1, False), (1,)]
+
+
+def test_an_asynchronous_send_to_a_broker_that_nobody_knows_is_told_once(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    producer = cluster.producer()
+    heard: list[Any] = []
+    producer.send_async(
+        Message("T", "x"), lambda result, error: heard.append(error), queue=MessageQueue("T", "broker-z", 0)
+    ).play()
+    cluster.run_ms(100)
+    assert [str(error) for error in heard] == ["The broker[broker-z] not exist"]
+    assert failures(cluster) == [("broker-z", 0, 1, False), (1,)]
 
 
 def test_a_message_can_be_sent_to_a_given_queue_of_its_own_topic(cluster: Any) -> None:

@@ -136,6 +136,17 @@ def test_a_broker_that_stops_gracefully_costs_its_producers_no_message(make_clus
         cluster.run_ms(100)
 
 
+def test_an_answer_that_is_not_tried_again_ends_the_send_for_the_listeners_too(one: tuple[Any, Any]) -> None:
+    cluster, producer = one
+    answering(cluster, "broker-a", ResponseCode.INVALID_PARAMETER)
+    with pytest.raises(MQBrokerException):
+        producer.send(Message("T", "x")).play()
+    (attempt,), (given_up,) = cluster.events("SendAttemptFailed"), cluster.events("SendFailed")
+    assert (attempt[4], attempt[6]) == (1, False)
+    assert given_up[1:3] == (attempt[3], 1)
+    assert given_up[4] == attempt[5]
+
+
 @pytest.mark.parametrize("code", sorted(TRIED_AGAIN))
 def test_which_answers_are_tried_again_can_be_changed(one: tuple[Any, Any], code: ResponseCode) -> None:
     cluster, producer = one

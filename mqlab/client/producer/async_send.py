@@ -14,7 +14,7 @@ from mqlab.errors import (
     RemotingTooMuchRequestException,
     SimulationError,
 )
-from mqlab.trace.events.client import SendAttemptFailed, SendCallbackFailed, SendFailed
+from mqlab.trace.events.client import SendCallbackFailed
 
 from .back_pressure import Permits
 from .send_kernel import UNIQ_KEY, Prepared
@@ -196,10 +196,7 @@ class AsyncSend:
         self._timeout_ms -= cost_ms
         again = need_retry and self._times <= impl.producer.retry_times_when_send_async_failed and self._timeout_ms > 0
         message = self._prepared.wire_message
-        msg_id = message.properties.get(UNIQ_KEY, "")
-        hooks = impl.node.hooks
-        if hooks.on:
-            hooks.emit(SendAttemptFailed(*self._queue, msg_id, self._times, str(error), again))
+        impl.report_failed_attempt(message, self._queue, self._times, error, retriable=again)
         if again:
             broker_name = self._queue.broker_name
             if self._info is not None:
@@ -211,9 +208,7 @@ class AsyncSend:
                 self.start(address)
                 return None
         impl.kernel.run_after_hooks(self._prepared.context, None, error)
-        if hooks.on:
-            cost_us = impl.node.now_us() - self._started_us
-            hooks.emit(SendFailed(message.topic, msg_id, self._times, cost_us, str(error)))
+        impl.report_failure(message, self._times, self._started_us, str(error))
         return self._outcome(None, error)
 
 

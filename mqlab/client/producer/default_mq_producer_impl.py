@@ -24,6 +24,8 @@ from mqlab.sim import PeriodicTask
 from mqlab.trace.events.client import (
     ClientStarted,
     ClientStopped,
+    SendAttemptFailed,
+    SendFailed,
     SendSucceeded,
 )
 
@@ -31,7 +33,7 @@ from .async_send import AsyncSend, AsyncSender, Outcome
 from .message_queue_selector import MessageQueueSelector
 from .mq_fault_strategy import MQFaultStrategy
 from .send_attempts import SendAttempts
-from .send_kernel import SendKernel
+from .send_kernel import UNIQ_KEY, SendKernel
 from .send_result import SendResult
 
 if TYPE_CHECKING:
@@ -285,10 +287,16 @@ class DefaultMQProducerImpl:
             raise MQClientException(
                 "message's topic not equal mq's topic. What to do: give a queue of the message's own topic."
             )
-        if outcome is not None:
-            await self.send_async_impl(message, queue, timeout_ms, None, outcome)
-            return None
-        result = await self.kernel.send(message, queue, mode, timeout_ms)
+        begin_us = self.node.now_us()
+        try:
+            if outcome is not None:
+                await self.send_async_impl(message, queue, timeout_ms, None, outcome)
+                return None
+            result = await self.kernel.send(message, queue, mode, timeout_ms)
+        except (MQClientException, MQBrokerException, RemotingException) as error:
+            self.report_failed_attempt(message, queue, 1, error, retriable=False)
+            self.report_failure(message, 1, begin_us, str(error))
+            raise
         if result is not None:
             self.report_success(message, result)
         return result
@@ -310,7 +318,9 @@ class DefaultMQProducerImpl:
         queue = await self.select_queue(message, selector, argument)
         left_ms = timeout_ms - (self.node.now_us() - begin_us) // 1_000
         if left_ms < 0:
-            raise RemotingTooMuchRequestException("sendSelectImpl call timeout")
+            late = RemotingTooMuchRequestException("sendSelectImpl call timeout")
+            self.report_failure(message, 0, begin_us, str(late))
+            raise late
         return await self.send_kernel_once(message, queue, mode, left_ms, outcome)
 
     async def select_queue(self, message: Message, selector: MessageQueueSelector, argument: Any) -> MessageQueue:
@@ -335,6 +345,8 @@ class DefaultMQProducerImpl:
             raise MQClientException("select message queue return null. What to do: let the selector return a queue.")
         return queue
 
+    # -- what is told -----------------------------------------------------------------------------------------------
+
     def report_success(self, message: Message, result: SendResult) -> None:
         """Tell the listeners that a message is stored."""
         hooks = self.node.hooks
@@ -350,3 +362,19 @@ class DefaultMQProducerImpl:
                     result.send_status.value,
                 )
             )
+
+    def report_failed_attempt(
+        self, message: Message, queue: MessageQueue, attempt: int, error: Exception, *, retriable: bool
+    ) -> None:
+        """Tell the listeners that one attempt has failed."""
+        hooks = self.node.hooks
+        if hooks.on:
+            msg_id = message.properties.get(UNIQ_KEY, "")
+            hooks.emit(SendAttemptFailed(*queue, msg_id, attempt, str(error), retriable))
+
+    def report_failure(self, message: Message, attempts: int, begin_us: int, reason: str) -> None:
+        """Tell the listeners that the producer gives up a message."""
+        hooks = self.node.hooks
+        if hooks.on:
+            msg_id = message.properties.get(UNIQ_KEY, "")
+            hooks.emit(SendFailed(message.topic, msg_id, attempts, self.node.now_us() - begin_us, reason))

@@ -13,9 +13,9 @@ from mqlab.errors import (
     RemotingTooMuchRequestException,
 )
 from mqlab.protocol.codes import ClientErrorCode
-from mqlab.trace.events.client import QueueSelected, SendAttemptFailed, SendFailed
+from mqlab.trace.events.client import QueueSelected
 
-from .send_kernel import SYNC, UNIQ_KEY
+from .send_kernel import SYNC
 from .send_result import SendResult, SendStatus
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ class SendAttempts:
                     continue
                 if self._result is not None:
                     return self._result
+                impl.report_failure(self._message, len(self._sent), self._begin_us, str(error))
                 raise
             impl.fault_strategy.update_fault_item(last_broker, (now_us() - attempt_us) // 1_000, False, True)
             if result is None:
@@ -127,11 +128,8 @@ class SendAttempts:
         impl = self._impl
         cost_ms = (impl.node.now_us() - attempt_us) // 1_000
         impl.fault_strategy.update_fault_item(queue.broker_name, cost_ms, isolated, reachable)
-        hooks = impl.node.hooks
-        if hooks.on:
-            retriable = not isinstance(error, MQBrokerException) or error.response_code in impl.retry_response_codes
-            msg_id = self._message.properties.get(UNIQ_KEY, "")
-            hooks.emit(SendAttemptFailed(*queue, msg_id, len(self._sent), str(error), retriable))
+        retriable = not isinstance(error, MQBrokerException) or error.response_code in impl.retry_response_codes
+        impl.report_failed_attempt(self._message, queue, len(self._sent), error, retriable=retriable)
 
     def _failure(self, call_timeout: bool) -> Exception:
         cost_us = self._impl.node.now_us() - self._begin_us
@@ -140,10 +138,7 @@ class SendAttempts:
             f"Send [{len(self._sent)}] times, still failed, cost [{cost_us // 1_000}]ms, "
             f"Topic: {self._message.topic}, BrokersSent: [{brokers}]"
         )
-        hooks = self._impl.node.hooks
-        if hooks.on:
-            msg_id = self._message.properties.get(UNIQ_KEY, "")
-            hooks.emit(SendFailed(self._message.topic, msg_id, len(self._sent), cost_us, f"{self._error or text}"))
+        self._impl.report_failure(self._message, len(self._sent), self._begin_us, f"{self._error or text}")
         if call_timeout:
             return RemotingTooMuchRequestException("sendDefaultImpl call timeout")
         failure = MQClientException(f"{text}. Last error: {self._error}", _response_code(self._error))
