@@ -17,6 +17,7 @@ from mqlab_widgets.boards.offsets import OffsetsBoard
 from mqlab_widgets.boards.responses import ResponsesBoard
 from mqlab_widgets.boards.routes import RoutesBoard
 from mqlab_widgets.boards.stage import StageBoard
+from mqlab_widgets.boards.stage_picture import stage_svg
 
 BOARDS = (StageBoard, HeldPullsBoard, OffsetsBoard, ResponsesBoard, RoutesBoard, LightsBoard)
 
@@ -159,6 +160,10 @@ def test_many_machines_and_queues_are_summed_up() -> None:
     assert drawn.count('class="cell"') < 60
     assert "200 stored" in drawn
     assert len(drawn) < 30_000
+    assert 'data-do="open_kind" data-kind="consumer"' in drawn
+    opened = stage_svg(stage, opened=("consumer",))
+    assert opened.count('class="consumer running') == 31, "thirty machines, and the card that sums them up again"
+    assert "show fewer" in opened
 
 
 # -- the boards -----------------------------------------------------------------------------------------------------

@@ -60,6 +60,8 @@ class Session:
         self.speed = 1.0
         self.chosen = ""
         self.other = ""
+        self.opened_kinds: set[str] = set()
+        """The kinds of machines of which all are drawn, however many there are."""
         self.opened: set[str] = set()
         """Paths of the parts that are opened in the generic inspector."""
         self.queue: tuple[str, int, int] = ("", 0, -1)
@@ -268,6 +270,10 @@ class Session:
             raise LearnerError(f"there is no machine {node!r}", f"choose one of {', '.join(self.lab.world.nodes)}")
         if node != self.chosen:
             self.other, self.chosen = self.chosen, node
+
+    def do_open_kind(self, kind: str) -> None:
+        """Draw all machines of a kind, or sum the most of them up again."""
+        self.opened_kinds ^= {kind}
 
     def do_open_part(self, path: str) -> None:
         """Open a part in the generic inspector, or close it."""

@@ -187,7 +187,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             "_taken": str(session.taken),
             "where": panels.where(session),
             "said": panels.said(session),
-            "stage": stage_svg(stage, session.chosen, event.node if event is not None else ""),
+            "stage": stage_svg(stage, session.chosen, event.node if event is not None else "", session.opened_kinds),
             "side": panels.side(session),
             "machine": machine_html(session),
             "boards": _boards_html(boards),

@@ -6,7 +6,9 @@ light or dark theme of JupyterLab and still shows on a page of its own.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from html import escape
+from math import hypot
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ MOST_TOPICS = 4
 MOST_CELLS = 16
 MOST_HELD = 12
 MOST_DOTS = 8
+SIDE = 7
 SIGNS = {"running": "●", "frozen": "❄", "down": "✕"}
 
 STYLE = """
@@ -34,7 +37,7 @@ STYLE = """
 .mq-stage .down .card,.mq-stage .frozen .card{stroke-dasharray:6 4;opacity:.6}
 .mq-stage .cell{fill:var(--mq-cell,#d9d9d9)}.mq-stage .behind{fill:#E69F00}
 .mq-stage .held{fill:var(--mq-held,#F3D08A);stroke:#8a6d1a}.mq-stage .busy{fill:#009E73}.mq-stage .limit{fill:#D55E00}
-.mq-stage .wire{stroke:var(--mq-line,#8c8c8c)}.mq-stage .wire.cut{stroke:#D55E00;stroke-dasharray:2 6;stroke-width:3}
+.mq-stage .wire{stroke:var(--mq-line,#8c8c8c)}.mq-stage .wire.cut{stroke:#D55E00;stroke-dasharray:8 6;stroke-width:2.5}
 .mq-stage .request{fill:#0072B2}.mq-stage .response{fill:#009E73}
 .mq-stage .chosen .card{stroke-width:3}.mq-stage [data-do]{cursor:pointer}
 .mq-stage [data-do]:focus{outline:3px solid #56B4E9}.mq-stage .touched .card{fill:var(--mq-touched,#fff3d6)}
@@ -70,9 +73,9 @@ class Card:
         return self.y + min(self.height, 60) / 2
 
 
-def stage_svg(board: StageBoard, chosen: str = "", touched: str = "") -> str:
+def stage_svg(board: StageBoard, chosen: str = "", touched: str = "", opened: Collection[str] = ()) -> str:
     """The whole picture; `chosen` is the machine that the controls act on, `touched` the one of the newest event."""
-    cards = _cards(board)
+    cards = _cards(board, opened)
     bottom = _place(cards)
     by_name = {card.name: card for card in cards}
     body = [*_wires(board, by_name), *(_card(board, card, chosen, touched) for card in cards)]
@@ -89,23 +92,27 @@ def stage_svg(board: StageBoard, chosen: str = "", touched: str = "") -> str:
 # -- cards ----------------------------------------------------------------------------------------------------------
 
 
-def _cards(board: StageBoard) -> list[Card]:
+def _cards(board: StageBoard, opened: Collection[str]) -> list[Card]:
+    """A card for each machine; of a kind with many, the rest is one card until it is opened."""
     by_kind: dict[str, list[str]] = {}
     for node in board.states:
         by_kind.setdefault(board.kind_of(node), []).append(node)
     cards = []
     for kind, nodes in by_kind.items():
         x, width = COLUMNS.get(kind, (500, 200))
-        for node in nodes[:MOST_CARDS] if len(nodes) <= MOST_CARDS else nodes[: MOST_CARDS - 1]:
+        shown = len(nodes) if kind in opened or len(nodes) <= MOST_CARDS else MOST_CARDS - 1
+        for node in nodes[:shown]:
             card = Card(node, kind, x, width)
             _fill(board, card)
             cards.append(card)
         if len(nodes) > MOST_CARDS:
-            cards.append(_sum(board, kind, nodes[MOST_CARDS - 1 :], x, width))
+            cards.append(_sum(board, kind, nodes[shown:], x, width))
     return cards
 
 
 def _sum(board: StageBoard, kind: str, nodes: list[str], x: float, width: float) -> Card:
+    if not nodes:
+        return Card("show fewer", kind, x, width)
     card = Card(f"and {len(nodes)} more", kind, x, width)
     running = sum(board.states[node] == "running" for node in nodes)
     card.line(f"{running} running, {len(nodes) - running} not")
@@ -211,7 +218,10 @@ def _card(board: StageBoard, card: Card, chosen: str, touched: str) -> str:
     css = f"{card.kind} {state}" + (" chosen" if card.name == chosen else "")
     css += " touched" if card.name == touched else ""
     lives = card.name in board.states
-    act = f' data-do="choose" data-node="{escape(card.name)}" tabindex="0" role="button"' if lives else ""
+    does = f'data-do="choose" data-node="{escape(card.name)}"'
+    if not lives:
+        does = f'data-do="open_kind" data-kind="{card.kind}"'
+    act = f' {does} tabindex="0" role="button"'
     label = escape(f"{card.name}, {card.kind}, {state}", quote=True)
     return (
         f'<g class="{css}" data-key="{escape(card.name)}" transform="translate({card.x:g} {card.y:g})"{act} '
@@ -258,15 +268,17 @@ def _wire(pair: tuple[str, str], frames: list[InFlight], cards: dict[str, Card],
 
 
 def _ends(source: Card, target: Card) -> tuple[float, float, float, float]:
-    """Where a wire leaves its source and meets its target; requests and answers run a little apart."""
-    shift = 8 if source.x < target.x or source.y < target.y else -8
+    """Where a wire leaves its source and meets its target; the two directions run side by side, each on its right."""
     if "namesrv" in (source.kind, target.kind):
-        x1, x2 = source.x + source.width / 2 + shift, target.x + target.width / 2 + shift
+        x1, x2 = source.x + source.width / 2, target.x + target.width / 2
         above = source.y < target.y
         y1 = source.y + (source.height + 6 if above else 0)
         y2 = target.y + (0 if above else target.height + 6)
-        return x1, y1, x2, y2
-    left_to_right = source.x < target.x
-    x1 = source.x + (source.width if left_to_right else 0)
-    x2 = target.x + (0 if left_to_right else target.width)
-    return x1, source.middle + shift, x2, target.middle + shift
+    else:
+        left_to_right = source.x < target.x
+        x1 = source.x + (source.width if left_to_right else 0)
+        x2 = target.x + (0 if left_to_right else target.width)
+        y1, y2 = source.middle, target.middle
+    length = hypot(x2 - x1, y2 - y1) or 1.0
+    aside_x, aside_y = SIDE * (y1 - y2) / length, SIDE * (x2 - x1) / length
+    return x1 + aside_x, y1 + aside_y, x2 + aside_x, y2 + aside_y
