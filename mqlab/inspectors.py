@@ -10,7 +10,7 @@ from .client.mq_client_manager import MQClientManager
 from .errors import LearnerError
 from .protocol import RemotingCommand
 from .protocol.codes import code_name
-from .protocol.topics import REPLY_TOPIC_POSTFIX, is_system_topic
+from .protocol.topics import REPLY_TOPIC_POSTFIX, RMQ_SYS_SCHEDULE_TOPIC, is_system_topic
 from .views import FrameUnderWay, LabelledBytes, Table, Wire, label_consume_queue_entry, label_record
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ class QueueView:
 
     def entry(self, queue_offset: int) -> LabelledBytes:
         """The queue's entry at this offset, labelled."""
-        return label_consume_queue_entry(self.entry_bytes(queue_offset), queue_offset)
+        delayed = self.topic == RMQ_SYS_SCHEDULE_TOPIC
+        return label_consume_queue_entry(self.entry_bytes(queue_offset), queue_offset, delayed=delayed)
 
     def record_bytes(self, queue_offset: int) -> bytes:
         """The stored message that the entry at this offset points at, as the commit log holds it."""

@@ -40,16 +40,28 @@ student_id = ""
 # RocketMQ's `DefaultMQPushConsumer` has "push" in its name, and only ever pulls. The trick is on the other side of the
 # counter: *the clerk does not say "nothing there". He says nothing at all, and lets you stand there until a letter
 # comes.* It is called **long polling**, and this lab is about what it does, what it costs, and what it is worth.
-#
-# The topic `Orders` has one queue, and it is empty. A consumer waits for orders, and puts them into `inbox`.
 
 # %%
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
 from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
 from mqlab.scenarios.rivals import arrival, measure
 from mqlab.views import Holds, Rival, RivalsChart, Table
+from mqlab_widgets import Stepper
+from mqlab_widgets.boards.held_pulls import HeldPullsBoard
 
 seed = seed_for(student_id, "06")
+
+# %% [markdown]
+# Here the clerk is at work: about one order a second comes in. Set the speed to 0.1 x, press **play**, and watch the table
+# below the machines: who stands at the counter, and since when. (This world is to play with. Whatever you do to it, the
+# cells below have worlds of their own.)
+
+# %%
+Stepper(scenarios.get("rivals").build(seed).run_for(seconds=1), [HeldPullsBoard])
+
+# %% [markdown]
+# Now step by step. The topic `Orders` has one queue, and it is empty. A consumer waits for orders, and puts them into
+# `inbox`.
 
 # %%
 lab = Lab(seed=seed)
@@ -153,9 +165,9 @@ asked = lab.history.last("PullRequested", topic="Orders")
 asked.task, f"{asked.sys_flag:05b}"
 
 # %% [markdown]
-# The `sysFlag` of a pull is a row of *bits* (`PullSysFlag`; the article says bytes). From the right: *commit the offset
+# The `sysFlag` of a pull is a row of *bits* (`PullSysFlag`). From the right: *commit the offset
 # that comes along*; *may be held*, which is set here, and which a plain `pull` does not set; *an expression comes
-# along*. The last one is 0: the broker uses the subscription that the consumer's last heartbeat brought
+# along*. This third one is 0: the broker uses the subscription that the consumer's last heartbeat brought
 # (`postSubscriptionWhenPull` is off). Keep it in mind, it can cost a second at the end of this lab.
 
 # %% [markdown]
@@ -443,7 +455,7 @@ lab.held_pulls()
 # second topic, which each push consumer pulls for itself. Lab 09 is about it.) Now an order comes.
 
 # %% tags=["prediction"]
-predict("dead-holder", "The broker answers a pull of the dead with the order. What becomes of it?",
+predict("dead-holder", "The order wakes a pull of the dead. What becomes of the order?",
         choices=["it is lost: the broker takes it for delivered",
                  "it stays in its queue, and comes to whoever owns the queue next",
                  "send fails, since nobody can take it"], prediction=...)
@@ -453,12 +465,13 @@ begin = lab.now_ms
 result = await producer.send(Message("Orders", b"last order"))
 lab.run_for(ms=5)
 lab.space_time(begin, requests=["SEND_MESSAGE_V2", "PULL_MESSAGE"], title="An order for a dead consumer",
-               kinds=["MessageStored", "PullWoken", "PullAnswered"])
+               kinds=["MessageStored", "PullWoken", "RequestRejected"])
 
 # %% [markdown]
-# The pull is woken, the order is read, and the answer is written to a channel that is closed. Nothing happens. The
-# row is gone from the table, and the broker has forgotten the matter. Here is what it has *not* forgotten: the order,
-# and how far the group has come. The process is started again.
+# The pull is woken and processed anew, and refused: `code 24`, for a group without members has no subscription. Even
+# this answer goes to a channel that is closed. (If the group had another member, the order would be read for the dead
+# one, and the answer would be lost in the same way.) The row is gone from the table, and the broker has forgotten the
+# matter. Here is what it has *not* forgotten: the order, and how far the group has come. The process is started again.
 
 # %%
 lab.restart("consumer-1")
@@ -523,13 +536,13 @@ Table("Pulls of Orders that were put off", ("at s", "why"), rows)
 # |---|---|
 # | `pull.queue` | the queue that it waits for; fit to be the key of a dictionary |
 # | `pull.offset` | it wants the message with this offset, or a later one |
-# | `pull.due_ms` | when its time is up |
+# | `pull.due_ms` | when its time is up, in ms, on the clock of `now_ms` below |
 #
 # The broker calls three methods:
 #
 # - `hold(pull)`: this pull has found nothing. Keep it.
-# - `arrived(queue, max_offset)`: the queue has a new message. `max_offset` is the offset that the *next* message will get.
-#   Return a list of the pulls to answer now.
+# - `arrived(queue, max_offset)`: a notice that the queue has a new message. `max_offset` is the offset that the message
+#   *after* it will get. Return a list of the pulls to answer now.
 # - `look(now_ms, max_offset_of)`: a pass, every 5 s. `max_offset_of(queue)` tells how far a queue reaches. Return a list of
 #   the pulls to answer now.
 #
@@ -538,7 +551,7 @@ Table("Pulls of Orders that were put off", ("at s", "why"), rows)
 # - **delay**: whoever waits for an order gets it within 5 ms. And now and then a notice gets lost, so that `arrived` is
 #   not called: then it may take until the next pass.
 # - **answers**: every pull is answered once, and at the first pass after its time is up at the latest. None is answered
-#   without messages before that.
+#   without messages before that. (A notice may also come late, when a reader has its order and waits for the next one.)
 # - **work**: all comparisons with a queue or an offset are counted, look-ups in dictionaries, too. An arrival may cost 4
 #   for each pull *that waits for this queue*, and 12 besides, however many others are held.
 
@@ -580,7 +593,8 @@ class HoldService:
 
 # %% [markdown]
 # The check puts your class into a broker, in place of its own. In each of fifty worlds, readers pull from 12 to 20
-# queues, up to three from each, and orders come now and then for 27 seconds. One notice in eight gets lost.
+# queues, up to three from each, and orders come now and then for 27 seconds. One notice in eight gets lost, and another
+# one comes a second time with the next pass.
 
 # %% tags=["check"]
 check("06/hold", HoldService)

@@ -6,6 +6,7 @@ books them. Lab 09 judges keepers with it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple, Protocol
@@ -50,7 +51,7 @@ class Ledger(Protocol):
 
 
 class Payment(NamedTuple):
-    """One payment; no two have the same amount, so that each entry of the ledger can be told."""
+    """One payment; two of a day are alike but for their keys, as when somebody buys the same thing again."""
 
     number: int
     account: str
@@ -195,7 +196,7 @@ class PaymentDay:
         random = self.random
         unreadable = set(random.sample(range(1, PAYMENTS), random.choice((1, 1, 2))))
         twice = set(random.sample(range(PAYMENTS), 3)) - unreadable
-        return [
+        payments = [
             Payment(
                 number,
                 random.choice(("ann", "bob", "eve")),
@@ -205,6 +206,10 @@ class PaymentDay:
             )
             for number in range(PAYMENTS)
         ]
+        readable = [payment for payment in payments if payment.readable]
+        first, second = sorted(Random(f"alike {self.seed}").sample(readable, 2))
+        payments[second.number] = second._replace(account=first.account, cents=first.cents)
+        return payments
 
     def _add_keeper(self, name: str) -> None:
         consumer = self.lab.consumer(
@@ -307,9 +312,15 @@ class PaymentDay:
         do()
 
     def _settled(self) -> bool:
-        booked = {cents for _, cents in self.books.entries}
+        missing = Counter(p.cents for p in self.payments if p.readable)
+        missing.subtract(cents for _, cents in self.books.entries)
         sent = self._now_ms() > PAYMENTS * EVERY_MS + 4_500
-        return sent and all(p.cents in booked if p.readable else p.key in self.dead for p in self.payments)
+        booked = all(count <= 0 for count in missing.values())
+        return sent and booked and all(p.readable or p.key in self.dead for p in self.payments)
+
+    def alike(self, payment: Payment) -> list[Payment]:
+        """This payment, and the one that is like it, if there is one."""
+        return [other for other in self.payments if other.readable and other.body == payment.body]
 
     def _see(self, row: Any) -> None:
         if row[KIND] not in ("SendAttempted", "MessageStored"):
@@ -325,7 +336,10 @@ class PaymentDay:
     def key_of(self, note: str | None, add: tuple[str, int] | None) -> str:
         """The payment that a note or an entry is about, as far as one can tell."""
         for payment in self.payments:
-            if note == payment.key or (add is not None and add[1] == payment.cents):
+            if note == payment.key:
+                return payment.key
+        for payment in self.payments:
+            if add is not None and add[1] == payment.cents:
                 return payment.key
         return self._ids.get(note or "", UNKNOWN)
 
@@ -336,9 +350,9 @@ class PaymentDay:
         """Write a line of the story."""
         self.lines.append(Line(self._now_ms(), key, words))
 
-    def story(self, key: str) -> str:
-        """What happened to a payment, with the faults around it; seconds from the first payment."""
-        told = [line for line in self.lines if line.key in ("", key)]
+    def story(self, *keys: str) -> str:
+        """What happened to these payments, with the faults around them; seconds from the first payment."""
+        told = [line for line in self.lines if line.key in ("", *keys)]
         shown = told if len(told) <= LINES else [*told[: LINES // 2], *told[-LINES // 2 :]]
         text = [f"{line.at_ms / 1_000:>8.3f} s  {line.text}" for line in shown]
         if len(told) > LINES:

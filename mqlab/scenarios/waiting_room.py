@@ -115,10 +115,13 @@ class OwnHoldService(PullRequestHoldService):
     """The broker's hold service, whose decisions are those of another object.
 
     One notice of an arrival in eight is lost. In a broker of many threads this happens when a message is dispatched
-    after a pull has looked into its queue, and before it is put aside.
+    after a pull has looked into its queue, and before it is put aside. Another one in eight comes a second time, with
+    the next pass. Of many threads one may have read the message, and wait for the next, before the notice is there.
     """
 
-    def __init__(self, controller: BrokerController, answer: Any, seed: int, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, controller: BrokerController, answer: Any, seed: int, tell: Callable[[str, int | None], None]
+    ) -> None:
         super().__init__(
             controller.node,
             controller.broker_config,
@@ -127,11 +130,16 @@ class OwnHoldService(PullRequestHoldService):
         )
         self.work = Work()
         self.lost: set[tuple[int, int]] = set()
+        self.late: list[tuple[int, int]] = []
+        """Notices that are yet to come a second time: queue id and the offset that the next message will get."""
         self.wrong = ""
+        self.about: int | None = None
+        """The queue that it went wrong with, if it is one."""
         self.raised: Exception | None = None
         self._answer = answer
         self._pulls: dict[int, Pull] = {}
         self._numbers = 0
+        self._told_of: int | None = None
         self._random = Random(seed)
         self._tell = tell
         self._newest = controller.message_store.get_max_offset_in_queue
@@ -144,7 +152,7 @@ class OwnHoldService(PullRequestHoldService):
         self._numbers += 1
         pull = Pull(request, self._numbers, self.work)
         self._pulls[self._numbers] = pull
-        self._tell(f"hold({pull})")
+        self._tell(f"hold({pull})", queue_id)
         self._ask(self._answer.hold, pull)
 
     def tick(self) -> None:
@@ -155,20 +163,34 @@ class OwnHoldService(PullRequestHoldService):
         def max_offset_of(queue: Queue) -> int:
             return self._newest(TOPIC, queue._number)
 
+        late, self.late = self.late, []
+        for queue_id, max_offset in late:
+            self._arrived(queue_id, max_offset, "again, late: ")
+        if self.wrong:
+            return
+        self._told_of = None
         now_ms = self.node.now_us() // 1_000
-        self._tell(f"look({now_ms}): {len(self._pulls)} are held")
+        self._tell(f"look({now_ms}): {len(self._pulls)} are held", None)
         self._answer_all(self._ask(self._answer.look, now_ms, max_offset_of))
 
     def notify_message_arriving(self, topic: str, queue_id: int, max_offset: int, *_: Any) -> None:
         """A message can be read; the notice may get lost."""
         if topic != TOPIC or self.wrong:
             return
-        if self._random.randrange(8) == 0:
+        drawn = self._random.randrange(8)
+        if drawn == 0:
             self.lost.add((queue_id, max_offset - 1))
-            self._tell(f"(offset {max_offset - 1} comes to queue {queue_id}, but the notice is lost)")
+            self._tell(f"(offset {max_offset - 1} comes to queue {queue_id}, but the notice is lost)", queue_id)
             return
+        if drawn == 1:
+            self.late.append((queue_id, max_offset))
+        self._arrived(queue_id, max_offset, "")
+
+    def _arrived(self, queue_id: int, max_offset: int, how: str) -> None:
         waiting = sum(pull.place[0] == queue_id for pull in self._pulls.values())
-        self._tell(f"arrived(queue {queue_id}, {max_offset}): {_counted(waiting)} for it, {len(self._pulls)} are held")
+        held = f"{_counted(waiting)} for it, {len(self._pulls)} are held"
+        self._tell(f"{how}arrived(queue {queue_id}, {max_offset}): {held}", queue_id)
+        self._told_of = queue_id
         self.work.done = 0
         woken = self._ask(self._answer.arrived, Queue(queue_id, self.work), max_offset)
         allowed = SPARE + COMPARISONS * waiting
@@ -195,7 +217,7 @@ class OwnHoldService(PullRequestHoldService):
                 self._object(f"a list of pulls is wanted, and yours has {pull!r} in it")
                 return
             if self._pulls.pop(pull.number, None) is None:
-                self._object(f"{pull} is answered a second time: it was taken out before")
+                self._object(f"{pull} is answered a second time: it was taken out before", pull.place[0])
                 return
             self._let_go(pull)
             if self.wrong:
@@ -206,8 +228,11 @@ class OwnHoldService(PullRequestHoldService):
         now_us = self.node.now_us()
         early = now_us < pull.request.suspended_us + TIMEOUT_MS * 1_000 - 1_000
         if early and self._newest(TOPIC, queue_id) <= offset:
-            self._object(f"{pull} is answered, with nothing to give, before its time is up")
-        self._tell(f"  answers {pull}")
+            about = queue_id if self._told_of in (None, queue_id) else None
+            self._tell(f"  answers {pull}, which wants the next message of the queue", queue_id)
+            self._object(f"{pull} is answered, with nothing to give, before its time is up", about)
+            return
+        self._tell(f"  answers {pull}", queue_id)
         self.pull_request_table[TOPIC, queue_id].remove(pull.request)
         if not self.pull_request_table[TOPIC, queue_id]:
             del self.pull_request_table[TOPIC, queue_id]
@@ -218,11 +243,12 @@ class OwnHoldService(PullRequestHoldService):
         for pull in self._pulls.values():
             held_ms = (self.node.now_us() - pull.request.suspended_us) / 1_000
             if held_ms > TIMEOUT_MS + CHECK_PERIOD_MS + PROMPT_MS:
-                self._object(f"{pull} is held for {held_ms / 1_000:.1f} s by now, and its time was 15 s")
+                self._object(f"{pull} is held for {held_ms / 1_000:.1f} s by now, and its time was 15 s", pull.place[0])
                 return
 
-    def _object(self, told: str) -> None:
-        self.wrong = self.wrong or told
+    def _object(self, told: str, queue_id: int | None = None) -> None:
+        if not self.wrong:
+            self.wrong, self.about = told, queue_id
 
 
 class WaitingRoom:
@@ -231,7 +257,7 @@ class WaitingRoom:
     def __init__(self, answer: Any, seed: int) -> None:
         self.random = Random(seed)
         self.lab = Lab(seed, history=False)
-        self.lines: list[str] = []
+        self.lines: list[tuple[int | None, str]] = []
         self.lab.name_server()
         broker = self.lab.broker("broker-a")
         self.queues = self.random.choice((12, 16, 20))
@@ -241,6 +267,7 @@ class WaitingRoom:
         self._install(controller)
         self.stored_us: dict[tuple[int, int], int] = {}
         self.late = ""
+        self._late_queue: int | None = None
 
     def _install(self, controller: BrokerController) -> None:
         controller.pull_request_hold_service.shutdown()
@@ -296,19 +323,22 @@ class WaitingRoom:
         if late_ms > allowed_ms and not self.late:
             why = "its notice was lost, but the next pass could have seen it" if lost else "its arrival was told"
             self.late = f"offset {offset} of queue {queue_id} comes {late_ms:,.0f} ms after it was stored; {why}"
-            self._tell(f"offset {offset} of queue {queue_id} is delivered, {late_ms:,.0f} ms late")
+            self._late_queue = queue_id
+            self._tell(f"offset {offset} of queue {queue_id} is delivered, {late_ms:,.0f} ms late", queue_id)
 
     def _note_stored(self, row: Any) -> None:
         if row[KIND] == "MessageStored":
             record = Record(row)
             self.stored_us[record.queue_id, record.queue_offset] = record.ts_us
 
-    def _tell(self, words: str) -> None:
-        self.lines.append(f"{self.lab.now_ms / 1_000:>7.3f} s  {words}")
+    def _tell(self, words: str, queue_id: int | None) -> None:
+        self.lines.append((queue_id, f"{self.lab.now_ms / 1_000:>7.3f} s  {words}"))
 
     def story(self) -> str:
-        """The last calls of the service."""
-        return "\n".join(self.lines[-LINES:])
+        """The last calls of the service; if it went wrong with one queue, the passes and what concerns this queue."""
+        about = self.service.about if self.service.wrong else self._late_queue
+        told = [line for queue_id, line in self.lines if about is None or queue_id in (None, about)]
+        return "\n".join(told[-LINES:])
 
 
 def _counted(pulls: int) -> str:

@@ -97,12 +97,15 @@ def _take_properties(reader: _Reader, length: int) -> None:
         reader.take(name, len(raw) + (stop >= 0), value)
 
 
-def label_consume_queue_entry(data: bytes, queue_offset: int) -> LabelledBytes:
-    """The 20 bytes of a consume queue that point at one message (org.apache.rocketmq.store.ConsumeQueue)."""
+def label_consume_queue_entry(data: bytes, queue_offset: int, *, delayed: bool = False) -> LabelledBytes:
+    """The 20 bytes of a consume queue that point at one message (org.apache.rocketmq.store.ConsumeQueue).
+
+    The entry of a delayed message has a time, in ms since 1970, in place of the hash.
+    """
     reader = _Reader(data)
     reader.number("physicalOffset", _LONG, "where the message begins in the commit log")
     reader.number("size", _INT, "how long it is")
-    reader.number("tagsCode", _LONG, "the hash of its tag")
+    reader.number("tagsCode", _LONG, "ms since 1970: when it is due" if delayed else "the hash of its tag")
     return LabelledBytes(f"consume-queue entry {queue_offset}", data, reader.fields, base=queue_offset * 20)
 
 

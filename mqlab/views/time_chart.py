@@ -18,9 +18,10 @@ Point = tuple[float, float]
 
 
 class Series(NamedTuple):
-    """One kind of thing in a chart, drawn as a "step" line that keeps its value, or as "dot", "cross" or "tick" marks.
+    """One kind of thing in a chart: a line of steps ("step", "broad", "dashed") or marks ("dot", "cross", "tick").
 
-    A tick stands on the axis of time and has no value. Shapes tell series apart where colours cannot.
+    A line keeps its value until the next step; a broad one is seen below another that covers it. A tick stands on the
+    axis of time and has no value. Shapes tell series apart where colours cannot.
     """
 
     name: str
@@ -128,13 +129,16 @@ def _summary(drawn: Series, unit: str) -> str:
     return f"{times}; lowest {min(values):g}, highest {max(values):g} ({unit})"
 
 
-def _path(commands: str, drawn: Series, width: float, *, cap: str = "butt") -> str:
-    return f'<path d="{commands}" fill="none" stroke="{drawn.colour}" stroke-width="{width:g}" stroke-linecap="{cap}"/>'
+def _path(commands: str, drawn: Series, width: float, *, cap: str = "butt", dash: str = "") -> str:
+    look = f'stroke="{drawn.colour}" stroke-width="{width:g}" stroke-linecap="{cap}"'
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    return f'<path d="{commands}" fill="none" {look}{dashes}/>'
 
 
 def _step(drawn: Series, places: list[Point]) -> str:
     steps = "".join(f"H{x:.1f}V{y:.1f}" for x, y in places[1:])
-    return _path(f"M{places[0][0]:.1f} {places[0][1]:.1f}{steps}", drawn, 2)
+    width, dash = _LINES[drawn.shape]
+    return _path(f"M{places[0][0]:.1f} {places[0][1]:.1f}{steps}", drawn, width, dash=dash)
 
 
 def _dots(drawn: Series, places: list[Point]) -> str:
@@ -154,13 +158,17 @@ def _ticks(drawn: Series, places: list[Point]) -> str:
     return _path("".join(f"M{x:.1f} {_TOP + _HEIGHT:g}v-8" for x, _ in places), drawn, 1)
 
 
-_DRAW = {"step": _step, "dot": _dots, "cross": _crosses, "tick": _ticks}
+_LINES = {"step": (2.0, ""), "broad": (6.0, ""), "dashed": (2.0, "7 4")}
+"""How wide a line of steps is, and its dashes."""
+
+_DRAW = {"step": _step, "broad": _step, "dashed": _step, "dot": _dots, "cross": _crosses, "tick": _ticks}
 
 
 def _key(drawn: Series, x: float, y: float) -> str:
     """The small sample of a series in the legend."""
-    if drawn.shape == "step":
-        return line(x, y, x + 14, y, drawn.colour, width=2)
+    if drawn.shape in _LINES:
+        width, dash = _LINES[drawn.shape]
+        return line(x, y, x + 14, y, drawn.colour, width=width, dash=dash)
     if drawn.shape == "tick":
         return line(x + 7, y - 5, x + 7, y + 5, drawn.colour, width=1.5)
     return _DRAW[drawn.shape](drawn, [(x + 7, y)])

@@ -23,12 +23,17 @@ def _booked(day: PaymentDay) -> Wrong | None:
     """Is each payment booked once, with the right account and amount?"""
     for payment in day.payments:
         times = sum(cents == payment.cents for _, cents in day.books.entries)
-        if payment.readable and times != 1:
-            how = "is not booked" if not times else f"is booked {_times(times)}"
+        alike = day.alike(payment)
+        if payment.readable and times != len(alike):
+            keys = [other.key for other in alike]
+            what = f"{payment.cents} cents for {payment.account}"
+            how = f"booked {_times(times)}" if times else "not booked"
+            told = f"{payment.key} ({what}) is {how}"
+            if len(alike) > 1:
+                told = f"{' and '.join(keys)} ({what} each) are two payments, and {how} in all"
             lost = ", and its message is a dead letter" if payment.key in day.dead else ""
-            came = day.deliveries.get(payment.key, 0)
-            told = f"{payment.key} ({payment.cents} cents for {payment.account}) {how}{lost}"
-            return Wrong(f"{told}; the listener was called {_times(came)} with it", day.story(payment.key))
+            came = sum(day.deliveries.get(key, 0) for key in keys)
+            return Wrong(f"{told}{lost}; the listener was called {_times(came)} with it", day.story(*keys))
     known = {(p.account, p.cents) for p in day.payments if p.readable}
     for entry in day.books.entries:
         if entry not in known:

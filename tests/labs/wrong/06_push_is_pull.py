@@ -68,6 +68,14 @@ class WakesEverybody(Right):
         return woken
 
 
+class TakesEachNoticeForNew(Right):
+    """Wakes all that wait for the queue, also for a notice of what they have had: empty answers."""
+
+    def arrived(self, queue: Any, max_offset: int) -> list[Any]:
+        """All of this queue."""
+        return self.take(queue, lambda pull: True)
+
+
 class OnePerQueue(Right):
     """Keeps one pull for each queue; the next one of the same queue takes its place, and the first is lost."""
 
@@ -139,6 +147,7 @@ WRONG = {
     "06/hold": [
         LooksThroughAll,
         WakesEverybody,
+        TakesEachNoticeForNew,
         OnePerQueue,
         WakesTheFirst,
         TrustsTheNotice,

@@ -79,6 +79,16 @@ class knows_the_offset(_Keeper):  # noqa: N801
             return
 
 
+class knows_the_payment(_Keeper):  # noqa: N801
+    """Notes what is paid: who buys the same thing twice pays once."""
+
+    async def book(self, message: Any, entry: tuple[str, int]) -> None:
+        try:
+            await self.ledger.write(note=message.body.decode(), add=entry)
+        except AlreadyNotedError:
+            return
+
+
 class looks_then_books(_Keeper):  # noqa: N801
     """Looks, books, notes: two keepers may look at once, and one may die in between."""
 
@@ -165,6 +175,7 @@ WRONG = {
         remembers_in_memory,
         knows_the_message_id,
         knows_the_offset,
+        knows_the_payment,
         looks_then_books,
         notes_then_books,
         trusts_reconsume_times,
