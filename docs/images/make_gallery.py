@@ -26,6 +26,8 @@ MOST_BYTES = 150_000
 COLOURS = (128, 64, 32)
 DARK = {"theme": "JupyterLab Dark"}
 BOARD = ".mq-board"
+EDGE = 12
+"""Paper around a picture, px."""
 FIRST_LINES = (
     "from mqlab.scenarios import get\n"
     "from mqlab_widgets import Stepper\n"
@@ -68,18 +70,20 @@ VIEWS = (
         ".jp-OutputArea-output", 1400, True,
     ),
     View(
-        "stage", "The stage", "Name servers, brokers, clients; queues with what is not consumed yet; held pulls; frames "
-        "on their way; a broker that has been killed, and a link that is cut.",
-        TWO_BROKERS.format(16) + 'lab.partition("consumer-1", "namesrv-1")\n'
-        'lab.run_until_event("RequestReceived", request_name="SEND_MESSAGE_V2")\nStepper(lab)', '[data-part="stage"]',
+        "stage", "The stage", "Name servers, brokers, clients; queues with what is not consumed yet; held pulls; "
+        "frames on their way; a broker that has been killed, and a link that is cut.",
+        TWO_BROKERS.format(21) + 'lab.partition("consumer-1", "namesrv-1")\n'
+        'lab.run_until_event("ConsumeStarted")\nlab.run_until_event("RequestSent", request_name="SEND_MESSAGE_V2")\n'
+        "Stepper(lab)", '[data-part="stage"]',
     ),
     View(
         "choices", "What may happen next, and the tree of worlds", "Every delivery and timer that may go next can be "
         "let go now, held back or broken; each choice made in the past is a world of its own.",
         TWO_BROKERS.format(4) + 'lab.run_until_event("RequestSent", request_name="SEND_MESSAGE_V2")\n'
         "stepper = Stepper(lab)\n"
-        'for command in ({"do": "goto", "place": len(lab.history) - 40}, {"do": "take_back"}, {"do": "hold", "index": 0}, '
-        '{"do": "step_slice"}, {"do": "step_slice"}):\n    stepper.session.do(command)\nstepper', '[data-part="side"]', 1200,
+        'commands = [{"do": "goto", "place": len(lab.history) - 40}, {"do": "take_back"}, {"do": "hold", "index": 0},\n'
+        '            {"do": "step_slice"}, {"do": "step_slice"}]\n'
+        "for command in commands:\n    stepper.session.do(command)\nstepper", '[data-part="side"]', 1400,
     ),
     View(
         "broker", "The inspector of a broker", "Its held pulls, its thread pools, a queue with the bytes of a message, "
@@ -102,13 +106,14 @@ VIEWS = (
     View(
         "lights", "Invariant lights", "The rules of `mqlab check`, live. Green holds, a red cross is broken, amber is "
         "what RocketMQ itself does not promise, by name; a ring has nothing to judge.",
-        'lab = get("power-cut").build(7)\nstepper = Stepper(lab, [LightsBoard])\nlab.run_for(seconds=3)\nstepper', BOARD,
-        900,
+        'lab = get("power-cut").build(7)\nstepper = Stepper(lab, [LightsBoard])\nlab.run_for(seconds=3)\nstepper',
+        BOARD, 900,
     ),
     View(
         "charts", "Charts", "Throughput, backlog, messages in flight, lag and hold times against the world's time, "
         "drawn by Bokeh and at most twice a second while the world plays.",
-        'lab = get("rebalance").build(7).run_for(seconds=20)\nWorldCharts(lab).live()', ".jp-OutputArea-output", 1200,
+        'lab = get("slow-listener").build(7).run_for(seconds=30)\nWorldCharts(lab).live()',
+        ".jp-OutputArea-output", 1200,
     ),
     View(
         "owners", "Who owns which queue", "Rebalancing and its locks: a line for each member, a column for each queue; "
@@ -137,7 +142,7 @@ VIEWS = (
     View(
         "routes", "Routes", "What the name servers say of a topic, and what each client still believes after a broker "
         "has died.",
-        TWO_BROKERS.format(16) + "Stepper(lab, [RoutesBoard])", BOARD, 700,
+        TWO_BROKERS.format(21) + "Stepper(lab, [RoutesBoard])", BOARD, 700,
     ),
 )  # fmt: skip
 
@@ -155,7 +160,12 @@ def take(browser: Browser, lab: JupyterLab, view: View) -> None:
     if view.name == "charts":
         notebook.cell(1).locator(".bk-Figure").last.wait_for()
     page.wait_for_timeout(700)
-    png = part.screenshot()
+    part.scroll_into_view_if_needed()
+    box = part.bounding_box()
+    assert box is not None
+    width, height = box["width"] + 2 * EDGE, box["height"] + EDGE
+    around = {"x": box["x"] - EDGE, "y": box["y"] - EDGE / 2, "width": width, "height": height}
+    png = page.screenshot(clip=around)  # type: ignore[arg-type]  # a plain dict is what it takes
     assert shown.seen == [], shown.seen
     notebook.close()
     page.close()
@@ -163,7 +173,7 @@ def take(browser: Browser, lab: JupyterLab, view: View) -> None:
 
 
 def small(png: bytes, name: str) -> bytes:
-    """The picture with as many colours as fit into 150 kB, and without empty paper at its edges."""
+    """The picture with as many colours as fit into 150 kB."""
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for colours in COLOURS:
         file = io.BytesIO()

@@ -93,16 +93,16 @@ def lines_figure(chart: LineChart, *, slots: int = 0, **options: Any) -> figure:
     for place in range(max(slots, len(names))):
         name = names[place] if place < len(names) else ""
         source = ColumnDataSource(line_columns(chart.series.get(name, ())), name=source_name(chart, place))
-        look: dict[str, Any] = {"x": "x", "y": "y", "source": source, "color": PALETTE[place]}
+        drawn_as: dict[str, Any] = {"x": "x", "y": "y", "source": source, "color": PALETTE[place]}
         shape = {"size": 7, "marker": _MARKERS[place]} if chart.marks else {"line_width": 2, "line_dash": DASHES[place]}
         draw: Any = drawn.scatter if chart.marks else drawn.line
-        glyph = draw(**look, **shape)
+        glyph = draw(**drawn_as, **shape)
         tips = [(chart.x_label, "@x{0,0.[000]}"), (chart.y_label, "@y{0,0.[000]}")]
         drawn.add_tools(HoverTool(renderers=[glyph], tooltips=tips, visible=False))
         called = f"{source_name(chart, place)} name"
         items.append(LegendItem(label=name, renderers=[glyph], visible=bool(name), name=called))
-    look_of_legend: dict[str, Any] = {"location": "left", "padding": 0, "margin": 4, "border_line_color": None}
-    drawn.add_layout(Legend(items=items, **look_of_legend))
+    look: dict[str, Any] = {"location": "left", "padding": 0, "margin": 4, "spacing": 16}
+    drawn.add_layout(Legend(items=items, border_line_color=None, **look))
     drawn.axis.minor_tick_line_color = None
     return _finished(drawn, max(slots, len(names)))
 

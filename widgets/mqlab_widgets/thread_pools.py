@@ -7,7 +7,7 @@ from html import escape
 
 from mqlab.sim import Pool
 
-MOST_THREADS, CELL, WIDE = 32, 7, 90
+MOST_THREADS, CELL, WIDE = 16, 7, 60
 
 
 def pools_html(pools: Iterable[Pool]) -> str:
@@ -19,25 +19,25 @@ def pools_html(pools: Iterable[Pool]) -> str:
     if not used:
         return "<div>No thread pool has had work yet.</div>"
     rows = "".join(_row(pool) for pool in used)
-    head = "".join(f'<b class="mq-faint">{words}</b>' for words in ("threads", "", "waiting", "", "done"))
+    head = "".join(f'<b class="mq-faint">{words}</b>' for words in ("pool", "threads", "waiting", "", "done"))
     grid = "display:grid;grid-template-columns:repeat(5,max-content);gap:1px 10px;align-items:center"
     return f'<div>Thread pools (those that have had work)</div><div style="{grid}">{head}{rows}</div>'
 
 
 def _row(pool: Pool) -> str:
     waiting = len(pool.queue)
-    words = f"{waiting:,} of {pool.capacity:,}"
+    words = "none"
     if waiting:
-        words += f", the first for {pool.oldest_wait_us() / 1_000:,.3g} ms"
+        words = f"{waiting:,} of {pool.capacity:,}, the first for {pool.oldest_wait_us() / 1_000:,.3g} ms"
     done = f"{pool.completed:,}" + (f", {pool.rejected:,} refused" if pool.rejected else "")
     return (
         f"<span>{escape(pool.name)}</span>{_threads(pool)}"
-        f"<span>{words}</span>{_queue(waiting, pool.capacity)}<span>{done}</span>"
+        f"{_queue(waiting, pool.capacity)}<span>{words}</span><span>{done}</span>"
     )
 
 
 def _threads(pool: Pool) -> str:
-    """A cell for each thread; of more than 32 each cell is several."""
+    """A cell for each thread; of more than 16 each cell is several."""
     cells = min(pool.threads, MOST_THREADS)
     busy = -(-pool.busy * cells // max(1, pool.threads))
     shapes = "".join(
@@ -46,9 +46,9 @@ def _threads(pool: Pool) -> str:
         for n in range(cells)
     )
     label = f"{pool.busy} of {pool.threads} threads busy"
-    x = cells * CELL + 4
+    x, width = cells * CELL + 4, MOST_THREADS * CELL + 64
     return (
-        f'<svg width="{x + 64}" height="16" role="img" aria-label="{label}"><title>{label}</title>{shapes}'
+        f'<svg width="{width}" height="16" role="img" aria-label="{label}"><title>{label}</title>{shapes}'
         f'<text x="{x}" y="12" font-size="12" fill="var(--mq-ink,#1a1a1a)">{pool.busy} of {pool.threads}</text></svg>'
     )
 

@@ -121,7 +121,7 @@ def _line(lamp: Lamp) -> str:
 
 def _sign(words: str, shape: str) -> str:
     return (
-        f'<svg width="14" height="19" viewBox="0 -3 14 19" role="img" aria-label="{words}" style="flex:none">'
+        f'<svg width="14" height="19" viewBox="0 -2 14 19" role="img" aria-label="{words}" style="flex:none">'
         f"<title>{words}</title>{shape}</svg>"
     )
 

@@ -46,7 +46,7 @@ class RoutesBoard(Board):
             if topic in asked
         ]
         rows += [
-            (topic, client, brokers or "(none)", f"learned at {at_us / 1_000:,.0f} ms")
+            (topic, client, brokers.replace(",", ", ") or "(none)", f"learned at {at_us / 1_000:,.0f} ms")
             for (client, topic), (brokers, at_us) in sorted(self.beliefs.items())
         ]
         return Table("", ("topic", "who", "brokers", "since"), sorted(rows, key=lambda row: row[0]), most=16)
