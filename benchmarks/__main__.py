@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from . import clients, imports, kernel, messages, scale
+from . import clients, imports, kernel, messages, scale, viewer
 from .harness import Figure
 
 Measure = Callable[[], Figure | Iterable[Figure]]
@@ -20,6 +20,7 @@ AREAS: dict[str, list[Measure]] = {
     "scale": [scale.idle_broker, scale.queues, scale.backlog],
     "messages": [messages.against_kombu, messages.against_bare_appends, messages.recording],
     "clients": [clients.async_send, clients.push_consume, clients.rebalance],
+    "viewer": [viewer.click_to_paint, viewer.frames, viewer.speed, viewer.memory, viewer.rewind],
 }
 
 _ROW = "{:<44} {:>12} {:<16} {:>12} {:>8} {:>10} {:>4}"

@@ -9,7 +9,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -77,7 +76,8 @@ FRAMES = """async ([cell, seconds]) => {
     return frames / (performance.now() - began) * 1000;
 }"""
 CELLS = [
-    "from benchmarks import viewer\nfrom mqlab_widgets.stepper import Stepper\nlab = viewer.crowd()\nlab.run_for(seconds=5)",
+    "from benchmarks import viewer\nfrom mqlab_widgets.stepper import Stepper\n"
+    "lab = viewer.crowd()\nlab.run_for(seconds=5)",
     "stepper = Stepper(lab)\nstepper",
 ]
 
@@ -128,7 +128,11 @@ def _seen_in_a_browser() -> dict[str, Any]:
     from tests.browser.jupyter_lab import JupyterLab
     from tests.browser.notebook_page import NotebookPage
 
-    with tempfile.TemporaryDirectory() as directory, JupyterLab(Path(directory)) as lab, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        JupyterLab(Path(directory)) as lab,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
         page = NotebookPage(browser.new_page(viewport={"width": 1500, "height": 1200}), lab)
         page.load()
@@ -208,7 +212,7 @@ def speed() -> Figure:
 
 
 def measure_memory() -> dict[str, float]:
-    """Ten minutes of a world's time, a frame drawn for each quarter of a second; the memory half way and at the end."""
+    """Ten minutes of a world's time, a frame for each quarter of a second; the memory half way and at the end."""
     lab = crowd(every_ms=200)
     stepper = _shown(lab)
     memory = []
@@ -217,7 +221,7 @@ def measure_memory() -> dict[str, float]:
             lab.run_for(ms=FRAME_MS)
             stepper._changed()
         memory.append(resident_bytes())
-    return {"half": memory[0] / 2**20, "end": memory[1] / 2**20, "events": len(lab.history), "frames": stepper._pump.sent}
+    return {"half": memory[0] / 2**20, "end": memory[1] / 2**20}
 
 
 def memory() -> Figure:
@@ -230,7 +234,7 @@ def memory() -> Figure:
 
 
 def rewind() -> Figure:
-    """From the newest of 100,000 events to the first, back to the newest, and to the middle: the slowest of the three."""
+    """From the newest of 100,000 events to the first, back again, and to the middle: the slowest of the three."""
     lab = crowd()
     while len(lab.history) < REWOUND:
         lab.run_for(seconds=1)

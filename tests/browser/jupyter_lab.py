@@ -49,12 +49,11 @@ class JupyterLab:
 
     def write(self, name: str, cells: Sequence[str]) -> None:
         """Write a notebook of code cells."""
-        import nbformat
-
         kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
-        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
-        notebook.cells = [nbformat.v4.new_code_cell(cell, id=f"cell-{n}") for n, cell in enumerate(cells)]
-        nbformat.write(notebook, self.files / name)
+        empty: dict[str, Any] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+        code = [{**empty, "id": f"cell-{n}", "source": cell} for n, cell in enumerate(cells)]
+        notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}, "cells": code}
+        (self.files / name).write_text(json.dumps(notebook), encoding="utf-8")
 
     def __enter__(self) -> Self:
         command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--expose-app-in-browser"]

@@ -1,6 +1,6 @@
 """The viewer: one widget for each world, built once and fed with whole frames.
 
-A frame is a dict of texts, one for each part of the page. At most 20 go out in a second and never more than a fifth of
+A frame is a dict of texts, one for each part of the page. At most 20 go out in a second and never more than a tenth of
 the time is spent on them; what comes in between is dropped and counted, and the last one always arrives.
 """
 
@@ -21,7 +21,7 @@ except ImportError:
     raise MissingExtraError("anywidget", "widgets") from None
 
 FRAME_SECONDS = 1 / 20
-MOST_BUSY = 0.2
+MOST_BUSY = 0.1
 """The share of real time that drawing may take while a world plays."""
 
 Frame = dict[str, Any]

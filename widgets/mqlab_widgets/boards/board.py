@@ -91,7 +91,7 @@ class Fold:
 
     MOST_COPIES = 200
     NEAR = 50
-    """Going back also keeps a copy at most so many events before the place, since stepping stays in a place's reach."""
+    """A jump also keeps a copy at most so many events before its end, since what follows is mostly small steps."""
 
     def __init__(self, history: Any, boards: Iterable[Board]) -> None:
         self._history = history
@@ -108,13 +108,13 @@ class Fold:
     def go_to(self, place: int) -> None:
         """Bring all boards behind `place` events."""
         place = max(0, min(place, len(self._history)))
-        near = 0
         copies = self._copies | self._near
         kept = max(kept for kept in copies if kept <= place)
         if place < self.place or kept > self.place:
             for board, state in zip(self.boards, copies[kept], strict=True):
                 board.restore(state)
-            self.place, near = kept, place // self.NEAR * self.NEAR
+            self.place = kept
+        near = place // self.NEAR * self.NEAR if place - self.place > self.NEAR else 0
         while self.place < place:
             stop = min(place, (self.place // self._every + 1) * self._every)
             if self.place < near < stop:
