@@ -154,9 +154,10 @@ Waits.of(lab.history, start, lab.now_ms, title="Three messages, in three ways")
 # comes, and *the arrival of the answer* calls the callback. The article has it otherwise, that a thread scans the
 # table and calls the callbacks; we shall see that thread soon. It has another job.
 #
-# Watch the table itself: press **back** until the three requests are on their way, then **event**, one by one.
+# Watch the table itself. This is the world a moment after the third message was sent; press **event**, again and again.
 
 # %%
+lab.history.back("RequestSent")
 Stepper(lab, [ResponsesBoard])
 
 # %% [markdown]
@@ -549,10 +550,11 @@ reveal("lost", rows[2][3], why="invokeOneway to a refused connection: no retry, 
 # real RocketMQ 5.3.3: 38, 41 and 43 lost in about 20 s, not one error told. (Sync: no error in three runs; async: 0, 2 and 0
 # errors.) One-way is for what you can afford to lose: a log line, a count of clicks.
 #
-# The world of the kill is still here. Go **back** to the crash and look at what the three producers believe of `broker-b`;
-# or click a machine and break something else, for nothing below depends on it.
+# This is the moment of the kill. See what the three producers believe of `broker-b`, and press **event** to follow one of
+# its messages. Or go to the **end** and break something else: nothing below depends on this world.
 
 # %%
+lab.history.back("NodeCrashed")
 Stepper(lab, [RoutesBoard])
 
 # %% [markdown]

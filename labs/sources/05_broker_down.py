@@ -151,10 +151,11 @@ reveal("killed-back", round((back.ts_ms - started) / 1_000, 1),
 # Measured on the real one, for three producers that wait for answers or callbacks: 1.5 to 34.6 s. So a *killed* broker
 # is a small thing: nobody loses a message, nobody waits. The loop of three attempts was made for this day.
 #
-# This world is yours now; the next round begins a new one. Go **back** to the kill and see who believes in `broker-b`,
-# and for how long; or go to the **end**, click `broker-a`, press **crash**, and then **event**.
+# This is the moment of the kill once more. Press **event** and see who believes in `broker-b`, and for how long. Or go to
+# the **end**, click `broker-a`, press **crash**, and then **event**: this world is yours, the next round begins a new one.
 
 # %%
+lab.history.back("NodeCrashed")
 Stepper(lab, [RoutesBoard])
 
 # %% [markdown]
@@ -442,9 +443,11 @@ worst.run_until_event("SendSucceeded", node="latency")
 worst.fault_table("latency")
 
 # %% [markdown]
-# Go **back** to the time when both hang: the table below the picture has the orders that wait for an answer.
+# The moment at which the first of the two wakes up. The table below the picture has all that waits for an answer; press
+# **event** and see what becomes of it.
 
 # %%
+worst.history.back("NodeThawed", target="broker-b")
 Stepper(worst, [ResponsesBoard])
 
 # %% [markdown]

@@ -338,10 +338,11 @@ reveal("twice", len(again),
 # to an end: with a time-out of its own on whatever it calls. (RocketMQ has one, too: after `consumeTimeout`, 15 minutes,
 # the stuck message is given back to the broker, so that the others can be committed.)
 #
-# Go **back** through the kill. The table has what the consumer knows (*in memory*) beside what the broker knows
-# (*committed*).
+# The moment of the kill. The table has what the consumer knows (*in memory*) beside what the broker knows (*committed*):
+# press **back** for what was known before, and **event** for what comes.
 
 # %%
+lab.history.back("NodeCrashed")
 Stepper(lab, [OffsetsBoard])
 
 # %% [markdown]
@@ -467,8 +468,9 @@ reveal("for-nobody", without[2],
 # | `round_trip_ms` | how long a pull takes |
 #
 # Write the rule that sets `pull_threshold_for_queue` and `pull_batch_size` (1 to 32), as a dictionary:
-# `{"pull_threshold_for_queue": 100, "pull_batch_size": 8}`. The memory must never be exceeded. And the threads shall not wait: at most 5 % of their time may pass without a message while there is a
-# backlog. The two want opposite things, so think about three questions first:
+# `{"pull_threshold_for_queue": 100, "pull_batch_size": 8}`. The memory must never be exceeded. And the threads shall not
+# wait: at most 5 % of their time may pass without a message while there is a backlog. The two want opposite things, so
+# think about three questions first:
 #
 # 1. What is the most that one queue can hold?
 # 2. A refused consumer looks again after up to 50 ms, and then the answer takes a round trip. How many messages do all

@@ -232,8 +232,9 @@ reveal("after-error", round(failures[1] - failures[0]), why="an error overwrites
 await failing.shutdown()
 
 # %% [markdown]
-# The world of these two rounds, to play with: go **back** and watch the number of each group in the consumer's memory and
-# at the broker (*committed*). The next round has a world of its own.
+# The world of these two rounds, to play with: the table has the number of each group in the consumer's memory and at the
+# broker (*committed*). Choose `OffsetUpdated` or `OffsetCommitted` in the list, and press **previous** and **next**. The next
+# round has a world of its own.
 
 # %%
 Stepper(lab, [OffsetsBoard])
@@ -395,8 +396,8 @@ lite, seen = await next_night("night-shift")
 len(seen)
 
 # %% [markdown]
-# Nothing comes any more. Go **back** to the two nights, and see when the number of `night-shift` moves, and when it does
-# not.
+# Nothing comes any more. Go through the nights with `OffsetCommitted` and **previous**: when does the number of
+# `night-shift` move, and when does it not?
 
 # %%
 Stepper(lab, [OffsetsBoard])
@@ -405,8 +406,8 @@ Stepper(lab, [OffsetsBoard])
 # ## Build it: a task that knows when to wait
 #
 # Back to the schedule service. A task that chooses its own next delay can do much better than 200 ms. You write one for a
-# shop whose warehouse takes orders one at a time. `deliver(message)` is given to you: `await deliver(message)` is `True` when the warehouse took the order, and
-# `False` when it is full; then *this* order must be offered again later, and those behind it must not overtake it.
+# shop whose warehouse takes orders one at a time. `deliver(message)` is given to you: `await deliver(message)` is `True`
+# when the warehouse took the order, and `False` when it is full; then *this* order must be offered again later, and those behind it must not overtake it.
 #
 # What is judged, in 50 worlds with bursts, quiet hours, a full warehouse, a dead broker, and a process that is killed:
 #

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..trace.history import History
 from .labelled_bytes import PALETTE
 from .sends import Attempt, Sent, read_sends, short
-from .svg import FAINT, INK, box, line, picture, text
+from .svg import FAINT, INK, PAPER, box, line, picture, text
 from .time_axis import TimeAxis
 
 WELL, BADLY, ALLOWED = PALETTE[0], PALETTE[5], "#e9e9e9"
@@ -91,11 +91,9 @@ def _row(y: float, axis: TimeAxis, sent: Sent, number: int, attempt: Attempt, bu
     ]
     if until + 10 + len(words) * _LETTER < _LEFT + _WIDTH + 20:
         at = max(until, x + 4) + 6
-        # White paper under the words, where they would cross the edge of the box or the line of the budget.
-        edges = (allowed, budget_x)
-        crosses = any(at - 2 < edge < at + len(words) * _LETTER for edge in edges)
-        paper = [box(at - 3, y + 2, len(words) * _LETTER, _BAR - 4, "#ffffff", stroke="none")] if crosses else []
-        return [*shown, *paper, text(at, y + 14, words)]
+        # Where the words cross the edge of the box, or the line of the budget, they must stay readable.
+        crossed = any(at < edge < at + len(words) * _LETTER for edge in (allowed, budget_x))
+        return [*shown, text(at, y + 14, words, halo=PAPER if crossed else "")]
     return [*shown, text(until - 6, y + 14, words, colour="#ffffff", anchor="end", bold=True)]
 
 
