@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mqlab.client import Message
+from mqlab.client import Message, MessageQueue
+from mqlab.client.consumer.listener import ListenerRaised
 from mqlab.rebalance import AllocateMessageQueueStrategy
 
 
@@ -140,6 +141,24 @@ def test_the_application_hears_of_changes(cluster: Any) -> None:
     consumer.start().play()
     cluster.run_ms(5_000)
     assert ("T", 2, 2) in heard
+
+
+def test_a_queue_listener_that_raises_is_told_of_and_the_consumer_goes_on(cluster: Any) -> None:
+    cluster.create_topic("T", 2)
+    heard: list[str] = []
+
+    async def listener(topic: str, mq_all: list[MessageQueue], mine: list[MessageQueue]) -> None:
+        heard.append(topic)
+        raise ValueError("no")
+
+    consumer = cluster.new_consumer()
+    consumer.message_queue_listener = listener
+    consumer.start().play()
+    with pytest.warns(ListenerRaised, match="the queue listener of group 'G' raised ValueError: no"):
+        cluster.run_ms(30_000)
+    assert heard.count("T") == 1
+    assert ("G", "T", "ValueError: no") in cluster.events("QueueListenerFailed")
+    assert owned(consumer) == [0, 1]
 
 
 @pytest.mark.parametrize("seed", range(3))

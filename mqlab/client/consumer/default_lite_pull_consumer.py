@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.sim import Node
 
-    from .default_lite_pull_consumer_impl import MessageQueueListener
+    from .consumer_impl import MessageQueueListener
     from .hooks import ConsumeMessageHook
     from .offset_store import OffsetStore
     from .process_queue import ProcessQueue
@@ -157,25 +157,25 @@ class DefaultLitePullConsumer(LitePullConsumerConfig):
     async def seek(self, message_queue: MessageQueue, offset: int) -> None:
         """Go on at this offset of a queue that we have; MQClientException outside of what the queue holds."""
         (queue,) = checked_queues([message_queue])
-        await self.impl.seek(queue, offset)
+        await self.impl.offsets.seek(queue, offset)
 
     @public_call
     async def seek_to_begin(self, message_queue: MessageQueue) -> None:
         """Go back to the oldest message of a queue."""
         (queue,) = checked_queues([message_queue])
-        await self.impl.seek(queue, await self.impl.min_offset(queue))
+        await self.impl.offsets.seek(queue, await self.impl.offsets.min_offset(queue))
 
     @public_call
     async def seek_to_end(self, message_queue: MessageQueue) -> None:
         """Pass over everything that a queue holds."""
         (queue,) = checked_queues([message_queue])
-        await self.impl.seek(queue, await self.impl.max_offset(queue))
+        await self.impl.offsets.seek(queue, await self.impl.offsets.max_offset(queue))
 
     @public_call
     async def offset_for_timestamp(self, message_queue: MessageQueue, timestamp_ms: int) -> int:
         """The offset of the first message of a queue that was stored at a time (ms since 1970) or later."""
         (queue,) = checked_queues([message_queue])
-        return await self.impl.search_offset(queue, timestamp_ms)
+        return await self.impl.offsets.search_offset(queue, timestamp_ms)
 
     @public_call
     async def commit(
@@ -190,7 +190,7 @@ class DefaultLitePullConsumer(LitePullConsumerConfig):
         """
         if message_queues is not None:
             checked_queues(message_queues)
-        await self.impl.commit(message_queues, persist)
+        await self.impl.offsets.commit(message_queues, persist)
 
     @public_call
     async def commit_sync(self, offset_map: Mapping[MessageQueue, int] | None = None, persist: bool = False) -> None:
@@ -201,7 +201,7 @@ class DefaultLitePullConsumer(LitePullConsumerConfig):
     async def committed(self, message_queue: MessageQueue) -> int:
         """The offset committed last, from memory or else from the broker; -1 without one."""
         (queue,) = checked_queues([message_queue])
-        return await self.impl.committed(queue)
+        return await self.impl.offsets.committed(queue)
 
     @property
     def is_auto_commit(self) -> bool:
@@ -220,7 +220,7 @@ class DefaultLitePullConsumer(LitePullConsumerConfig):
 
     def update_name_server_address(self, addresses: str) -> None:
         """Use other name servers from now on: "ip:port;ip:port"."""
-        self.impl.check_running()
+        self.impl.make_sure_state_ok()
         self.namesrv_addr = addresses
         self.impl.instance.api.remoting_client.update_name_server_address_list(self.name_server_addresses())
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client.mq_client_manager import MQClientManager
-from mqlab.client.route_table import no_name_server
-from mqlab.client.service_state import ServiceState, check_process_lives
-from mqlab.errors import LearnerError, MQClientException, SimulationError
+from mqlab.client.service_state import ServiceState
+from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.heartbeat import (
-    ConsumeFromWhere,
     ConsumeType,
     MessageModel,
     SubscriptionData,
@@ -21,37 +18,23 @@ from mqlab.protocol.heartbeat import (
 from mqlab.protocol.message import MessageExt, MessageQueue
 from mqlab.sim import Lock
 from mqlab.trace.events.client import (
-    ClientStarted,
-    ClientStopped,
     MessagesPolled,
-    QueueListenerFailed,
-    QueueSought,
 )
 
-from .assigned_message_queue import UNKNOWN, AssignedMessageQueue
+from .assigned_message_queue import AssignedMessageQueue
 from .consume_request_cache import ConsumeRequestCache, LiteConsumeRequest
-from .hooks import ConsumeMessageContext, ConsumeMessageHook
-from .listener import ConsumeConcurrentlyStatus, warn_that_listener_raised
+from .consumer_impl import ConsumerImpl, MessageQueueListener
+from .hooks import show_what_was_handed_out
 from .lite_pull_consumer_config import LitePullConsumerConfig, check_lite_pull_config
+from .lite_pull_offsets import LitePullOffsets
 from .lite_pull_task import LitePullTask
-from .offset_store import UNREADABLE, LocalFileOffsetStore, OffsetStore, ReadOffsetType, RemoteBrokerOffsetStore
-from .pull_api_wrapper import FilterMessageHook, PullAPIWrapper
-from .rebalance_impl import OffsetUnreadableException
 from .rebalance_lite_pull_impl import RebalanceLitePullImpl
 from .scheduled_thread_pool import ScheduledThreadPool
 from .topic_queue_watch import TopicQueueWatch
 
 if TYPE_CHECKING:
-    from mqlab.client.mq_client_instance import MQClientInstance
-    from mqlab.sim import Life
 
     from .default_lite_pull_consumer import DefaultLitePullConsumer
-
-ROLE = "consumer"
-
-MessageQueueListener = Callable[[str, "list[MessageQueue]", "list[MessageQueue]"], object]
-"""(topic, all queues, my queues): called when a rebalance changed something."""
-
 
 class SubscriptionType(Enum):
     """How a lite pull consumer gets its queues: not decided yet, by rebalance, or by hand."""
@@ -61,78 +44,39 @@ class SubscriptionType(Enum):
     ASSIGN = "ASSIGN"
 
 
-class DefaultLitePullConsumerImpl:
+class DefaultLitePullConsumerImpl(ConsumerImpl):
     """The consumer behind the public class.
 
     Java: org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl. Differs from RocketMQ: there
     `subscribe`, `unsubscribe` and `assign` wait, too, while another thread polls; here they take effect at once.
     """
 
+    kind = "PullConsumer"
+    not_running = "The consumer not running, please start it first. Its state is"
     consume_type = ConsumeType.CONSUME_ACTIVELY
-    consume_from_where = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
-    """What the heartbeats say, whatever is set."""
 
     def __init__(self, consumer: DefaultLitePullConsumer) -> None:
+        super().__init__(consumer)
         self.consumer = consumer
-        self.node = consumer.node
-        self.service_state = ServiceState.CREATE_JUST
-        self.consumer_start_ms = consumer.node.now_ms()
         self.subscription_type = SubscriptionType.NONE
         self.rebalance_impl = RebalanceLitePullImpl(self)
         self.assigned_message_queue = AssignedMessageQueue(self.node, self._process_queue_of_rebalance)
         self.consume_request_cache = ConsumeRequestCache(self.node)
+        self.offsets = LitePullOffsets(self)
         self.task_table: dict[MessageQueue, LitePullTask] = {}
         self.flow_control_times: Counter[str] = Counter()
-        self.consume_message_hooks: list[ConsumeMessageHook] = []
-        self.filter_message_hooks: list[FilterMessageHook] = []
         self.message_queue_listener: MessageQueueListener | None = None
         self.sub_expression_for_assign: dict[str, SubscriptionData] = {}
         self.topic_watch = TopicQueueWatch(self)
-        self.next_auto_commit_deadline = -1
-        self.instance_life: Life | None = None
-        self.instance: MQClientInstance
-        self.pull_api_wrapper: PullAPIWrapper
-        self.offset_store: OffsetStore
         self.pull_pool: ScheduledThreadPool
-        self._told: set[str] = set()
         self.monitor = Lock("the lite pull consumer, which another call holds")
 
     # -- what the instance asks -------------------------------------------------------------------------------------
 
     @property
-    def group_name(self) -> str:
-        """The consumer group."""
-        return self.consumer.consumer_group
-
-    @property
-    def message_model(self) -> MessageModel:
-        """Clustering or broadcasting."""
-        return self.consumer.message_model
-
-    @property
     def rebalance_settings(self) -> LitePullConsumerConfig:
         """The settings that the rebalance needs."""
         return self.consumer
-
-    @property
-    def unit_mode(self) -> bool:
-        """The unit flag of the heartbeat."""
-        return self.consumer.unit_mode
-
-    def subscriptions(self) -> list[SubscriptionData]:
-        """The subscriptions, by topic; none when the queues are assigned by hand."""
-        inner = self.rebalance_impl.subscription_inner
-        return [inner[topic] for topic in self.rebalance_impl.topics()]
-
-    def is_subscribe_topic_need_update(self, topic: str) -> bool:
-        """Whether the topic is subscribed and its queues are unknown."""
-        rebalance = self.rebalance_impl
-        return topic in rebalance.subscription_inner and topic not in rebalance.topic_subscribe_info_table
-
-    def update_topic_subscribe_info(self, topic: str, queues: Sequence[MessageQueue]) -> None:
-        """Take over the queues of a subscribed topic."""
-        if topic in self.rebalance_impl.subscription_inner:
-            self.rebalance_impl.topic_subscribe_info_table[topic] = list(queues)
 
     async def try_rebalance(self) -> bool:
         """Rebalance."""
@@ -160,21 +104,6 @@ class DefaultLitePullConsumerImpl:
 
     def _process_queue_of_rebalance(self, queue: MessageQueue) -> Any:
         return self.rebalance_impl.process_queue_table.get(queue)
-
-    async def tell(self, listener: Callable[..., object], topic: str, *queues: list[MessageQueue]) -> None:
-        """Call a listener for queues, plain or `async`; what it raises is warned of."""
-        try:
-            answer = listener(topic, *queues)
-            if isinstance(answer, Coroutine):
-                await answer
-        except SimulationError:
-            raise
-        except Exception as error:  # noqa: BLE001  # as in RocketMQ the consumer goes on whatever a listener raises
-            if self.node.hooks.on:
-                reason = f"{type(error).__name__}: {error}"
-                self.node.hooks.emit(QueueListenerFailed(self.group_name, topic, reason))
-            hint = "The consumer goes on; nobody calls this listener again for this change."
-            warn_that_listener_raised(self.group_name, error, self._told, "the queue listener", hint)
 
     def take_over(self, before: DefaultLitePullConsumerImpl) -> None:
         """Subscribe, assign and watch what the consumer did in whose place this one is started."""
@@ -257,6 +186,11 @@ class DefaultLitePullConsumerImpl:
         self.set_subscription_type(SubscriptionType.ASSIGN)
         self.sub_expression_for_assign[topic] = subscription
 
+    @property
+    def is_rebalanced(self) -> bool:
+        """Whether the queues come by rebalance."""
+        return self.subscription_type is SubscriptionType.SUBSCRIBE
+
     def subscription_of(self, topic: str) -> SubscriptionData | None:
         """What is wanted of a topic; None when it is not subscribed (any more)."""
         if self.subscription_type is SubscriptionType.SUBSCRIBE:
@@ -273,6 +207,14 @@ class DefaultLitePullConsumerImpl:
         for queue in list(queues):
             self.task_table.pop(queue).cancelled = True
 
+    def restart_task(self, queue: MessageQueue) -> None:
+        """Throw away what is cached of a queue, end its pull, and begin another one."""
+        self.consume_request_cache.remove_queue(queue)
+        task = self.task_table.pop(queue, None)
+        if task is not None:
+            task.interrupt()
+        self._start_tasks([queue])
+
     # -- start and end ----------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -281,51 +223,22 @@ class DefaultLitePullConsumerImpl:
         MQClientException when a setting is wrong, the consumer was started before, or its group is taken. Brokers hear
         of the consumer when a connection to them is made, the rebalance comes after that.
         """
-        check_process_lives(self.instance_life, self.node, ROLE)
-        if self.service_state is not ServiceState.CREATE_JUST:
-            raise MQClientException(
-                f"The PullConsumer service state not OK, maybe started once, {self.service_state}. "
-                "What to do: start a consumer once; make a new one after a shutdown."
-            )
-        self.service_state = ServiceState.START_FAILED
+        self._check_not_started()
         consumer = self.consumer
         check_lite_pull_config(consumer, self.group_name)
-        if not consumer.name_server_addresses() and consumer.namesrv_domain is None:
-            raise no_name_server()
-        if self.message_model is MessageModel.CLUSTERING:
-            consumer.change_instance_name_to_pid(self.node)
-        self.instance = MQClientManager.of(self.node).get_or_create_mq_client_instance(consumer)
-        self.instance_life = self.node.life
-        if not self.instance.register_consumer(self.group_name, self):
-            self.service_state = ServiceState.CREATE_JUST
-            raise MQClientException(
-                f"The consumer group[{self.group_name}] has been created before, specify another name please. "
-                "What to do: give this consumer another group or another instance_name."
-            )
-        self._build()
+        self._check_name_servers()
+        self._find_instance()
+        self._register()
+        self.pull_pool = ScheduledThreadPool(self.node, f"PullMsgThread-{self.group_name}", consumer.pull_thread_nums)
+        self._build_pulling()
         self.instance.start()
         self.topic_watch.start()
-        self.service_state = ServiceState.RUNNING
-        if self.node.hooks.on:
-            self.node.hooks.emit(ClientStarted(self.instance.client_id, self.group_name, ROLE))
+        self._runs()
         try:
             await self._operate_after_running()
         except MQClientException:
             await self.shutdown()
             raise
-
-    def _build(self) -> None:
-        consumer = self.consumer
-        self.pull_pool = ScheduledThreadPool(self.node, f"PullMsgThread-{self.group_name}", consumer.pull_thread_nums)
-        self.pull_api_wrapper = PullAPIWrapper(self.instance, self.group_name, self.unit_mode)
-        self.pull_api_wrapper.filter_message_hooks = self.filter_message_hooks
-        if consumer.offset_store is not None:
-            self.offset_store = consumer.offset_store(self.instance, self.group_name)
-        elif self.message_model is MessageModel.BROADCASTING:
-            self.offset_store = LocalFileOffsetStore(self.instance, self.group_name)
-        else:
-            self.offset_store = RemoteBrokerOffsetStore(self.instance, self.group_name)
-        self.offset_store.load()
 
     async def _operate_after_running(self) -> None:
         if self.subscription_type is SubscriptionType.SUBSCRIBE:
@@ -340,7 +253,7 @@ class DefaultLitePullConsumerImpl:
 
         What was polled since the last commit is not committed by this, as in RocketMQ.
         """
-        check_process_lives(self.instance_life, self.node, ROLE)
+        self._is_up()
         async with self.monitor:
             if self.service_state is not ServiceState.RUNNING:
                 return
@@ -350,19 +263,7 @@ class DefaultLitePullConsumerImpl:
             self.pull_pool.shutdown()
             self.topic_watch.shutdown()
             await self.instance.shutdown()
-            self.service_state = ServiceState.SHUTDOWN_ALREADY
-        if self.node.hooks.on:
-            self.node.hooks.emit(ClientStopped(self.instance.client_id, self.group_name, ROLE))
-
-    def check_running(self) -> None:
-        """MQClientException unless the consumer runs, in the process that it was started in."""
-        check_process_lives(self.instance_life, self.node, ROLE)
-        if self.service_state is not ServiceState.RUNNING:
-            ended = self.service_state is ServiceState.SHUTDOWN_ALREADY
-            raise MQClientException(
-                f"The consumer not running, please start it first. Its state is {self.service_state}. What to do: "
-                + ("make a new one, this one was shut down." if ended else "await consumer.start() first.")
-            )
+            self._has_ended()
 
     # -- polling ----------------------------------------------------------------------------------------------------
 
@@ -372,19 +273,13 @@ class DefaultLitePullConsumerImpl:
         Java: org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl.poll.
         """
         async with self.monitor:
-            self.check_running()
+            self.make_sure_state_ok()
             if type(timeout_ms) is not int or timeout_ms < 0:
                 raise LearnerError("Timeout must not be negative", f"give whole milliseconds, not {timeout_ms!r}")
             if self.consumer.auto_commit:
-                self._maybe_auto_commit()
+                self.offsets.maybe_auto_commit()
             request = await self._next_request(timeout_ms)
             return self._hand_out(request) if request is not None else []
-
-    def _maybe_auto_commit(self) -> None:
-        now_ms = self.node.now_ms()
-        if now_ms >= self.next_auto_commit_deadline:
-            self.commit_all()
-            self.next_auto_commit_deadline = now_ms + self.consumer.auto_commit_interval_millis
 
     async def _next_request(self, timeout_ms: int) -> LiteConsumeRequest | None:
         """The first batch of a queue that is still ours; without time left one batch at most is looked at."""
@@ -406,125 +301,12 @@ class DefaultLitePullConsumerImpl:
             self.node.hooks.emit(
                 MessagesPolled(self.group_name, *queue, first.queue_offset, first.msg_id, len(messages), offset)
             )
-        if self.consume_message_hooks:
-            context = ConsumeMessageContext(self.group_name, messages, queue)
-            for hook in self.consume_message_hooks:
-                hook.consume_message_before(context)
-            context.status = ConsumeConcurrentlyStatus.CONSUME_SUCCESS.value
-            context.success = True
-            for hook in self.consume_message_hooks:
-                hook.consume_message_after(context)
+        show_what_was_handed_out(self.consume_message_hooks, self.group_name, messages, queue)
         return messages
-
-    async def next_pull_offset(self, queue: MessageQueue) -> int:
-        """Where the next pull begins: where the application wants to go on, else behind the last pull, else as stored.
-
-        -1 when the stored offset cannot be read.
-        """
-        assigned = self.assigned_message_queue
-        state = assigned.state(queue)
-        if state is not None and state.seek_offset != UNKNOWN:
-            offset = state.seek_offset
-            state.consume_offset = offset
-            state.seek_offset = UNKNOWN
-            return offset
-        if state is not None and state.pull_offset != UNKNOWN:
-            return state.pull_offset
-        self.check_running()
-        try:
-            return await self.rebalance_impl.compute_pull_from_where(queue)
-        except OffsetUnreadableException:
-            return UNKNOWN
-
-    # -- moving about -----------------------------------------------------------------------------------------------
-
-    async def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Go on at another offset of an assigned queue; what is cached of the queue is thrown away.
-
-        Java: org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl.seek.
-        """
-        async with self.monitor:
-            if self.assigned_message_queue.state(queue) is None:
-                rebalancing = ", may be rebalancing" if self.subscription_type is SubscriptionType.SUBSCRIBE else ""
-                raise MQClientException(
-                    f"The message queue is not in assigned list{rebalancing}, message queue: {queue}"
-                )
-            min_offset, max_offset = await self.min_offset(queue), await self.max_offset(queue)
-            if type(offset) is not int or not min_offset <= offset <= max_offset:
-                raise MQClientException(
-                    f"Seek offset illegal, seek offset = {offset}, min offset = {min_offset}, max offset = {max_offset}"
-                )
-            self._seek(queue, offset)
-
-    def _seek(self, queue: MessageQueue, offset: int) -> None:
-        state = self.assigned_message_queue.state(queue)
-        if state is None:
-            # The queue went to another member while its offsets were asked for.
-            return
-        state.process_queue.clear()
-        self.consume_request_cache.remove_queue(queue)
-        task = self.task_table.pop(queue, None)
-        if task is not None:
-            task.interrupt()
-        state.seek_offset = offset
-        if self.node.hooks.on:
-            self.node.hooks.emit(QueueSought(self.group_name, *queue, offset))
-        self._start_tasks([queue])
-
-    async def min_offset(self, queue: MessageQueue) -> int:
-        """The offset of the oldest message of a queue."""
-        self.check_running()
-        return await self.instance.mq_admin_impl.min_offset(queue)
-
-    async def max_offset(self, queue: MessageQueue) -> int:
-        """One more than the offset of the last message of a queue."""
-        self.check_running()
-        return await self.instance.mq_admin_impl.max_offset(queue)
-
-    async def search_offset(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The offset of the first message that was stored at a time or later."""
-        self.check_running()
-        return await self.instance.mq_admin_impl.search_offset(queue, timestamp_ms)
-
-    # -- offsets ----------------------------------------------------------------------------------------------------
-
-    async def commit(self, queues: Mapping[MessageQueue, int] | Collection[MessageQueue] | None, persist: bool) -> None:
-        """Note offsets as consumed: those given, those behind the last poll of the queues given, or of all queues.
-
-        Java: org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl.commit.
-        """
-        async with self.monitor:
-            self.check_running()
-            if queues is None:
-                self.commit_all()
-                return
-            for queue in queues:
-                polled = self.assigned_message_queue.consume_offset(queue)
-                self._commit(queue, queues[queue] if isinstance(queues, Mapping) else polled)
-            if persist and queues:
-                self.offset_store.persist_all(queues)
-
-    def commit_all(self) -> None:
-        """Note what was polled of every assigned queue, in memory."""
-        for queue in self.assigned_message_queue.queues():
-            self._commit(queue, self.assigned_message_queue.consume_offset(queue))
-
-    def _commit(self, queue: MessageQueue, offset: int) -> None:
-        process_queue = self.assigned_message_queue.process_queue(queue)
-        if offset != UNKNOWN and process_queue is not None and not process_queue.dropped:
-            self.offset_store.update_offset(queue, offset, increase_only=False)
-
-    async def committed(self, queue: MessageQueue) -> int:
-        """The offset that was committed last, -1 without one."""
-        self.check_running()
-        offset = await self.offset_store.read_offset(queue, ReadOffsetType.MEMORY_FIRST_THEN_STORE)
-        if offset == UNREADABLE:
-            raise MQClientException("Fetch consume offset from broker exception")
-        return offset
 
     # -- queues of a topic ------------------------------------------------------------------------------------------
 
     async def fetch_message_queues(self, topic: str) -> list[MessageQueue]:
         """All readable queues of a topic, as the name server tells them now."""
-        self.check_running()
+        self.make_sure_state_ok()
         return await self.instance.mq_admin_impl.fetch_subscribe_message_queues(topic)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mqlab.protocol.heartbeat import SubscriptionData
     from mqlab.sim import Node
 
-    from .default_mq_push_consumer import MessageQueueListener
+    from .consumer_impl import MessageQueueListener
     from .hooks import ConsumeMessageHook
     from .offset_store import OffsetStore
     from .pull_api_wrapper import FilterMessageHook, PullResult

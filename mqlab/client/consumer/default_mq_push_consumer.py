@@ -21,14 +21,12 @@ if TYPE_CHECKING:
     from mqlab.protocol.message import MessageExt, MessageQueue
     from mqlab.sim import Node
 
+    from .consumer_impl import MessageQueueListener
     from .hooks import ConsumeMessageHook
     from .listener import MessageListenerConcurrently, MessageListenerFunction
     from .offset_store import OffsetStore
     from .process_queue import ProcessQueue
     from .pull_api_wrapper import FilterMessageHook
-
-MessageQueueListener = Callable[[str, "list[MessageQueue]", "list[MessageQueue]"], object]
-"""(topic, all queues, my queues): called when a rebalance changed something."""
 
 
 class DefaultMQPushConsumer(PushConsumerConfig):

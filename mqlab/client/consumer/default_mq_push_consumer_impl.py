@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mqlab.client.mq_client_manager import MQClientManager
-from mqlab.client.route_table import no_name_server
-from mqlab.client.service_state import ServiceState, check_process_lives
+from mqlab.client.service_state import ServiceState
 from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.heartbeat import (
     SUB_ALL,
@@ -16,21 +14,17 @@ from mqlab.protocol.heartbeat import (
     ConsumeType,
     ExpressionType,
     MessageModel,
-    SubscriptionData,
     build_subscription_data,
 )
 from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.protocol.topics import retry_topic
-from mqlab.trace.events.client import ClientStarted, ClientStopped
 
 from .consume_message_concurrently_service import ConsumeMessageConcurrentlyService
 from .consume_message_orderly_service import ConsumeMessageOrderlyService
+from .consumer_impl import ConsumerImpl
 from .consumer_statistics import ConsumerStatistics
-from .hooks import ConsumeMessageHook
 from .listener import MessageListenerFunction
-from .offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
 from .orderly_listener import MessageListenerOrderly
-from .pull_api_wrapper import FilterMessageHook, PullAPIWrapper
 from .pull_loop import PullLoop
 from .push_consumer_config import PushConsumerConfig, check_push_config
 from .queue_locks import QueueLocks
@@ -38,50 +32,32 @@ from .rebalance_push_impl import RebalancePushImpl
 from .send_back import DEFAULT_MAX_RECONSUME_TIMES, send_message_back
 
 if TYPE_CHECKING:
-    from mqlab.client.mq_client_instance import MQClientInstance
-    from mqlab.sim import Life
 
     from .default_mq_push_consumer import DefaultMQPushConsumer
     from .pull_request import PullRequest
 
 
-class DefaultMQPushConsumerImpl:
+class DefaultMQPushConsumerImpl(ConsumerImpl):
     """The consumer behind the public class (org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl)."""
 
+    kind = "PushConsumer"
+    not_running = "The consumer service state not OK,"
     consume_type = ConsumeType.CONSUME_PASSIVELY
 
     def __init__(self, consumer: DefaultMQPushConsumer) -> None:
+        super().__init__(consumer)
         self.consumer = consumer
-        self.node = consumer.node
-        self.service_state = ServiceState.CREATE_JUST
         self.pause = False
-        self.consumer_start_ms = consumer.node.now_ms()
         self.rebalance_impl = RebalancePushImpl(self)
         self.pull_loop = PullLoop(self)
         self.statistics = ConsumerStatistics()
         self.flow_control_times: Counter[str] = Counter()
-        self.consume_message_hooks: list[ConsumeMessageHook] = []
-        self.filter_message_hooks: list[FilterMessageHook] = []
         self.retry_topic = retry_topic(consumer.consumer_group)
         self.queue_locks = QueueLocks(self)
         self.listener: MessageListenerFunction | MessageListenerOrderly | None = None
-        self.instance_life: Life | None = None
-        self.instance: MQClientInstance
-        self.pull_api_wrapper: PullAPIWrapper
-        self.offset_store: OffsetStore
         self.consume_message_service: ConsumeMessageConcurrentlyService | ConsumeMessageOrderlyService
 
     # -- what the instance asks -------------------------------------------------------------------------------------
-
-    @property
-    def group_name(self) -> str:
-        """The consumer group."""
-        return self.consumer.consumer_group
-
-    @property
-    def message_model(self) -> MessageModel:
-        """Clustering or broadcasting."""
-        return self.consumer.message_model
 
     @property
     def consume_from_where(self) -> ConsumeFromWhere:
@@ -92,11 +68,6 @@ class DefaultMQPushConsumerImpl:
     def rebalance_settings(self) -> PushConsumerConfig:
         """The settings that the rebalance needs."""
         return self.consumer
-
-    @property
-    def unit_mode(self) -> bool:
-        """The unit flag of the heartbeat."""
-        return self.consumer.unit_mode
 
     @property
     def max_reconsume_times(self) -> int:
@@ -121,31 +92,11 @@ class DefaultMQPushConsumerImpl:
             if message.topic == self.retry_topic:
                 message.topic = message.properties.get(MessageConst.RETRY_TOPIC, self.retry_topic)
 
-    def subscriptions(self) -> list[SubscriptionData]:
-        """The subscriptions, by topic."""
-        inner = self.rebalance_impl.subscription_inner
-        return [inner[topic] for topic in self.rebalance_impl.topics()]
-
-    def is_subscribe_topic_need_update(self, topic: str) -> bool:
-        """Whether the topic is subscribed and its queues are unknown."""
-        rebalance = self.rebalance_impl
-        return topic in rebalance.subscription_inner and topic not in rebalance.topic_subscribe_info_table
-
-    def update_topic_subscribe_info(self, topic: str, queues: Sequence[MessageQueue]) -> None:
-        """Take over the queues of a subscribed topic."""
-        if topic in self.rebalance_impl.subscription_inner:
-            self.rebalance_impl.topic_subscribe_info_table[topic] = list(queues)
-
     async def try_rebalance(self) -> bool:
         """Rebalance, unless suspended."""
         if self.pause:
             return False
         return await self.rebalance_impl.do_rebalance()
-
-    def persist_consumer_offset(self) -> None:
-        """Write the offsets of all queues held."""
-        if self.service_state is ServiceState.RUNNING:
-            self.offset_store.persist_all(self.rebalance_impl.process_queue_table)
 
     async def pull_message(self, pull_request: PullRequest) -> None:
         """One turn of the pull loop."""
@@ -170,7 +121,7 @@ class DefaultMQPushConsumerImpl:
                 consumer.pull_threshold_size_for_queue = max(1, consumer.pull_threshold_size_for_topic // count)
         await self.instance.heartbeats.send_to_all_brokers()
         if consumer.message_queue_listener is not None:
-            consumer.message_queue_listener(topic, list(mq_all), list(mq_divided))
+            await self.tell(consumer.message_queue_listener, topic, list(mq_all), list(mq_divided))
 
     async def send_message_back(self, message: MessageExt, delay_level: int) -> bool:
         """Give a message back, to get it again later; False if that was not possible."""
@@ -212,32 +163,19 @@ class DefaultMQPushConsumerImpl:
         for Pop is made beside the consume service; without any name server the start is refused before anything is
         made, where RocketMQ finds out when it asks for routes.
         """
-        check_process_lives(self.instance_life, self.node, "consumer")
-        if self.service_state is not ServiceState.CREATE_JUST:
-            raise MQClientException(
-                f"The PushConsumer service state not OK, maybe started once, {self.service_state}. "
-                "What to do: start a consumer once; make a new one after a shutdown."
-            )
-        self.service_state = ServiceState.START_FAILED
+        self._check_not_started()
         listener = self._check_config()
         self._copy_subscription()
-        consumer = self.consumer
-        if self.message_model is MessageModel.CLUSTERING:
-            consumer.change_instance_name_to_pid(self.node)
-        self.instance = MQClientManager.of(self.node).get_or_create_mq_client_instance(consumer)
-        self.instance_life = self.node.life
-        self._build(listener)
-        if not self.instance.register_consumer(self.group_name, self):
-            self.service_state = ServiceState.CREATE_JUST
+        self._find_instance()
+        self._build_pulling()
+        self._build_consuming(listener)
+        try:
+            self._register()
+        except MQClientException:
             await self.consume_message_service.shutdown()
-            raise MQClientException(
-                f"The consumer group[{self.group_name}] has been created before, specify another name please. "
-                "What to do: give this consumer another group or another instance_name."
-            )
+            raise
         self.instance.start()
-        self.service_state = ServiceState.RUNNING
-        if self.node.hooks.on:
-            self.node.hooks.emit(ClientStarted(self.instance.client_id, self.group_name, "consumer"))
+        self._runs()
         try:
             await self._after_start()
         except MQClientException:
@@ -246,8 +184,7 @@ class DefaultMQPushConsumerImpl:
 
     def _check_config(self) -> MessageListenerFunction | MessageListenerOrderly:
         check_push_config(self.consumer, self.group_name)
-        if not self.consumer.name_server_addresses() and self.consumer.namesrv_domain is None:
-            raise no_name_server()
+        self._check_name_servers()
         if self.listener is None:
             raise MQClientException(
                 "messageListener is null. What to do: consumer.register_message_listener(listener) before the start."
@@ -271,17 +208,7 @@ class DefaultMQPushConsumerImpl:
                 self.retry_topic, SUB_ALL, sub_version=self.node.now_ms()
             )
 
-    def _build(self, listener: MessageListenerFunction | MessageListenerOrderly) -> None:
-        consumer = self.consumer
-        self.pull_api_wrapper = PullAPIWrapper(self.instance, self.group_name, self.unit_mode)
-        self.pull_api_wrapper.filter_message_hooks = self.filter_message_hooks
-        if consumer.offset_store is not None:
-            self.offset_store = consumer.offset_store(self.instance, self.group_name)
-        elif self.message_model is MessageModel.BROADCASTING:
-            self.offset_store = LocalFileOffsetStore(self.instance, self.group_name)
-        else:
-            self.offset_store = RemoteBrokerOffsetStore(self.instance, self.group_name)
-        self.offset_store.load()
+    def _build_consuming(self, listener: MessageListenerFunction | MessageListenerOrderly) -> None:
         if isinstance(listener, MessageListenerOrderly):
             self.consume_message_service = ConsumeMessageOrderlyService(self, listener.consume_message)
         else:
@@ -303,22 +230,11 @@ class DefaultMQPushConsumerImpl:
 
         Differs from RocketMQ: awaitTerminationMillisWhenShutdown, 0 by default, is absent.
         """
-        check_process_lives(self.instance_life, self.node, "consumer")
-        if self.service_state is not ServiceState.RUNNING:
+        if not self._is_up():
             return
         await self.consume_message_service.shutdown()
         self.persist_consumer_offset()
         await self.instance.unregister_consumer(self.group_name)
         await self.instance.shutdown()
         self.rebalance_impl.destroy()
-        self.service_state = ServiceState.SHUTDOWN_ALREADY
-        if self.node.hooks.on:
-            self.node.hooks.emit(ClientStopped(self.instance.client_id, self.group_name, "consumer"))
-
-    def make_sure_state_ok(self) -> None:
-        """MQClientException unless the consumer runs, in the process that it was started in."""
-        check_process_lives(self.instance_life, self.node, "consumer")
-        if self.service_state is not ServiceState.RUNNING:
-            raise MQClientException(
-                f"The consumer service state not OK, {self.service_state}. What to do: await consumer.start() first."
-            )
+        self._has_ended()

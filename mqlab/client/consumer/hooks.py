@@ -52,3 +52,17 @@ class ConsumeMessageHook:
 
     def consume_message_after(self, context: ConsumeMessageContext) -> None:
         """Called after the listener."""
+
+
+def show_what_was_handed_out(
+    hooks: Sequence[ConsumeMessageHook], group: str, messages: Sequence[MessageExt], queue: MessageQueue
+) -> None:
+    """Call the hooks for messages that an application has pulled: they count as consumed at once, with success."""
+    if hooks:
+        context = ConsumeMessageContext(group, messages, queue)
+        for hook in hooks:
+            hook.consume_message_before(context)
+        context.status = "CONSUME_SUCCESS"
+        context.success = True
+        for hook in hooks:
+            hook.consume_message_after(context)

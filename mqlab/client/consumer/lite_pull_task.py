@@ -71,7 +71,7 @@ class LitePullTask:
         if self._is_flow_controlled(process_queue):
             return PULL_DELAY_CACHE_FLOW_CONTROL_MS
         try:
-            offset = await owner.next_pull_offset(queue)
+            offset = await owner.offsets.next_pull_offset(queue)
         except (RemotingException, MQBrokerException, MQClientException) as error:
             return self._put_off(PULL_DELAY_NO_OFFSET_MS, f"no offset to pull from: {error}")
         if self.cancelled or process_queue.dropped:
