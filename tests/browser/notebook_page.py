@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from .jupyter_lab import JupyterLab
 
 PATIENCE_MS = 30_000
 """How long a condition may take to come true: long, for a loaded machine; nobody waits longer than it takes."""
+expect.set_options(timeout=PATIENCE_MS)
 
 OPEN = """async path => {
     const panel = await jupyterapp.commands.execute("docmanager:open", { path });
