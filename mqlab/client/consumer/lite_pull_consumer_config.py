@@ -8,9 +8,9 @@ from typing import Any
 from mqlab.client.client_config import ClientConfig
 from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
-from mqlab.protocol.topics import DEFAULT_CONSUMER_GROUP, check_group
 from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
 
+from .pull_consumer_config import check_pull_config
 from .push_consumer_config import check_timestamp, start_timestamp_ms
 
 MIN_AUTOCOMMIT_INTERVAL_MS = 1_000
@@ -80,20 +80,7 @@ class LitePullConsumerConfig(ClientConfig):
 
 def check_lite_pull_config(config: LitePullConsumerConfig, group: str) -> None:
     """Raise MQClientException, with RocketMQ's text, for the first setting that is not legal."""
-    check_group(group)
-    if group == DEFAULT_CONSUMER_GROUP:
-        raise MQClientException(f"consumerGroup can not equal {group}, please specify another one.")
-    if config.message_model is None:
-        raise MQClientException("messageModel is null")
-    if config.allocate_message_queue_strategy is None:
-        raise MQClientException("allocateMessageQueueStrategy is null")
-    suspend_ms = config.broker_suspend_max_time_millis
-    if config.consumer_timeout_millis_when_suspend < suspend_ms:
-        raise MQClientException(
-            "Long polling mode, the consumer consumerTimeoutMillisWhenSuspend must greater than "
-            "brokerSuspendMaxTimeMillis. What to do: give consumer_timeout_millis_when_suspend more than "
-            f"{suspend_ms}."
-        )
+    check_pull_config(config, group)
     if config.consume_from_where not in FROM_WHERE:
         raise MQClientException(f"Invalid ConsumeFromWhere Value. What to do: use one of {', '.join(FROM_WHERE)}.")
     if config.consume_timestamp is not None:

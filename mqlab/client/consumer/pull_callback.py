@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from mqlab.errors import LearnerError, MQBrokerException, SimulationError
+from mqlab.client.call_back import OutcomeCallback, call_back
+from mqlab.errors import LearnerError, MQBrokerException
 from mqlab.trace.events.client import PullCallbackFailed
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from .pull_api_wrapper import PullResult
 
 
-class PullCallback:
+class PullCallback(OutcomeCallback):
     """Hears how an asynchronous pull ended; both methods may be `async`.
 
     Java: org.apache.rocketmq.client.consumer.PullCallback.
@@ -62,14 +63,7 @@ class PullAnswer:
 
     def __call__(self, future: ResponseFuture) -> object:
         result, error = self._outcome(future)
-        try:
-            answer = self._tell(result, error)
-        except SimulationError:
-            raise
-        except Exception as mistake:  # noqa: BLE001  # RocketMQ swallows it as well; here at least an event tells
-            self._report(mistake)
-            return None
-        return self._finish(answer) if isinstance(answer, Coroutine) else None
+        return call_back(self._callback, result, error, self._report)
 
     def _outcome(self, future: ResponseFuture) -> tuple[PullResult | None, Exception | None]:
         if future.response is None:
@@ -79,23 +73,6 @@ class PullAnswer:
         except MQBrokerException as error:
             return None, error
         return self._owner.take_in(self._queue, result, self._subscription), None
-
-    def _tell(self, result: PullResult | None, error: Exception | None) -> object:
-        callback = self._callback
-        if not isinstance(callback, PullCallback):
-            return callback(result, error)
-        if result is not None:
-            return callback.on_success(result)
-        assert error is not None
-        return callback.on_exception(error)
-
-    async def _finish(self, callback: Coroutine[Any, Any, object]) -> None:
-        try:
-            await callback
-        except SimulationError:
-            raise
-        except Exception as mistake:  # noqa: BLE001  # as above
-            self._report(mistake)
 
     def _report(self, mistake: Exception) -> None:
         hooks = self._owner.node.hooks

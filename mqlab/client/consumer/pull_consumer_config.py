@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from mqlab.client.client_config import ClientConfig
 from mqlab.errors import MQClientException
 from mqlab.protocol.heartbeat import MessageModel
 from mqlab.protocol.topics import DEFAULT_CONSUMER_GROUP, check_group
 from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
+
+if TYPE_CHECKING:
+    from .lite_pull_consumer_config import LitePullConsumerConfig
 
 
 @dataclass(eq=False, repr=False)
@@ -33,8 +37,8 @@ class PullConsumerConfig(ClientConfig):
     """False: the consumer takes no queues of its own; `pull` works with any queue all the same."""
 
 
-def check_pull_config(config: PullConsumerConfig, group: str) -> None:
-    """Raise MQClientException, with RocketMQ's text, for the first setting that is not legal."""
+def check_pull_config(config: PullConsumerConfig | LitePullConsumerConfig, group: str) -> None:
+    """Raise MQClientException, with RocketMQ's text, for the first setting of any pull consumer that is not legal."""
     check_group(group)
     if group == DEFAULT_CONSUMER_GROUP:
         raise MQClientException(f"consumerGroup can not equal {group}, please specify another one.")
@@ -45,5 +49,6 @@ def check_pull_config(config: PullConsumerConfig, group: str) -> None:
     if config.consumer_timeout_millis_when_suspend < config.broker_suspend_max_time_millis:
         raise MQClientException(
             "Long polling mode, the consumer consumerTimeoutMillisWhenSuspend must greater than "
-            "brokerSuspendMaxTimeMillis. What to do: give the consumer at least as much time as the broker."
+            "brokerSuspendMaxTimeMillis. What to do: give consumer_timeout_millis_when_suspend at least the "
+            f"{config.broker_suspend_max_time_millis} ms that the broker may hold a pull."
         )

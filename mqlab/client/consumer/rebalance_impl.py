@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from mqlab.client.inner import MQConsumerInner
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException, SimulationError
 from mqlab.protocol.hashing import java_map_order
 from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
@@ -40,7 +41,7 @@ class RebalanceSettings(Protocol):
         ...
 
 
-class RebalanceOwner(Protocol):
+class RebalanceOwner(MQConsumerInner, Protocol):
     """A consumer, seen from its rebalance."""
 
     node: Node
@@ -51,26 +52,6 @@ class RebalanceOwner(Protocol):
     @property
     def rebalance_settings(self) -> RebalanceSettings:
         """The strategy, and the time to begin at."""
-        ...
-
-    @property
-    def group_name(self) -> str:
-        """The consumer group."""
-        ...
-
-    @property
-    def message_model(self) -> MessageModel:
-        """Clustering or broadcasting."""
-        ...
-
-    @property
-    def consume_from_where(self) -> ConsumeFromWhere:
-        """Where to begin without a stored offset."""
-        ...
-
-    @property
-    def consume_type(self) -> ConsumeType:
-        """Pushed to, or pulling by itself."""
         ...
 
     async def message_queue_changed(

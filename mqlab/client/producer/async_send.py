@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from mqlab.client.call_back import OutcomeCallback, call_back
 from mqlab.errors import (
     MQBrokerException,
     MQClientException,
@@ -12,7 +13,6 @@ from mqlab.errors import (
     RemotingSendRequestException,
     RemotingTimeoutException,
     RemotingTooMuchRequestException,
-    SimulationError,
 )
 from mqlab.trace.events.client import SendCallbackFailed
 
@@ -33,7 +33,7 @@ BACK_PRESSURE_MIN_NUM = 10
 BACK_PRESSURE_MIN_SIZE = 1024 * 1024
 
 
-class SendCallback:
+class SendCallback(OutcomeCallback):
     """Hears how an asynchronous send ended (org.apache.rocketmq.client.producer.SendCallback)."""
 
     def on_success(self, result: SendResult) -> object:
@@ -71,31 +71,7 @@ class Outcome:
         self.done = True
         for permits, number in self._held:
             permits.release(number)
-        try:
-            answer = self._tell(result, error)
-        except SimulationError:
-            raise
-        except Exception as mistake:  # noqa: BLE001  # RocketMQ swallows it as well; here at least an event tells
-            self._report(mistake)
-            return None
-        return self._finish(answer) if isinstance(answer, Coroutine) else None
-
-    def _tell(self, result: SendResult | None, error: Exception | None) -> object:
-        callback = self._callback
-        if not isinstance(callback, SendCallback):
-            return callback(result, error)
-        if result is not None:
-            return callback.on_success(result)
-        assert error is not None
-        return callback.on_exception(error)
-
-    async def _finish(self, callback: Coroutine[Any, Any, object]) -> None:
-        try:
-            await callback
-        except SimulationError:
-            raise
-        except Exception as mistake:  # noqa: BLE001  # as above
-            self._report(mistake)
+        return call_back(self._callback, result, error, self._report)
 
     def _report(self, mistake: Exception) -> None:
         hooks = self._impl.node.hooks
