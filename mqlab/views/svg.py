@@ -22,7 +22,7 @@ def picture(title: str, width: float, height: float, body: list[str]) -> str:
 def text(
     x: float, y: float, words: str, *, colour: str = INK, anchor: str = "start", bold: bool = False, halo: str = ""
 ) -> str:
-    """A line of text; `anchor` is start, middle or end. `halo` is a colour around the letters, where lines cross them."""
+    """A line of text; `anchor` is start, middle or end. `halo` is a colour around the letters, if lines cross them."""
     weight = ' font-weight="600"' if bold else ""
     around = f' stroke="{halo}" stroke-width="4" paint-order="stroke"' if halo else ""
     return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{colour}"{weight}{around}>{escape(words)}</text>'
