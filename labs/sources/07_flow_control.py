@@ -338,11 +338,12 @@ reveal("twice", len(again),
 # to an end: with a time-out of its own on whatever it calls. (RocketMQ has one, too: after `consumeTimeout`, 15 minutes,
 # the stuck message is given back to the broker, so that the others can be committed.)
 #
-# The moment of the kill. The table has what the consumer knows (*in memory*) beside what the broker knows (*committed*):
-# press **back** for what was known before, and **event** for what comes.
+# The last moment before the kill. The table has what the consumer knows (*in memory*) beside what the broker knows
+# (*committed*): 149 of 150 are done, and the one number that says so is 0. Press **event** and see it all come again.
 
 # %%
 lab.history.back("NodeCrashed")
+lab.history.move_to(lab.history.cursor - 1)
 Stepper(lab, [OffsetsBoard])
 
 # %% [markdown]
