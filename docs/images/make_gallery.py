@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from PIL import Image
+from PIL import Image, ImageOps
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.chromium import FLAGS, chromium
@@ -26,7 +26,7 @@ MOST_BYTES = 150_000
 COLOURS = (128, 64, 32)
 DARK = {"theme": "JupyterLab Dark"}
 BOARD = ".mq-board"
-EDGE = 12
+EDGE = 18
 """Paper around a picture, px."""
 FIRST_LINES = (
     "from mqlab.scenarios import get\n"
@@ -112,7 +112,8 @@ VIEWS = (
     View(
         "charts", "Charts", "Throughput, backlog, messages in flight, lag and hold times against the world's time, "
         "drawn by Bokeh and at most twice a second while the world plays.",
-        'lab = get("slow-listener").build(7).run_for(seconds=30)\nWorldCharts(lab).live()',
+        'lab = get("slow-listener").build(7, parameters={"messages": 500})\n'
+        "lab.run_for(seconds=30)\nWorldCharts(lab).live()",
         ".jp-OutputArea-output", 1200,
     ),
     View(
@@ -160,12 +161,7 @@ def take(browser: Browser, lab: JupyterLab, view: View) -> None:
     if view.name == "charts":
         notebook.cell(1).locator(".bk-Figure").last.wait_for()
     page.wait_for_timeout(700)
-    part.scroll_into_view_if_needed()
-    box = part.bounding_box()
-    assert box is not None
-    width, height = box["width"] + 2 * EDGE, box["height"] + EDGE
-    around = {"x": box["x"] - EDGE, "y": box["y"] - EDGE / 2, "width": width, "height": height}
-    png = page.screenshot(clip=around)  # type: ignore[arg-type]  # a plain dict is what it takes
+    png = part.screenshot()
     assert shown.seen == [], shown.seen
     notebook.close()
     page.close()
@@ -173,8 +169,9 @@ def take(browser: Browser, lab: JupyterLab, view: View) -> None:
 
 
 def small(png: bytes, name: str) -> bytes:
-    """The picture with as many colours as fit into 150 kB."""
-    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    """The picture on some paper, with as many colours as fit into 150 kB."""
+    bare = Image.open(io.BytesIO(png)).convert("RGB")
+    picture = ImageOps.expand(bare, EDGE, bare.getpixel((0, bare.height - 1)))
     for colours in COLOURS:
         file = io.BytesIO()
         picture.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab import DefaultMQProducer, DefaultMQPushConsumer
 from mqlab.errors import MqlabError
+from mqlab.inspectors import held_pulls_table
 from mqlab.protocol.topics import is_system_topic
 from mqlab.views import FlowGauges, Table
 
@@ -47,7 +48,7 @@ def _views(session: Session, node: str) -> Iterator[str]:
     for client in [client for client, *_ in getattr(process, "clients", ())]:
         yield from _client_views(session, client)
     if process in lab.brokers and process.is_up():
-        yield _html(lab.held_pulls())
+        yield _html(held_pulls_table([process]))
         yield pools_html(process.running().executors.all())
         yield _queue(session, node)
     elif process in lab.name_servers and process.is_up():

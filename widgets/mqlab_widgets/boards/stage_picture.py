@@ -280,5 +280,6 @@ def _ends(source: Card, target: Card) -> tuple[float, float, float, float]:
         x2 = target.x + (0 if left_to_right else target.width)
         y1, y2 = source.middle, target.middle
     length = hypot(x2 - x1, y2 - y1) or 1.0
-    aside_x, aside_y = SIDE * (y1 - y2) / length, SIDE * (x2 - x1) / length
-    return x1 + aside_x, y1 + aside_y, x2 + aside_x, y2 + aside_y
+    along_x, along_y = SIDE * (x2 - x1) / length, SIDE * (y2 - y1) / length
+    # A little longer at both ends, where the cards cover it: so it meets their edges also when it runs aslant.
+    return x1 - along_y - along_x, y1 + along_x - along_y, x2 - along_y + along_x, y2 + along_x + along_y
