@@ -467,11 +467,15 @@ lab.run_for(ms=5)
 lab.space_time(begin, requests=["SEND_MESSAGE_V2", "PULL_MESSAGE"], title="An order for a dead consumer",
                kinds=["MessageStored", "PullWoken", "RequestRejected"])
 
+# %%
+refused = lab.history.last("RequestRejected", node="broker-a")
+refused.code, refused.remark.splitlines()[0]
+
 # %% [markdown]
-# The pull is woken and processed anew, and refused: `code 24`, for a group without members has no subscription. Even
-# this answer goes to a channel that is closed. (If the group had another member, the order would be read for the dead
-# one, and the answer would be lost in the same way.) The row is gone from the table, and the broker has forgotten the
-# matter. Here is what it has *not* forgotten: the order, and how far the group has come. The process is started again.
+# The pull is woken, processed anew, and refused: a group without members has no subscription. Even this answer goes
+# to a channel that is closed. (If the group had another member, the order would be read for the dead one, and the
+# answer would be lost in the same way.) The row is gone from the table, and the broker has forgotten the matter. Here
+# is what it has *not* forgotten: the order, and how far the group has come. The process is started again.
 
 # %%
 lab.restart("consumer-1")

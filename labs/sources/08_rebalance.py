@@ -38,7 +38,7 @@ student_id = ""
 #
 # In RocketMQ a table is a **queue**: a topic is cut into queues, here eight. A packer is a **consumer**, and packers
 # who share the work are a **group**. Dealing the queues out again when somebody comes or goes is called
-# **rebalance**. In our first world a producer sends ten orders a second, to one queue after the other, and a packer
+# **rebalance**. In our world a producer sends ten orders a second, to one queue after the other, and a packer
 # takes 100 ms for each.
 
 # %%
@@ -46,8 +46,20 @@ from mqlab import Lab, Message, scenarios
 from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
 from mqlab.scenarios.membership import open_shop, packer, spawn_orders
 from mqlab.views import Ownership, Table, duplicates_table, offsets_table
+from mqlab_widgets import Stepper
+from mqlab_widgets.boards.owners import OwnersBoard
 
 seed = seed_for(student_id, "08")
+
+# %% [markdown]
+# Here are three packers at work. Press **play** and see what happens to C's queues; or press **pause**, click another
+# packer, press **crash** and play on. (This world is to play with; the cells below have their own.)
+
+# %%
+Stepper(scenarios.get("member-killed").build(seed).run_for(ms=500), [OwnersBoard])
+
+# %% [markdown]
+# Now from the beginning, step by step: one packer, and no other.
 
 # %%
 lab = Lab(seed=seed)
@@ -565,7 +577,8 @@ show_bars("One of six members leaves: how many of 24 queues move?", "strategy", 
 # ## Build it: even *and* quiet
 #
 # Write a strategy with even shares (they differ by one at most) that moves few queues. `divide` is called on each
-# member, with its own client id and the two sorted lists, and returns a list: *its* queues.
+# member, with its own client id and the two sorted lists, and returns a list: *its* queues. (A queue has a `topic`, a
+# `broker_name` and a `queue_id`; a member is nothing but its client id, a text.)
 #
 # The check takes 50 pairs of groups. Each member leaves once and comes back as a new process, and at each step it wants
 #

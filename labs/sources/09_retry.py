@@ -36,8 +36,8 @@ student_id = ""
 # the order away is wrong. Standing still until the bank is back is wrong as well, since a thousand other orders wait.
 # So the listener says "not now, later", and goes on. This lab is about that *later*.
 #
-# The topic `Orders` has one queue, and the group `billing` one consumer. Its listener says `RECONSUME_LATER` to every
-# message. It has been running for half a minute when the first order is sent.
+# The topic `Orders` has one queue, and the group `billing` one consumer. Its **listener** (the function that gets each
+# message) says `RECONSUME_LATER` to every message. It has been running for half a minute when the first order is sent.
 
 # %%
 from itertools import pairwise
@@ -47,9 +47,18 @@ from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
 from mqlab.scenarios.delivered_again import SHORT_LEVELS, add_group, never, no_poison, open_shop
 from mqlab.views import Journey, Series, Table, TimeChart
 from mqlab.views.time_chart import BLUE, ORANGE, VERMILION
+from mqlab_widgets import Stepper
 
 seed = seed_for(student_id, "09")
 SUCCESS, LATER = ConsumeConcurrentlyStatus.CONSUME_SUCCESS, ConsumeConcurrentlyStatus.RECONSUME_LATER
+
+# %%
+Stepper(scenarios.get("always-fails").build(seed).run_for(seconds=12))
+
+# %% [markdown]
+# Press **start**, and then **next** with the event kind `ConsumeStarted`: how long does the consumer wait from one call
+# to the next, and what becomes of the two topics in the broker? (This world is to play with; the cells below have
+# their own.) Now slowly, and with a look into the store.
 
 # %%
 lab = scenarios.get("always-fails").build(seed)
@@ -104,8 +113,8 @@ lab.queue("SCHEDULE_TOPIC_XXXX", 2).entry(0)
 # %% [markdown]
 # In every other topic the last eight bytes hold the hash of a tag (lab 02). Here they hold a time: when the message is
 # due. Everybody in this queue waits equally long, so the first one is always due first, and
-# `ScheduleMessageService` looks at the head of each queue only, every 100 ms (`DELAY_FOR_A_WHILE`). That is the whole trick, and it
-# is the reason why there are levels, and not any delay you like: a queue with different delays would have to be sorted.
+# `ScheduleMessageService` looks at the head of each queue only, every 100 ms (`DELAY_FOR_A_WHILE`). That
+# is the whole trick, and it is the reason why there are levels, and not any delay you like: a queue with different delays would have to be sorted.
 #
 # On to the moment when the message comes again:
 
@@ -341,8 +350,8 @@ reveal("late", max(late), why="0 to 100 ms until the queue is looked at, and a f
 # ### Break it: the broker is killed
 #
 # How far each level has been delivered the broker notes in a file, `delayOffset.json`, every 10 s
-# (`flushDelayOffsetInterval`). The last note is about two seconds old. All twenty reminders have just been delivered and consumed. We kill the broker
-# and start it again. Not a byte is lost: this one has a synchronous flush.
+# (`flushDelayOffsetInterval`). The last note is about two seconds old. All twenty reminders have just been delivered and
+# consumed. We kill the broker and start it again. Not a byte is lost: this one has a synchronous flush.
 
 # %% tags=["prediction"]
 predict("killed-twice", "How many of the 20 reminders come a second time?", unit="messages", prediction=...)
@@ -392,8 +401,8 @@ def progress(group):
     return [(0.0, 0), *((second, n) for n, second in enumerate(done, 1)), (10.0, len(done))]
 
 TimeChart("One bad message in a stream: the first ten seconds", "consumed, messages", [
-    Series("orderly, 4 retries", progress("orderly-4"), ORANGE),
-    Series("orderly, default", progress("orderly"), VERMILION),
+    Series("orderly, 4 retries", progress("orderly-4"), ORANGE, "broad"),
+    Series("orderly, default", progress("orderly"), VERMILION, "dashed"),
     Series("concurrent", progress("concurrent"), BLUE),
 ])
 
@@ -410,8 +419,8 @@ in_time = [r for r in bad["orderly"] if r.ts_ms <= bad["orderly"][0].ts_ms + 30_
 reveal("orderly-default", len(in_time), why="once a second (suspendCurrentQueueTimeMillis), and there is no end")
 
 # %% [markdown]
-# In the picture the blue line runs straight on. The orange one stands for 4 s and then catches up at once (from there
-# on both are the same line). The red one never moves again.
+# In the picture the thin blue line runs straight on. The broad orange one stands for 4 s and then catches up at once
+# (from there on it lies below the blue one). The dashed red one never moves again.
 #
 # An orderly listener cannot give a message back, since the ones behind would overtake it. It **suspends** the queue
 # for a second, and tries again. With a limit of 4 retries the queue stands for 4 s, and then the poison becomes a dead
@@ -434,8 +443,9 @@ Table("the poison in the orderly group with 4 retries", ("step", "real, three ru
 #
 # ## Round six: it neither succeeds nor fails
 #
-# The bank takes the call and says nothing for 50 minutes. The listener waits. Our consumer has been running for a minute when the order comes. A service in each consumer looks for such cases:
-# `consumeTimeout` is 15 minutes, and every 15 minutes it looks (`cleanExpireMsg`).
+# The bank takes the call and says nothing for 50 minutes. The listener waits. Our consumer has been running for a
+# minute when the order comes. A service in each consumer looks for such cases: `consumeTimeout` is 15 minutes, and
+# every 15 minutes it looks (`cleanExpireMsg`).
 
 # %%
 async def hangs_at_first(messages, context):
@@ -496,10 +506,10 @@ Journey.of(lab.history, sent.msg_id, "billing")
 # - It may raise `LedgerTimeoutError`: no answer came. The write is done, or not; nobody knows.
 #
 # The keeper object is made anew when its process starts. In 50 worlds keepers are killed and hang in the middle of
-# their work, the broker is killed, and the till sends some payments again: with the same key, as a *new* message. Judged is
-# this:
+# their work, the broker is killed, and the till sends some payments again: with the same key (`message.keys`), as a
+# *new* message. Judged is this:
 #
-# 1. each payment is in the books exactly once;
+# 1. each payment is in the books exactly once (two payments may be alike: who drinks two coffees pays twice);
 # 2. a message that nobody can read (`b"ann ??"`) is a dead letter before the day is over, without waiting for 17 calls;
 # 3. nothing else is a dead letter.
 

@@ -141,7 +141,7 @@ class Ownership:
         for number, (queue, stretches) in enumerate(self.rows.items()):
             y = top + number * _ROW
             body.append(text(12, y + 13, self._row_name(queue)))
-            body += [self._bar(stretch, y) for stretch in stretches]
+            body += [part for stretch in stretches for part in self._bar(stretch, y)]
             body += [self._pull(at_us, y) for at_us in self.pulls.get(queue, [])]
         return picture(self.title, _LEFT + _WIDTH + 24, bottom + 44, body)
 
@@ -150,12 +150,17 @@ class Ownership:
         several = len({name for name, _ in self.rows}) > 1
         return f"{broker[-4:]} {queue_id}" if several else f"queue {queue_id}"
 
-    def _bar(self, stretch: Stretch, y: float) -> str:
+    def _bar(self, stretch: Stretch, y: float) -> list[str]:
         x = self._axis.x(stretch.begin_us)
         tip = f"{_owners_told(stretch)}, {self._axis.told(stretch.begin_us)} to {self._axis.told(stretch.end_us)}"
         width = self._axis.x(stretch.end_us) - x
         stroke = FAINT if len(stretch.owners) != 1 and width > 1 else "none"
-        return box(x, y, width, _BAR, self._fill(stretch.owners), tip=tip, stroke=stroke)
+        bar = box(x, y, width, _BAR, self._fill(stretch.owners), tip=tip, stroke=stroke)
+        owner = stretch.owners[0] if len(stretch.owners) == 1 else ""
+        if not owner or width < len(owner) * _LETTER + 16:
+            return [bar]
+        colour = "#ffffff" if self._colours[owner] == PALETTE[0] else INK
+        return [bar, text(x + 5, y + 13, owner, colour=colour, bold=True)]
 
     def _pull(self, at_us: int, y: float) -> str:
         return f'<circle cx="{self._axis.x(at_us):g}" cy="{y + _BAR / 2:g}" r="3" fill="#ffffff" stroke="{INK}"/>'
