@@ -16,7 +16,6 @@ from mqlab.protocol.heartbeat import (
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.sysflag import PullSysFlag
 from mqlab.trace.events.client import (
-    PullFinished,
     PullRequested,
 )
 
@@ -153,7 +152,7 @@ class DefaultMQPullConsumerImpl(ConsumerImpl):
         found, header = await self._request(queue, subscription, offset, max_nums, MAX_SIZE_IN_BYTES, block)
         response = await self.instance.api.pull_message_sync(found.address, header, self._timeout(block, timeout_ms))
         result = self.pull_api_wrapper.process_pull_response(response, found.address)
-        self.take_in(queue, result, subscription)
+        self.pull_api_wrapper.process_pull_result(queue, result, subscription)
         show_what_was_handed_out(self.consume_message_hooks, self.group_name, result.msg_found_list, queue)
         return result
 
@@ -219,18 +218,3 @@ class DefaultMQPullConsumerImpl(ConsumerImpl):
         if self.node.hooks.on:
             self.node.hooks.emit(PullRequested(self.group_name, *queue, offset, 0, header.sys_flag))
         return found, header
-
-    def take_in(self, queue: MessageQueue, result: PullResult, subscription: SubscriptionData) -> PullResult:
-        """Decode the messages of an answer, and drop those that are not wanted."""
-        self.pull_api_wrapper.process_pull_result(queue, result, subscription)
-        if self.node.hooks.on:
-            self.node.hooks.emit(
-                PullFinished(
-                    self.group_name,
-                    *queue,
-                    result.pull_status.value,
-                    len(result.msg_found_list),
-                    result.next_begin_offset,
-                )
-            )
-        return result

@@ -8,7 +8,7 @@ from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.heartbeat import ExpressionType
 from mqlab.protocol.sysflag import PullSysFlag
-from mqlab.trace.events.client import FlowControlled, MessagesCached, PullFinished, PullPutOff, PullRequested
+from mqlab.trace.events.client import FlowControlled, MessagesCached, PullPutOff, PullRequested
 
 from .assigned_message_queue import UNKNOWN
 from .consume_request_cache import LiteConsumeRequest
@@ -124,18 +124,7 @@ class LitePullTask:
         if subscription is None:
             raise MQClientException(f"there is no subscription of topic {queue.topic}")
         result = await self._pull_sync(subscription, offset)
-        owner.pull_api_wrapper.process_pull_result(queue, result, subscription)
-        if self._node.hooks.on:
-            self._node.hooks.emit(
-                PullFinished(
-                    owner.group_name,
-                    *queue,
-                    result.pull_status.value,
-                    len(result.msg_found_list),
-                    result.next_begin_offset,
-                )
-            )
-        return result
+        return owner.pull_api_wrapper.process_pull_result(queue, result, subscription)
 
     async def _pull_sync(self, subscription: SubscriptionData, offset: int) -> PullResult:
         owner, queue = self._owner, self.message_queue

@@ -17,7 +17,7 @@ from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.protocol.record import scan_records
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.sysflag import MessageSysFlag, PullSysFlag
-from mqlab.trace.events.client import MessagesFiltered
+from mqlab.trace.events.client import MessagesFiltered, PullFinished
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
@@ -215,13 +215,21 @@ class PullAPIWrapper:
     def process_pull_result(
         self, queue: MessageQueue, result: PullResult, subscription: SubscriptionData
     ) -> PullResult:
-        """Decode the messages, and drop those whose tag only has the hash code of a wanted one.
+        """Decode the messages, drop those whose tag only has the hash code of a wanted one, and tell of the pull's end.
 
         Java: org.apache.rocketmq.client.impl.consumer.PullAPIWrapper.processPullResult.
         """
         self.pull_from_which_node_table[queue] = result.suggest_which_broker_id
-        if result.pull_status is not PullStatus.FOUND:
-            return result
+        if result.pull_status is PullStatus.FOUND:
+            result.msg_found_list = self._wanted_messages(queue, result, subscription)
+        if self._node.hooks.on:
+            count, next_offset = len(result.msg_found_list), result.next_begin_offset
+            self._node.hooks.emit(PullFinished(self._group, *queue, result.pull_status.value, count, next_offset))
+        return result
+
+    def _wanted_messages(
+        self, queue: MessageQueue, result: PullResult, subscription: SubscriptionData
+    ) -> list[MessageExt]:
         messages = decoded(result.message_binary or b"")
         result.message_binary = None
         if any(message.sys_flag & INNER_BATCH == INNER_BATCH for message in messages):
@@ -249,8 +257,7 @@ class PullAPIWrapper:
             message.broker_name = broker_name
             message.queue_id = queue_id
             message.queue_offset += delta
-        result.msg_found_list = messages
-        return result
+        return messages
 
 
 def decoded(message_binary: bytes) -> list[MessageExt]:

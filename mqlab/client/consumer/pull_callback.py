@@ -68,11 +68,12 @@ class PullAnswer:
     def _outcome(self, future: ResponseFuture) -> tuple[PullResult | None, Exception | None]:
         if future.response is None:
             return None, future.error
+        wrapper = self._owner.pull_api_wrapper
         try:
-            result = self._owner.pull_api_wrapper.process_pull_response(future.response, self._address)
+            result = wrapper.process_pull_response(future.response, self._address)
         except MQBrokerException as error:
             return None, error
-        return self._owner.take_in(self._queue, result, self._subscription), None
+        return wrapper.process_pull_result(self._queue, result, self._subscription), None
 
     def _report(self, mistake: Exception) -> None:
         hooks = self._owner.node.hooks

@@ -41,7 +41,10 @@ def check_pull_config(config: PullConsumerConfig | LitePullConsumerConfig, group
     """Raise MQClientException, with RocketMQ's text, for the first setting of any pull consumer that is not legal."""
     check_group(group)
     if group == DEFAULT_CONSUMER_GROUP:
-        raise MQClientException(f"consumerGroup can not equal {group}, please specify another one.")
+        raise MQClientException(
+            f"consumerGroup can not equal {group}, please specify another one. What to do: give this consumer a group "
+            "of its own."
+        )
     if config.message_model is None:
         raise MQClientException("messageModel is null")
     if config.allocate_message_queue_strategy is None:

@@ -9,7 +9,7 @@ from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.heartbeat import MessageModel
 from mqlab.protocol.sysflag import PullSysFlag
-from mqlab.trace.events.client import FlowControlled, MessagesCached, PullFinished, PullPutOff, PullRequested
+from mqlab.trace.events.client import FlowControlled, MessagesCached, PullPutOff, PullRequested
 
 from .pull_api_wrapper import PullResult, PullStatus
 
@@ -168,17 +168,6 @@ class PullLoop:
         owner.pull_api_wrapper.process_pull_result(request.message_queue, result, subscription)
         messages = result.msg_found_list
         request.next_offset = result.next_begin_offset
-        hooks = self._node.hooks
-        if hooks.on:
-            hooks.emit(
-                PullFinished(
-                    request.consumer_group,
-                    *request.message_queue,
-                    result.pull_status.value,
-                    len(messages),
-                    result.next_begin_offset,
-                )
-            )
         service = owner.instance.pull_message_service
         if result.pull_status is PullStatus.OFFSET_ILLEGAL:
             self._repair_offset(request)
@@ -193,6 +182,7 @@ class PullLoop:
             return
         process_queue = request.process_queue
         dispatch = process_queue.put_message(messages)
+        hooks = self._node.hooks
         if hooks.on:
             hooks.emit(
                 MessagesCached(

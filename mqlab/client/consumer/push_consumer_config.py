@@ -79,7 +79,10 @@ def check_push_config(config: PushConsumerConfig, group: str) -> None:
     """
     check_group(group)
     if group == DEFAULT_CONSUMER_GROUP:
-        raise MQClientException(f"consumerGroup can not equal {group}, please specify another one.")
+        raise MQClientException(
+            f"consumerGroup can not equal {group}, please specify another one. What to do: give this consumer a group "
+            "of its own."
+        )
     for name in ("message_model", "consume_from_where", "allocate_message_queue_strategy"):
         if getattr(config, name) is None:
             raise MQClientException(f"{_java_name(name)} is null")

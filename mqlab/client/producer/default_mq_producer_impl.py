@@ -96,10 +96,7 @@ class DefaultMQProducerImpl:
             )
         self.service_state = ServiceState.START_FAILED
         producer = self.producer
-        group = producer.producer_group
-        check_group(group)
-        if group == DEFAULT_PRODUCER_GROUP:
-            raise MQClientException(f"producerGroup can not equal {group}, please specify another one.")
+        group = self._checked_group()
         if group != CLIENT_INNER_PRODUCER_GROUP:
             producer.change_instance_name_to_pid(self.node)
         self.instance_life = self.node.life
@@ -127,6 +124,16 @@ class DefaultMQProducerImpl:
         self.service_state = ServiceState.RUNNING
         if self.node.hooks.on:
             self.node.hooks.emit(ClientStarted(self.instance.client_id, group, "producer"))
+
+    def _checked_group(self) -> str:
+        group = self.producer.producer_group
+        check_group(group)
+        if group == DEFAULT_PRODUCER_GROUP:
+            raise MQClientException(
+                f"producerGroup can not equal {group}, please specify another one. What to do: give this producer a "
+                "group of its own."
+            )
+        return group
 
     async def after_start(self, topics: Iterable[str]) -> None:
         """Fetch the routes of the topics named beforehand, and send the first heartbeat."""

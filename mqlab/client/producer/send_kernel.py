@@ -110,29 +110,7 @@ class SendKernel:
             sys_flag |= MessageSysFlag.TRANSACTION_PREPARED
         self._check_forbidden(message, queue, address, mode)
         context = self._run_before_hooks(message, queue, address, mode)
-        # The text is made first: a message for a retry topic carries both numbers in its properties as well.
-        properties_text = encode_properties(properties, NEW_MAP_CAPACITY)
-        reconsume_times, max_reconsume_times = 0, None
-        if is_retry_topic(message.topic):
-            reconsume_times = int(properties.pop(MessageConst.RECONSUME_TIME, "0"))
-            limit = properties.pop(MessageConst.MAX_RECONSUME_TIMES, None)
-            max_reconsume_times = int(limit) if limit is not None else None
-        header = SendMessageRequestHeaderV2(
-            self._group,
-            message.topic,
-            config.create_topic_key,
-            config.default_topic_queue_nums,
-            queue.queue_id,
-            sys_flag,
-            self._node.now_ms(),
-            message.flag,
-            properties_text,
-            reconsume_times,
-            config.unit_mode,
-            max_reconsume_times,
-            is_batch,
-            queue.broker_name,
-        )
+        header = self._header(message, queue, sys_flag)
         hooks = self._node.hooks
         if hooks.on:
             hooks.emit(
@@ -147,6 +125,32 @@ class SendKernel:
                 )
             )
         return Prepared(address, wire_message, header, context)
+
+    def _header(self, message: Message, queue: MessageQueue, sys_flag: int) -> SendMessageRequestHeaderV2:
+        config, properties = self._config, message.properties
+        # The text is made first: a message for a retry topic carries both numbers in its properties as well.
+        properties_text = encode_properties(properties, NEW_MAP_CAPACITY)
+        reconsume_times, max_reconsume_times = 0, None
+        if is_retry_topic(message.topic):
+            reconsume_times = int(properties.pop(MessageConst.RECONSUME_TIME, "0"))
+            limit = properties.pop(MessageConst.MAX_RECONSUME_TIMES, None)
+            max_reconsume_times = int(limit) if limit is not None else None
+        return SendMessageRequestHeaderV2(
+            self._group,
+            message.topic,
+            config.create_topic_key,
+            config.default_topic_queue_nums,
+            queue.queue_id,
+            sys_flag,
+            self._node.now_ms(),
+            message.flag,
+            properties_text,
+            reconsume_times,
+            config.unit_mode,
+            max_reconsume_times,
+            isinstance(message, MessageBatch),
+            queue.broker_name,
+        )
 
     async def send(self, message: Message, queue: MessageQueue, mode: str, timeout_ms: int) -> SendResult | None:
         """Send and wait for the result (SYNC), or send and forget (ONEWAY: None)."""
