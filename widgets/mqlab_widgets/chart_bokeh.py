@@ -84,7 +84,7 @@ def dots_figure(chart: DotChart) -> figure:
 def lines_figure(chart: LineChart, *, slots: int = 0, **options: Any) -> figure:
     """Points over a number line.
 
-    With `slots` there are so many series, the last ones empty and without a name, so that a front end can fill them:
+    With `slots` there are so many series, the last ones empty and not in the legend, so that a front end can fill them:
     a source is called `source_name`, its item in the legend the same and " name".
     """
     drawn = _figure(chart, y_range=DataRange1d(start=0), **{"tools": TOOLS, **options})
@@ -92,7 +92,8 @@ def lines_figure(chart: LineChart, *, slots: int = 0, **options: Any) -> figure:
     items = []
     for place in range(max(slots, len(names))):
         name = names[place] if place < len(names) else ""
-        source = ColumnDataSource(line_columns(chart.series.get(name, ())), name=source_name(chart, place))
+        points = chart.series.get(name, ())
+        source = ColumnDataSource(line_columns(points), name=source_name(chart, place))
         drawn_as: dict[str, Any] = {"x": "x", "y": "y", "source": source, "color": PALETTE[place]}
         shape = {"size": 7, "marker": _MARKERS[place]} if chart.marks else {"line_width": 2, "line_dash": DASHES[place]}
         draw: Any = drawn.scatter if chart.marks else drawn.line
@@ -100,7 +101,7 @@ def lines_figure(chart: LineChart, *, slots: int = 0, **options: Any) -> figure:
         tips = [(chart.x_label, "@x{0,0.[000]}"), (chart.y_label, "@y{0,0.[000]}")]
         drawn.add_tools(HoverTool(renderers=[glyph], tooltips=tips, visible=False))
         called = f"{source_name(chart, place)} name"
-        items.append(LegendItem(label=name, renderers=[glyph], visible=bool(name), name=called))
+        items.append(LegendItem(label=name, renderers=[glyph], visible=bool(points), name=called))
     look: dict[str, Any] = {"location": "left", "padding": 0, "margin": 4, "spacing": 16}
     drawn.add_layout(Legend(items=items, border_line_color=None, **look))
     drawn.axis.minor_tick_line_color = None

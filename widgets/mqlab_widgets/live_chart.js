@@ -34,7 +34,7 @@ function fill(figure, frame) {
   for (const [source, { name, data }] of Object.entries(frame)) {
     figure.get_model_by_name(source).data = data;
     const item = figure.get_model_by_name(`${source} name`);
-    if (item && !item.visible) {
+    if (item && !item.visible && data.x.length) {
       item.label = { type: "value", value: name };
       item.visible = true;
     }
