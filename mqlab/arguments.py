@@ -84,3 +84,14 @@ def check_keywords(what: str, function: Callable[..., Any], given: Mapping[str, 
     except TypeError as error:
         known = ", ".join(list(signature.parameters)[first:])
         raise LearnerError(f"{what}: {error}", f"its arguments are: {known}") from None
+
+
+def named_values(given: list[str]) -> dict[str, str]:
+    """The values of texts like "messages=10", by name; LearnerError for a text that is not like that."""
+    pairs = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise LearnerError(f"{text!r} is not NAME=VALUE", "write for example: -p messages=10")
+        pairs[name] = value
+    return pairs

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from .arguments import named_values
 from .errors import LearnerError
 from .explore import Outcome, Plan, Result, Trial, plan_from_text, plan_text, play_seeds
 from .scenarios import Scenario, get
@@ -63,12 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parameters(scenario: Scenario, given: list[str]) -> dict[str, Any]:
-    pairs = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise LearnerError(f"{text!r} is not NAME=VALUE", "write for example: -p messages=10")
-        pairs[name] = value
+    pairs = named_values(given)
     checked = scenario.check(pairs)
     return {name: checked[name] for name in pairs}
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import __version__
+from .arguments import named_values
 from .errors import LearnerError, MqlabError
 
 
@@ -121,7 +122,7 @@ def _trace(options: argparse.Namespace) -> int:
             raise LearnerError(f"there is no event kind {kind!r}", "see docs/events.md")
     chosen = scenarios.get(options.scenario)
     lab = chosen.play(
-        seed_of(options.seed), seconds=options.seconds, parameters=_parameters(options.param), wire=options.wire
+        seed_of(options.seed), seconds=options.seconds, parameters=named_values(options.param), wire=options.wire
     )
     if options.out:
         count = write_trace(lab.history.rows(), options.out, {"scenario": chosen.name, "seed": str(options.seed)})
@@ -156,16 +157,6 @@ def write_trace(rows: Any, path: str, metadata: dict[str, str]) -> int:
             recorder(row)
             count += 1
     return count
-
-
-def _parameters(given: list[str]) -> dict[str, str]:
-    pairs = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise LearnerError(f"{text!r} is not NAME=VALUE", "write for example: -p messages=10")
-        pairs[name] = value
-    return pairs
 
 
 def _replay(options: argparse.Namespace) -> int:

@@ -9,7 +9,8 @@ from .disk import DiskFull, MemoryDisk
 from .door import InterruptedInSlice
 from .faults import FAULTS
 from .future import Future
-from .network import ConnectionRefused, ConnectTimeout, Endpoint, EndpointClosed, LinkSpec, Network
+from .link import LinkSpec
+from .network import ConnectionRefused, ConnectTimeout, Endpoint, EndpointClosed, Network
 from .node import Life, Node, NodeSpec, PeriodicTask, WaitTimeout
 from .pending import Pending
 from .pool import Pool, PoolJob

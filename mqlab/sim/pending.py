@@ -10,7 +10,7 @@ import heapq
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LearnerError
-from .network import Pipe
+from .link import Pipe
 from .node import RUNNING
 from .timer import Timer
 
