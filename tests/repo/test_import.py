@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -21,12 +22,21 @@ WORKSHOPS = {"asyncio", "concurrent", "multiprocessing", "selectors", "socket", 
 EVERYTHING = "from mqlab import *"
 
 
-def loaded_by(statement: str) -> tuple[set[str], int]:
-    """The top-level modules that a statement loads in a new Python, and how many threads run after it."""
+FIRST_CELL = "import mqlab; from mqlab import Lab, Message, ConsumeConcurrentlyStatus"
+
+
+def all_loaded_by(statement: str) -> tuple[set[str], int]:
+    """The modules that a statement loads in a new Python, and how many threads run after it."""
     answer = subprocess.run(
         [sys.executable, "-c", PROBE.format(statement=statement)], capture_output=True, text=True, check=True
     )
     modules, threads = json.loads(answer.stdout)
+    return set(modules), threads
+
+
+def loaded_by(statement: str) -> tuple[set[str], int]:
+    """The same with the top-level modules alone."""
+    modules, threads = all_loaded_by(statement)
     return {name.partition(".")[0] for name in modules}, threads
 
 
@@ -46,3 +56,21 @@ def test_import_starts_no_thread_and_loads_no_machinery_for_them(statement: str)
 def test_every_public_name_is_there() -> None:
     modules, _ = loaded_by(EVERYTHING)
     assert "mqlab" in modules
+
+
+def test_a_first_cell_leaves_out_what_it_may_never_use() -> None:
+    modules, _ = all_loaded_by(FIRST_CELL)
+    heavy = {"mqlab.views.rivals", "mqlab.views.send_strip", "mqlab.diagram", "mqlab.scenarios", "mqlab.explore"}
+    pulling = {f"mqlab.client.consumer.default_{kind}_consumer" for kind in ("mq_pull", "lite_pull")}
+    assert "mqlab.lab" in modules
+    assert modules & (heavy | pulling | {"statistics"}) == set()
+
+
+@pytest.mark.parametrize("part", ["mqlab", "mqlab.client", "mqlab.views"])
+def test_names_that_are_imported_when_first_used_are_public_and_there(part: str) -> None:
+    module = importlib.import_module(part)
+    later = getattr(module, "_LATER", None) or module._HOME
+    assert set(later) <= set(module.__all__)
+    assert [name for name in module.__all__ if not hasattr(module, name)] == []
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        module.Nothing  # noqa: B018  # the access is what is tested
