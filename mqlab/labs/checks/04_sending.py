@@ -19,7 +19,7 @@ def _naive_day(seed: int) -> tuple[int, int]:
 
 @lab_check("04/retry-rule", points=3)
 def retry_rule(answer: RetryRule, *, seed: int) -> Wrong | None:
-    """On a bad day of two brokers every legal message is delivered in 3 s, with no more copies than the naive rule makes."""
+    """On a bad day of two brokers every legal message is delivered in 3 s, with no more copies than the naive rule."""
     day = BadDay(answer, seed).play()
     wrong = _asked_too_much(day) or _gave_up(day) or _in_vain(day) or _too_many_duplicates(day)
     if wrong is None:
