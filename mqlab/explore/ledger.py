@@ -85,7 +85,10 @@ class Ledger:
         self._of_group: dict[str, Reader] = {}
         self._asked_from: dict[tuple[str, str, str, str, int], int] = {}
         """(process, group, topic, broker name, queue id) -> the offset of the last pull."""
-        self.handlers: dict[str, Callable[[Row], None]] = {
+        self.handlers = self._handlers()
+
+    def _handlers(self) -> dict[str, Callable[[Row], None]]:
+        return {
             "SendAttempted": self._attempted,
             "SendSucceeded": self._succeeded,
             "MessageStored": self._stored,
