@@ -81,8 +81,9 @@ async def always_fails(lab: Lab, *, levels: str = "", max_reconsume_times: int =
 
 @scenario("poison", seconds=40)
 async def poison(lab: Lab, *, messages: int = 60, poison_at: int = 4, orderly_times: int = 4) -> None:
-    """A message that cannot be consumed in a healthy stream: a concurrent group, an orderly one with an end to its
-    patience, and an orderly one without.
+    """One message cannot be consumed: a concurrent group, an orderly one that gives up, one that never does.
+
+    Which message it is says `poison_at`; `orderly_times` is after how many retries the second group gives up.
     """
     producer = await open_shop(lab)
     await add_group(lab, "concurrent", no_poison)
