@@ -36,14 +36,28 @@ student_id = ""
 # Messages are sorted by **topic**, and a topic is cut into **queues**, which may lie on many brokers. Where they lie
 # is the **route** of the topic: these brokers, at these addresses, with so many queues each. Brokers are added, die
 # and come back, so nobody can write the route into a program. It has to be asked for, and whoever is asked is called
-# a **name server**. Here are one name server and two brokers.
+# a **name server**.
 
 # %%
-from mqlab import ConsumeConcurrentlyStatus, Lab, Message, errors
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message, errors, scenarios
 from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
 from mqlab.views import Beliefs, Table
+from mqlab_widgets import Stepper
+from mqlab_widgets.boards.routes import RoutesBoard
 
 seed = seed_for(student_id, "01")
+
+# %% [markdown]
+# This is such a world at work: press **play** and **pause**. The table below the machines says what each of them believes
+# of the routes. (This world is to play with; the cells below have their own. What happens when a broker crashes is
+# asked in round two: place your bet there, and then come back and try it here.)
+
+# %%
+world = scenarios.get("two-brokers").build(seed, parameters={"faults": ""})
+Stepper(world.run_for(seconds=2), [RoutesBoard])
+
+# %% [markdown]
+# Now from the beginning: a name server starts, and then the two brokers.
 
 # %%
 lab = Lab(seed=seed)

@@ -46,6 +46,7 @@ from mqlab.errors import LearnerError
 from mqlab.protocol.hashing import java_string_hash
 from mqlab.scenarios.store import SMALL_FILES
 from mqlab.views import StoreMap, Table, TornLog, disk_table, index_steps
+from mqlab_widgets import Stepper
 
 seed = seed_for(student_id, "02")
 SMALL_FILES
@@ -126,6 +127,14 @@ lab.queue("Orders", 0).entry(1)
 
 # %%
 java_string_hash("paid")
+
+# %% [markdown]
+# Forty messages more, to turn the pages yourself: click the broker, and open **bytes of message**. The buttons above
+# it lead from message to message and from queue to queue. (Shown are the newest bytes; press **end** if the view has
+# gone back. This world is to play with; the cells below go on with our own.)
+
+# %%
+Stepper(scenarios.get("small-files").build(seed, parameters={"messages": 40}))
 
 # %% [markdown]
 # What if we ask for an entry that is not there? The machine says what there is (you will meet such messages again):

@@ -38,7 +38,7 @@ student_id = ""
 #
 # In RocketMQ a table is a **queue**: a topic is cut into queues, here eight. A packer is a **consumer**, and packers
 # who share the work are a **group**. Dealing the queues out again when somebody comes or goes is called
-# **rebalance**. In our world a producer sends ten orders a second, to one queue after the other, and a packer
+# **rebalance**. In our first world a producer sends ten orders a second, to one queue after the other, and a packer
 # takes 100 ms for each.
 
 # %%
@@ -50,16 +50,6 @@ from mqlab_widgets import Stepper
 from mqlab_widgets.boards.owners import OwnersBoard
 
 seed = seed_for(student_id, "08")
-
-# %% [markdown]
-# Here are three packers at work. Press **play** and see what happens to C's queues; or press **pause**, click another
-# packer, press **crash** and play on. (This world is to play with; the cells below have their own.)
-
-# %%
-Stepper(scenarios.get("member-killed").build(seed).run_for(ms=500), [OwnersBoard])
-
-# %% [markdown]
-# Now from the beginning, step by step: one packer, and no other.
 
 # %%
 lab = Lab(seed=seed)
@@ -375,6 +365,14 @@ Table("queue 6: the group's offset at the broker, each change", ("s after D goes
 # single messages, are RocketMQ's two answers.) What helps is a listener that does not mind seeing a message twice
 # (lab 09).
 #
+# Now you break it. Here are three packers; C will be killed half a second from now. Press **play**, click a machine, and
+# **crash**, **freeze** or **restart** it. The squares below the machines say who owns which queue. Can you get a queue
+# with two owners, or one with nobody, and how long does it stay so?
+
+# %%
+Stepper(scenarios.get("member-killed").build(seed).run_for(ms=500), [OwnersBoard])
+
+# %% [markdown]
 # ## Round three: where a new group begins
 #
 # A new group has no offset anywhere. `ConsumeFromWhere` says where it begins: at the first message, at the last (the

@@ -53,14 +53,6 @@ seed = seed_for(student_id, "09")
 SUCCESS, LATER = ConsumeConcurrentlyStatus.CONSUME_SUCCESS, ConsumeConcurrentlyStatus.RECONSUME_LATER
 
 # %%
-Stepper(scenarios.get("always-fails").build(seed).run_for(seconds=12))
-
-# %% [markdown]
-# Press **start**, and then **next** with the event kind `ConsumeStarted`: how long does the consumer wait from one call
-# to the next, and what becomes of the two topics in the broker? (This world is to play with; the cells below have
-# their own.) Now slowly, and with a look into the store.
-
-# %%
 lab = scenarios.get("always-fails").build(seed)
 order = lab.history.last("SendSucceeded").msg_id
 lab.run_until_event("ConsumeFinished").fields
@@ -435,6 +427,13 @@ Table("the poison in the orderly group with 4 retries", ("step", "real, three ru
     ("from try to try", "1001 to 1008", ", ".join(str(ms) for ms in tries)),
     ("from the 5th try to the dead letter", "8 to 22", round(letter.ts_ms - bad["orderly-4"][-1].ts_ms, 1)),
 ])
+
+# %% [markdown]
+# The same world to play with, half a second before the poison is sent. Watch what the three groups hold in their
+# memory, and try to free the queue that stands still: does it help to crash the consumer and restart it? Or the broker?
+
+# %%
+Stepper(scenarios.get("poison").build(seed).run_for(ms=1_500))
 
 # %% [markdown]
 # **So an orderly group needs a limit, and the limit means that order is broken on purpose.** Whoever reads the dead letters
