@@ -154,7 +154,8 @@ Waits.of(lab.history, start, lab.now_ms, title="Three messages, in three ways")
 # comes, and *the arrival of the answer* calls the callback. The article has it otherwise, that a thread scans the
 # table and calls the callbacks; we shall see that thread soon. It has another job.
 #
-# Watch the table itself. This is the world a moment after the third message was sent; press **event**, again and again.
+# Watch the table itself. This is the world when the third message has just been sent: three requests in the cable (the
+# picture calls them frames), and two in the table. Press **event**, again and again.
 
 # %%
 lab.history.back("RequestSent")
