@@ -112,6 +112,11 @@ class Door:
             "A loop in a listener must await something, for example ctx.sleep(ms=10)."
         )
 
+    @property
+    def is_playing(self) -> bool:
+        """Whether slices are being played at this moment, by any thread."""
+        return self._world in _playing
+
     def post(self, command: Callable[[], None]) -> None:
         """Leave a command for the end of the current slice; from any thread, without waiting."""
         self._commands.append(command)

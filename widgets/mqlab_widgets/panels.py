@@ -80,7 +80,7 @@ def _step(session: Session) -> str:
 
 
 def _changes(session: Session) -> str:
-    if session.playing:
+    if session.moving:
         return ""
     lines = session.changes()
     rows = "".join(f'<div class="mq-changed">{escape(line)}</div>' for line in lines[:MOST_CHANGES])
@@ -118,6 +118,8 @@ def _jump(session: Session, event: Record) -> str:
 
 def _next(session: Session) -> str:
     title = "<h4>What may happen next</h4>"
+    if session.moving:
+        return f'{title}<div class="mq-faint">Pause to choose.</div>'
     if not session.at_end:
         back = command("take_back", "play a new world up to here", "from which it can go on in another way")
         return f'{title}<div class="mq-row">{command("end", "go to the present")}{back}</div>'
@@ -155,7 +157,7 @@ def _frame_name(frame: Any) -> str:
 def _drawn(session: Session) -> str:
     """The choices that chance made last; another value plays a new world in which it came out so."""
     log = session.lab.world.choices.log
-    if not log or not session.at_end or session.playing:
+    if not log or not session.at_end or session.moving:
         return ""
     rows = "".join(_drawn_row(drawn) for drawn in reversed(log))
     hint = '<div class="mq-faint">Another value plays a new world up to here.</div>'

@@ -90,6 +90,11 @@ class Session:
         return self._playing is not None and not self._playing.done()
 
     @property
+    def moving(self) -> bool:
+        """Whether time passes in the world at this moment: it is being played here, or by a cell."""
+        return self.playing or self.lab.world.door.is_playing
+
+    @property
     def at_end(self) -> bool:
         """Whether the cursor stands at the newest event, so that the picture is the world's present."""
         return self.lab.history.cursor >= len(self.lab.history)
@@ -143,7 +148,7 @@ class Session:
 
     def _another_plays(self) -> bool:
         """Whether a cell is playing the world at this moment (it can only be seen from another thread)."""
-        return self.lab.world.door.thread is not None
+        return self.lab.world.door.is_playing
 
     def _while_another_plays(self, name: str, arguments: dict[str, Any]) -> None:
         if name in (*BREAKABLE, *LINKS):
