@@ -200,22 +200,22 @@ predict("flood", "60,000 calls of send_async in one go. What stops them?",
 
 # %%
 lab, producer = await shop()
-accepted, refused = 0, []
+refused = []
 
 
 async def flood(messages):
-    global accepted
-    try:
-        for number in range(messages):
+    for accepted in range(messages):
+        try:
             await producer.send_async(Message("Orders", b"one of many"), note)
-            accepted += 1
-    except errors.MQClientException as error:
-        refused.append(str(error))
+        except errors.MQClientException as error:
+            refused.append((accepted, error))
+            return
 
 
 producer.node.spawn(flood(60_000), "flood")
 lab.run_until(lambda: refused)
-f"accepted: {accepted}; then: {refused[0]}"
+accepted, error = refused[0]
+f"accepted: {accepted}; then: {error}"
 
 # %%
 lab.permits(producer)
