@@ -118,7 +118,7 @@ class FramePump:
         self._viewer.dropped = self._dropped
         ended = time.monotonic()
         self.sent += 1
-        self._next_at = ended + max(self._seconds, (ended - began) * (1 / MOST_BUSY - 1))
+        self._next_at = began + max(self._seconds, (ended - began) / MOST_BUSY)
 
 
 def _call_later(seconds: float, function: Callable[[], None]) -> None:
