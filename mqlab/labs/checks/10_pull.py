@@ -12,7 +12,7 @@ from mqlab import Lab, Message
 from mqlab.check import Wrong, lab_check
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.message import MessageQueue
-from mqlab.trace.record import Record
+from mqlab.trace.record import KIND, Record
 
 if TYPE_CHECKING:
     from mqlab.protocol.message import MessageExt
@@ -166,8 +166,10 @@ class Shop:
         return True
 
     def _note(self, row: Any) -> None:
+        if row[KIND] != "PullFinished":
+            return
         record = Record(row)
-        if record.kind == "PullFinished" and not record.messages:
+        if not record.messages:
             now_ms = self.now_ms()
             self.empty.append((now_ms, record.queue_id))
             self.tell(record.queue_id, "a pull finds nothing")
