@@ -42,7 +42,7 @@ from mqlab_widgets import Stepper
 
 # %% [markdown]
 # This is a message queue at work. Press **play**, and **pause**; press **event** to go on by one event, **back** to
-# return; click a machine and press **crash**. Every lab has these controls, in this place.
+# return; click a machine and press **crash**. The live views of all labs have these controls.
 
 # %%
 seed = seed_for(student_id, "00")
