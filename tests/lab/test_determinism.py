@@ -30,7 +30,8 @@ def golden_hashes() -> dict[str, str]:
 
 
 def test_every_registered_scenario_has_a_committed_hash() -> None:
-    assert sorted(golden_hashes()) == scenarios.names(), f"run: {UPDATE}"
+    shipped = [n for n in scenarios.names() if scenarios.get(n).function.__module__.startswith("mqlab.scenarios.")]
+    assert sorted(golden_hashes()) == shipped, f"run: {UPDATE}"
 
 
 @pytest.mark.parametrize("name", sorted(golden_hashes()))
