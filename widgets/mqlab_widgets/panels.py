@@ -106,7 +106,9 @@ def _causes(session: Session, event: Record) -> str:
     if not chain:
         return ""
     rows = "".join(f'<div class="mq-row">{_jump(session, cause)}</div>' for cause in chain)
-    return f'<details data-key="causes"><summary>caused by {len(chain)} events before it</summary>{rows}</details>'
+    count = "1 event" if len(chain) == 1 else f"{len(chain)} events"
+    more = ", and more before those" if cause is not None else ""
+    return f'<details data-key="causes"><summary>caused by {count} before it{more}</summary>{rows}</details>'
 
 
 def _jump(session: Session, event: Record) -> str:
@@ -195,5 +197,8 @@ def _compared(session: Session, number: int) -> str:
     shared, mine, other = session.difference(number)
     if mine is None and other is None:
         return f'<span class="mq-faint">the same {shared:,} events</span>'
-    told = [f"{record.kind} on {record.node}" if record is not None else "its end" for record in (mine, other)]
+    told = [
+        f"{record.kind} on {record.node} at {record.ts_ms:,.3f} ms" if record is not None else "its end"
+        for record in (mine, other)
+    ]
     return f'<span class="mq-faint">{shared:,} events in common, then here {told[0]}, there {told[1]}</span>'

@@ -34,6 +34,7 @@ PAUSING = (
 )
 """The commands that end playing, because they say themselves where to go."""
 
+
 class Branch(NamedTuple):
     """One world of the tree: where it comes from, at which slice it left its parent, and what was different."""
 
@@ -331,8 +332,11 @@ class Session:
                 "no machine is chosen" if not two else "a link needs two machines",
                 "click a machine on the stage" if not two else "click one machine, then the other",
             )
+        in_past = not self.at_end
         self.do_end()
         self.lab.act(verb, **arguments)
+        if in_past:
+            self.said = "This happened in the present. To change the past, play a new world up to there first."
 
     # -- choosing what happens next ---------------------------------------------------------------------------------
 

@@ -82,6 +82,7 @@ function render({ model, el }) {
 
   function draw() {
     const frame = model.get("frame");
+    const focused = el.contains(document.activeElement) ? document.activeElement : undefined;
     if (frame._taken !== el.dataset.taken) {
       clearTimeout(patience);
       unheard = false;
@@ -98,6 +99,8 @@ function render({ model, el }) {
     }
     el.dataset.dropped = model.get("dropped");
     nameSliders();
+    // What moves loses the focus, and what goes takes it along: the keys must stay with the viewer.
+    if (focused && focused !== document.activeElement) (focused.isConnected ? focused : el).focus({ preventScroll: true });
   }
 
   // Frames may go on coming from a cell that plays; `taken` says whether commands are heard.
