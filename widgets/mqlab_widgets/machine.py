@@ -87,9 +87,10 @@ def _queue(session: Session, node: str) -> str:
     place = known.index((topic, queue_id))
     steps = (("◀ queue", -1), ("queue ▶", 1))
     to = [_go("show_queue", words, known[(place + step) % len(known)]) for words, step in steps]
-    head = f"<b>{escape(topic)}, queue {queue_id}</b>: offsets {view.min_offset:,} to {view.max_offset - 1:,} "
+    name = f"<b>{escape(topic)}, queue {queue_id}</b>"
     if view.max_offset <= view.min_offset:
-        return f"<div>{head}{''.join(to)}</div>"
+        return f"<div>{name}: no message {''.join(to)}</div>"
+    head = f"{name}: offsets {view.min_offset:,} to {view.max_offset - 1:,} "
     offset = min(max(offset if offset >= 0 else view.max_offset - 1, view.min_offset), view.max_offset - 1)
     to += [
         _go("show_queue", words, (topic, queue_id), offset=offset + step)
