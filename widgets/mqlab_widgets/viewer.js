@@ -57,7 +57,20 @@ function parsed(html) {
   return holder;
 }
 
+// The names inside a picture become this view's own: a page has many pictures, and a name in a hidden one draws nothing.
+function ownNames(holder, view) {
+  for (const named of holder.querySelectorAll("svg [id]")) named.id = `${view}-${named.id}`;
+  for (const attribute of ["marker-end", "fill"]) {
+    for (const user of holder.querySelectorAll(`svg [${attribute}^="url(#"]`)) {
+      user.setAttribute(attribute, user.getAttribute(attribute).replace("url(#", `url(#${view}-`));
+    }
+  }
+  return holder;
+}
+
 function render({ model, el }) {
+  // Each view runs a module of its own, so a counter would begin anew in each.
+  const view = `mq-${Math.random().toString(36).slice(2)}`;
   el.classList.add("mq-viewer");
   el.tabIndex = 0;
   el.setAttribute("role", "group");
@@ -95,7 +108,7 @@ function render({ model, el }) {
       }
       if (shown.get(name) === html) continue;
       shown.set(name, html);
-      morphChildren(part(name), parsed(html));
+      morphChildren(part(name), ownNames(parsed(html), view));
     }
     el.dataset.dropped = model.get("dropped");
     nameSliders();
