@@ -183,3 +183,23 @@ def test_a_trace_that_is_none_is_told(tmp_path: Path) -> None:
         SpaceTimeDiagram.of_trace(tmp_path / "other.jsonl", 0, 1)
     with pytest.raises(LearnerError, match="before it begins"):
         SpaceTimeDiagram.of_trace(tmp_path / "other.jsonl", 2, 1)
+
+
+def test_very_many_queues_are_summed_up_by_their_owners() -> None:
+    lab = Lab(seed=1)
+    lab.name_server()
+    lab.broker("broker-a")
+    topics = [f"Wide{number}" for number in range(8)]
+    for topic in topics:
+        lab.create_topic(topic, 100)
+    for _ in range(2):
+        consumer = lab.consumer("readers")
+        for topic in topics:
+            consumer.subscribe(topic, "*")
+        consumer.register_message_listener(lambda messages, context: None)
+        lab.run(consumer.start())
+    lab.run_for(seconds=25)
+    board = at_the_end(OwnersBoard, lab)
+    assert board.text()[:2] == ["readers, Wide0: consumer-1 has 50 queues", "readers, Wide0: consumer-2 has 50 queues"]
+    assert board.html().count("<svg") == 6
+    assert "and 2 more groups and topics" in board.html()

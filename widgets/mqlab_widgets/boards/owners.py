@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from html import escape
 from typing import ClassVar
 
@@ -9,7 +10,9 @@ from mqlab.protocol.topics import is_retry_topic
 from mqlab.trace.record import Record
 
 from .board import Board
-from .owners_picture import owners_svg
+from .owners_picture import MOST_QUEUES, owners_svg
+
+MOST_PICTURES = 6
 
 Queue = tuple[str, int]
 """(broker name, queue id)"""
@@ -86,22 +89,37 @@ class OwnersBoard(Board):
         }
 
     def html(self) -> str:
-        """A picture for each group and topic."""
+        """A picture for each group and topic, of the first few."""
+        ownership = self.ownership()
         drawn = []
-        for read, owners in self.ownership().items():
+        for read, owners in list(ownership.items())[:MOST_PICTURES]:
             locks = {queue: self.locks[read, queue] for queue in owners if (read, queue) in self.locks}
             words = f"group {read[0]} reads {read[1]}" + ("; a ring is the broker's lock" if locks else "")
             drawn.append(f"<div>{escape(words)}</div>{owners_svg(sorted(self.owned[read]), owners, locks)}")
+        if len(ownership) > MOST_PICTURES:
+            drawn.append(f'<div class="mq-faint">and {len(ownership) - MOST_PICTURES} more groups and topics</div>')
         return "".join(drawn) or '<div class="mq-faint">No consumer has a queue.</div>'
 
     def text(self) -> list[str]:
-        """One line for each queue."""
+        """One line for each queue; where there are very many, one for each owner."""
+        lines = [
+            line
+            for read, owners in self.ownership().items()
+            for line in (self._each(read, owners) if len(owners) <= MOST_QUEUES else _summed_up(read, owners))
+        ]
+        return lines or ["no consumer has a queue"]
+
+    def _each(self, read: Read, owners: dict[Queue, list[str]]) -> list[str]:
         return [
             f"{read[0]}, {read[1]} queue {queue[1]} on {queue[0]}: {' and '.join(names) or 'nobody'}"
             + (f", locked for {self.locks[read, queue]}" if (read, queue) in self.locks else "")
-            for read, owners in self.ownership().items()
             for queue, names in owners.items()
-        ] or ["no consumer has a queue"]
+        ]
+
+
+def _summed_up(read: Read, owners: dict[Queue, list[str]]) -> list[str]:
+    counted = Counter(" and ".join(names) or "nobody" for names in owners.values())
+    return [f"{read[0]}, {read[1]}: {names} has {count:,} queues" for names, count in sorted(counted.items())]
 
 
 def _read(record: Record) -> Read:

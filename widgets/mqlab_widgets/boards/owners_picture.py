@@ -9,7 +9,7 @@ from itertools import groupby
 Queue = tuple[str, int]
 CELL, ROW, TOP, LETTER = 26, 24, 40, 7.4
 MOST_QUEUES = 48
-"""More columns would be mush: the text twin has them all."""
+"""More columns would be mush; the text twin says how many each member has."""
 NOBODY = "nobody"
 STYLE = (
     ".mq-owners text{fill:var(--mq-ink,#1a1a1a);font:12px system-ui,sans-serif}"
