@@ -121,8 +121,11 @@ class History:
         """The events from one time of the world to another, both included, lazily."""
         # 2047.387 ms is no whole number of us in binary, and the event at it must not be missed.
         first = bisect_left(range(len(self)), round(start_ms * 1_000), key=self._ts_us)
-        last = bisect_right(range(len(self)), round(end_ms * 1_000), key=self._ts_us)
-        return map(Record, self.rows(first, last))
+        return map(Record, self.rows(first, self.place_after(end_ms)))
+
+    def place_after(self, ms: float) -> int:
+        """How many events happened up to this time of the world, the time itself included."""
+        return bisect_right(range(len(self)), round(ms * 1_000), key=self._ts_us)
 
     def _ts_us(self, n: int) -> int:
         return int(self.row(n)[2])

@@ -58,7 +58,7 @@ def test_the_cursor_goes_back_and_forth_without_playing(viewed: Viewed) -> None:
     played = viewed.lab.world.slice_no
     viewed.do("start")
     assert (viewed.cursor, viewed.session.event()) == (0, None)
-    viewed.do("forward")
+    viewed.do("step_event")
     viewed.do("goto", place="500")
     viewed.do("back")
     assert viewed.cursor == 499
@@ -202,6 +202,23 @@ def test_taking_back_plays_a_new_world_that_can_go_another_way(viewed: Viewed) -
     viewed.do("branch", number=0)
     assert viewed.session.lab is viewed.lab
     assert "world 1" in panels.side(viewed.session)
+
+
+def test_worlds_are_compared_again_as_they_grow(viewed: Viewed) -> None:
+    viewed.do("goto", place=300)
+    viewed.do("take_back")
+    shared, mine, other = viewed.session.difference(0)
+    assert mine is None
+    assert other == viewed.lab.history.record(shared)
+    for _ in range(20):
+        viewed.do("step_event")
+    assert viewed.session.difference(0)[0] == len(viewed.session.lab.history) > shared
+    viewed.do("crash", node="broker-a")
+    viewed.session.lab.run_for(seconds=1)
+    parted = viewed.session.difference(0)
+    assert parted[1].kind == "ActionTaken"
+    viewed.do("branch", number=0)
+    assert viewed.session.difference(1) == (parted[0], parted[2], parted[1])
 
 
 def test_a_choice_that_was_drawn_can_be_set_otherwise(viewed: Viewed) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -115,6 +116,32 @@ def test_while_a_cell_plays_frames_are_few_and_the_last_one_arrives(lab: Lab) ->
     looks = len(lab.history) / 256
     assert stepper._pump.sent < looks
     assert stepper.viewer.dropped > 0
+
+
+def test_a_world_that_nobody_looks_at_does_not_gather_source_lines() -> None:
+    lab = get("steady-load").build(7, parameters={"messages": 4_000, "every_ms": 5})
+    stepper = Stepper(lab)
+    lab.run_for(seconds=25)
+    assert len(lab.history) > 60_000
+    assert len(lab._sources) <= 40_256
+    newest = lab.history.record(len(lab.history) - 1)
+    assert lab.source_of(newest).line > 0
+    assert stepper._pump.sent == 1
+
+
+def test_a_thread_without_a_loop_does_not_keep_the_last_frame_from_coming(lab: Lab) -> None:
+    stepper = Stepper(lab)
+    said(stepper, {"do": "shown"})
+    thread = Thread(target=lab.step)
+    thread.start()
+    thread.join()
+
+    async def cell() -> None:
+        lab.run_for(ms=300)
+        while stepper.viewer.frame["_length"] != str(len(lab.history)):
+            await asyncio.sleep(0)
+
+    asyncio.run(asyncio.wait_for(cell(), 20))
 
 
 def test_a_pump_sends_what_is_newest() -> None:

@@ -27,9 +27,8 @@ MOST_DRAWN = 8
 BREAKABLE = ("crash", "power_off", "freeze", "thaw", "restart")
 LINKS = ("cut", "heal", "disconnect")
 
-
 PAUSING = (
-    *("step_event", "step_slice", "forward", "back", "start", "goto", "next_kind", "previous_kind", "to_time"),
+    *("step_event", "step_slice", "back", "start", "goto", "next_kind", "previous_kind", "to_time"),
     *("to_breakpoint", "pick", "hold", "take_back", "override", "branch"),
 )
 """The commands that end playing, because they say themselves where to go."""
@@ -73,6 +72,8 @@ class Session:
         self.shared = ""
         """The text to send to somebody, after `do_share` and until the next command."""
         self._playing: asyncio.Task[None] | None = None
+        self._shared: dict[frozenset[int], int] = {}
+        """Two worlds -> how many events they are known to share; it only grows, so no event is compared twice."""
         self._show(0)
 
     def _make_boards(self, lab: Lab) -> list[Board]:
@@ -102,7 +103,6 @@ class Session:
 
     def boards(self) -> list[Board]:
         """The boards at the cursor, the stage first."""
-        self.lab.forget_sources()
         self._fold.go_to(self.lab.history.cursor)
         return self._fold.boards
 
@@ -202,7 +202,7 @@ class Session:
         self._changed()
 
     def do_step_event(self) -> None:
-        """One event on."""
+        """One event on; at the end the world is played for it."""
         self.lab.step_event()
 
     def do_step_slice(self) -> None:
@@ -210,10 +210,6 @@ class Session:
         self.do_end()
         if not self.lab.step() and not self.lab.world.pending():
             self.said = "Nothing is left to happen in this world: start a process or send a message."
-
-    def do_forward(self) -> None:
-        """One event on; at the end the world is played for it."""
-        self.do_step_event()
 
     def do_back(self) -> None:
         """One event back."""
@@ -266,7 +262,7 @@ class Session:
             self.do_end()
             lab.run_for(ms=ms - lab.now_ms)
         else:
-            lab.history.move_to(sum(1 for _ in lab.history.between(0, ms)))
+            lab.history.move_to(lab.history.place_after(ms))
 
     # -- breaking things --------------------------------------------------------------------------------------------
 
@@ -395,11 +391,13 @@ class Session:
     def difference(self, number: int) -> tuple[int, Record | None, Record | None]:
         """Where the shown world and another one part: how many events they share, and the next event of each."""
         mine, other = self.lab.history, self.branches[number].lab.history
-        shared = 0
-        for left, right in zip(mine.rows(), other.rows(), strict=False):
+        pair = frozenset((self.now, number))
+        shared = self._shared.get(pair, 0)
+        for left, right in zip(mine.rows(shared), other.rows(shared), strict=False):
             if left != right:
                 break
             shared += 1
+        self._shared[pair] = shared
         return (
             shared,
             mine.record(shared) if shared < len(mine) else None,

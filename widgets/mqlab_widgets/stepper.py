@@ -160,13 +160,15 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self._watched.world.hooks.attach(self._on_row)
 
     def _on_row(self, row: tuple[Any, ...]) -> None:
-        if self._looked_at <= 0:
-            return
         self._rows += 1
-        if self._rows % EVENTS_PER_LOOK == 0:
-            self._post(self._pump.ask)
-        else:
-            self._pump.arm()
+        look = self._rows % EVENTS_PER_LOOK == 0
+        if look:
+            self.session.lab.forget_sources()
+        if self._looked_at > 0:
+            if look:
+                self._post(self._pump.ask)
+            else:
+                self._pump.arm()
 
     def _draw(self) -> Frame:
         session, history = self.session, self.session.lab.history

@@ -1,7 +1,7 @@
 // Shows the frames of a world. A frame is HTML per part; what has not changed in the page stays, with its focus.
 
 const KEYS = {
-  " ": "play", n: "step_event", ArrowRight: "forward", p: "back", ArrowLeft: "back",
+  " ": "play", n: "step_event", ArrowRight: "step_event", p: "back", ArrowLeft: "back",
   s: "step_slice", Home: "start", End: "end", "]": "next_kind", "[": "previous_kind",
 };
 

@@ -99,8 +99,7 @@ class FramePump:
     def arm(self) -> None:
         """Draw soon, from the kernel's loop: so the last frame arrives when a cell has ended."""
         if not self._waiting:
-            self._waiting = True
-            _call_later(max(self._seconds, self._next_at - time.monotonic()), self._late)
+            self._waiting = _call_later(max(self._seconds, self._next_at - time.monotonic()), self._late)
 
     def _late(self) -> None:
         if self._waiting:
@@ -121,10 +120,11 @@ class FramePump:
         self._next_at = began + max(self._seconds, (ended - began) / MOST_BUSY)
 
 
-def _call_later(seconds: float, function: Callable[[], None]) -> None:
-    """Call a function from the loop of this thread; without one (a plain script) there is nobody to draw for."""
+def _call_later(seconds: float, function: Callable[[], None]) -> bool:
+    """Call a function from the loop of this thread; False if it has none (a plain script, a thread of one's own)."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
-        return
+        return False
     loop.call_later(seconds, function)
+    return True
