@@ -90,13 +90,13 @@ browser-test: browser ## run labs and live views in a real browser, which is ins
 bench: all-sets ## measure, print the figures beside their aims, and write out/bench.json
 	$(PY) -m benchmarks
 
-# How many seeds of each scenario `make check-seeds` plays.
+# How many seeds of each scenario `make explore-seeds` plays.
 SEEDS ?= 1000
 
-.PHONY: check-seeds
-check-seeds: $(STAMPS)/labs $(STAMPS)/project ## play the scenarios under seeded faults (SEEDS=100: fewer than 1,000 seeds)
+.PHONY: explore-seeds
+explore-seeds: $(STAMPS)/labs $(STAMPS)/project ## play the scenarios under seeded faults (SEEDS=100: fewer than 1,000 seeds)
 	@$(PY) -m mqlab scenarios --faulty | while read -r name; do \
-		echo "$$name:"; $(PY) -m mqlab check "$$name" --seeds $(SEEDS) || exit 1; done
+		echo "$$name:"; $(PY) -m mqlab explore "$$name" --seeds $(SEEDS) || exit 1; done
 
 .PHONY: labs
 labs: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/project ## build the notebooks from their sources

@@ -104,8 +104,8 @@ VIEWS = (
         'lab.run_until_event("OffsetCommitted")\nStepper(lab, [SpaceTimeBoard])', BOARD,
     ),
     View(
-        "lights", "Invariant lights", "The rules of `mqlab check`, live. Green holds, a red cross is broken, amber is "
-        "what RocketMQ itself does not promise, by name; a ring has nothing to judge.",
+        "lights", "Invariant lights", "The rules of `mqlab explore`, live. Green holds, a red cross is broken, amber "
+        "is what RocketMQ itself does not promise, by name; a ring has nothing to judge.",
         'lab = get("power-cut").build(7)\nstepper = Stepper(lab, [LightsBoard])\nlab.run_for(seconds=3)\nstepper',
         BOARD, 900,
     ),

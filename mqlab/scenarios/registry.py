@@ -29,7 +29,7 @@ class Scenario(NamedTuple):
 
     `function(lab, **parameters)` is an async function, written as the cells of a notebook would be; `seconds` is how
     long the world plays after it, unless told otherwise. `source` is its text when it comes from a `%%scenario` cell.
-    `faults` are the kinds of faults that its tasks can bear, which `mqlab check` draws from a seed (docs/checks.md).
+    `faults` are the kinds of faults that its tasks can bear, which `mqlab explore` draws from a seed (docs/checks.md).
     """
 
     name: str

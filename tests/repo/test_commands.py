@@ -13,7 +13,7 @@ from .tree import ROOT, make_targets, read
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/dependencies.md")
 PROMISED = {
-    "help", "lab", "run", "test", "bench", "check-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
+    "help", "lab", "run", "test", "bench", "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
     "doctor", "browser-test",
 }  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Invariant lights: one lamp for each rule that must hold, with the event that broke it.
 
-The rules are those of `mqlab check`. Where RocketMQ itself does not promise what a rule says, the lamp is amber and
+The rules are those of `mqlab explore`. Where RocketMQ itself does not promise what a rule says, the lamp is amber and
 names the exception.
 """
 

@@ -1,4 +1,4 @@
-"""Who judges for the lights: the rules of `mqlab check`, over events that are past or while a world plays."""
+"""Who judges for the lights: the rules of `mqlab explore`, over events that are past or while a world plays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mqlab check`: what it prints, how a failure is played again, and its exit status."""
+"""`mqlab explore`: what it prints, how a failure is played again, and its exit status."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .broken.variants import broker_commits_one_more, failed_send_back_drops
 
 
 def test_seeds_that_hold_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "push-clustering", "--seeds", "5", "--jobs", "1"]) == 0
+    assert main(["explore", "push-clustering", "--seeds", "5", "--jobs", "1"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "5 passed, 0 failed"
 
 
 def test_several_processes_say_the_same_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     answers = []
     for jobs in ("1", "2"):
-        assert main(["check", "async-send", "--seeds", "12", "--first-seed", "3", "--jobs", jobs, "--json"]) == 0
+        assert main(["explore", "async-send", "--seeds", "12", "--first-seed", "3", "--jobs", jobs, "--json"]) == 0
         answers.append(json.loads(capsys.readouterr().out))
     assert answers[0] == answers[1]
     assert answers[0]["passed"] == 12
@@ -32,11 +32,11 @@ def test_a_failure_names_its_reason_and_the_command_that_plays_it_again(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker_commits_one_more(monkeypatch)
-    assert main(["check", "push-clustering", "--seeds", "1", "-p", "messages=5", "--jobs", "1"]) == 1
+    assert main(["explore", "push-clustering", "--seeds", "1", "-p", "messages=5", "--jobs", "1"]) == 1
     seed, command, *_, last = capsys.readouterr().out.splitlines()
     assert seed.startswith("seed 0: readers committed an offset behind broker-a Orders queue")
     assert last == "0 passed, 1 failed"
-    assert command == "  mqlab check push-clustering --seed 0 -p messages=5 --faults none"
+    assert command == "  mqlab explore push-clustering --seed 0 -p messages=5 --faults none"
     assert main(shlex.split(command)[1:]) == 1
     assert "BROKEN: A committed offset never passes" in capsys.readouterr().out
 
@@ -46,8 +46,8 @@ def test_a_failure_is_shrunk_to_the_faults_that_it_needs(
 ) -> None:
     failed_send_back_drops(monkeypatch)
     for first in range(60):
-        arguments = ["check", "retry-and-dead-letters", "--first-seed", str(first), "--seeds", "1", "-j", "1", "--json"]
-        if main(arguments) == 1:
+        arguments = ["retry-and-dead-letters", "--first-seed", str(first), "--seeds", "1", "-j", "1", "--json"]
+        if main(["explore", *arguments]) == 1:
             break
         capsys.readouterr()
     (failure,) = json.loads(capsys.readouterr().out)["failures"]
@@ -63,7 +63,7 @@ def test_a_failure_is_shrunk_to_the_faults_that_it_needs(
 def test_a_seed_is_reported_and_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "seed.mqlab")
     faults = "at 3s: crash broker-a for 2s; at 9s: freeze consumer-1 for 1s"
-    assert main(["check", "push-clustering", "--seed", "4", "--faults", faults, "--report", path]) == 0
+    assert main(["explore", "push-clustering", "--seed", "4", "--faults", faults, "--report", path]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[:2] == faults.split("; ")
     assert printed[-1] == "1 passed, 0 failed"
@@ -72,10 +72,17 @@ def test_a_seed_is_reported_and_replayed(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_scenario_that_expects_no_faults_is_played_without_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "steady-load", "--seeds", "2", "--jobs", "1", "-p", "messages=10"]) == 0
+    assert main(["explore", "steady-load", "--seeds", "2", "--jobs", "1", "-p", "messages=10"]) == 0
     answer = capsys.readouterr()
     assert "no faults are drawn for steady-load" in answer.err
     assert answer.out == "2 passed, 0 failed\n"
+
+
+def test_the_old_name_still_works_and_says_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "one-way", "--seeds", "1", "--jobs", "1"]) == 0
+    answer = capsys.readouterr()
+    assert "'mqlab check' is called 'mqlab explore' now" in answer.err
+    assert answer.out.endswith("1 passed, 0 failed\n")
 
 
 def test_the_scenarios_that_bear_faults_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,7 +108,7 @@ def test_the_scenarios_that_bear_faults_are_listed(capsys: pytest.CaptureFixture
 def test_a_mistake_is_one_sentence_and_status_2(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["check", *arguments]) == 2
+    assert main(["explore", *arguments]) == 2
     error = capsys.readouterr().err
     assert error.startswith("mqlab: ")
     assert words in error

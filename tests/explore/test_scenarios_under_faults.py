@@ -1,6 +1,6 @@
 """The scenarios of sending, pushing, retrying and pulling hold all rules under seeded faults: here for a few seeds.
 
-`make check-seeds` plays a thousand of each.
+`make explore-seeds` plays a thousand of each.
 """
 
 from __future__ import annotations

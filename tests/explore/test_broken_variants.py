@@ -1,4 +1,4 @@
-"""Each safeguard, taken out, makes `mqlab check` fail: so the rules bite."""
+"""Each safeguard, taken out, makes `mqlab explore` fail: so the rules bite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Broken variants: mqlab with one of its safeguards taken out. `mqlab check` must find each of them.
+"""Broken variants: mqlab with one of its safeguards taken out. `mqlab explore` must find each of them.
 
 A variant is a function that breaks something with a MonkeyPatch; `VARIANTS` says in which scenario it shows, which rule
 finds it, and within how many seeds.

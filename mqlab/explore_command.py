@@ -1,4 +1,4 @@
-"""`mqlab check SCENARIO`: plays a scenario from many seeds, with faults, and says which seeds break which rule."""
+"""`mqlab explore SCENARIO`: plays a scenario from many seeds, with faults, and says which seeds break which rule."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DRAWN, NONE = "drawn", "none"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mqlab check` takes to a parser."""
+    """Add what `mqlab explore` takes to a parser."""
     parser.add_argument("scenario", help="one of `mqlab scenarios`")
     parser.add_argument("--seeds", type=int, default=100, metavar="N", help="how many seeds to play (default 100)")
     parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="the first of them (default 0)")
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command as a program; the exit code."""
-    parser = argparse.ArgumentParser(prog="mqlab check", description=__doc__)
+    parser = argparse.ArgumentParser(prog="mqlab explore", description=__doc__)
     add_arguments(parser)
     return run(parser.parse_args(argv))
 
@@ -140,7 +140,7 @@ def _print_failure(result: Result, options: argparse.Namespace) -> None:
 
 def _command(options: argparse.Namespace, result: Result) -> str:
     """The command that plays a failure again, with the shortest plan that fails where that is shorter."""
-    words = ["mqlab", "check", options.scenario, "--seed", str(result.outcome.seed)]
+    words = ["mqlab", "explore", options.scenario, "--seed", str(result.outcome.seed)]
     for text in options.param:
         words += ["-p", text]
     shortest = (result.shortest or result.outcome).plan
