@@ -32,9 +32,9 @@ from .trace.digest import TraceDigest
 from .trace.history import History
 
 if TYPE_CHECKING:
-    from .client.consumer.default_lite_pull_consumer import DefaultLitePullConsumer
-    from .client.consumer.default_mq_pull_consumer import DefaultMQPullConsumer
-    from .client.consumer.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
+    from .client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
+    from .client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
+    from .client.consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
     from .diagram import SpaceTimeDiagram
     from .replay import Origin
     from .views import Table, Wire
@@ -163,7 +163,7 @@ class Lab(Playing, Acting):
         """A consumer that asks for messages itself, on a machine of its own (or on `node`); `await consumer.start()`,
         then `await consumer.pull(queue, "*", offset, 32)`.
         """
-        from .client.consumer.default_mq_pull_consumer import DefaultMQPullConsumer
+        from .client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
 
         return self._client_process(node, "consumer").add(DefaultMQPullConsumer, group, settings)
 
@@ -171,7 +171,7 @@ class Lab(Playing, Acting):
         """A consumer that pulls ahead and hands out when asked, on a machine of its own (or on `node`): subscribe or
         assign, `await consumer.start()`, then `await consumer.poll()`.
         """
-        from .client.consumer.default_lite_pull_consumer import DefaultLitePullConsumer
+        from .client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
 
         return self._client_process(node, "consumer").add(DefaultLitePullConsumer, group, settings)
 
@@ -179,7 +179,7 @@ class Lab(Playing, Acting):
         """A service that runs your pull task for each queue again and again; `register_pull_task_callback(topic, task)`
         says what to do, `await service.start()` begins.
         """
-        from .client.consumer.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
+        from .client.consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
 
         return self._client_process(node, "consumer").add(MQPullConsumerScheduleService, group, settings)
 

@@ -537,7 +537,7 @@ check("07/limits", limits)
 # **Read on** in RocketMQ's source: `client/impl/consumer/DefaultMQPushConsumerImpl.java` (`pullMessage`, from
 # `cachedMessageCount` on), `client/impl/consumer/ProcessQueue.java` (`putMessage`, `removeMessage`, `getMaxSpan`),
 # `broker/latency/BrokerFastFailure.java`, `client/producer/DefaultMQProducer.java` (`retryResponseCodes`). In mqlab:
-# `mqlab/client/consumer/pull_loop.py`, `process_queue.py` and `mqlab/broker/broker_fast_failure.py`.
+# `mqlab/client/consumer/push/pull_loop.py`, `process_queue.py` and `mqlab/broker/broker_fast_failure.py`.
 #
 # **To take home**
 #

@@ -659,7 +659,7 @@ check("08/fewest-moves", FewestMoves)
 # ## Where to read on
 #
 # - `client/src/main/java/org/apache/rocketmq/client/impl/consumer/RebalanceImpl.java`: `rebalanceByTopic`,
-#   `updateProcessQueueTableInRebalance`; here `mqlab/client/consumer/rebalance_impl.py`
+#   `updateProcessQueueTableInRebalance`; here `mqlab/client/consumer/rebalance/rebalance_impl.py`
 # - `client/src/main/java/org/apache/rocketmq/client/consumer/rebalance/`: the strategies; here `mqlab/rebalance/`
 # - `broker/src/main/java/org/apache/rocketmq/broker/client/ConsumerManager.java`: who is a member, and who hears of
 #   it; here `mqlab/broker/consumer_manager.py`

@@ -6,7 +6,6 @@ from mqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from mqlab.protocol.message import Message, MessageExt, MessageQueue
 
 from .client_config import ClientConfig
-from .consumer.default_mq_push_consumer import DefaultMQPushConsumer
 from .consumer.hooks import ConsumeMessageHook
 from .consumer.listener import (
     CONSUME_SUCCESS,
@@ -16,9 +15,10 @@ from .consumer.listener import (
     MessageListenerConcurrently,
 )
 from .consumer.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
-from .consumer.orderly_listener import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageListenerOrderly
 from .consumer.process_queue import ProcessQueue
 from .consumer.pull_api_wrapper import PullResult, PullStatus
+from .consumer.push.default_mq_push_consumer import DefaultMQPushConsumer
+from .consumer.push.orderly_listener import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageListenerOrderly
 from .mq_client_instance import MQClientInstance
 from .mq_client_manager import MQClientManager
 from .producer.async_send import SendCallback
@@ -30,21 +30,21 @@ from .producer.send_result import SendResult, SendStatus
 from .service_state import ServiceState
 
 if TYPE_CHECKING:
-    from .consumer.default_lite_pull_consumer import DefaultLitePullConsumer
-    from .consumer.default_mq_pull_consumer import DefaultMQPullConsumer
+    from .consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
     from .consumer.message_selector import MessageSelector
-    from .consumer.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
-    from .consumer.pull_callback import PullCallback
-    from .consumer.pull_task import PullTaskCallback, PullTaskContext
+    from .consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
+    from .consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
+    from .consumer.pull.pull_callback import PullCallback
+    from .consumer.pull.pull_task import PullTaskCallback, PullTaskContext
 
 _LATER = {
-    "DefaultLitePullConsumer": "consumer.default_lite_pull_consumer",
-    "DefaultMQPullConsumer": "consumer.default_mq_pull_consumer",
-    "MQPullConsumerScheduleService": "consumer.mq_pull_consumer_schedule_service",
+    "DefaultLitePullConsumer": "consumer.lite.default_lite_pull_consumer",
+    "DefaultMQPullConsumer": "consumer.pull.default_mq_pull_consumer",
+    "MQPullConsumerScheduleService": "consumer.pull.mq_pull_consumer_schedule_service",
     "MessageSelector": "consumer.message_selector",
-    "PullCallback": "consumer.pull_callback",
-    "PullTaskCallback": "consumer.pull_task",
-    "PullTaskContext": "consumer.pull_task",
+    "PullCallback": "consumer.pull.pull_callback",
+    "PullTaskCallback": "consumer.pull.pull_task",
+    "PullTaskContext": "consumer.pull.pull_task",
 }
 """Where consumers that pull by themselves come from: they are imported when first used, which keeps this part light."""
 

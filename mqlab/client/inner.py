@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
     from mqlab.protocol.message import MessageQueue
 
-    from .consumer.pull_request import PullRequest
+    from .consumer.push.pull_request import PullRequest
     from .topic_publish_info import TopicPublishInfo
 
 

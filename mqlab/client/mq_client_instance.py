@@ -11,8 +11,8 @@ from mqlab.protocol.topics import CLIENT_INNER_PRODUCER_GROUP
 from mqlab.sim import Lock, PeriodicTask
 
 from .client_remoting_processor import ClientRemotingProcessor, HeartbeatOnActiveChannel
-from .consumer.pull_message_service import PullMessageService
-from .consumer.rebalance_service import RebalanceService
+from .consumer.push.pull_message_service import PullMessageService
+from .consumer.rebalance.rebalance_service import RebalanceService
 from .heartbeats import Heartbeats
 from .mq_admin_impl import MQAdminImpl
 from .mq_client_api import MQClientAPIImpl

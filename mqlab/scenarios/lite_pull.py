@@ -10,7 +10,7 @@ from .numbered import FAILURES, TOPIC, number_of, spawn_sending
 from .registry import ANY_FAULT, scenario
 
 if TYPE_CHECKING:
-    from ..client.consumer.default_lite_pull_consumer import DefaultLitePullConsumer
+    from ..client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
     from ..lab import Lab
 
 READERS, AUDITORS = "readers", "auditors"

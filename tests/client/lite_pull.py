@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mqlab.client import ConsumeFromWhere, Message, MessageQueue
-from mqlab.client.consumer.default_lite_pull_consumer import DefaultLitePullConsumer
+from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
 
 NAMESRV = "10.0.0.1:9876"
 FIRST = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET

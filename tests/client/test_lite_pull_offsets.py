@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mqlab.client import ConsumeFromWhere, Message, MessageModel, MessageQueue, OffsetStore
-from mqlab.client.consumer.default_lite_pull_consumer import DefaultLitePullConsumer
+from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
 from mqlab.errors import MQClientException
 from mqlab.rebalance import AllocateMessageQueueStrategy
 from tests.client.lite_pull import Q, assigned, new_lite, numbered, poll, poll_all, send, spawn_polling, subscribed

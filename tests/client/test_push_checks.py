@@ -21,7 +21,7 @@ from mqlab.client import (
     MessageQueue,
     OffsetStore,
 )
-from mqlab.client.consumer.pull_request import PullRequest
+from mqlab.client.consumer.push.pull_request import PullRequest
 from mqlab.client.service_state import ServiceState
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.sysflag import PullSysFlag

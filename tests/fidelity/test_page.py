@@ -31,7 +31,7 @@ def test_every_mechanism_names_its_java_class_its_code_and_a_test() -> None:
 def test_what_differs_is_read_from_the_docstring(source: Path) -> None:
     source.write_text(
         '[Rebalance."The share of each member"]\n'
-        'code = "mqlab.client.consumer.rebalance_impl:RebalanceImpl"\n'
+        'code = "mqlab.client.consumer.rebalance.rebalance_impl:RebalanceImpl"\n'
         'tests = "tests/client/test_rebalance.py::test_two_members_share_the_queues_in_blocks"\n'
     )
     (row,) = fidelity.read()
@@ -46,7 +46,8 @@ def test_what_differs_is_read_from_the_docstring(source: Path) -> None:
         ('[A."x"]\ncode = "mqlab.nowhere:X"\ntests = "tests/a.py::test_b"\n', "there is no mqlab.nowhere"),
         ('[A."x"]\ncode = "mqlab.errors:MqlabError"\ntests = "a"\n', "names no Java class"),
         (
-            '[A."x"]\ncode = "mqlab.client.consumer.rebalance_impl:RebalanceImpl"\ntests = "tests/a.py::test_b"\n',
+            '[A."x"]\ncode = "mqlab.client.consumer.rebalance.rebalance_impl:RebalanceImpl"\n'
+            'tests = "tests/a.py::test_b"\n',
             "there is no test tests/a.py::test_b",
         ),
         ('[A."x"]\njava = "org.apache.rocketmq.client.A"\n', "needs `code` and `tests`"),

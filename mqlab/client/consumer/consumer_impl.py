@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.sim import Life
 
-    from .default_lite_pull_consumer import DefaultLitePullConsumer
-    from .default_mq_pull_consumer import DefaultMQPullConsumer
-    from .default_mq_push_consumer import DefaultMQPushConsumer
-    from .rebalance_impl import RebalanceImpl
+    from .lite.default_lite_pull_consumer import DefaultLitePullConsumer
+    from .pull.default_mq_pull_consumer import DefaultMQPullConsumer
+    from .push.default_mq_push_consumer import DefaultMQPushConsumer
+    from .rebalance.rebalance_impl import RebalanceImpl
 
 ROLE = "consumer"
 

@@ -15,10 +15,10 @@ import pytest
 from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
 from mqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack
 from mqlab.broker.deliver_delayed_message import DeliverDelayedMessage
-from mqlab.client.consumer.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
 from mqlab.client.consumer.process_queue import ProcessQueue
-from mqlab.client.consumer.pull_loop import PullLoop
-from mqlab.client.consumer.queue_locks import QueueLocks
+from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+from mqlab.client.consumer.push.pull_loop import PullLoop
+from mqlab.client.consumer.rebalance.queue_locks import QueueLocks
 from mqlab.explore import Rule
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed, GivenBackComesAgain, StoredIsDelivered
 from mqlab.explore.rules_of_flow_control import ThresholdsHold

@@ -10,8 +10,8 @@ from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
 
-from .pull_consumer_config import check_pull_config
-from .push_consumer_config import check_timestamp, start_timestamp_ms
+from ..pull.pull_consumer_config import check_pull_config
+from ..push.push_consumer_config import check_timestamp, start_timestamp_ms
 
 MIN_AUTOCOMMIT_INTERVAL_MS = 1_000
 

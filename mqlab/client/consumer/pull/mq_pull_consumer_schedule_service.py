@@ -17,10 +17,10 @@ from mqlab.trace.events.client import (
     PullTaskStarted,
 )
 
+from ..listener import warn_that_listener_raised
+from ..scheduled_thread_pool import ScheduledThreadPool
 from .default_mq_pull_consumer import DefaultMQPullConsumer
-from .listener import warn_that_listener_raised
 from .pull_task import PullTaskCallback, PullTaskContext, PullTaskFunction, pull_task_function
-from .scheduled_thread_pool import ScheduledThreadPool
 
 if TYPE_CHECKING:
     from mqlab.protocol.message import MessageQueue

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from mqlab.protocol.heartbeat import ConsumeFromWhere
 
-from .offset_store import ReadOffsetType
+from ..offset_store import ReadOffsetType
 from .rebalance_impl import RebalanceImpl
 
 if TYPE_CHECKING:
-    from .default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
+    from ..lite.default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
 
 
 class RebalanceLitePullImpl(RebalanceImpl):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.protocol.message import MessageQueue
 
-from .process_queue import ProcessQueue
+from ..process_queue import ProcessQueue
 
 if TYPE_CHECKING:
     from mqlab.sim import Node

@@ -11,15 +11,15 @@ from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.sim import Lock, PeriodicTask
 from mqlab.trace.events.client import ConsumeFinished, ConsumeStarted
 
-from .hooks import ConsumeMessageContext, return_type
-from .listener import checked_status, warn_that_listener_raised
+from ..hooks import ConsumeMessageContext, return_type
+from ..listener import checked_status, warn_that_listener_raised
+from ..process_queue import REBALANCE_LOCK_INTERVAL_MS
 from .orderly_listener import ConsumeOrderlyContext, ConsumeOrderlyStatus, OrderlyListenerFunction, OrderlyResult
-from .process_queue import REBALANCE_LOCK_INTERVAL_MS
 from .send_back import send_orderly_to_retry_topic
 
 if TYPE_CHECKING:
+    from ..process_queue import ProcessQueue
     from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
-    from .process_queue import ProcessQueue
 
 LOCK_FIRST_MS = 1_000
 MAX_TIME_CONSUME_CONTINUOUSLY_MS = 60_000

@@ -12,19 +12,19 @@ from mqlab.protocol.heartbeat import SUB_ALL, ExpressionType
 from mqlab.protocol.message import MessageExt, MessageQueue
 from mqlab.sim import public_call
 
+from ..message_selector import MessageSelector
 from .default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
 from .lite_pull_consumer_config import LitePullConsumerConfig
-from .message_selector import MessageSelector
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.sim import Node
 
-    from .consumer_impl import MessageQueueListener
-    from .hooks import ConsumeMessageHook
-    from .offset_store import OffsetStore
-    from .process_queue import ProcessQueue
-    from .pull_api_wrapper import FilterMessageHook
+    from ..consumer_impl import MessageQueueListener
+    from ..hooks import ConsumeMessageHook
+    from ..offset_store import OffsetStore
+    from ..process_queue import ProcessQueue
+    from ..pull_api_wrapper import FilterMessageHook
     from .topic_queue_watch import TopicMessageQueueChangeListener
 
 

@@ -12,7 +12,7 @@ from mqlab.protocol.topics import DEFAULT_CONSUMER_GROUP, check_group
 from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
 
 if TYPE_CHECKING:
-    from .lite_pull_consumer_config import LitePullConsumerConfig
+    from ..lite.lite_pull_consumer_config import LitePullConsumerConfig
 
 
 @dataclass(eq=False, repr=False)

@@ -10,9 +10,9 @@ from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.message import MessageExt, MessageQueue
 from mqlab.sim import public_call
 
+from ..message_selector import MessageSelector
+from ..offset_store import ReadOffsetType
 from .default_mq_pull_consumer_impl import MAX_SIZE_IN_BYTES, DefaultMQPullConsumerImpl
-from .message_selector import MessageSelector
-from .offset_store import ReadOffsetType
 from .pull_callback import checked_pull_callback
 from .pull_consumer_config import PullConsumerConfig
 from .pull_send_back import send_pulled_message_back
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from mqlab.protocol.heartbeat import SubscriptionData
     from mqlab.sim import Node
 
-    from .consumer_impl import MessageQueueListener
-    from .hooks import ConsumeMessageHook
-    from .offset_store import OffsetStore
-    from .pull_api_wrapper import FilterMessageHook, PullResult
+    from ..consumer_impl import MessageQueueListener
+    from ..hooks import ConsumeMessageHook
+    from ..offset_store import OffsetStore
+    from ..pull_api_wrapper import FilterMessageHook, PullResult
     from .pull_callback import PullCallback, PullCallbackFunction
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from mqlab.protocol.message import MessageQueue
     from mqlab.remoting import ResponseFuture
 
+    from ..pull_api_wrapper import PullResult
     from .default_mq_pull_consumer_impl import DefaultMQPullConsumerImpl
-    from .pull_api_wrapper import PullResult
 
 
 class PullCallback(OutcomeCallback):

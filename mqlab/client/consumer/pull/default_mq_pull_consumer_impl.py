@@ -19,13 +19,13 @@ from mqlab.trace.events.client import (
     PullRequested,
 )
 
-from .consumer_impl import ConsumerImpl
-from .hooks import show_what_was_handed_out
-from .message_selector import MessageSelector
-from .pull_api_wrapper import PullResult
+from ..consumer_impl import ConsumerImpl
+from ..hooks import show_what_was_handed_out
+from ..message_selector import MessageSelector
+from ..pull_api_wrapper import PullResult
+from ..rebalance.rebalance_pull_impl import RebalancePullImpl
 from .pull_callback import PullAnswer, PullCallback, PullCallbackFunction
 from .pull_consumer_config import check_pull_config
-from .rebalance_pull_impl import RebalancePullImpl
 
 if TYPE_CHECKING:
     from mqlab.client.route_table import FindBrokerResult

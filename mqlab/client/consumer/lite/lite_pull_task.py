@@ -10,17 +10,17 @@ from mqlab.protocol.heartbeat import ExpressionType
 from mqlab.protocol.sysflag import PullSysFlag
 from mqlab.trace.events.client import FlowControlled, MessagesCached, PullPutOff, PullRequested
 
+from ..pull_api_wrapper import PullResult, PullStatus
 from .assigned_message_queue import UNKNOWN
 from .consume_request_cache import LiteConsumeRequest
-from .pull_api_wrapper import PullResult, PullStatus
 
 if TYPE_CHECKING:
     from mqlab.protocol.heartbeat import SubscriptionData
     from mqlab.protocol.message import MessageQueue
     from mqlab.sim import Task
 
+    from ..process_queue import ProcessQueue
     from .default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
-    from .process_queue import ProcessQueue
 
 PULL_DELAY_CACHE_FLOW_CONTROL_MS = 50
 PULL_DELAY_BROKER_FLOW_CONTROL_MS = 20

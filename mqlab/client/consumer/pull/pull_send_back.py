@@ -8,7 +8,7 @@ from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.message import MessageExt
 from mqlab.trace.events.client import MessageGivenBack
 
-from .send_back import send_copy_to_retry_topic
+from ..push.send_back import send_copy_to_retry_topic
 
 if TYPE_CHECKING:
     from .default_mq_pull_consumer_impl import DefaultMQPullConsumerImpl

@@ -21,15 +21,15 @@ from mqlab.trace.events.client import (
     MessagesPolled,
 )
 
+from ..consumer_impl import ConsumerImpl, MessageQueueListener
+from ..hooks import show_what_was_handed_out
+from ..rebalance.rebalance_lite_pull_impl import RebalanceLitePullImpl
+from ..scheduled_thread_pool import ScheduledThreadPool
 from .assigned_message_queue import AssignedMessageQueue
 from .consume_request_cache import ConsumeRequestCache, LiteConsumeRequest
-from .consumer_impl import ConsumerImpl, MessageQueueListener
-from .hooks import show_what_was_handed_out
 from .lite_pull_consumer_config import LitePullConsumerConfig, check_lite_pull_config
 from .lite_pull_offsets import LitePullOffsets
 from .lite_pull_task import LitePullTask
-from .rebalance_lite_pull_impl import RebalanceLitePullImpl
-from .scheduled_thread_pool import ScheduledThreadPool
 from .topic_queue_watch import TopicQueueWatch
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from mqlab.errors import MQClientException
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.events.client import QueueSought
 
+from ..offset_store import UNREADABLE, ReadOffsetType
+from ..rebalance.rebalance_impl import OffsetUnreadableException
 from .assigned_message_queue import UNKNOWN
-from .offset_store import UNREADABLE, ReadOffsetType
-from .rebalance_impl import OffsetUnreadableException
 
 if TYPE_CHECKING:
     from .assigned_message_queue import AssignedMessageQueue

@@ -11,8 +11,8 @@ from mqlab.errors import LearnerError
 from mqlab.protocol.heartbeat import SUB_ALL, ExpressionType
 from mqlab.sim import public_call
 
+from ..listener import listener_function
 from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
-from .listener import listener_function
 from .orderly_listener import MessageListenerOrderly
 from .push_consumer_config import PushConsumerConfig
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from mqlab.protocol.message import MessageExt, MessageQueue
     from mqlab.sim import Node
 
-    from .consumer_impl import MessageQueueListener
-    from .hooks import ConsumeMessageHook
-    from .listener import MessageListenerConcurrently, MessageListenerFunction
-    from .offset_store import OffsetStore
-    from .process_queue import ProcessQueue
-    from .pull_api_wrapper import FilterMessageHook
+    from ..consumer_impl import MessageQueueListener
+    from ..hooks import ConsumeMessageHook
+    from ..listener import MessageListenerConcurrently, MessageListenerFunction
+    from ..offset_store import OffsetStore
+    from ..process_queue import ProcessQueue
+    from ..pull_api_wrapper import FilterMessageHook
 
 
 class DefaultMQPushConsumer(PushConsumerConfig):

@@ -12,9 +12,9 @@ from .rebalance_impl import RebalanceImpl
 if TYPE_CHECKING:
     from mqlab.protocol.message import MessageQueue
 
-    from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
-    from .process_queue import ProcessQueue
-    from .pull_request import PullRequest
+    from ..process_queue import ProcessQueue
+    from ..push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+    from ..push.pull_request import PullRequest
 
 
 class RebalancePushImpl(RebalanceImpl):

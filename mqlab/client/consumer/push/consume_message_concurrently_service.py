@@ -11,8 +11,8 @@ from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.sim import PeriodicTask
 from mqlab.trace.events.client import ConsumeFinished, ConsumeResultIgnored, ConsumeStarted
 
-from .hooks import ConsumeMessageContext, return_type
-from .listener import (
+from ..hooks import ConsumeMessageContext, return_type
+from ..listener import (
     ConcurrentlyResult,
     ConsumeConcurrentlyContext,
     ConsumeConcurrentlyStatus,
@@ -22,8 +22,8 @@ from .listener import (
 )
 
 if TYPE_CHECKING:
+    from ..process_queue import ProcessQueue
     from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
-    from .process_queue import ProcessQueue
 
 RETRY_LATER_MS = 5_000
 """What the pool rejects, and what could not be given back, is consumed again here after this time."""

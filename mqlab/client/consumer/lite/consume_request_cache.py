@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mqlab.protocol.message import MessageExt, MessageQueue
     from mqlab.sim import Node
 
-    from .process_queue import ProcessQueue
+    from ..process_queue import ProcessQueue
 
 
 class LiteConsumeRequest(NamedTuple):

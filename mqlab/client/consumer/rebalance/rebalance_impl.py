@@ -13,9 +13,9 @@ from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import is_retry_topic
 from mqlab.trace.events.client import QueueAllocated, QueueDropped, RebalanceDone, RebalanceSkipped
 
-from .offset_store import NO_RECORD, OffsetStore, ReadOffsetType
-from .process_queue import ProcessQueue
-from .pull_request import PullRequest
+from ..offset_store import NO_RECORD, OffsetStore, ReadOffsetType
+from ..process_queue import ProcessQueue
+from ..push.pull_request import PullRequest
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance

@@ -11,7 +11,7 @@ from mqlab.protocol.heartbeat import MessageModel
 from mqlab.protocol.sysflag import PullSysFlag
 from mqlab.trace.events.client import FlowControlled, MessagesCached, PullPutOff, PullRequested
 
-from .pull_api_wrapper import PullResult, PullStatus
+from ..pull_api_wrapper import PullResult, PullStatus
 
 if TYPE_CHECKING:
     from mqlab.client.route_table import FindBrokerResult
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mqlab.protocol.heartbeat import SubscriptionData
     from mqlab.remoting import ResponseFuture
 
+    from ..process_queue import ProcessQueue
     from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
-    from .process_queue import ProcessQueue
     from .pull_request import PullRequest
 
 PULL_DELAY_FLOW_CONTROL_MS = 50

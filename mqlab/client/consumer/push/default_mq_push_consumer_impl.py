@@ -19,16 +19,16 @@ from mqlab.protocol.heartbeat import (
 from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.protocol.topics import retry_topic
 
+from ..consumer_impl import ConsumerImpl
+from ..listener import MessageListenerFunction
+from ..rebalance.queue_locks import QueueLocks
+from ..rebalance.rebalance_push_impl import RebalancePushImpl
 from .consume_message_concurrently_service import ConsumeMessageConcurrentlyService
 from .consume_message_orderly_service import ConsumeMessageOrderlyService
-from .consumer_impl import ConsumerImpl
 from .consumer_statistics import ConsumerStatistics
-from .listener import MessageListenerFunction
 from .orderly_listener import MessageListenerOrderly
 from .pull_loop import PullLoop
 from .push_consumer_config import PushConsumerConfig, check_push_config
-from .queue_locks import QueueLocks
-from .rebalance_push_impl import RebalancePushImpl
 from .send_back import DEFAULT_MAX_RECONSUME_TIMES, send_message_back
 
 if TYPE_CHECKING:

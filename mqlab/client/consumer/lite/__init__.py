@@ -1,0 +1,1 @@
+"""The lite pull consumer: it pulls ahead, and the application polls."""
