@@ -12,8 +12,8 @@ from ..errors import LearnerError, MqlabError
 from .disk import MemoryDisk
 from .future import Future
 from .pool import Pool
-from .task import Task, sleep_us
-from .timer import Timer
+from .task import Task, sleep_us, wait_at_most
+from .timer import Timer, time_out, whole_us
 
 if TYPE_CHECKING:
     from ..trace.bus import Bus
@@ -153,7 +153,7 @@ class Node:
 
     def sleep(self, ms: float) -> Any:
         """`await node.sleep(20)`: let 20 ms pass; fractions down to 0.001 ms."""
-        return sleep_us(_us(ms))
+        return sleep_us(whole_us(ms))
 
     @types.coroutine
     def sleep_us(self, us: int) -> Generator[int, None, None]:
@@ -181,17 +181,12 @@ class Node:
     def call_later(self, ms: float, callback: Callable[..., Any], *args: Any, name: str = "") -> Timer:
         """Call back once, `ms` from now."""
         timer = Timer(self.life, name or getattr(callback, "__name__", "timer"), callback, args)
-        self.world.push(self.world.now_us + _us(ms), timer, 0)
+        self.world.push(self.world.now_us + whole_us(ms), timer, 0)
         return timer
 
     def timeout(self, ms: float, callback: Callable[..., Any], *args: Any, name: str = "timeout") -> Timer:
         """Like `call_later`, for time-outs: thousands of equal duration that nearly all get cancelled."""
-        timer = Timer(self.life, name, callback, args)
-        if ms <= 0:
-            self.world.push(0, timer, 0)
-        else:
-            self.world.lane(ms * 1_000 if type(ms) is int else _us(ms)).add(timer)
-        return timer
+        return time_out(self.life, whole_us(ms) if ms > 0 else 0, callback, args, name)
 
     def schedule_at_fixed_rate(
         self, callback: Callable[[], Any], initial_ms: int, period_ms: int, name: str
@@ -211,21 +206,8 @@ class Node:
 
     async def wait(self, future: Future[T], ms: float) -> T:
         """The future's result, or WaitTimeout after `ms`; the future itself stays as it is."""
-        if not future.done:
-            gate: Future[None] = Future(future.label)
-
-            def open_gate(_: Future[T]) -> None:
-                gate.try_set_result(None)
-
-            future.add_done_callback(open_gate)
-            timer = self.timeout(ms, gate.try_set_result, None, name=f"time-out of {future.label}")
-            try:
-                await gate
-            finally:
-                timer.cancel()
-                future.remove_done_callback(open_gate)
-            if not future.done:
-                raise WaitTimeout(future.label, ms)
+        if not await wait_at_most(future, whole_us(ms) if ms > 0 else 0):
+            raise WaitTimeout(future.label, ms)
         return future.result()
 
     # -- decisions, pools, network ----------------------------------------------------------------------------------
@@ -284,13 +266,13 @@ class PeriodicTask:
         self._node = node
         self._life = node.life
         self._callback = callback
-        self._period_us = _us(period_ms)
+        self._period_us = whole_us(period_ms)
         if not self._period_us:
             raise LearnerError(f"the period of {name} is 0 ms", "give it a period above 0")
         self._fixed_rate = fixed_rate
         self._cancelled = False
         self.name = name
-        self._due_us = node.world.now_us + _us(initial_ms)
+        self._due_us = node.world.now_us + whole_us(initial_ms)
         self._arm()
 
     def _arm(self) -> None:
@@ -338,15 +320,3 @@ async def _awaiting(work: Awaitable[Any]) -> Any:
 async def _preempt(node: Node, point: str) -> None:
     if node.world.tie_is_choice and node.choose(f"preempt/{point}", 2):
         await sleep_us(0)
-
-
-def _us(ms: float) -> int:
-    us = ms * 1_000
-    whole = round(us)
-    if whole != us and abs(whole - us) > 1e-6:
-        raise LearnerError(
-            f"{ms} ms is not a whole number of microseconds", "the world's clock counts whole microseconds"
-        )
-    if whole < 0:
-        raise LearnerError(f"{ms} ms lie in the past", "give a delay of 0 or more")
-    return whole

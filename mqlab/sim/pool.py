@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from .task import DEAD, Task
+from .task import Task
+from .timer import DEAD
 
 if TYPE_CHECKING:
     from .node import Life, Node

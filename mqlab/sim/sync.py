@@ -7,6 +7,8 @@ from typing import Generic, TypeVar
 
 from ..errors import SimulationError
 from .future import Future
+from .task import wait_at_most
+from .timer import whole_us
 
 T = TypeVar("T")
 
@@ -55,54 +57,79 @@ class Queue(Generic[T]):
 
 
 class Semaphore:
-    """A number of permits, handed out in the order of asking (a fair java.util.concurrent.Semaphore)."""
+    """A number of permits, handed out in the order of asking (a fair java.util.concurrent.Semaphore).
 
-    __slots__ = ("_waiters", "name", "permits")
+    Whoever asks for several gets them at once or not at all; those who ask for fewer behind it wait with it.
+    """
+
+    __slots__ = ("_label", "_waiters", "name", "permits")
 
     def __init__(self, permits: int, name: str = "semaphore") -> None:
         self.permits = permits
         self.name = name
-        self._waiters: deque[Future[None]] = deque()
+        self._label = f"a permit of {name}"
+        self._waiters: deque[tuple[Future[None], int]] = deque()
 
     @property
     def waiting(self) -> int:
         """How many wait for a permit."""
         return len(self._waiters)
 
-    def try_acquire(self) -> bool:
-        """Take a permit if there is one and nobody waits."""
-        if self.permits > 0 and not self._waiters:
-            self.permits -= 1
+    def try_acquire(self, number: int = 1) -> bool:
+        """Take permits if there are enough and nobody waits."""
+        if self.permits >= number and not self._waiters:
+            self.permits -= number
             return True
         return False
 
-    def acquire_later(self) -> Future[None]:
-        """A future that completes when a permit is yours; give up with `abandon`."""
-        future: Future[None] = Future(f"a permit of {self.name}")
-        if self.try_acquire():
+    def acquire_later(self, number: int = 1) -> Future[None]:
+        """A future that completes when the permits are yours; give up with `abandon`, for as many."""
+        future: Future[None] = Future(self._label)
+        if self.try_acquire(number):
             future.set_result(None)
         else:
-            self._waiters.append(future)
-            future.on_abandon = self.abandon
+            self._waiters.append((future, number))
+            future.on_abandon = lambda given_up: self.abandon(given_up, number)
         return future
 
-    def abandon(self, future: Future[None]) -> None:
-        """Stop waiting for a permit; one that came meanwhile goes back."""
-        if future in self._waiters:
-            self._waiters.remove(future)
-        elif future.done:
-            self.release()
-
-    async def acquire(self) -> None:
-        """Wait for a permit."""
-        await self.acquire_later()
-
-    def release(self) -> None:
-        """Give a permit back, to whoever waits longest."""
-        if self._waiters:
-            self._waiters.popleft().set_result(None)
+    def abandon(self, future: Future[None], number: int = 1) -> None:
+        """Stop waiting for permits; those that came meanwhile go back."""
+        if future.done:
+            self.release(number)
         else:
-            self.permits += 1
+            self._waiters.remove((future, number))
+            self._serve()
+
+    async def acquire(self, number: int = 1, ms: float | None = None) -> bool:
+        """Wait for permits, at most `ms` (without it, for ever); False if they did not come in that time.
+
+        With 0 ms or less there is no wait: what is free at once, or nothing (Semaphore.tryAcquire).
+        """
+        if self.try_acquire(number):
+            return True
+        if ms is None:
+            await self.acquire_later(number)
+            return True
+        if ms <= 0:
+            return False
+        future = self.acquire_later(number)
+        if await wait_at_most(future, whole_us(ms)):
+            return True
+        self.abandon(future, number)
+        return False
+
+    def release(self, number: int = 1) -> None:
+        """Give permits back, to whoever waits longest."""
+        self.permits += number
+        if self._waiters:
+            self._serve()
+
+    def _serve(self) -> None:
+        waiters = self._waiters
+        while waiters and waiters[0][1] <= self.permits:
+            future, number = waiters.popleft()
+            self.permits -= number
+            future.set_result(None)
 
 
 class Lock:
@@ -122,9 +149,9 @@ class Lock:
         """Take the lock if it is free and nobody waits for it."""
         return self._semaphore.try_acquire()
 
-    async def acquire(self) -> None:
-        """Wait for the lock."""
-        await self._semaphore.acquire()
+    async def acquire(self, ms: float | None = None) -> bool:
+        """Wait for the lock, at most `ms` (without it, for ever); False if it did not come free in that time."""
+        return await self._semaphore.acquire(1, ms)
 
     def release(self) -> None:
         """Give the lock to whoever waits longest."""

@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import SimulationError
 from .future import Future
+from .timer import DEAD, Timer, time_out
 
 if TYPE_CHECKING:
     from .node import Life
-
-DEAD = -1
-"""The token of something that shall never run again."""
-
 
 class Cancelled(BaseException):
     """Thrown into a task that was cancelled; let it pass."""
@@ -29,6 +26,46 @@ class Park:
 
     def __init__(self, label: str) -> None:
         self.label = label
+
+
+class AtMost:
+    """What a task yields to wait for a future, but not for longer than `us` microseconds."""
+
+    __slots__ = ("future", "timer", "us")
+
+    def __init__(self, future: Future[Any], us: int) -> None:
+        self.future = future
+        self.us = us
+        self.timer: Timer
+
+    def begin(self, task: Task) -> None:
+        """Let the task wait (the scheduler calls this)."""
+        self.timer = time_out(task.life, self.us, self._end, (task,), f"time-out of {self.future.label}")
+        self.future.add_waiter(task)
+
+    def _end(self, task: Task) -> None:
+        if not self.future.done:
+            self.future.remove_waiter(task)
+            task.resume()
+
+
+@types.coroutine
+def wait_at_most(future: Future[Any], us: int) -> Generator[AtMost, None, bool]:
+    """Wait until the future is complete, but not longer than `us` microseconds; whether it is complete then.
+
+    The future stays as it is, so whoever gives up must tell the one who would have completed it.
+    """
+    if not future.done:
+        limit = AtMost(future, us)
+        try:
+            yield limit
+        except BaseException:
+            if future.on_abandon is not None:
+                future.on_abandon(future)
+            raise
+        finally:
+            limit.timer.cancel()
+    return future.done
 
 
 @types.coroutine
@@ -129,6 +166,9 @@ class Task:
                 heappush(world.heap, (world.now_us + trap, seq, self, token, world.cause))
             else:
                 world.ready.append((self, token, world.cause))
+        elif kind is AtMost:
+            self.waits_for = trap.future
+            trap.begin(self)
         elif kind is not Park:
             self._throw_next(self._foreign(kind))
 
@@ -177,8 +217,6 @@ class Task:
         self._throw_next(Cancelled())
 
     def _cancel_after_this_slice(self) -> None:
-        from .timer import Timer
-
         self._world.push(0, Timer(self.life, self.name, self.cancel, ()), 0)
 
     def kill(self) -> SimulationError | None:

@@ -6,11 +6,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .task import DEAD
+from ..errors import LearnerError
 
 if TYPE_CHECKING:
     from .node import Life
     from .world import Entry, World
+
+DEAD = -1
+"""The token of something that shall never run again."""
 
 
 class Timer:
@@ -48,6 +51,31 @@ class Timer:
         """Call the callback (the world does this when the timer is due)."""
         self.token = DEAD
         self.callback(*self.args)
+
+
+def whole_us(ms: float) -> int:
+    """Microseconds of a time in ms; LearnerError if it is below 0 or no whole number of them."""
+    if type(ms) is int and ms >= 0:
+        return ms * 1_000
+    us = ms * 1_000
+    whole = round(us)
+    if whole != us and abs(whole - us) > 1e-6:
+        raise LearnerError(
+            f"{ms} ms is not a whole number of microseconds", "the world's clock counts whole microseconds"
+        )
+    if whole < 0:
+        raise LearnerError(f"{ms} ms lie in the past", "give a delay of 0 or more")
+    return whole
+
+
+def time_out(life: Life, us: int, callback: Callable[..., Any], args: tuple[Any, ...], name: str) -> Timer:
+    """A timer in the lane of its duration: thousands of equal ones that nearly all get cancelled cost little."""
+    timer = Timer(life, name, callback, args)
+    if us <= 0:
+        life.world.push(0, timer, 0)
+    else:
+        life.world.lane(us).add(timer)
+    return timer
 
 
 class Lane:

@@ -160,3 +160,96 @@ def test_a_lock_keeps_a_second_task_out_until_it_is_released(world: World, node:
 def test_releasing_a_lock_that_nobody_holds_is_an_error() -> None:
     with pytest.raises(SimulationError, match="route-lock was released but nobody holds it"):
         Lock("route-lock").release()
+
+
+def test_whoever_waits_for_a_permit_gives_up_after_its_time(world: World, node: Node) -> None:
+    semaphore = Semaphore(0)
+    seen: list[tuple[bool, int]] = []
+
+    async def waiter(ms: int) -> None:
+        seen.append((await semaphore.acquire(1, ms), world.now_us))
+
+    node.spawn(waiter(30), "in vain")
+    node.spawn(waiter(0), "without waiting")
+    world.run_for(40_000)
+    assert seen == [(False, 0), (False, 30_000)]
+    assert semaphore.waiting == 0
+    node.spawn(waiter(30), "in time")
+    node.call_later(10, semaphore.release)
+    world.run_for(40_000)
+    assert seen[-1] == (True, 50_000)
+    assert semaphore.permits == 0
+
+
+def test_a_permit_that_comes_at_the_instant_of_the_time_out_is_taken(world: World, node: Node) -> None:
+    semaphore = Semaphore(0)
+    seen: list[bool] = []
+
+    async def waiter() -> None:
+        seen.append(await semaphore.acquire(1, 10))
+
+    node.spawn(waiter(), "waiter")
+    world.run_for(0)
+    node.call_later(10, semaphore.release)
+    world.run_for(20_000)
+    assert seen == [True]
+    assert semaphore.permits == 0
+
+
+def test_several_permits_come_together_and_those_behind_wait_with_them(world: World, node: Node) -> None:
+    semaphore = Semaphore(3)
+    seen: list[tuple[str, bool, int]] = []
+
+    async def waiter(name: str, number: int, ms: int | None) -> None:
+        seen.append((name, await semaphore.acquire(number, ms), world.now_us))
+
+    assert semaphore.try_acquire(2)
+    node.spawn(waiter("two", 2, 10), "two")
+    node.spawn(waiter("one", 1, None), "one")
+    world.run_for(5_000)
+    assert seen == []
+    assert not semaphore.try_acquire()
+    world.run_for(10_000)
+    assert seen == [("two", False, 10_000), ("one", True, 10_000)]
+    node.spawn(waiter("three", 3, None), "three")
+    semaphore.release(2)
+    world.run_for(0)
+    semaphore.release()
+    world.run_for(0)
+    assert seen[-1] == ("three", True, 15_000)
+    assert semaphore.permits == 0
+
+
+@pytest.mark.parametrize("when", ["before the permit comes", "after the permit came"])
+def test_a_permit_is_not_lost_with_a_cancelled_waiter_that_had_a_time_out(
+    world: World, node: Node, when: str
+) -> None:
+    semaphore = Semaphore(0)
+    task = node.spawn(semaphore.acquire(1, 10), "waiter")
+    world.run_for(0)
+    if when == "before the permit comes":
+        task.cancel()
+        world.run_for(0)
+        semaphore.release()
+    else:
+        semaphore.release()
+        task.kill()
+    assert semaphore.permits == 1
+    assert not world.time_outs()
+
+
+def test_a_lock_is_waited_for_within_a_time(world: World, node: Node) -> None:
+    lock = Lock("route-lock")
+    assert lock.try_acquire()
+    seen: list[bool] = []
+
+    async def waiter() -> None:
+        seen.append(await lock.acquire(10))
+
+    task = node.spawn(waiter(), "waiter")
+    world.run_for(1_000)
+    assert task.describe_wait() == "waits for a permit of route-lock"
+    world.run_for(20_000)
+    assert seen == [False]
+    lock.release()
+    assert not lock.locked
