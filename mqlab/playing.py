@@ -106,9 +106,9 @@ class Playing:
         finally:
             hooks.sources = before
 
-    def note_sources(self) -> None:
-        """Note the source line of every event from now on, not only while stepping (see `forget_sources`)."""
-        self.world.hooks.sources = self._sources
+    def note_sources(self, noting: bool = True) -> None:
+        """Note the source line of every event from now on, not only while stepping (see `forget_sources`); or not."""
+        self.world.hooks.sources = self._sources if noting else None
 
     def forget_sources(self, keep: int = 20_000) -> None:
         """Forget the oldest noted source lines when there are twice as many as shall be kept."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import pytest
 
 from mqlab import Lab, Message
 from mqlab.errors import LearnerError
 from mqlab.scenarios import get
+from mqlab.trace.catalogue import CATALOGUE
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.board import Board, Fold
 from mqlab_widgets.boards.held_pulls import HeldPullsBoard
@@ -73,6 +75,31 @@ def test_the_copies_of_a_long_history_stay_few(crashed: Lab) -> None:
     fold.go_to(len(crashed.history))
     assert fold.boards[0].counts == counts
     assert sum(counts.values()) == sum(1 for _ in crashed.history.find("MessageStored"))
+
+
+def test_going_back_takes_at_most_a_thousand_events_again(crashed: Lab) -> None:
+    class Every(Board):
+        taken: ClassVar[list[tuple[int, int]]] = []
+
+        def handlers(self) -> dict[str, Callable[[Record], None]]:
+            return dict.fromkeys(CATALOGUE, lambda record: self.taken.append(record.at))
+
+    fold = Fold(crashed.history, [Every(crashed)])
+    fold.go_to(len(crashed.history))
+    assert len(Every.taken) == len(crashed.history)
+    for place in (3_000, 2_999, 17, 2_000):
+        Every.taken.clear()
+        fold.go_to(place)
+        assert len(Every.taken) <= 1_000
+
+
+def test_a_fold_follows_a_history_that_grows() -> None:
+    lab = get("two-brokers").build(7)
+    fold = Fold(lab.history, [Counting(lab)])
+    fold.go_to(len(lab.history))
+    lab.run_for(seconds=4)
+    fold.go_to(len(lab.history))
+    assert sum(fold.boards[0].counts.values()) == sum(1 for _ in lab.history.find("MessageStored")) > 0
 
 
 def test_a_place_beyond_the_ends_is_the_end(crashed: Lab) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import weakref
 from threading import Thread
 from typing import Any
 
@@ -16,6 +18,7 @@ from mqlab_widgets.boards.held_pulls import HeldPullsBoard
 from mqlab_widgets.boards.lights import LightsBoard
 from mqlab_widgets.stepper import Stepper
 from mqlab_widgets.viewer import FramePump, Viewer
+from mqlab_widgets.world_charts import WorldCharts
 
 
 @pytest.fixture
@@ -159,6 +162,54 @@ def test_a_pump_sends_what_is_newest() -> None:
     asyncio.run(cell())
     assert pump.sent == 2
     assert viewer.dropped == 99
+
+
+# -- when it is no longer wanted ------------------------------------------------------------------------------------
+
+
+def test_closed_views_are_freed_and_leave_nothing_in_the_world(lab: Lab) -> None:
+    before = (list(lab.world.hooks.sinks), list(lab.watchers), lab.world.hooks.sources)
+    seen = []
+    for _ in range(5):
+        stepper = Stepper(lab, [LightsBoard])
+        said(stepper, {"do": "shown"})
+        charts = WorldCharts(lab).live()
+        seen += [weakref.ref(thing) for thing in (stepper, stepper.session, stepper.viewer, charts)]
+        for view in (stepper, charts):
+            view.close()
+            view.close()
+        del stepper, charts, view
+    gc.collect()
+    assert [thing() for thing in seen] == [None] * len(seen)
+    lab.step_event()
+    assert (list(lab.world.hooks.sinks), list(lab.watchers), lab.world.hooks.sources) == before
+
+
+def test_a_closed_view_leaves_the_others_of_its_world_alone(lab: Lab) -> None:
+    closed, other = Stepper(lab, [LightsBoard]), Stepper(lab, [LightsBoard])
+    said(other, {"do": "shown"})
+    closed.close()
+    del closed
+    gc.collect()
+    said(other, {"do": "step_event"})
+    assert other.viewer.frame["_length"] == str(len(lab.history))
+    assert 'data-key="source"' in other.viewer.frame["side"]
+    judge = other.session.boards()[1]._live
+    assert [getattr(sink, "view", None) for sink in lab.world.hooks.sinks].count(judge) == 1
+
+
+def test_a_view_that_plays_is_closed_at_rest(lab: Lab) -> None:
+    async def cell() -> None:
+        stepper = Stepper(lab)
+        said(stepper, {"do": "shown"})
+        said(stepper, {"do": "play"})
+        stepper.close()
+        length = len(lab.history)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert len(lab.history) == length
+
+    asyncio.run(cell())
 
 
 # -- what the step changed ------------------------------------------------------------------------------------------

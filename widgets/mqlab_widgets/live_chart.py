@@ -38,7 +38,8 @@ class LiveChart(AnyWidget):
     {"figure": what Bokeh.embed takes}. `ready` is True once it has drawn; until then it shows the static picture.
     """
 
-    _esm = Path(__file__).with_name("live_chart.js")
+    # As a text: anywidget follows files, and what follows a file is never freed.
+    _esm = Path(__file__).with_name("live_chart.js").read_text(encoding="utf-8")
 
     svg = traitlets.Unicode().tag(sync=True)
     frame = traitlets.Dict().tag(sync=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .chart_bokeh import line_columns, source_name
 from .live_chart import LiveChart
 from .viewer import Frame, FramePump, answer_beside_cells
+from .weak_sink import WeakSink
 
 if TYPE_CHECKING:
     from .world_charts import WorldCharts
@@ -28,9 +29,17 @@ class LiveWorldCharts(LiveChart):
         self._pump = FramePump(self._draw, self, charts.lab.world.door.post, UPDATE_SECONDS)
         self._looked_at = 0
         self._rows = 0
-        charts.lab.world.hooks.attach(self._on_row)
+        self._sink = WeakSink(charts.lab.world.hooks, self._on_row)
         charts.lab.watchers.add(self)
         answer_beside_cells(self)
+
+    def close(self) -> None:
+        """Take the charts off the page and off the world."""
+        if self.comm is not None:
+            self._pump.close()
+            self._sink.detach()
+            self._charts.lab.watchers.discard(self)
+        super().close()
 
     def _answer(self, _: Any, asked: dict[str, Any], __: Any) -> None:
         if asked.get("do") in ("shown", "hidden"):

@@ -143,6 +143,14 @@ class Session:
         for watcher in list(self.lab.watchers):
             watcher.changed()
 
+    def close(self) -> None:
+        """Leave the worlds: stop playing, and be told nothing any more."""
+        self._pause()
+        for lab in (branch.lab for branch in self.branches):
+            lab.watchers.discard(self)
+            if not any(isinstance(watcher, Session) for watcher in lab.watchers):
+                lab.note_sources(False)
+
     def changed(self) -> None:
         """Something was done to the world, by this view or by another one of it."""
         self._changed()

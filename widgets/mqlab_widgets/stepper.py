@@ -18,6 +18,7 @@ from .machine import machine_html
 from .session import Session
 from .sharing import reopened, save_shared, shared_text
 from .viewer import Frame, FramePump, Viewer, answer_beside_cells
+from .weak_sink import WeakSink
 
 try:
     import ipywidgets
@@ -40,6 +41,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     """A live view of a lab: `Stepper(lab)` as the last line of a cell.
 
     Without a front end (or on a page) it is the picture of the last frame, as it was when the cell ended.
+    `close()` takes it off the page and off the world, which goes on without it.
     """
 
     def __init__(self, lab: Lab, boards: Sequence[type[Board]] = ()) -> None:
@@ -53,6 +55,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         """How many front ends show this view; nobody draws for none."""
         self._rows = 0
         self._watched: Lab | None = None
+        self._sink: WeakSink | None = None
         self._make_controls()
         super().__init__([self._timeline, *self._rows_of_controls(), self.viewer])
         answer_beside_cells(self)
@@ -71,6 +74,19 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if path is not None:
             save_shared(self.session.lab, path)
         return shared_text(self.session.lab)
+
+    def close(self) -> None:
+        """Take the view off the page and off its worlds."""
+        if self.comm is not None:
+            self.session.close()
+            self._pump.close()
+            if self._sink is not None:
+                self._sink.detach()
+            for row in self.children:
+                for control in getattr(row, "children", ()):
+                    control.close()
+                row.close()
+        super().close()
 
     # -- controls ---------------------------------------------------------------------------------------------------
 
@@ -154,10 +170,10 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def _watch(self) -> None:
         """Follow the world that is shown, also while cells play it."""
         if self._watched is not self.session.lab:
-            if self._watched is not None:
-                self._watched.world.hooks.detach(self._on_row)
+            if self._sink is not None:
+                self._sink.detach()
             self._watched = self.session.lab
-            self._watched.world.hooks.attach(self._on_row)
+            self._sink = WeakSink(self._watched.world.hooks, self._on_row)
 
     def _on_row(self, row: tuple[Any, ...]) -> None:
         self._rows += 1

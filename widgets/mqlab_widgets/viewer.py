@@ -33,8 +33,9 @@ class Viewer(AnyWidget):
     `frame` is the newest frame: part -> HTML. A click on an element with `data-do` sends {"do": ..., its other data}.
     """
 
-    _esm = Path(__file__).with_name("viewer.js")
-    _css = Path(__file__).with_name("viewer.css")
+    # As texts: anywidget follows files, and what follows a file is never freed.
+    _esm = Path(__file__).with_name("viewer.js").read_text(encoding="utf-8")
+    _css = Path(__file__).with_name("viewer.css").read_text(encoding="utf-8")
 
     frame = traitlets.Dict().tag(sync=True)
     dropped = traitlets.Int(0).tag(sync=True)
@@ -85,6 +86,7 @@ class FramePump:
         self._post = post
         self._next_at = 0.0
         self._waiting = False
+        self._closed = False
         self._dropped = 0
         self.sent = 0
 
@@ -109,9 +111,15 @@ class FramePump:
         """Draw and send the present frame, at once if nobody else is at the world."""
         self._post(self.send)
 
+    def close(self) -> None:
+        """Draw nothing any more, also what was already asked for."""
+        self._closed = True
+
     def send(self) -> None:
         """Draw and send the present frame, whatever the time."""
         self._waiting = False
+        if self._closed:
+            return
         began = time.monotonic()
         self._viewer.frame = self._draw()
         self._viewer.dropped = self._dropped

@@ -10,6 +10,8 @@ from mqlab.explore.rule import Case, Rule
 from mqlab.trace.bus import Row
 from mqlab.trace.record import KIND, Record
 
+from ..weak_sink import WeakSink
+
 if TYPE_CHECKING:
     from mqlab import Lab
 
@@ -97,14 +99,16 @@ class WhilePlaying(_Judge):
 
     @classmethod
     def of(cls, lab: Lab, rules: Sequence[type[Rule]]) -> Self:
-        """The judge that watches this world with these rules, which stays with it."""
+        """The judge that watches this world with these rules, as long as a board holds it."""
         for sink in lab.world.hooks.sinks:
-            if isinstance(sink, cls) and [type(rule) for rule in sink.rules] == list(rules):
-                return sink
+            judge = sink.view if isinstance(sink, WeakSink) else None
+            if isinstance(judge, cls) and [type(rule) for rule in judge.rules] == list(rules):
+                return judge
         judge = cls(lab, rules)
-        lab.world.hooks.attach(judge)
+        WeakSink(lab.world.hooks, judge.judge)
         return judge
 
-    def __call__(self, row: Row) -> None:
+    def judge(self, row: Row) -> None:
+        """Let the rules that want this event judge it."""
         if row[KIND] in self._by_kind:
             self._let_judge(Record(row))
