@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import LearnerError
@@ -18,6 +18,10 @@ Plan = tuple[str, ...]
 
 MOST_FAULTS = 4
 MOST_DELAY_MS = 3_000
+MOST_FREE_BYTES = 16_384
+"""What a full disk may have left: it ends within a message, within a batch, or after some."""
+MOST_DRIFT_PPM = 50_000
+"""A clock that is 5 % wrong: in two minutes 6 s, more than any tolerance."""
 DURATIONS_MS = ((6, 50, 2_000), (3, 2_000, 15_000), (1, 15_000, 150_000))
 """(weight, from, to): most faults are short; one in ten may outlast a lock (60 s) and a silent client (120 s)."""
 
@@ -43,7 +47,7 @@ def draw_plan(lab: Lab, verbs: Iterable[str], window_ms: int) -> Plan:
     """One to four faults of these kinds for a world that was just built, within `window_ms` from now.
 
     The draws come from the world's seed, at choice points of their own, so the world itself is not moved by them. No
-    two faults hold at one time on the same process or link.
+    two faults hold at one time on the same process, link, disk or clock.
     """
     return _Drawing(lab, tuple(verbs), window_ms).plan()
 
@@ -59,12 +63,14 @@ class _Drawing:
         self._name_servers = [p.name for p in lab.processes.values() if isinstance(p, NameServerProcess)]
         servers = {*self._brokers, *self._name_servers}
         self._clients = [name for name in lab.processes if name not in servers]
-        self._plugs = [b.name for b in lab.brokers if flushes_before_the_answer(b)]
         self._taken: list[tuple[str, int, int]] = []
         self._draw: dict[str, Callable[[str, str], tuple[str, list[str]] | None]] = {
             "crash": self._one_of_all,
             "freeze": self._one_of_all,
-            "power_off": self._one_with_a_plug,
+            "power_off": self._one_broker,
+            "fill_disk": self._one_broker,
+            "hang_disk": self._one_broker,
+            "drift": self._one_of_all,
             "partition": self._two_sides,
             "cut": self._one_direction,
             "delay": self._one_direction,
@@ -73,7 +79,7 @@ class _Drawing:
         for verb in verbs:
             if verb not in self._draw:
                 raise LearnerError(f"{verb!r} cannot be drawn", f"choose among {', '.join(self._draw)}")
-        self._verbs = [verb for verb in verbs if verb != "power_off" or self._plugs]
+        self._verbs = verbs
 
     def plan(self) -> Plan:
         """Draw the faults, and leave out what would come on top of another one."""
@@ -83,7 +89,7 @@ class _Drawing:
     def _choose(self, point: str, n: int) -> int:
         return self._choices.choose(f"faults/{point}", n)
 
-    def _one(self, point: str, names: list[str]) -> str:
+    def _one(self, point: str, names: Sequence[str]) -> str:
         return names[self._choose(point, len(names))]
 
     def _duration_ms(self) -> int:
@@ -116,11 +122,18 @@ class _Drawing:
         weights = [0, 0, 1, 1, 2]
         names = groups[min(weights[self._choose("role", len(weights))], len(groups) - 1)]
         name = self._one(point, names)
+        if verb == "drift":
+            ppm = 1 + self._choose("drift", MOST_DRIFT_PPM)
+            return f"drift {name} by {ppm if self._choose('fast', 2) else -ppm}", [f"the clock of {name}"]
         return f"{verb} {name}", [name]
 
-    def _one_with_a_plug(self, verb: str, point: str) -> tuple[str, list[str]]:
-        name = self._one(point, self._plugs)
-        return f"{verb} {name}", [name]
+    def _one_broker(self, verb: str, point: str) -> tuple[str, list[str]]:
+        """What a machine with a store may suffer. A full or hanging disk may meet a process that is killed."""
+        name = self._one(point, self._brokers)
+        if verb == "power_off":
+            return f"power_off {name}", [name]
+        by = f" by {self._choose('free', MOST_FREE_BYTES)}" if verb == "fill_disk" else ""
+        return f"{verb} {name}{by}", [f"the disk of {name}"]
 
     def _pair(self, point: str) -> tuple[str, str] | None:
         """A server and somebody who talks to it."""

@@ -66,6 +66,8 @@ class EverythingSettles(Rule):
                 yield f"{broker.name} is not up"
                 continue
             store = broker.store
+            if store.dispatch_behind_bytes:
+                yield f"{broker.name} has stored {store.dispatch_behind_bytes} bytes that are in no queue yet"
             due = broker.running().schedule_message_service.offset_table
             for topic, queue_id in sorted(store.consume_queue_store.consume_queue_table):
                 end = store.get_max_offset_in_queue(topic, queue_id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..client import ConsumeFromWhere
 from ..errors import MQClientException
 from .numbered import FAILURES, TOPIC, number_of, spawn_sending
-from .registry import ANY_FAULT, scenario
+from .registry import WITHOUT_POWER_CUTS, scenario
 
 if TYPE_CHECKING:
     from ..client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
@@ -69,7 +69,7 @@ async def seek_all_to_begin(auditor: DefaultLitePullConsumer) -> None:
             continue
 
 
-@scenario("lite-pull", seconds=30, faults=ANY_FAULT)
+@scenario("lite-pull", seconds=30, faults=WITHOUT_POWER_CUTS)
 async def lite_pull(
     lab: Lab,
     *,

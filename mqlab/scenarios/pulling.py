@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..client import MessageModel
 from .numbered import FAILURES, TOPIC, come_and_go, number_of, spawn_sending
-from .registry import ANY_FAULT, scenario
+from .registry import WITHOUT_POWER_CUTS, scenario
 
 if TYPE_CHECKING:
     from ..client import MQPullConsumerScheduleService, PullTaskContext
@@ -37,7 +37,7 @@ def new_service(lab: Lab, *, next_delay_ms: int, message_model: MessageModel) ->
     return service
 
 
-@scenario("pull-schedule", seconds=30, faults=ANY_FAULT)
+@scenario("pull-schedule", seconds=30, faults=WITHOUT_POWER_CUTS)
 async def pull_schedule(
     lab: Lab,
     *,

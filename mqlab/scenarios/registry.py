@@ -93,8 +93,13 @@ _LAB_OPTIONS = ("wire", "history", "overrides")
 _SCENARIOS: dict[str, Scenario] = {}
 
 
-ANY_FAULT = ("crash", "power_off", "freeze", "partition", "cut", "delay", "disconnect")
+WITHOUT_POWER_CUTS = (
+    "crash", "freeze", "partition", "cut", "delay", "disconnect", "fill_disk", "hang_disk", "drift"
+)  # fmt: skip
 """What a scenario bears whose tasks expect that any call may fail."""
+
+ANY_FAULT = (*WITHOUT_POWER_CUTS, "power_off")
+"""The same for one whose brokers may also lose power."""
 
 
 def scenario(

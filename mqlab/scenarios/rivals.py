@@ -10,7 +10,7 @@ from ..protocol import Message, MessageQueue
 from ..views.rivals import Rival, RivalMeter
 from .numbered import FAILURES, TOPIC, number_of, reader, spawn_sending
 from .pulling import READERS, new_service
-from .registry import ANY_FAULT, get, scenario
+from .registry import WITHOUT_POWER_CUTS, get, scenario
 
 if TYPE_CHECKING:
     from ..client import DefaultMQPullConsumer, PullResult
@@ -32,7 +32,7 @@ ARRIVAL_MS = 100
 """Until then every pull that an arrival concerns is answered."""
 
 
-@scenario("rivals", seconds=20, faults=ANY_FAULT)
+@scenario("rivals", seconds=20, faults=WITHOUT_POWER_CUTS)
 async def rivals(
     lab: Lab, *, way: str = "long", interval_ms: int = 1_000, rate_per_minute: int = 60, queues: int = 1
 ) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..client import ConsumeFromWhere
 from .numbered import TOPIC, SendOne, reader, send_async, send_one_way, send_sync, spawn_sending
-from .registry import ANY_FAULT, scenario
+from .registry import ANY_FAULT, WITHOUT_POWER_CUTS, scenario
 
 if TYPE_CHECKING:
     from ..client import DefaultMQProducer
@@ -53,7 +53,7 @@ async def async_send(
     await _send_all(lab, send_async, messages=messages, every_ms=every_ms, queues=queues, flush=flush, size=size)
 
 
-@scenario("one-way", seconds=30, faults=ANY_FAULT)
+@scenario("one-way", seconds=30, faults=WITHOUT_POWER_CUTS)
 async def one_way(
     lab: Lab, *, messages: int = 40, every_ms: int = 500, queues: int = 2, flush: str = "ASYNC_FLUSH", size: int = 100
 ) -> None:

@@ -3,6 +3,7 @@
 at 12.5s: partition broker-a | broker-b for 3s
 at 20s: freeze consumer-1 for 130s
 at 25s: hang_disk broker-a for 2s
+at 27s: fill_disk broker-a by 4096 for 1s
 at 30s: power_off broker-a
 at 31s: restart broker-a
 at 40s: delay producer-1 > broker-a by 250ms for 5s
@@ -30,8 +31,11 @@ UNDO = {
     "cut": "heal",
     "delay": "delay",
     "drift": "drift",
+    "fill_disk": "fill_disk",
     "hang_disk": "unhang_disk",
 }
+ROOM_BYTES = 1_000_000_000_000
+"""What is free again on a disk that was full for a time."""
 
 
 class Fault(NamedTuple):
@@ -150,6 +154,8 @@ _ARGUMENTS: dict[str, Callable[[str, str, str], dict[str, Any]]] = {
     "unhang_disk": _one_node,
 }
 _NEEDS_AMOUNT = {"delay": "ms", "drift": "ppm", "fill_disk": "free_bytes"}
-_UNDONE: dict[str, dict[str, Any]] = {"delay": {"ms": 0}, "drift": {"ppm": 0}}
+_UNDONE: dict[str, dict[str, Any]] = {
+    "delay": {"ms": 0}, "drift": {"ppm": 0}, "fill_disk": {"free_bytes": ROOM_BYTES}
+}  # fmt: skip
 _EXAMPLE = "write it like: at 12.5s: partition broker-a | broker-b for 3s"
 _BY_EXAMPLE = "write it like: delay a > b by 250ms, drift a by 200 (ppm), fill_disk a by 4096 (bytes left)"

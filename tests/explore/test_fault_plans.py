@@ -6,6 +6,7 @@ from mqlab.explore import Trial, plan_from_text, plan_text
 from mqlab.explore.fault_plan import draw_plan, faults_of
 from mqlab.scenarios import get
 from mqlab.scenarios.registry import ANY_FAULT
+from mqlab.sim.schedule import ROOM_BYTES
 
 
 def test_a_plan_depends_on_the_seed_alone() -> None:
@@ -47,10 +48,19 @@ def test_every_kind_of_fault_is_drawn() -> None:
     assert set(ANY_FAULT) <= drawn
 
 
-def test_a_machine_loses_power_only_where_it_flushes_before_it_answers() -> None:
+def test_a_machine_loses_power_only_where_the_scenario_bears_it() -> None:
     for seed in range(40):
         lab = get("one-way").build(seed)
-        assert all(fault.verb != "power_off" for fault in faults_of(draw_plan(lab, ANY_FAULT, 20_000)))
+        plan = draw_plan(lab, get("one-way").faults, 20_000)
+        assert all(fault.verb != "power_off" for fault in faults_of(plan))
+
+
+def test_a_full_disk_has_room_again_and_a_wrong_clock_runs_right() -> None:
+    full, room = faults_of(("at 3s: fill_disk broker-a by 4096 for 2s",))
+    assert (full.arguments["free_bytes"], room.verb, room.at_us) == (4096, "fill_disk", 5_000_000)
+    assert room.arguments["free_bytes"] == ROOM_BYTES
+    fast, right = faults_of(("at 3s: drift broker-a by 200 for 2s",))
+    assert (fast.arguments["ppm"], right.arguments["ppm"]) == (200, 0)
 
 
 def test_the_same_seed_ends_the_same() -> None:
