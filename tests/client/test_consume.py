@@ -312,6 +312,26 @@ def test_what_cannot_be_given_back_is_consumed_again_here_after_five_seconds(clu
     assert calls[1] - calls[0] >= 5_000
 
 
+def test_without_a_known_master_a_copy_goes_to_the_retry_topic_though_the_store_host_would_answer(
+    make_cluster: Any,
+) -> None:
+    cluster = make_cluster(brokers=2)
+    cluster.create_topic("T", 1)
+
+    def listener(messages: Any, context: Any) -> Any:
+        if messages[0].reconsume_times:
+            return CONSUME_SUCCESS
+        del consumer.impl.instance.routes.broker_addr_table[messages[0].broker_name]
+        return RECONSUME_LATER
+
+    consumer = cluster.consumer(listener=listener)
+    send(cluster, ["a"])
+    cluster.run_ms(40_000)
+    requests = cluster.requests("consumer")
+    assert ("CONSUMER_SEND_MSG_BACK" in requests, requests.count("SEND_MESSAGE_V2")) == (False, 1)
+    assert [(delivery.body, delivery.reconsume_times) for delivery in cluster.delivered] == [("a", 0), ("a", 1)]
+
+
 def test_a_real_sleep_in_a_listener_is_a_loud_error(cluster: Any) -> None:
     import time
 

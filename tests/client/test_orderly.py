@@ -180,3 +180,43 @@ def test_a_clean_end_gives_the_locks_back_at_once(cluster: Any) -> None:
     cluster.world.run_until(lambda: len([queue for queue in second.process_queues if queue.topic == "T"]) == 2)
     assert cluster.now_ms - begin_ms < 1_100
     assert "UNLOCK_BATCH_MQ" in cluster.requests("c1")
+
+
+def test_a_queue_that_is_given_up_while_its_listener_runs_has_its_offset_written_at_once(cluster: Any) -> None:
+    cluster.create_topic("T", 2)
+
+    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
+        if messages[0].body == b"slow":
+            await context.sleep(15_000)
+        return SUCCESS
+
+    send(cluster, ["a", "b", "slow", "slow"])
+    first = start(cluster, Ordered(cluster, slowly), "c1", persist_consumer_offset_interval=3_600_000)
+    cluster.run_ms(3_000)
+    offsets = cluster.brokers["broker-a"].consumer_offset_manager
+    assert offsets.query_offset("G", "T", 1) == -1, "c1 would tell in an hour"
+    start(cluster, Ordered(cluster), "c2")
+    cluster.run_ms(2_000)
+    moved = MessageQueue("T", "broker-a", 1)
+    assert first.process_queues[moved].try_unlock_times > 0, "the listener still runs"
+    assert offsets.query_offset("G", "T", 1) == 1
+
+
+def test_a_lock_that_runs_out_between_two_messages_holds_the_queue(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+
+    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
+        await context.sleep(35_000)
+        return SUCCESS
+
+    listener = Ordered(cluster, slowly)
+    send(cluster, ["a", "b"])
+    start(cluster, listener)
+    cluster.run_ms(2_000)
+    assert listener.bodies == ["a"]
+    cluster.fault("cut", "consumer", "broker-a")
+    cluster.run_ms(60_000)
+    assert listener.bodies == ["a"], "no renewal came for more than 30 s: another member may have the queue now"
+    cluster.fault("heal", "consumer", "broker-a")
+    cluster.run_ms(30_000)
+    assert listener.bodies == ["a", "b"]

@@ -104,6 +104,23 @@ def test_messages_consumed_for_too_long_are_given_back_from_the_front_and_16_at_
     assert queue.msg_count == 4
 
 
+def test_a_message_that_nobody_takes_back_stays_and_is_offered_again(node: Node) -> None:
+    queue = ProcessQueue(node)
+    queue.put_message([message(offset) for offset in range(3)])
+    offered: list[int] = []
+
+    async def send_back(late: MessageExt, delay_level: int) -> bool:
+        offered.append(late.queue_offset)
+        return len(offered) == 2
+
+    for held in queue.msg_tree_map.values():
+        held.properties[MessageConst.CONSUME_START_TIMESTAMP] = str(node.now_ms())
+    node.world.run_for(15 * 60_000_000 + 1_000)
+    node.world.wait_for(node.spawn(queue.clean_expired_msg(15, send_back), "clean").join())
+    assert offered == [0, 0, 1]
+    assert list(queue.msg_tree_map) == [1, 2]
+
+
 def test_clear_forgets_everything(queue: ProcessQueue) -> None:
     queue.take_messages(1)
     queue.clear()

@@ -257,6 +257,27 @@ def test_messages_that_a_listener_holds_for_15_minutes_are_given_back_for_it(clu
     assert again.at_ms / 60_000 == pytest.approx(given_back + 10 / 60, abs=0.01), "level 3"
 
 
+def test_a_message_held_too_long_that_nobody_takes_back_stays_with_its_listener(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+
+    async def slowly(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
+        if messages[0].reconsume_times == 0:
+            await context.sleep(200_000)
+            return RECONSUME_LATER
+        return CONSUME_SUCCESS
+
+    send(cluster, ["a"])
+    consumer = cluster.consumer(listener=slowly, consume_timeout=1)
+    cluster.run_ms(100_000)
+    cluster.fault("crash", "broker-a")
+    cluster.run_ms(60_000)
+    assert cluster.events("SendBackFailed"), "given back for its listener, in vain"
+    cluster.fault("restart", "broker-a")
+    cluster.run_ms(240_000)
+    assert [(delivery.body, delivery.reconsume_times) for delivery in cluster.delivered] == [("a", 0), ("a", 1)]
+    assert consumer.process_queues
+
+
 def test_hooks_see_orderly_consumption_too(cluster: Any) -> None:
     cluster.create_topic("T", 1)
     seen: list[str] = []

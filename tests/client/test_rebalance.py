@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.client import Message, MessageQueue
+from mqlab.client import CONSUME_SUCCESS, RECONSUME_LATER, ConsumeConcurrentlyStatus, Message, MessageQueue
 from mqlab.client.consumer.listener import ListenerRaised
 from mqlab.rebalance import AllocateMessageQueueStrategy
 
@@ -178,3 +178,48 @@ def test_frames_as_objects_and_as_bytes_give_the_same_trace(make_cluster: Any, s
         cluster.run_ms(25_000)
         traces.append(cluster.rows)
     assert traces[0] == traces[1]
+
+
+def test_the_offset_of_a_queue_is_written_when_the_queue_is_given_up(cluster: Any) -> None:
+    cluster.create_topic("T", 2)
+    producer = cluster.producer()
+    for k in range(10):
+        producer.send(Message("T", f"m{k}")).play()
+    cluster.consumer("c1", persist_consumer_offset_interval=3_600_000)
+    cluster.run_ms(3_000)
+    second = cluster.consumer("c2")
+    cluster.run_ms(3_000)
+    assert owned(second) == [1]
+    assert sorted(cluster.bodies) == [f"m{k}" for k in range(10)], "the new owner begins behind what was consumed"
+
+
+@pytest.mark.parametrize("answer", [CONSUME_SUCCESS, RECONSUME_LATER])
+def test_the_result_of_a_listener_whose_queue_was_given_up_meanwhile_counts_for_nothing(
+    cluster: Any, answer: ConsumeConcurrentlyStatus
+) -> None:
+    cluster.create_topic("T", 2)
+    calls: list[str] = []
+
+    async def slowly_at_first(messages: Any, context: Any) -> Any:
+        calls.append(messages[0].body.decode())
+        if len(calls) > 2:
+            return CONSUME_SUCCESS
+        await context.sleep(5_000)
+        return answer
+
+    first = cluster.consumer("c1", listener=slowly_at_first)
+    cluster.run_ms(3_000)
+    producer = cluster.producer()
+    for body in ("a", "b"):
+        producer.send(Message("T", body)).play()
+    second = cluster.consumer("c2", listener=slowly_at_first)
+    cluster.run_ms(3_000)
+    assert (owned(first), owned(second)) == ([0], [1])
+    moved = MessageQueue("T", "broker-a", 1)
+    offsets = cluster.brokers["broker-a"].consumer_offset_manager
+    cluster.run_ms(20_000)
+    again = 0 if answer is CONSUME_SUCCESS else 1
+    assert len(cluster.events("MessageGivenBack")) == again, "only that of the queue which stayed"
+    assert cluster.events("ConsumeResultIgnored", "c1") == [("G", *moved, 0)]
+    assert offsets.query_offset("G", "T", 1) == 1, "the new owner's"
+    assert len(calls) == 3 + again, "the moved message came once more, the failed one from the retry topic"

@@ -176,7 +176,8 @@ class ProcessQueue:
     async def clean_expired_msg(self, consume_timeout_minutes: int, send_back: SendBack) -> None:
         """Give messages back whose listener has been at it for too long: at most 16 from the front of the queue.
 
-        Looks at the first message each time and stops at one that is not too old.
+        Looks at the first message each time and stops at one that is not too old. One that nobody takes back stays, and
+        is offered again as long as the 16 turns last.
 
         Java: org.apache.rocketmq.client.impl.consumer.ProcessQueue.cleanExpiredMsg.
         """
@@ -187,8 +188,8 @@ class ProcessQueue:
             started = message.properties.get(MessageConst.CONSUME_START_TIMESTAMP)
             if started is None or self._node.now_ms() - int(started) <= consume_timeout_minutes * 60_000:
                 return
-            await send_back(message, CLEAN_EXPIRED_DELAY_LEVEL)
-            if self.msg_tree_map and self.msg_tree_map.peekitem(0)[0] == offset:
+            given_back = await send_back(message, CLEAN_EXPIRED_DELAY_LEVEL)
+            if given_back and self.msg_tree_map and self.msg_tree_map.peekitem(0)[0] == offset:
                 self.remove_message([message])
 
     def clear(self) -> None:

@@ -38,11 +38,14 @@ async def send_message_back(owner: DefaultMQPushConsumerImpl, message: MessageEx
 
 
 async def _to_its_broker(owner: DefaultMQPushConsumerImpl, message: MessageExt, delay_level: int) -> None:
-    routes = owner.instance.routes
     broker_name = message.broker_name
-    address = routes.find_broker_address_in_publish(broker_name) if broker_name else None
+    address: str | None = message.store_host
+    if broker_name is not None:
+        address = owner.instance.routes.find_broker_address_in_publish(broker_name)
+    if not address:
+        raise MQClientException(f"Broker[{broker_name}] master node does not exist")
     await owner.instance.api.consumer_send_message_back(
-        address or message.store_host,
+        address,
         broker_name,
         message,
         owner.group_name,

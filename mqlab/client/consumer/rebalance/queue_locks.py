@@ -100,14 +100,20 @@ class QueueLocks:
             return
 
     async def give_up(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
-        """Write the offset and give the lock back, once no listener is at it; False: not now, try again later."""
+        """Write the offset and give the lock back, once no listener is at it; False: not now, try again later.
+
+        The offset is written in any case, at once: what the listener has behind it shall not come again.
+
+        Java: org.apache.rocketmq.client.impl.consumer.RebalancePushImpl.removeUnnecessaryMessageQueue.
+        """
+        store = self._owner.offset_store
+        store.persist(queue)
         forced = self._node.now_us() > process_queue.last_lock_us + UNLOCK_DELAY_MS * 1_000
         lock = process_queue.consume_lock
         if not forced and not await lock_within(self._node, lock, CONSUME_LOCK_WAIT_MS, "the end of a listener's call"):
             process_queue.try_unlock_times += 1
             return False
         try:
-            store = self._owner.offset_store
             store.persist(queue)
             store.remove_offset(queue)
             process_queue.locked = False
