@@ -441,7 +441,7 @@ check("00/visible", VisibleBreakpoint)
 #   first. By default (`ASYNC_FLUSH`) the bytes reach the disk later than the answer reaches the producer, and the
 #   queue entry is another thread's work. Lab 02 cuts the power in between.
 # - *The hold service looks every five seconds.* It does, but only for what was missed. The wake that you saw comes
-#   from `NotifyMessageArrivingListener`, within a millisecond or two. Lab 06 is about nothing else.
+#   from `NotifyMessageArrivingListener`, within a millisecond or two. Lab 05 is about nothing else.
 #
 # **Read on** in RocketMQ's source, in the order of the stations:
 # `client/impl/producer/DefaultMQProducerImpl.java` (`sendDefaultImpl`), `remoting/protocol/RemotingCommand.java`,

@@ -291,7 +291,7 @@ Beliefs.of(lab.history, "Orders", "broker-b", zero_ms=hung, start_ms=hung - 5_00
 
 # %% [markdown]
 # Two minutes of vermilion. And this time a wrong route is expensive: a message to a hung broker is not refused, it
-# waits until its 3 s are over. Lab 05 is about that. Why not drop a silent broker after 3 s? Think of it until the
+# waits until its 3 s are over. Lab 04 is about that. Why not drop a silent broker after 3 s? Think of it until the
 # end of the lab; it is one of the questions there.
 #
 # The broker wakes up. Its timer for the report is long overdue:

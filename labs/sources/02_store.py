@@ -206,7 +206,7 @@ java_string_hash("Aa"), java_string_hash("BB")
 
 # %% [markdown]
 # A consumer subscribes to the tag `Aa` only. It asks the broker for new messages; the broker has none, so it holds
-# the request until one comes (lab 06 is about that). What the consumer's code, the **listener**, gets to see, we
+# the request until one comes (lab 05 is about that). What the consumer's code, the **listener**, gets to see, we
 # collect in a list.
 
 # %%

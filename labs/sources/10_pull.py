@@ -452,7 +452,7 @@ check("10/pull-task", make_pull_task)
 
 # %% [markdown]
 # Your task asks at once after a full answer, less and less often when nothing comes, and errors it lets through. **Long
-# polling** (lab 06) makes the second part unnecessary: the broker holds the question until there is an answer. Lite pull
+# polling** (lab 05) makes the second part unnecessary: the broker holds the question until there is an answer. Lite pull
 # does that; a plain `pull` does not, `pull_block_if_not_found` does.
 
 # %% [markdown]

@@ -1,6 +1,6 @@
 """A broker with a hold service of somebody's own: readers wait, orders come, and delay, answers and work are counted.
 
-`WaitingRoom(service, seed).play()` is one world; lab 06 judges hold services with it.
+`WaitingRoom(service, seed).play()` is one world; lab 05 judges hold services with it.
 """
 
 from __future__ import annotations

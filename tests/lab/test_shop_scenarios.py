@@ -1,4 +1,4 @@
-"""What lab 03 teaches holds in its worlds: how long pulls and orders wait, and that every kind of delivery occurs."""
+"""What lab 20 teaches holds in its worlds: how long pulls and orders wait, and that every kind of delivery occurs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plausible wrong solutions of lab 04_sending, each of which its check catches."""
+"""Plausible wrong solutions of lab 03_sending, each of which its check catches."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def tries_what_is_illegal(failed: Sequence[Failed], left_ms: int, brokers: Seque
 
 
 WRONG = {
-    "04/retry-rule": [
+    "03/retry-rule": [
         naive_rule,
         as_rocketmq_does,
         never_waits,

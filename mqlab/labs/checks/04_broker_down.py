@@ -1,4 +1,4 @@
-"""The check of lab 05: a rule that avoids brokers which are down, in worlds where brokers hang, die and come back."""
+"""The check of lab 04: a rule that avoids brokers which are down, in worlds where brokers hang, die and come back."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class Shop:
         return "\n".join([*told, f"{until_ms / 1_000:>8.3f} s  {end}   <- this one"])
 
 
-@lab_check("05/fault-tolerance", points=3)
+@lab_check("04/fault-tolerance", points=3)
 def fault_tolerance(answer: Callable[[Node, Probe], FaultTolerance], *, seed: int) -> Wrong | None:
     """No call fails, at most 2 attempts in vain for an outage, back in use within 6 s, and one probe a second."""
     shop = Shop(answer, seed)

@@ -1,4 +1,4 @@
-"""The check of lab 04: a retry rule against a naive one, over the bad days of two brokers."""
+"""The check of lab 03: a retry rule against a naive one, over the bad days of two brokers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _naive_day(seed: int) -> tuple[int, int]:
     return day.delivered, day.duplicates
 
 
-@lab_check("04/retry-rule", points=3)
+@lab_check("03/retry-rule", points=3)
 def retry_rule(answer: RetryRule, *, seed: int) -> Wrong | None:
     """On a bad day of two brokers every legal message is delivered in 3 s, with no more copies than the naive rule."""
     day = BadDay(answer, seed).play()

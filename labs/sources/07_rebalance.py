@@ -10,8 +10,8 @@
 #     objectives:
 #       - say how the members of a group agree on their queues without talking to each other
 #       - tell from the offsets which messages come twice when a member joins, dies, or hangs
-#       - write an allocation strategy that moves few queues
-#     minutes: 30
+#       - compute the share of a member yourself, as RocketMQ's default strategy does
+#     minutes: 70
 #     prerequisites: [00 Tour]
 #     wrong_predictions:
 #       - "who-deals: the broker; it only tells that something has changed, and who is there"
@@ -23,9 +23,6 @@
 #       - "twice-burst: 4, one for each queue, as before"
 #       - "hung: as fast as when it was killed; or exactly 120 s"
 #       - "twice-hung: 0 or 4, as when it was killed"
-#       - "young-topic: 0, as CONSUME_FROM_LAST_OFFSET promises"
-#       - "retry: 14 s after the start, 4 + 10"
-#       - "broadcast-calls: 40"
 # ---
 
 # %% tags=["parameters"]
@@ -42,14 +39,14 @@ student_id = ""
 # takes 100 ms for each.
 
 # %%
-from mqlab import Lab, Message, scenarios
+from mqlab import Lab, scenarios
 from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
 from mqlab.scenarios.membership import open_shop, packer, spawn_orders
 from mqlab.views import Ownership, Table, duplicates_table, offsets_table
 from mqlab_widgets import Stepper
 from mqlab_widgets.boards.owners import OwnersBoard
 
-seed = seed_for(student_id, "08")
+seed = seed_for(student_id, "07")
 
 # %%
 lab = Lab(seed=seed)
@@ -284,7 +281,7 @@ reveal("twice-burst", len(twice),
 
 # %% [markdown]
 # Every single one. The pulls that would have told of them were sent before the work was done, and then the broker
-# *held* them, since there was nothing new (lab 06). All that was left was the 5 s timer. The offset in memory was
+# *held* them, since there was nothing new (lab 05). All that was left was the 5 s timer. The offset in memory was
 # right, and it died with B. Busy queues are reported with each pull; **a queue that has just fallen silent may be 5 s
 # behind.**
 #
@@ -373,281 +370,30 @@ Table("queue 6: the group's offset at the broker, each change", ("s after D goes
 Stepper(scenarios.get("member-killed").build(seed).run_for(ms=500), [OwnersBoard])
 
 # %% [markdown]
-# ## Round three: where a new group begins
+# ## Build it: your own share
 #
-# A new group has no offset anywhere. `ConsumeFromWhere` says where it begins: at the first message, at the last (the
-# default), or at a time. Forty orders are there when three new groups come: one for each. The third wants only what
-# is younger than the year 2030.
-
-# %% tags=["prediction"]
-predict("young-topic", "How many of the 40 old orders does the group with CONSUME_FROM_LAST_OFFSET get?",
-        unit="orders", prediction=...)
-
-# %%
-async def three_new_groups(**settings):
-    lab = Lab(seed=seed)
-    producer = await open_shop(lab, **settings)
-    spawn_orders(producer, orders=40, every_ms=0)
-    lab.run_for(seconds=1)
-    for where in ("FIRST_OFFSET", "LAST_OFFSET", "TIMESTAMP"):
-        await packer(lab, where, group=where, consume_from_where=f"CONSUME_FROM_{where}",
-                     consume_timestamp="20300101000000").start()
-    lab.run_for(seconds=5)
-    return [sum(1 for _ in lab.history.find("ConsumeStarted", group=where))
-            for where in ("FIRST_OFFSET", "LAST_OFFSET", "TIMESTAMP")]
-
-# %%
-young = await three_new_groups()
-young
-
-# %%
-reveal("young-topic", young[1],
-       why="QUERY_CONSUMER_OFFSET was answered with 0, so nobody asked where to begin")
-
-# %% [markdown]
-# All three get everything. Before a consumer uses its setting it asks the broker for the group's offset. "I have
-# none" would be the honest answer. But if the queue's first message is number 0 and still in memory, the broker says
-# **0** (`ConsumerManageProcessor.queryConsumerOffset`). That is meant well: a topic was created, and its consumers
-# come a moment late; they shall not miss anything. In production it is a surprise in the other direction: the same
-# program begins at the end of an old topic and at the beginning of a young one. To see the old one, take the memory
-# away from the broker, so that no message counts as "still in memory":
-
-# %%
-old = await three_new_groups(access_message_in_memory_max_ratio=0)
-Table("how many of 40 old orders a new group gets", ("ConsumeFromWhere", "young topic", "old topic"),
-      zip(("FIRST_OFFSET", "LAST_OFFSET", "TIMESTAMP"), young, old, strict=True))
-
-# %% [markdown]
-# And the setting counts **once**. As soon as the broker has an offset of the group, that is where it goes on,
-# whatever the program says.
-#
-# ### The other surprise of a new group
-#
-# When a listener fails, the message is put aside and comes again after 10 s, by way of a topic of the group's own,
-# `%RETRY%` and its name (lab 09). A new group's listener fails once, 4 s after the start.
-
-# %% tags=["prediction"]
-predict("retry",
-        "It fails 4 s after the start and shall come again 10 s later. When does it, counted from the start?",
-        unit="s", prediction=...)
-
-# %%
-from mqlab import ConsumeConcurrentlyStatus as Status
-
-
-async def fails_once(messages, context):
-    return Status.CONSUME_SUCCESS if messages[0].reconsume_times else Status.RECONSUME_LATER
-
-# %%
-lab = Lab(seed=seed)
-producer = await open_shop(lab)
-newcomer = lab.consumer("newcomers", node="N")
-newcomer.subscribe("Orders", "*")
-newcomer.register_message_listener(fails_once)
-await newcomer.start()
-start_ms = lab.now_ms
-
-# %%
-lab.run_for(seconds=4)
-await producer.send(Message("Orders", b"a difficult one"))
-again = lab.run_until_event("ConsumeStarted", reconsume_times=1)
-kinds = ("RouteMissing", "RouteUpdated", "QueueAllocated", "PullRequested", "ConsumeStarted")
-story = [event for event in lab.history.find(kinds, node="N")
-         if "RETRY" in event.topic or event.kind == "ConsumeStarted"]
-Table("the retry topic of a new group", ("s after the start", "what", "topic"),
-      [(f"{(event.ts_ms - start_ms) / 1_000:.3f}", event.kind, event.topic) for event in story])
-
-# %%
-reveal("retry", round((again.ts_ms - start_ms) / 1_000, 1),
-       why="the retry queue is only taken by the second rebalance, 20 s after the first")
-
-# %% [markdown]
-# Read it from the top. The consumer asks for the route of its retry topic, and there is none: the topic is created by
-# the group's *first heartbeat*, which comes after that. At the first rebalance (1 s) there is still no route, so no
-# queue to take. The next one comes 20 s later, and then the 500 ms. Measured: 20.8, 21.0 and 21.0 s; in another
-# recording one run took 2.4 s, since a late notice woke the rebalance. It happens once in a group's life, and looks
-# like a bug in your retries when you test them.
-#
-# ## Round four: everybody gets everything
-#
-# Not all groups share. Three shop windows shall *all* show each new price. With `MessageModel.BROADCASTING` every
-# member gets every message. (The default, sharing, is called `CLUSTERING`.) Forty messages, three members:
-
-# %% tags=["prediction"]
-predict("broadcast-calls", "How often is a listener called, in all?", unit="calls", prediction=...)
-
-# %%
-from mqlab.client import MessageModel
-
-
-async def three_members(model):
-    lab = Lab(seed=seed)
-    producer = await open_shop(lab)
-    members = [packer(lab, name, message_model=model, packing_ms=5) for name in "XYZ"]
-    for member in members:
-        await member.start()
-    lab.run_for(seconds=2)
-    spawn_orders(producer, orders=40, every_ms=0)
-    lab.run_for(seconds=40)
-    return lab, members
-
-# %%
-rows = []
-for model in (MessageModel.CLUSTERING, MessageModel.BROADCASTING):
-    lab, members = await three_members(model)
-    calls = [sum(1 for _ in lab.history.find("ConsumeStarted", node=name)) for name in "XYZ"]
-    asked = sum(1 for _ in lab.history.find("RequestSent", request_name="GET_CONSUMER_LIST_BY_GROUP"))
-    x = members[0].impl
-    rows.append((model.name, calls, asked, x.instance.client_id, type(x.offset_store).__name__))
-
-Table("two models",
-      ("model", "calls on X, Y, Z", "asked for members", "client id of X", "offsets are kept by"), rows)
-
-# %%
-reveal("broadcast-calls", sum(rows[1][1]),
-       why="three members, and each owns all eight queues: rebalanceByTopic takes them all")
-
-# %% [markdown]
-# The third column says it: who takes all queues need not ask who else is there. And since each member has its own
-# progress, there is no number for the group that a broker could keep. Each writes a file on its own disk:
-
-# %%
-path = x.offset_store.path
-print(path)
-print(members[0].node.disk.read_bytes(path).decode()[:96], "...")
-
-# %% [markdown]
-# The path explains the fourth column. A clustering client calls itself by process and start time, so that two on one
-# machine are never the same. A broadcasting one is just `DEFAULT`, every time, because it must find *its file* again.
-# The price of this model: no file, no memory (a container with a fresh disk begins anew), and a message that fails is
-# dropped, with a line in the log.
-#
-# ## Round five: strategies
-#
-# Every queue that moves costs half a second or more, and maybe duplicates. So when one of six members leaves, only
-# its own queues should move. Do they? We let each of the six leave once, and count on paper; no world is needed,
-# since a strategy is a function.
-
-# %%
-from mqlab.protocol.message import MessageQueue
-from mqlab.rebalance import AllocateMessageQueueAveragelyByCircle, AllocateMessageQueueConsistentHash
-
-queues = [MessageQueue("Orders", broker, number)
-          for broker in ("broker-a", "broker-b") for number in range(12)]
-six = [f"10.0.0.{host}@4711" for host in (11, 12, 13, 14, 15, 16)]
-
-
-def owners(strategy, members):
-    shares = allocate_to_all(strategy, "packers", queues, members)
-    return {queue: who for who, mine in shares.items() for queue in mine}
-
-# %%
-def compared(strategy):
-    before = owners(strategy, six)
-    moved = [sum(after[q] != before[q] for q in queues)
-             for after in (owners(strategy, [m for m in six if m != gone]) for gone in six)]
-    sizes = [list(before.values()).count(member) for member in six]
-    return strategy.name, sum(moved) / 6, max(moved), min(sizes), max(sizes)
-
-# %%
-strategies = (AllocateMessageQueueAveragely(), AllocateMessageQueueAveragelyByCircle(),
-              AllocateMessageQueueConsistentHash())
-rows = [compared(strategy) for strategy in strategies]
-Table("24 queues, 6 members, one leaves: 4 queues have to move",
-      ("strategy", "moved on average", "at worst", "smallest share", "largest share"),
-      [(name, round(average, 1), *rest) for name, average, *rest in rows])
-
-# %%
-from mqlab_widgets.charts import show_bars
-
-show_bars("One of six members leaves: how many of 24 queues move?", "strategy", "queues moved, on average",
-          [row[0] for row in rows], {"must move": [4] * 3, "move": [round(row[1], 1) for row in rows]})
-
-# %% [markdown]
-# - **AVG**, the default: blocks of neighbours. Who stands behind the one that left in the sorted list moves up a
-#   little.
-# - **AVG_BY_CIRCLE**: dealt like cards. With another number of players nearly every card goes to somebody else.
-# - **CONSISTENT_HASH**: members and queues stand on a ring, each queue belongs to the next member. Only what must
-#   moves. But look at the shares: one has 2 queues, another 5.
-#
-# Even or quiet: RocketMQ's own strategies give you one of the two.
-#
-# ## Build it: even *and* quiet
-#
-# Write a strategy with even shares (they differ by one at most) that moves few queues. `divide` is called on each
-# member, with its own client id and the two sorted lists, and returns a list: *its* queues. (A queue has a `topic`, a
-# `broker_name` and a `queue_id`; a member is nothing but its client id, a text.)
-#
-# The check takes 50 pairs of groups. Each member leaves once and comes back as a new process, and at each step it wants
-#
-# - every queue with one owner, also when there are fewer queues than members;
-# - shares that differ by one at most;
-# - over all departures at most 85% of what `AllocateMessageQueueAveragely` moves (good ones come to 60%).
-#
-# Three hints. A memory does not help: the strategy object of a member that has just come remembers nothing, and the
-# others would not know what yours remembers. Python's `hash` of a text is another one in every process; `hashlib` is
-# not. And here is a thought to begin with: let each pair of a member and a queue have a *score* which depends on
-# nothing but the two. If every queue goes to the member with the highest score, then what moves when one leaves? And
-# what is wrong with it?
+# What A and B computed in round one is the default strategy, `AllocateMessageQueueAveragely`. Write it as a function:
+# `own_share` gets a member's own client id, the sorted queues and the sorted client ids of all members, and returns the
+# member's queues, a block of neighbours. If the queues do not divide evenly, the first members in the list get one
+# more. The check compares it with RocketMQ's own rule, with 1 to 9 members and 1 to 24 queues.
 
 # %% tags=["exercise"]
-import hashlib
-
-from mqlab.rebalance import AllocateMessageQueueStrategy
-
-
-class FewestMoves(AllocateMessageQueueStrategy):
-    """Even shares, and few queues that move."""
-
-    name = "FEWEST_MOVES"
-
-    def divide(self, current_cid, mq_all, cid_all):
-        """The queues of the member `current_cid`."""
-        ### BEGIN SOLUTION
-        def score(cid, queue):
-            return hashlib.md5(f"{cid} {queue}".encode()).digest()
-
-        share, rest = divmod(len(mq_all), len(cid_all))
-        load = dict.fromkeys(cid_all, 0)
-        owner = {}
-        # The strongest wishes first; who has a full share takes one more only while there is a rest.
-        for _, cid, queue in sorted((score(cid, queue), cid, queue) for cid in cid_all for queue in mq_all):
-            if queue in owner or load[cid] > share or (load[cid] == share and rest == 0):
-                continue
-            if load[cid] == share:
-                rest -= 1
-            load[cid] += 1
-            owner[queue] = cid
-        return [queue for queue in mq_all if owner[queue] == current_cid]
-        ### END SOLUTION
+def own_share(client_id, queues, members):
+    """The queues of one member, as AllocateMessageQueueAveragely gives them out."""
+    ### BEGIN SOLUTION
+    share, rest = divmod(len(queues), len(members))
+    place = members.index(client_id)
+    start = place * share + min(place, rest)
+    return queues[start : start + share + (place < rest)]
+    ### END SOLUTION
 
 
 # %% tags=["check"]
-check("08/fewest-moves", FewestMoves)
-
-# %% [markdown]
-# A consumer takes it as it is: `lab.consumer("packers", allocate_message_queue_strategy=FewestMoves())`. **All**
-# members of a group must have the same one. Two strategies in one group, during a careless update, mean queues with
-# two owners and queues with none, for as long as both run, and no error anywhere.
-
-# %% [markdown] tags=["teacher"]
-# The reference is rendezvous hashing with full shares (greedy over all pairs). It moves about 60% of what AVG moves
-# on these groups. Going queue by queue (each takes its best member that has room) is nearly as good. Evening out
-# afterwards (highest score first, then surplus to the poorest) comes to about 70%, and is near the limit on some
-# seeds. What goes wrong, in this order: the highest score without a limit (uneven); the limit rounded up for
-# everybody (the last member gets too little) or down (queues without an owner); `hash` of a text; a memory.
-#
-# The true minimum (only the queues of the one that left) can be reached by those who know what was before. Kafka's
-# sticky assignor does: members report what they have, and one of them computes for all. A good discussion: what would
-# RocketMQ need for that?
+check("07/own-share", own_share)
 
 # %% [markdown]
 # ## What is different in today's RocketMQ
 #
-# - The article: `CONSUME_FROM_LAST_OFFSET` begins at the end. Not on a young topic, as you have seen. Three more
-#   modes of that time are deprecated and act like it.
-# - The article: a clustering client's instance name becomes the process id. Today it is the process id *and* the
-#   start in nanoseconds.
 # - The article: a process queue is dropped when its topic is no longer subscribed. Also when the queue goes to another
 #   member (this whole lab), when its offset was illegal, and after 120 s without a pull (`isPullExpired`).
 # - The article: an illegal offset is repaired after 10 s. Today at once, and the offset is frozen meanwhile
@@ -660,11 +406,8 @@ check("08/fewest-moves", FewestMoves)
 #
 # - `client/src/main/java/org/apache/rocketmq/client/impl/consumer/RebalanceImpl.java`: `rebalanceByTopic`,
 #   `updateProcessQueueTableInRebalance`; here `mqlab/client/consumer/rebalance/rebalance_impl.py`
-# - `client/src/main/java/org/apache/rocketmq/client/consumer/rebalance/`: the strategies; here `mqlab/rebalance/`
 # - `broker/src/main/java/org/apache/rocketmq/broker/client/ConsumerManager.java`: who is a member, and who hears of
 #   it; here `mqlab/broker/consumer_manager.py`
-# - `client/src/main/java/org/apache/rocketmq/client/consumer/store/`: both offset stores; here
-#   `mqlab/client/consumer/offset_store.py`
 #
 # ## Three questions to take home
 #

@@ -1,4 +1,4 @@
-"""Wrong solutions of lab 06_push_is_pull, each of which its check catches."""
+"""Wrong solutions of lab 05_push_is_pull, each of which its check catches."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class ForgetsToTakeOut(Right):
 
 
 WRONG = {
-    "06/hold": [
+    "05/hold": [
         LooksThroughAll,
         WakesEverybody,
         TakesEachNoticeForNew,

@@ -1,4 +1,4 @@
-"""Plausible wrong solutions of lab 05_broker_down, each of which its check catches."""
+"""Plausible wrong solutions of lab 04_broker_down, each of which its check catches."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class waits_longer_each_time(_Rule):  # noqa: N801
 
 
 WRONG = {
-    "05/fault-tolerance": [
+    "04/fault-tolerance": [
         always_available,
         rests_ten_seconds,
         doubles_the_rest,

@@ -1,4 +1,4 @@
-"""The check of lab 07: limits for a given memory and a given listener, judged by peak memory and by lost time."""
+"""The check of lab 06: limits for a given memory and a given listener, judged by peak memory and by lost time."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-@lab_check("07/limits", points=3)
+@lab_check("06/limits", points=3)
 def limits(answer: Callable[[Case], Settings], *, seed: int) -> Wrong | None:
     """Consumers with 1 to 4 queues hold no more than their memory, and their threads wait at most 5 % of the time."""
     case = case_of(seed)

@@ -1,4 +1,4 @@
-"""The check of lab 06: a student's hold service in a real broker, judged on delay and on the work that it does."""
+"""The check of lab 05: a student's hold service in a real broker, judged on delay and on the work that it does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mqlab.check import Wrong, lab_check
 from mqlab.scenarios.waiting_room import WaitingRoom
 
 
-@lab_check("06/hold", points=3)
+@lab_check("05/hold", points=3)
 def hold(answer: Callable[[], Any], *, seed: int) -> Wrong | None:
     """Readers of 12 to 20 queues wait in a real broker: prompt, with no empty answer too soon, and with little work."""
     room = WaitingRoom(answer(), seed)

@@ -49,7 +49,7 @@ from mqlab.views import Holds, Rival, RivalsChart, Table
 from mqlab_widgets import Stepper
 from mqlab_widgets.boards.held_pulls import HeldPullsBoard
 
-seed = seed_for(student_id, "06")
+seed = seed_for(student_id, "05")
 
 # %% [markdown]
 # Here the clerk is at work: about one order a second comes in. Set the speed to 0.1 x, press **play**, and watch the table
@@ -150,7 +150,7 @@ reveal("on-the-wire", "b" if while_held else "c",
        why="processRequest returns null: the answer comes later, and the call stays open")
 
 # %% [markdown]
-# Not one byte. The consumer's side of it: the pull stands in its response table (lab 04), and has 30 s
+# Not one byte. The consumer's side of it: the pull stands in its response table (lab 03), and has 30 s
 # (`CONSUMER_TIMEOUT_MILLIS_WHEN_SUSPEND`). Now you know why 30 and not 16: 15 + 5 must fit, with room.
 
 # %%
@@ -601,7 +601,7 @@ class HoldService:
 # one comes a second time with the next pass.
 
 # %% tags=["check"]
-check("06/hold", HoldService)
+check("05/hold", HoldService)
 
 # %% [markdown]
 # ## What the article says, and what is so

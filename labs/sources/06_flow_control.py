@@ -48,7 +48,7 @@ from mqlab_widgets import Stepper
 from mqlab_widgets.boards.flow_control import FlowControlBoard
 from mqlab_widgets.boards.offsets import OffsetsBoard
 
-seed = seed_for(student_id, "07")
+seed = seed_for(student_id, "06")
 
 # %%
 lab = Lab(seed=seed)
@@ -502,7 +502,7 @@ def limits(case):
 # come.
 
 # %% tags=["check"]
-check("07/limits", limits)
+check("06/limits", limits)
 
 # %% [markdown] tags=["teacher"]
 # What students get wrong, roughly in this order: the threshold is taken for the maximum (32 come on top); the limit is

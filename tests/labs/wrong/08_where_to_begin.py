@@ -1,4 +1,4 @@
-"""Plausible wrong solutions of lab 08_rebalance, each of which its check catches."""
+"""Plausible wrong solutions of lab 08_where_to_begin, each of which its check catches."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ from mqlab.trace.recorder import ParquetRecorder
 from mqlab.views import Table
 from mqlab_widgets.charts import show_bars, show_dots, show_histogram
 
-seed = seed_for(student_id, "03")
+seed = seed_for(student_id, "20")
 
 # %% [markdown]
 # ## The scene
@@ -110,7 +110,7 @@ record(lab, "day")
 # %% tags=["nbval-ignore-output"]
 from mqlab_spark import of_kind, read_trace, session
 
-spark = session("lab 03", driver_memory="512m")
+spark = session("lab 20", driver_memory="512m")
 
 # %%
 trace = read_trace(spark, f"{folder.name}/day.parquet")
@@ -444,7 +444,7 @@ def time_to_delivery(trace: DataFrame) -> DataFrame:
 
 
 # %% tags=["check"]
-check("03/time-to-delivery", time_to_delivery)
+check("20/time-to-delivery", time_to_delivery)
 
 # %% [markdown] tags=["teacher"]
 # Most first attempts join on `opaque` alone: within one world of one client that is right, and with two clients it
@@ -499,7 +499,7 @@ table("who owned how many queues of the topic, and since when",
 # The first moment is the opening of the shop: the first reader's first pulls find what came before. The later ones
 # belong to readers who joined. A queue that changes hands is pulled by nobody for a while: its old owner has stopped,
 # and the new one waits half a second before its first pull. (An order may even be given out twice at such a moment;
-# the table counts the first time. Lab 08 is about that.) No order was lost and no broker was slow. The p99 of every
+# the table counts the first time. Lab 07 is about that.) No order was lost and no broker was slow. The p99 of every
 # queue in round one was a picture of **three people coming to work**, and it would have been blamed on the broker.
 #
 # That is what a cause column is for. A percentile tells you that something is slow; to say what, you need the join.

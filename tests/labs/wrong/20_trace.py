@@ -1,4 +1,4 @@
-"""Plausible wrong solutions of lab 03_trace, each of which its check catches."""
+"""Plausible wrong solutions of lab 20_trace, each of which its check catches."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def shown_not_returned(trace: DataFrame) -> None:
 
 
 WRONG = {
-    "03/time-to-delivery": [
+    "20/time-to-delivery": [
         only_pulls_that_were_held,
         number_without_connection,
         worlds_mixed_up,

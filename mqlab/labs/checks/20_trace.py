@@ -1,4 +1,4 @@
-"""Judges for lab 03: a transform over traces is played over fifty recorded worlds in one Spark job."""
+"""Judges for lab 20: a transform over traces is played over fifty recorded worlds in one Spark job."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Delivery(NamedTuple):
 Deliveries = dict[Message, list[Delivery]]
 
 
-@lab_check("03/time-to-delivery", points=3)
+@lab_check("20/time-to-delivery", points=3)
 def time_to_delivery(answer: Answer, *, seed: int) -> Wrong | None:
     """Traces of fifty worlds: backlogs, wake-ups, slow brokers, two groups, crashes. Each message has its one row."""
     found = _job.deliveries(answer, seed)

@@ -1,4 +1,4 @@
-"""Plausible wrong solutions of lab 07_flow_control, each of which its check catches."""
+"""Plausible wrong solutions of lab 06_flow_control, each of which its check catches."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def trusts_the_size_limit(case: Any) -> dict[str, int]:
 
 
 WRONG = {
-    "07/limits": [
+    "06/limits": [
         the_threshold_is_the_limit,
         forgets_the_other_queues,
         counts_what_travels,
