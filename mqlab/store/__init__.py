@@ -11,6 +11,9 @@ What a broker uses:
         result.status (PutMessageStatus), .wrote_offset, .wrote_bytes, .logics_offset (first queue offset), .msg_id,
         .store_timestamp, .remark, .is_ok, .is_stored; a status that stored nothing has wrote_bytes 0
     store.put_message_hooks: list of (message) -> PutMessageResult | None      refuse or rewrite before storing
+    store.handle_ha = (message, result) -> Future of a PutMessageStatus, or None    lets the answer to a put wait
+    store.append_to_commit_log(start_offset, data) -> bool                         bytes of a master's log
+    store.dispatcher_list: list of (DispatchRequest) -> None                       shown each message of the log
     store.message_arriving_listener =
         (topic, queue_id, queue_offset + 1, tags_code, store_timestamp, None, properties) -> anything
 
@@ -42,9 +45,9 @@ from .batch_consume_queue import BatchConsumeQueue
 from .commit_log import CommitLog
 from .consume_queue import ConsumeQueue, CqUnit
 from .consume_queue_store import ConsumeQueueStore
-from .default_message_store import ArrivingListener, DefaultMessageStore, PutMessageHook
+from .default_message_store import ArrivingListener, DefaultMessageStore
 from .dispatch_request import RMQ_SYS_SCHEDULE_TOPIC, DispatchRequest, delay_level_table
-from .errors import StoreError
+from .errors import RecordTooLarge, StoreError
 from .get_message import MAX_PULL_MSG_SIZE, GetMessageResult, GetMessageStatus, MessageFilter
 from .host import DiskHost, Host
 from .index_file import IndexFile
@@ -53,12 +56,13 @@ from .mapped_file import MappedFile, MappedFileQueue
 from .message_store_config import BrokerRole, FlushDiskType, MessageStoreConfig
 from .put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
 from .query_message import QueryMessageResult
-from .readable_store import ReadableStore
+from .readable_store import CommitLogDispatcher, ReadableStore
 from .recovery import Recovery
 from .running_flags import RunningFlags
 from .search_by_time import BoundaryType
 from .store_checkpoint import StoreCheckpoint
 from .store_directory import list_records, open_store, record_fields
+from .writable_store import HandleHA, PutMessageHook, WritableStore
 
 __all__ = [
     "MAX_PULL_MSG_SIZE",
@@ -68,6 +72,7 @@ __all__ = [
     "BoundaryType",
     "BrokerRole",
     "CommitLog",
+    "CommitLogDispatcher",
     "ConsumeQueue",
     "ConsumeQueueStore",
     "CqUnit",
@@ -77,6 +82,7 @@ __all__ = [
     "FlushDiskType",
     "GetMessageResult",
     "GetMessageStatus",
+    "HandleHA",
     "Host",
     "IndexFile",
     "IndexService",
@@ -90,10 +96,12 @@ __all__ = [
     "PutMessageStatus",
     "QueryMessageResult",
     "ReadableStore",
+    "RecordTooLarge",
     "Recovery",
     "RunningFlags",
     "StoreCheckpoint",
     "StoreError",
+    "WritableStore",
     "delay_level_table",
     "list_records",
     "open_store",

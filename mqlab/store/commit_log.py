@@ -6,13 +6,19 @@ the file.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+
 from ..protocol.errors import RecordError
 from ..protocol.message import MessageExt
 from ..protocol.record import BLANK_MAGIC_CODE, BLANK_MIN_BYTES, decode_record, encode_blank
 from ..sim.disk import Disk
+from ..trace.events.store import CommitLogFileCreated
 from .dispatch_request import DispatchRequest, read_request
+from .errors import RecordTooLarge
+from .host import Hooks
 from .mapped_file import MappedFile, MappedFileQueue
-from .message_store_config import FlushDiskType, MessageStoreConfig
+from .message_store_config import BrokerRole, FlushDiskType, MessageStoreConfig
 
 
 class CommitLog:
@@ -22,28 +28,65 @@ class CommitLog:
     for faults that let a put hang. The file after the one in use is made ahead, as AllocateMappedFileService does.
     """
 
-    def __init__(self, disk: Disk, config: MessageStoreConfig, delays_ms: tuple[int, ...]) -> None:
+    def __init__(self, disk: Disk, hooks: Hooks, config: MessageStoreConfig, delays_ms: tuple[int, ...]) -> None:
         self.disk = disk
+        self.hooks = hooks
         self.config = config
         self.delays_ms = delays_ms
         self.file_size = config.mapped_file_size_commit_log
         self.mapped_file_queue = MappedFileQueue(disk, config.path("commitlog"), self.file_size)
+        self.requests: deque[DispatchRequest] = deque()
+        """What to dispatch of the records that puts have appended, oldest first; of other bytes there is none."""
         self.begin_time_in_lock_ms = 0
         self._sync = config.flush_disk_type is FlushDiskType.SYNC_FLUSH
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
-    def file_for(self, size: int) -> MappedFile:
-        """The file that a record of `size` bytes goes to; what is left of the last one is blanked when it does not
-        fit.
+    def append(self, encode: Callable[[int], bytes], store_timestamp: int) -> tuple[int, int]:
+        """Write what `encode(offset)` makes for the offset at which it will lie, all of it or nothing: offset and size.
+
+        One record or those of a whole batch: where they do not fit together they go to the next file together. Raises
+        DiskFull, and RecordTooLarge when no file could hold them.
         """
+        files = self.mapped_file_queue.mapped_files
+        file = files[-1] if files else self._next_file(0)
+        offset = file.file_from_offset + file.wrote_position
+        data = encode(offset)
+        size = len(data)
+        if size + BLANK_MIN_BYTES > file.file_size - file.wrote_position:
+            file = self._next_file(size)
+            offset = file.file_from_offset
+            data = encode(offset)
+        file.file.write(file.wrote_position, data)
+        file.wrote_position += size
+        file.store_timestamp = store_timestamp
+        return offset, size
+
+    def append_data(self, start_offset: int, data: bytes) -> bool:
+        """Write bytes of another broker's log, which lie at `start_offset` there; False if they do not continue this
+        one, or reach over the end of a file.
+
+        They need not be whole records: dispatching waits for the rest of the last one. A log without files may begin
+        with any file.
+        Java: org.apache.rocketmq.store.CommitLog.appendData.
+        """
+        files = self.mapped_file_queue.mapped_files
+        begins_file = not files or files[-1].is_full
+        continues = start_offset % self.file_size == 0 if not files else start_offset == self.max_offset
+        if not continues or len(data) > self.file_size - (0 if begins_file else files[-1].wrote_position):
+            return False
+        (self._create(start_offset) if begins_file else files[-1]).append(data)
+        return True
+
+    def _next_file(self, size: int) -> MappedFile:
+        """The file for `size` bytes that the last one has no room for; what is left of that is blanked."""
+        if size + BLANK_MIN_BYTES > self.file_size:
+            raise RecordTooLarge(size, self.file_size)
         files = self.mapped_file_queue.mapped_files
         if not files:
             return self._create(0)
         last = files[-1]
         room = last.file_size - last.wrote_position
-        if size + BLANK_MIN_BYTES <= room:
-            return last
         if room:
             last.file.write(last.wrote_position, encode_blank(room))
             last.wrote_position = last.file_size
@@ -52,6 +95,8 @@ class CommitLog:
     def _create(self, from_offset: int) -> MappedFile:
         created = self.mapped_file_queue.create(from_offset)
         self.disk.open(self.mapped_file_queue.path_of(from_offset + self.file_size), self.file_size)
+        if self.hooks.on:
+            self.hooks.emit(CommitLogFileCreated(from_offset))
         return created
 
     def drop_preallocated(self) -> None:
@@ -121,10 +166,10 @@ class CommitLog:
         return int.from_bytes(data[at : at + 8], "big", signed=True)
 
     def read_requests(self, start: int, end: int) -> tuple[list[DispatchRequest], int]:
-        """The records that lie whole in [start, end), and where the next one begins; broken bytes up to the file's end
-        are left out.
+        """The records that lie whole in [start, end), and where the next one begins.
 
-        Damage inside the log of a running master is passed over, as the reput service does.
+        As in RocketMQ's reput service a master passes over damage, up to the end of the file; a slave waits in front of
+        it, as it may be a record that has not come whole yet.
         """
         requests: list[DispatchRequest] = []
         while start < end:
@@ -143,6 +188,7 @@ class CommitLog:
                     raise RecordError(start, f"its size is {size}")
                 requests.append(read_request(data, 0, self.delays_ms, check_crc=False))
             except RecordError:
-                return requests, min(end, file.file_from_offset + file.wrote_position)
+                behind = min(end, file.file_from_offset + file.wrote_position)
+                return requests, start if self.config.broker_role is BrokerRole.SLAVE else behind
             start += size
         return requests, start

@@ -1,8 +1,8 @@
-"""What can be wrong with a store directory."""
+"""What can be wrong with a store directory, and with what is to be stored."""
 
 from __future__ import annotations
 
-from ..errors import LearnerError
+from ..errors import LearnerError, MqlabError
 
 
 class StoreError(LearnerError):
@@ -14,3 +14,12 @@ class StoreError(LearnerError):
     def __init__(self, path: str, message: str, hint: str) -> None:
         super().__init__(f"{path}: {message}", hint)
         self.path = path
+
+
+class RecordTooLarge(MqlabError):
+    """What is to be stored does not fit in any file of the commit log."""
+
+    def __init__(self, size: int, file_size: int) -> None:
+        super().__init__(f"the record takes {size} bytes, a file of the commit log has {file_size}")
+        self.size = size
+        self.file_size = file_size

@@ -20,8 +20,9 @@ class IndexService:
     """The index files of a store (org.apache.rocketmq.store.index.IndexService).
 
     Differs from RocketMQ: in when, not in what; `watermark` says up to which commit-log offset keys are in the files,
-    and they catch up with the dispatched messages when somebody asks for a key, and when the store stops. A file is
-    named for the store time of its first message, which in RocketMQ is the moment of its making, some ms later.
+    and they catch up with the dispatched messages, which end at `dispatched_to`, when somebody asks for a key, and when
+    the store stops. A file is named for the store time of its first message, which in RocketMQ is the moment of its
+    making, some ms later.
     """
 
     def __init__(self, disk: Disk, config: MessageStoreConfig, checkpoint: StoreCheckpoint, read: ReadRequests) -> None:
@@ -31,6 +32,7 @@ class IndexService:
         self.read = read
         self.files: list[IndexFile] = []
         self.watermark = 0
+        self.dispatched_to = 0
 
     def load(self, clean: bool) -> list[str]:
         """Open the files; after a crash those newer than the checkpoint are deleted, to be built again: their paths."""
@@ -53,13 +55,26 @@ class IndexService:
 
     # -- growing ----------------------------------------------------------------------------------------------------
 
-    def catch_up(self, end: int) -> int:
-        """Put the keys of all messages before the commit-log offset `end` into the files; how many keys that were."""
+    def begin_at(self, watermark: int, dispatched_to: int) -> None:
+        """The keys of all messages before `watermark` are in the files; those up to `dispatched_to` shall follow."""
+        self.watermark = watermark
+        self.dispatched_to = dispatched_to
+
+    def dispatch(self, request: DispatchRequest) -> None:
+        """Note that the keys of one more message belong into the files.
+
+        Java: org.apache.rocketmq.store.DefaultMessageStore.CommitLogDispatcherBuildIndex.
+        """
+        self.dispatched_to = request.commit_log_offset + request.msg_size
+
+    def catch_up(self) -> int:
+        """Put the keys of all dispatched messages into the files; how many keys that were."""
         if not self.config.message_index_enable:
             return 0
         keys = 0
-        while self.watermark < end:
-            requests, self.watermark = self.read(self.watermark, min(end, self.watermark + _STRETCH_BYTES))
+        while self.watermark < self.dispatched_to:
+            end = min(self.dispatched_to, self.watermark + _STRETCH_BYTES)
+            requests, self.watermark = self.read(self.watermark, end)
             for request in requests:
                 keys += self.build(request)
         if keys:

@@ -27,12 +27,19 @@ from .running_flags import RunningFlags
 from .search_by_time import BoundaryType, offset_in_queue_by_time
 from .store_checkpoint import StoreCheckpoint
 
+CommitLogDispatcher = Callable[[DispatchRequest], None]
+"""Takes note of a stored message, for a queue, an index, ...; all of them are asked in turn, in the order of the log.
+
+What one raises is raised before the next is asked, and the message will be shown to all again.
+Java: org.apache.rocketmq.store.CommitLogDispatcher.
+"""
+
 
 class ReadableStore:
     """A store directory, recovered and ready to be read: the part of DefaultMessageStore that needs no thread.
 
     `host` has the disk (a node, or a DiskHost). `is_batch_topic(topic)` says whether a topic has `queue.type=BatchCQ`;
-    what recovery found is in `recovery`.
+    what recovery found is in `recovery`. Each message of the log is shown once to all of `dispatcher_list`.
     """
 
     def __init__(
@@ -48,10 +55,11 @@ class ReadableStore:
         self.hooks = host.hooks
         self.delays_ms = delay_level_table(config.message_delay_level)
         self.running_flags = RunningFlags()
-        self.commit_log = CommitLog(self.disk, config, self.delays_ms)
+        self.commit_log = CommitLog(self.disk, host.hooks, config, self.delays_ms)
         self.consume_queue_store = ConsumeQueueStore(self.disk, config, is_batch_topic)
         self.store_checkpoint = StoreCheckpoint(self.disk, config.path("checkpoint"))
         self.index_service = IndexService(self.disk, config, self.store_checkpoint, self.commit_log.read_requests)
+        self.dispatcher_list: list[CommitLogDispatcher] = [self.build_consume_queue, self.index_service.dispatch]
         self.recovery: Recovery | None = None
 
     # -- opening ----------------------------------------------------------------------------------------------------
@@ -100,7 +108,8 @@ class ReadableStore:
         else:
             recovery = Recovery(clean, cuts=queues.destroy_all())
         queues.recover_queue_offsets(log.min_offset)
-        self.index_service.watermark = self._index_begin(clean, dispatched[0] if dispatched else recovery.end)
+        watermark = self._index_begin(clean, dispatched[0] if dispatched else recovery.end)
+        self.index_service.begin_at(watermark, log.max_offset)
         return recovery
 
     def _index_begin(self, clean: bool, dispatched_from: int) -> int:
@@ -113,8 +122,14 @@ class ReadableStore:
         return max(known if known >= 0 else 0, self.commit_log.min_offset, 0)
 
     def dispatch(self, request: DispatchRequest) -> None:
-        """Give a stored message its queue entry (DefaultMessageStore.doDispatch); prepared and rolled-back ones get
-        none.
+        """Show a stored message to all dispatchers (DefaultMessageStore.doDispatch)."""
+        for dispatcher in self.dispatcher_list:
+            dispatcher(request)
+
+    def build_consume_queue(self, request: DispatchRequest) -> None:
+        """Give a stored message its queue entry; prepared and rolled-back ones get none.
+
+        Java: org.apache.rocketmq.store.DefaultMessageStore.CommitLogDispatcherBuildConsumeQueue.
         """
         if request.has_queue_entry:
             self.consume_queue_store.put(request)
@@ -127,7 +142,7 @@ class ReadableStore:
 
     def build_index(self) -> int:
         """Let the index catch up with what is dispatched; how many keys that were."""
-        keys = self.index_service.catch_up(self.dispatched_offset)
+        keys = self.index_service.catch_up()
         if keys and self.hooks.on:
             self.hooks.emit(IndexBuilt(keys, self.index_service.watermark))
         return keys

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from ..sim.disk import DiskFull
@@ -20,24 +19,23 @@ _STRETCH_BYTES = 1 << 20
 class Reput:
     """Goes through the commit log behind the puts and gives each message its queue entry.
 
-    `reput_from_offset` is the end of what is dispatched. Differs from RocketMQ: `put` leaves a request for each message
-    here, so that the bytes need not be read again; from `handed_from` on all requests are there, before it the log is
-    read.
+    `reput_from_offset` is the end of what is dispatched. Differs from RocketMQ: a put leaves a request for each message
+    in `commit_log.requests`, so that its bytes need not be read again; the log is read where none was left.
 
     Java: org.apache.rocketmq.store.DefaultMessageStore.ReputMessageService.
     """
 
     def __init__(self, store: DefaultMessageStore) -> None:
         self.store = store
-        self.requests: deque[DispatchRequest] = deque()
         self.reput_from_offset = 0
-        self.handed_from = 0
         self.stalled = False
+        self._unreadable_to = -1
+        """Where the log ended when the bytes to dispatch next were no whole record yet."""
 
     def begin_at(self, offset: int) -> None:
-        """Everything before `offset` is dispatched; what comes behind it will be handed over."""
-        self.reput_from_offset = self.handed_from = offset
-        self.requests.clear()
+        """Everything before `offset` is dispatched."""
+        self.reput_from_offset = offset
+        self.store.commit_log.requests.clear()
 
     @property
     def behind_bytes(self) -> int:
@@ -47,31 +45,41 @@ class Reput:
     @property
     def is_commit_log_available(self) -> bool:
         """Is there anything that may be dispatched now?"""
-        return not self.stalled and self.reput_from_offset < self.store.commit_log.confirm_offset
+        end = self.store.commit_log.confirm_offset
+        return not self.stalled and self.reput_from_offset < end != self._unreadable_to
 
     def do_reput(self) -> None:
         """Dispatch all that may be dispatched (DefaultMessageStore.ReputMessageService.doReput)."""
         store = self.store
         if self.reput_from_offset < store.commit_log.min_offset:
             self.reput_from_offset = store.commit_log.min_offset
-        end = store.commit_log.confirm_offset
-        while self.reput_from_offset < min(end, self.handed_from):
-            requests, after = store.commit_log.read_requests(
-                self.reput_from_offset, min(end, self.handed_from, self.reput_from_offset + _STRETCH_BYTES)
-            )
-            for request in requests:
-                if not self._dispatch(request):
+        end, requests = store.commit_log.confirm_offset, store.commit_log.requests
+        while self.reput_from_offset < end:
+            if not requests or requests[0].commit_log_offset > self.reput_from_offset:
+                if not self._read_on(min(end, requests[0].commit_log_offset) if requests else end):
                     return
-            if after == self.reput_from_offset:
+                continue
+            request = requests[0]
+            if request.commit_log_offset < self.reput_from_offset:
+                # Its file was deleted before its turn came.
+                requests.popleft()
+                continue
+            if request.commit_log_offset + request.msg_size > end or not self._dispatch(request):
                 return
-            self.reput_from_offset = after
-        requests_left = self.requests
-        while requests_left and requests_left[0].commit_log_offset + requests_left[0].msg_size <= end:
-            if not self._dispatch(requests_left[0]):
-                return
-            requests_left.popleft()
-        if not requests_left and self.reput_from_offset >= self.handed_from:
-            self.reput_from_offset = max(self.reput_from_offset, end)
+            requests.popleft()
+
+    def _read_on(self, end: int) -> bool:
+        """Dispatch the next stretch of what nobody has left a request for; False when it goes no further."""
+        start = self.reput_from_offset
+        requests, after = self.store.commit_log.read_requests(start, min(end, start + _STRETCH_BYTES))
+        for request in requests:
+            if not self._dispatch(request):
+                return False
+        if after <= start:
+            self._unreadable_to = self.store.commit_log.confirm_offset
+            return False
+        self.reput_from_offset = after
+        return True
 
     def _dispatch(self, request: DispatchRequest) -> bool:
         store = self.store
@@ -86,6 +94,8 @@ class Reput:
         self.reput_from_offset = request.commit_log_offset + request.msg_size
         if not request.has_queue_entry:
             return True
+        if store.services is not None:
+            store.services.dispatched()
         if store.hooks.on:
             store.hooks.emit(
                 MessageDispatched(

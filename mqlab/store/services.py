@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..sim.future import Future
 from ..sim.service import ServiceThread
 from .clean_services import CleanCommitLogService
 from .flush_services import (
@@ -13,6 +14,7 @@ from .flush_services import (
     StoreCheckpointService,
 )
 from .message_store_config import FlushDiskType
+from .put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
 from .reput_message_service import ReputMessageService
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ class StoreServices:
     """
 
     def __init__(self, store: DefaultMessageStore) -> None:
+        self.store = store
         self.reput = ReputMessageService(store)
         self.flush = FlushRealTimeService(store)
         sync = store.config.flush_disk_type is FlushDiskType.SYNC_FLUSH
@@ -53,6 +56,33 @@ class StoreServices:
         if self.group_commit is not None:
             self.group_commit.complete_all()
 
+    def handle_disk_flush_and_ha(
+        self, message: MessageExtBrokerInner, result: PutMessageResult
+    ) -> PutMessageResult | Future[PutMessageResult]:
+        """The result of a put whose bytes are in the log, once all that it has to wait for is over.
+
+        Java: org.apache.rocketmq.store.CommitLog.handleDiskFlushAndHA.
+        """
+        self.reput.wakeup_for_work()
+        outcome: PutMessageResult | Future[PutMessageResult] = result
+        if self.group_commit is None:
+            self.flush.wakeup_for_work()
+        elif message.wait_store_msg_ok:
+            outcome = self.group_commit.put_request(result)
+        else:
+            self.group_commit.wakeup()
+        handle_ha = self.store.handle_ha
+        replicated = handle_ha(message, result) if handle_ha is not None else None
+        return outcome if replicated is None else _when_both(outcome, replicated, result)
+
+    def appended(self) -> None:
+        """Bytes that were not put by a producer are in the log."""
+        self.reput.wakeup_for_work()
+        if self.group_commit is None:
+            self.flush.wakeup_for_work()
+        else:
+            self.group_commit.wakeup()
+
     def dispatched(self) -> None:
         """A queue has got an entry."""
         self.flush_queues.wakeup_for_work()
@@ -63,3 +93,25 @@ class StoreServices:
         self.reput.wakeup_for_work()
         self.checkpoint.wakeup_for_work()
         self.clean.wakeup_for_work()
+
+
+def _when_both(
+    flushed: PutMessageResult | Future[PutMessageResult],
+    replicated: Future[PutMessageStatus],
+    result: PutMessageResult,
+) -> Future[PutMessageResult]:
+    """The result when flush and replicas are there; what the replicas say counts more."""
+    both: Future[PutMessageResult] = Future(f"flush and replicas up to {result.wrote_offset + result.wrote_bytes}")
+
+    def look(_: object) -> None:
+        if not replicated.done or (isinstance(flushed, Future) and not flushed.done):
+            return
+        status = replicated.result()
+        if status is not PutMessageStatus.PUT_OK:
+            result.status = status
+        both.try_set_result(result)
+
+    replicated.add_done_callback(look)
+    if isinstance(flushed, Future):
+        flushed.add_done_callback(look)
+    return both

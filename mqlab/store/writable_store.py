@@ -1,0 +1,279 @@
+"""A store that takes messages: what is refused, what is written, and what its dispatching is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..protocol.errors import RecordError
+from ..protocol.hashing import tags_code
+from ..protocol.properties import DECODED_MAP_CAPACITY, encode_properties
+from ..sim.disk import DiskFull
+from ..sim.future import Future
+from ..trace.events.store import MessageStored, PutRefused
+from .dispatch_request import RMQ_SYS_SCHEDULE_TOPIC, DispatchRequest, inner_num, stored_tags_code
+from .errors import RecordTooLarge
+from .message_ext_encoder import encode_message, messages_of_batch
+from .message_store_config import BrokerRole, MessageStoreConfig
+from .put_checks import TOPIC_MAX, check_batch, check_inner_batch, check_message, check_sizes, refused
+from .put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
+from .readable_store import ReadableStore
+from .running_flags import RunningFlags
+
+if TYPE_CHECKING:
+    from ..sim.node import Node
+    from .services import StoreServices
+
+PutMessageHook = Callable[[MessageExtBrokerInner], PutMessageResult | None]
+"""Looks at a message before it is stored, may change it, and refuses it by returning a result."""
+
+HandleHA = Callable[[MessageExtBrokerInner, PutMessageResult], Future[PutMessageStatus] | None]
+"""Says whether a message that is in the log has to wait for replicas: a Future of what became of them, or None.
+
+Java: org.apache.rocketmq.store.CommitLog.handleHA.
+"""
+
+_SHORT_TOPIC = TOPIC_MAX // 3
+_SHORT_PROPERTIES = 32767 // 3
+_TRANSACTION_BITS = 0xC
+_COMMIT = 0x8
+
+
+class WritableStore(ReadableStore):
+    """A store that messages are put into: the part of DefaultMessageStore and CommitLog that writes.
+
+    `put_message_hooks` see each message before it is stored; `handle_ha`, if there is any, may let the answer to a put
+    wait for replicas. Differs from RocketMQ: a put is one step of the world, so no lock is held; it leaves a dispatch
+    request in `commit_log.requests`, so that its bytes need not be read again.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        config: MessageStoreConfig | None = None,
+        *,
+        is_batch_topic: Callable[[str], bool] = lambda topic: False,
+    ) -> None:
+        super().__init__(node, config, is_batch_topic=is_batch_topic)
+        self.node = node
+        self.put_message_hooks: list[PutMessageHook] = []
+        self.handle_ha: HandleHA | None = None
+        self.services: StoreServices | None = None
+        self.is_shutdown = True
+        self._now_ms = node.now_ms
+        self._batch_keys: set[tuple[str, int]] = set()
+
+    # -- putting ----------------------------------------------------------------------------------------------------
+
+    def put_message(self, message: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
+        """Store a message; a Future when the answer has to wait for a flush.
+
+        The message gets its store time, queue offset and commit-log offset. What is not stored has a status that says
+        why.
+        """
+        if (
+            self.is_shutdown
+            or self.running_flags.bits & RunningFlags.NO_PUT
+            or self.config.broker_role is BrokerRole.SLAVE
+            or self.commit_log.begin_time_in_lock_ms
+            or len(message.topic) > _SHORT_TOPIC
+        ):
+            refusal = self._unavailable() or check_message(message)
+            if refusal is not None:
+                return self._refuse(message, refusal)
+        for hook in self.put_message_hooks:
+            refusal = hook(message)
+            if refusal is not None:
+                return self._refuse(message, refusal)
+        topic, body = message.topic, message.body
+        key = topic, message.queue_id
+        offsets = self.consume_queue_store.topic_queue_table
+        queue_offset = offsets.get(key, -1)
+        if queue_offset < 0:
+            queue_offset = self._first_offset(key)
+        batch_size = 0
+        if key in self._batch_keys or message.sys_flag & 0xC0 or body is None:
+            refusal = check_message(message) or check_inner_batch(message, key in self._batch_keys)
+            if refusal is not None:
+                return self._refuse(message, refusal)
+            if key in self._batch_keys:
+                batch_size = self._mark_inner_batch(message, queue_offset)
+        properties = message.properties_string
+        if properties is None:
+            properties = encode_properties(message.properties)
+        if len(body) > self.config.max_message_size or len(properties) > _SHORT_PROPERTIES:
+            refusal = check_sizes(body, properties, self.config.max_message_size)
+            if refusal is not None:
+                return self._refuse(message, refusal)
+        sys_flag = message.sys_flag
+        transaction = sys_flag & _TRANSACTION_BITS
+        has_entry = not transaction or transaction == _COMMIT
+        if not has_entry:
+            queue_offset = 0
+        store_timestamp = self._now_ms()
+
+        def encode(commit_log_offset: int) -> bytes:
+            return encode_message(message, properties, queue_offset, commit_log_offset, store_timestamp)
+
+        try:
+            wrote_offset, size = self.commit_log.append(encode, store_timestamp)
+        except (DiskFull, RecordTooLarge) as problem:
+            return self._not_appended(message, problem)
+        self._announce(message, queue_offset, wrote_offset, size, store_timestamp, batch_size)
+        if has_entry:
+            offsets[key] = queue_offset + (batch_size or 1)
+        assert self.services is not None
+        return self.services.handle_disk_flush_and_ha(
+            message,
+            PutMessageResult(
+                PutMessageStatus.PUT_OK, wrote_offset, size, queue_offset, store_timestamp, message.store_host
+            ),
+        )
+
+    def _announce(
+        self,
+        message: MessageExtBrokerInner,
+        queue_offset: int,
+        commit_log_offset: int,
+        size: int,
+        store_timestamp: int,
+        batch_size: int,
+    ) -> None:
+        """Note in a message where it was stored, and hand the reput service what it needs to dispatch it."""
+        message.store_timestamp = store_timestamp
+        message.queue_offset = queue_offset
+        message.commit_log_offset = commit_log_offset
+        message.store_size = size
+        topic, queue_id, own = message.topic, message.queue_id, message.properties
+        if topic == RMQ_SYS_SCHEDULE_TOPIC:
+            code = stored_tags_code(topic, own, store_timestamp, self.delays_ms)
+        else:
+            code = tags_code(own.get("TAGS"))
+        self.commit_log.requests.append(
+            DispatchRequest(
+                topic,
+                queue_id,
+                commit_log_offset,
+                size,
+                code,
+                store_timestamp,
+                queue_offset,
+                message.sys_flag,
+                batch_size,
+                own,
+            )
+        )
+        if self.hooks.on:
+            unique_key = own.get("UNIQ_KEY", "")
+            self.hooks.emit(MessageStored(topic, queue_id, queue_offset, commit_log_offset, size, unique_key))
+
+    def put_messages(self, batch: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
+        """Store the messages of a batch body (CommitLog.putMessages), each as a record of its own with the batch's
+        properties added.
+
+        If one of them does not fit in the file, all go to the next file. The result has the offsets of all.
+        """
+        refusal = self._unavailable() or check_message(batch) or check_batch(batch, self.config.max_message_size)
+        if refusal is not None:
+            return self._refuse(batch, refusal)
+        try:
+            messages = messages_of_batch(batch)
+        except RecordError as problem:
+            return self._refuse(batch, refused(PutMessageStatus.UNKNOWN_ERROR, str(problem)))
+        for message in messages:
+            refusal = check_sizes(message.body, message.stored_properties(), self.config.max_message_size)
+            if refusal is not None:
+                return self._refuse(batch, refusal)
+        key = batch.topic, batch.queue_id
+        offsets = self.consume_queue_store.topic_queue_table
+        first = offsets.get(key, -1)
+        if first < 0:
+            first = self._first_offset(key)
+        store_timestamp = self._now_ms()
+        records: list[bytes] = []
+
+        def encode(commit_log_offset: int) -> bytes:
+            records.clear()
+            for queue_offset, message in enumerate(messages, first):
+                properties = message.stored_properties()
+                records.append(encode_message(message, properties, queue_offset, commit_log_offset, store_timestamp))
+                commit_log_offset += len(records[-1])
+            return b"".join(records)
+
+        try:
+            wrote_offset, size = self.commit_log.append(encode, store_timestamp)
+        except (DiskFull, RecordTooLarge) as problem:
+            return self._not_appended(batch, problem)
+        at = wrote_offset
+        for queue_offset, (message, record) in enumerate(zip(messages, records, strict=True), first):
+            self._announce(message, queue_offset, at, len(record), store_timestamp, 0)
+            at += len(record)
+        offsets[key] = first + len(messages)
+        batch.queue_offset, batch.store_timestamp, batch.commit_log_offset = first, store_timestamp, wrote_offset
+        assert self.services is not None
+        return self.services.handle_disk_flush_and_ha(
+            batch,
+            PutMessageResult(
+                PutMessageStatus.PUT_OK,
+                wrote_offset,
+                size,
+                first,
+                store_timestamp,
+                batch.store_host,
+                tuple(message.commit_log_offset for message in messages),
+            ),
+        )
+
+    def _first_offset(self, key: tuple[str, int]) -> int:
+        """The queue offset of the first message that this life of the process stores in a queue."""
+        if self.consume_queue_store.is_batch(*key):
+            self._batch_keys.add(key)
+        return 0
+
+    def _mark_inner_batch(self, message: MessageExtBrokerInner, queue_offset: int) -> int:
+        """Note in the message at which queue offset its batch begins; how many messages the batch holds."""
+        message.properties["INNER_BASE"] = str(queue_offset)
+        message.properties_string = encode_properties(message.properties, DECODED_MAP_CAPACITY)
+        return inner_num(message.sys_flag, message.properties)
+
+    def append_to_commit_log(self, start_offset: int, data: bytes) -> bool:
+        """Store bytes of a master's commit log, as a slave does; False when they do not continue what is there.
+
+        Java: org.apache.rocketmq.store.DefaultMessageStore.appendToCommitLog.
+        """
+        if self.services is None or not self.commit_log.append_data(start_offset, data):
+            return False
+        self.services.appended()
+        return True
+
+    def _unavailable(self) -> PutMessageResult | None:
+        if self.is_shutdown:
+            return refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, "the store is shut down")
+        if self.config.broker_role is BrokerRole.SLAVE:
+            return refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, "the broker is a slave")
+        if not self.running_flags.is_writeable:
+            return refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, ", ".join(self.running_flags.reasons()))
+        if self.is_os_page_cache_busy():
+            return refused(PutMessageStatus.OS_PAGE_CACHE_BUSY, "a put has held the lock for too long")
+        return None
+
+    def _refuse(self, message: MessageExtBrokerInner, refusal: PutMessageResult) -> PutMessageResult:
+        if self.hooks.on:
+            self.hooks.emit(PutRefused(message.topic, message.queue_id, refusal.status.value, refusal.remark))
+        return refusal
+
+    def _not_appended(self, message: MessageExtBrokerInner, problem: DiskFull | RecordTooLarge) -> PutMessageResult:
+        if isinstance(problem, RecordTooLarge):
+            return self._refuse(message, refused(PutMessageStatus.MESSAGE_ILLEGAL, str(problem)))
+        self.running_flags.set(RunningFlags.DISK_FULL)
+        return self._refuse(message, refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, str(problem)))
+
+    def is_os_page_cache_busy(self) -> bool:
+        """Has a put held the lock for over a second? Only when a fault says so: set
+        `commit_log.begin_time_in_lock_ms`.
+
+        Java: org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy. Differs from RocketMQ: a put takes no
+        time here, so the lock is held that long only when a fault says so.
+        """
+        begin = self.commit_log.begin_time_in_lock_ms
+        return begin > 0 and self._now_ms() - begin > self.config.os_page_cache_busy_time_out_mills
