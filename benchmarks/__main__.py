@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from . import clients, imports, kernel, messages, scale, viewer
-from .harness import Figure
+from . import clients, imports, kernel, messages, recording, scale, viewer
+from .harness import Figure, python_build
 
 Measure = Callable[[], Figure | Iterable[Figure]]
 
@@ -18,12 +18,18 @@ AREAS: dict[str, list[Measure]] = {
     "kernel": [kernel.hops, kernel.timers],
     "imports": [imports.import_mqlab, imports.first_message],
     "scale": [scale.idle_broker, scale.queues, scale.backlog],
-    "messages": [messages.against_kombu, messages.against_bare_appends, messages.recording],
+    "messages": [
+        messages.against_fakeredis,
+        messages.beside_others,
+        messages.executed,
+        messages.against_bare_appends,
+    ],
+    "recording": [recording.recording],
     "clients": [clients.async_send, clients.push_consume, clients.rebalance],
     "viewer": [viewer.click_to_paint, viewer.frames, viewer.speed, viewer.memory, viewer.rewind],
 }
 
-_ROW = "{:<44} {:>12} {:<16} {:>12} {:>8} {:>10} {:>4}"
+_ROW = "{:<46} {:>12} {:<16} {:>12} {:>8} {:>10} {:>4}"
 
 
 def row(measured: Figure) -> str:
@@ -35,8 +41,8 @@ def row(measured: Figure) -> str:
         measured.unit,
         "" if measured.versus is None else f"{measured.versus:,g}",
         "" if measured.ratio is None else f"{measured.ratio:g}",
-        f"{side} {measured.aim:g}",
-        "yes" if measured.met else "NO",
+        "" if measured.aim is None else f"{side} {measured.aim:g}",
+        "" if measured.aim is None else "yes" if measured.met else "NO",
     )
 
 
@@ -52,6 +58,7 @@ def main(arguments: list[str]) -> int:
     if unknown:
         parser.error(f"there is no area {unknown[0]!r}: choose from {', '.join(AREAS)}")
     began = time.monotonic()
+    print(python_build())
     print(_ROW.format("name", "value", "unit", "versus", "ratio", "aim", "met"), flush=True)
     figures: list[Figure] = []
     for area in options.areas or AREAS:
@@ -61,7 +68,8 @@ def main(arguments: list[str]) -> int:
                 figures.append(measured)
                 print(row(measured), flush=True)
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps([f._asdict() for f in figures], indent=1) + "\n", encoding="utf-8")
+    written = {"python": python_build(), "figures": [f._asdict() for f in figures]}
+    options.out.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
     missed = sum(not f.met for f in figures)
     print(f"{len(figures)} figures in {time.monotonic() - began:.0f} s, {missed} aims missed; written to {options.out}")
     return 0

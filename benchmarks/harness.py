@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import sysconfig
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +22,8 @@ class Figure(NamedTuple):
     """One row of the table.
 
     With a `versus` (the same measure of a peer, or a limit, taken in the same run) the aim holds for `ratio`, which is
-    value / versus; without one it holds for the value itself. `better` says on which side of the aim it should lie.
+    value / versus; without one it holds for the value itself. `better` says on which side of the aim it should lie. A
+    figure without an aim only stands beside the others.
     """
 
     name: str
@@ -28,7 +31,7 @@ class Figure(NamedTuple):
     unit: str
     versus: float | None
     ratio: float | None
-    aim: float
+    aim: float | None
     better: Better
     met: bool
 
@@ -39,6 +42,25 @@ def figure(name: str, value: float, unit: str, *, aim: float, better: Better, ve
     measured = value if ratio is None else ratio
     met = measured >= aim if better == "higher" else measured <= aim
     return Figure(name, _rounded(value), unit, _rounded(versus), _rounded(ratio), aim, better, met)
+
+
+def beside(name: str, value: float, unit: str, versus: float) -> Figure:
+    """A figure beside another, without an aim."""
+    return Figure(name, _rounded(value), unit, _rounded(versus), _rounded(value / versus), None, "higher", True)
+
+
+def python_build() -> str:
+    """Which Python measures, and whether it was built with profile-guided optimization, which is worth up to a third.
+
+    Debian's Python does not say how it was built.
+    """
+    if "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or ""):
+        profile = "built with PGO"
+    elif sysconfig.get_config_var("PGO_PROF_USE_FLAG"):
+        profile = "built without PGO"
+    else:
+        profile = "which does not say whether it was built with PGO"
+    return f"{sys.implementation.name} {sys.version.split()[0]}, {profile}"
 
 
 def _rounded(number: float | None) -> Any:

@@ -1,8 +1,7 @@
-"""Messages of 1 KB, sent and consumed: against kombu's memory transport, and against a bare encode-and-append loop.
+"""Messages of 1 KB, sent and consumed: against fakeredis streams, and against a bare encode-and-append loop.
 
 Both ways of working are measured apart: a backlog (all are sent, then all are consumed) and live delivery (a consumer
-waits while they are sent). A message counts once it has been sent, stored, delivered and acknowledged. kombu publishes
-as its own first example does, with the queue declared (`declare=[queue]`); without that it is about twice as fast.
+waits while they are sent). A message counts once it has been sent, stored, delivered and acknowledged.
 """
 
 from __future__ import annotations
@@ -10,12 +9,8 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import import_module
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from functools import cache, partial
 from typing import Any
-from uuid import uuid4
 
 from mqlab import Lab, Message
 from mqlab.client import (
@@ -26,13 +21,14 @@ from mqlab.client import (
     MessageExt,
 )
 from mqlab.sim import Future
-from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder, Recorder
+from mqlab.trace.bus import Row
 
-from .harness import Figure, figure, operations_per_second
+from . import peers
+from .counts import per_message
+from .harness import Figure, beside, figure, operations_per_second
+from .peers import BODY, MESSAGES
 
 TOPIC = "TopicBench"
-BODY = bytes(range(256)) * 4
-MESSAGES = 3_200
 APPENDS = 30_000
 BORN_MS = 1_767_225_600_000
 SENDERS = 16
@@ -76,14 +72,14 @@ class Flow:
         for _ in range(count):
             await _inside_send(self.producer, Message(TOPIC, BODY))
 
-    def start_senders(self, senders: int) -> list[Future[None]]:
-        """Let MESSAGES messages be sent by several tasks, each waiting for one answer before it sends the next."""
+    def start_senders(self, senders: int, messages: int = MESSAGES) -> list[Future[None]]:
+        """Let messages be sent by several tasks, each waiting for one answer before it sends the next."""
         node = self.producer.node
-        return [node.spawn(self._load(MESSAGES // senders), "load").join() for _ in range(senders)]
+        return [node.spawn(self._load(messages // senders), "load").join() for _ in range(senders)]
 
-    def send_all(self, senders: int = SENDERS) -> None:
-        """Send MESSAGES messages and wait until the last is stored."""
-        for done in self.start_senders(senders):
+    def send_all(self, messages: int) -> None:
+        """Send that many messages and wait until the last is stored."""
+        for done in self.start_senders(SENDERS, messages):
             self.lab.world.wait_for(done)
 
     def wait_for_all(self) -> None:
@@ -91,16 +87,16 @@ class Flow:
         self.lab.world.wait_for(self._all_there)
 
 
-def backlog_of_mqlab() -> Callable[[], int]:
+def backlog_of_mqlab(messages: int = MESSAGES) -> Callable[[], int]:
     """Send all, then start the consumer and let it work the backlog off."""
     flow = Flow()
-    flow.expect(MESSAGES)
+    flow.expect(messages)
 
     def run() -> int:
-        flow.send_all()
+        flow.send_all(messages)
         flow.lab.run(flow.consumer.start())
         flow.wait_for_all()
-        return MESSAGES
+        return messages
 
     return run
 
@@ -124,82 +120,16 @@ def live_of_mqlab_one_by_one() -> Callable[[], int]:
     return live_of_mqlab(senders=1)
 
 
-def recorded(recorder: Callable[[Path], Recorder]) -> Callable[[], Callable[[], int]]:
-    """Live delivery with every event recorded to a file."""
-
-    def prepare() -> Callable[[], int]:
-        directory = TemporaryDirectory()
-        flow = Flow()
-        flow.start_consumer()
-        flow.expect(MESSAGES)
-        sink = recorder(Path(directory.name) / "trace")
-        flow.lab.world.hooks.attach(sink)
-
-        def run() -> int:
-            flow.start_senders(SENDERS)
-            flow.wait_for_all()
-            sink.close()
-            directory.cleanup()
-            return MESSAGES
-
-        return run
-
-    return prepare
-
-
-class KombuFlow:
-    """kombu's memory transport: a producer, a consumer that acknowledges, and one queue."""
-
-    def __init__(self) -> None:
-        kombu: Any = import_module("kombu")  # it has no types
-        name = uuid4().hex
-        self.connection = kombu.Connection("memory://")
-        self._queue = kombu.Queue(name, kombu.Exchange(name, type="direct"), routing_key=name)
-        self._producer = kombu.Producer(self.connection)
-        consumer = kombu.Consumer(self.connection.channel(), [self._queue], callbacks=[self._take])
-        consumer.consume()
-        self.taken = 0
-
-    def _take(self, body: Any, message: Any) -> None:
-        self.taken += 1
-        message.ack()
-
-    def publish(self) -> None:
-        """Publish one message."""
-        queue = self._queue
-        self._producer.publish(BODY, exchange=queue.exchange, routing_key=queue.routing_key, declare=[queue])
-
-    def drain(self) -> None:
-        """Deliver what is there to the consumer."""
-        self.connection.drain_events(timeout=1)
-
-
-def backlog_of_kombu() -> Callable[[], int]:
-    """Publish all, then drain all."""
-    flow = KombuFlow()
-
-    def run() -> int:
-        for _ in range(MESSAGES):
-            flow.publish()
-        while flow.taken < MESSAGES:
-            flow.drain()
-        return MESSAGES
-
-    return run
-
-
-def live_of_kombu() -> Callable[[], int]:
-    """Publish one, drain one."""
-    flow = KombuFlow()
-
-    def run() -> int:
-        for number in range(1, MESSAGES + 1):
-            flow.publish()
-            while flow.taken < number:
-                flow.drain()
-        return MESSAGES
-
-    return run
+def events() -> list[Row]:
+    """The events of live delivery, ready to be recorded."""
+    flow = Flow()
+    flow.start_consumer()
+    flow.expect(MESSAGES)
+    rows: list[Row] = []
+    flow.lab.world.hooks.attach(rows.append)
+    flow.start_senders(SENDERS)
+    flow.wait_for_all()
+    return rows
 
 
 _HEAD = struct.Struct(">iiIiiqqiq4siq4siiqi")
@@ -231,13 +161,17 @@ def _rates() -> dict[str, float]:
     return operations_per_second(
         {
             "backlog": backlog_of_mqlab,
-            "kombu backlog": backlog_of_kombu,
+            "fakeredis backlog": peers.backlog_of_fakeredis,
             "live": live_of_mqlab,
             "live, one sender": live_of_mqlab_one_by_one,
-            "kombu live": live_of_kombu,
+            "fakeredis one by one": peers.fakeredis_one_by_one,
             "bare": bare_appends,
-            "json": recorded(JsonLinesRecorder),
-            "parquet": recorded(ParquetRecorder),
+            "fakeredis, pipelined": peers.pipelined_backlog_of_fakeredis,
+            "kombu, declare": partial(peers.backlog_of_kombu, True),
+            "kombu": partial(peers.backlog_of_kombu, False),
+            "persist-queue in memory": peers.persist_queue_in_memory,
+            "persist-queue on file": peers.persist_queue_on_file,
+            "dramatiq's stub": peers.dramatiq_stub,
         }
     )
 
@@ -247,12 +181,30 @@ def _against(name: str, mqlab: str, other: str, aim: float) -> Figure:
     return figure(name, rates[mqlab], "messages/s", versus=rates[other], aim=aim, better="higher")
 
 
-def against_kombu() -> list[Figure]:
-    """1 KB send + push consume against kombu's Producer + Consumer + ack."""
+def against_fakeredis() -> list[Figure]:
+    """1 KB send + push consume against XADD + XREADGROUP + XACK, in batches of 32 and one at a time."""
     return [
-        _against("1 KB send + consume, backlog / kombu", "backlog", "kombu backlog", 1.25),
-        _against("1 KB send + consume, live / kombu", "live", "kombu live", 1.25),
-        _against("1 KB send + consume, live, one sender / kombu", "live, one sender", "kombu live", 1.25),
+        _against("1 KB send + consume, backlog / fakeredis by 32", "backlog", "fakeredis backlog", 1.1),
+        _against("1 KB send + consume, one by one / fakeredis", "live, one sender", "fakeredis one by one", 1.5),
+    ]
+
+
+def beside_others() -> list[Figure]:
+    """The same backlog beside queues that do less, or that are no peers: without an aim."""
+    rates = _rates()
+    names = (
+        "fakeredis, pipelined", "kombu, declare", "kombu", "persist-queue in memory", "persist-queue on file",
+        "dramatiq's stub",
+    )  # fmt: skip
+    return [beside(f"backlog beside {name}", rates["backlog"], "messages/s", rates[name]) for name in names]
+
+
+def executed() -> list[Figure]:
+    """The bytecodes and calls of one message of a backlog."""
+    counts = per_message(backlog_of_mqlab)
+    return [
+        figure("bytecodes per message of a backlog", counts.bytecodes, "bytecodes", aim=6_000, better="lower"),
+        figure("calls per message of a backlog", counts.calls, "calls", aim=160, better="lower"),
     ]
 
 
@@ -261,20 +213,4 @@ def against_bare_appends() -> list[Figure]:
     return [
         _against("1 KB send + consume, backlog / bare append", "backlog", "bare", 0.05),
         _against("1 KB send + consume, live / bare append", "live", "bare", 0.05),
-    ]
-
-
-def recording() -> list[Figure]:
-    """Live delivery with recording on, against the same with hooks off, as time per message."""
-    rates = _rates()
-    return [
-        figure(
-            f"recording to {form}",
-            1e6 / rates[recorder],
-            "us/message",
-            versus=1e6 / rates["live"],
-            aim=1.5,
-            better="lower",
-        )
-        for form, recorder in (("JSON lines", "json"), ("Parquet", "parquet"))
     ]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
-from benchmarks import kernel
+from benchmarks import counts, kernel, messages, peers
 from benchmarks.__main__ import main, row
-from benchmarks.harness import figure, operations_per_second
+from benchmarks.harness import beside, figure, operations_per_second, python_build
 
 
 def test_with_a_peer_the_aim_holds_for_the_ratio() -> None:
@@ -68,6 +70,51 @@ def test_each_kernel_program_does_all_its_work(
 def test_a_row_shows_the_aim_and_whether_it_is_met() -> None:
     text = row(figure("hops", 300.0, "1/s", versus=100.0, aim=4, better="higher"))
     assert text.split() == ["hops", "300", "1/s", "100", "3", "≥", "4", "NO"]
+
+
+def test_a_figure_that_only_stands_beside_another_has_no_aim_to_miss() -> None:
+    other = beside("queue", 300.0, "1/s", 100.0)
+    assert other.met
+    assert row(other).split() == ["queue", "300", "1/s", "100", "3"]
+
+
+def test_the_python_that_measures_is_named_with_its_build() -> None:
+    assert re.fullmatch(r"cpython 3\.\d+\.\S+, (built|which does not say).* PGO", python_build())
+
+
+def test_bytecodes_and_calls_are_counted_alike_each_time() -> None:
+    def squares(count: int) -> Callable[[], list[int]]:
+        return lambda: [pow_2(number) for number in range(count)]
+
+    def pow_2(number: int) -> int:
+        return number * number
+
+    first = counts.per_message(squares, 10, 20)
+    assert first == counts.per_message(squares, 10, 20)
+    assert first.calls == 1
+    assert 5 < first.bytecodes < 25
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        partial(messages.backlog_of_mqlab, 64),
+        peers.backlog_of_fakeredis,
+        peers.pipelined_backlog_of_fakeredis,
+        peers.fakeredis_one_by_one,
+        partial(peers.backlog_of_kombu, True),
+        partial(peers.backlog_of_kombu, False),
+        peers.persist_queue_in_memory,
+        peers.persist_queue_on_file,
+        peers.dramatiq_stub,
+    ],
+)
+def test_each_queue_delivers_every_message(
+    prepare: Callable[[], Callable[[], int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "MESSAGES", 64)
+    monkeypatch.setattr(peers, "ON_FILE", 64)
+    assert prepare()() == 64
 
 
 def test_an_unknown_area_is_refused_with_the_names_there_are(capsys: pytest.CaptureFixture[str]) -> None:
