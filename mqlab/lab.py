@@ -56,6 +56,8 @@ class Lab(Playing, Acting):
 
     The same seed and the same code give the same events, byte for byte. `history` keeps every event unless it is
     switched off; `wire="bytes"` encodes and decodes each command on its way, which changes nothing that can be seen.
+    With `tie_is_choice` the seed also decides what goes first of all that is due at one instant, and where a thread
+    loses the processor for a while.
     """
 
     def __init__(
@@ -65,12 +67,13 @@ class Lab(Playing, Acting):
         wire: str = "objects",
         history: bool = True,
         overrides: Mapping[tuple[str, int], int] | None = None,
+        tie_is_choice: bool = False,
     ) -> None:
         if wire not in ("objects", "bytes"):
             raise LearnerError(f"wire={wire!r} is unknown", "use wire='objects' or wire='bytes'")
         self.seed = seed
         self.wire = wire
-        self.world = World(seed, overrides=overrides, wire_bytes=wire == "bytes")
+        self.world = World(seed, overrides=overrides, wire_bytes=wire == "bytes", tie_is_choice=tie_is_choice)
         self.processes: dict[str, Process] = {}
         self.actions: list[Action] = []
         self.origin: Origin | None = None

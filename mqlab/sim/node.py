@@ -17,13 +17,19 @@ from .timer import Timer, time_out, whole_us
 
 if TYPE_CHECKING:
     from ..trace.bus import Bus
+    from .agenda import Ready
     from .network import AcceptHandler, Endpoint
-    from .world import Ready, World
+    from .world import World
 
 T = TypeVar("T")
 
-RUNNING, FROZEN, DEAD_LIFE, LANES = 0, 1, 2, 3
-"""States of a life; LANES marks the one that all time-out lanes share, so that the scheduler needs one test for all."""
+RUNNING, FROZEN, DEAD_LIFE = 0, 1, 2
+"""States of a life; what runs is 0, so that the scheduler needs one test for the others."""
+
+PREEMPTED_US: tuple[int | None, ...] = (None, 0, 300, 10_000)
+"""For how long a thread may lose the processor: not at all, while those go that are ready now, for as long as a frame
+travels, for a time slice of the operating system.
+"""
 
 
 class WaitTimeout(MqlabError):
@@ -217,8 +223,8 @@ class Node:
         return self.world.choose(f"{self.name}/{point}", n)
 
     def preempt(self, point: str) -> Any:
-        """`await node.preempt("ack.before-mark")`: a place where Java drops a lock; others go first if the choice says
-        so.
+        """`await node.preempt("ack.before-mark")`: a place where Java drops a lock, so that its thread may lose the
+        processor there; how long for is a choice (see PREEMPTED_US) where ties are choices, and else it goes on.
         """
         return _preempt(self, point)
 
@@ -318,5 +324,7 @@ async def _awaiting(work: Awaitable[Any]) -> Any:
 
 
 async def _preempt(node: Node, point: str) -> None:
-    if node.world.tie_is_choice and node.choose(f"preempt/{point}", 2):
-        await sleep_us(0)
+    if node.world.tie_is_choice:
+        pause_us = PREEMPTED_US[node.choose(f"preempt/{point}", len(PREEMPTED_US))]
+        if pause_us is not None:
+            await sleep_us(pause_us)

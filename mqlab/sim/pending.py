@@ -15,7 +15,8 @@ from .node import RUNNING
 from .timer import Timer
 
 if TYPE_CHECKING:
-    from .world import Ready, World
+    from .agenda import Ready
+    from .world import World
 
 
 class Pending(NamedTuple):
@@ -37,7 +38,7 @@ class Pending(NamedTuple):
 def pending_of(world: World) -> list[Pending]:
     """What is due now, then the head of each connection and the next timer or task of each machine."""
     now = [_described(world.now_us, e, holdable=False) for e in world.ready if _is_live(e[0], e[1])]
-    later = [e for e in world.heap if _is_live(e[2], e[3])] + world.time_outs()
+    later = [e for e in world.later() if _is_live(e[2], e[3])]
     heads: dict[tuple[str, int], Pending] = {}
     for due, _, target, token, cause in sorted(later, key=lambda e: e[:2]):
         place = (target.life.node_name, getattr(target, "pipe_id", 0))
@@ -81,7 +82,8 @@ def pick_pending(world: World, index: int) -> None:
         _take_off(world, picked.entry)
         if not isinstance(picked.entry[0], Pipe):
             world.advance(picked.due_us)
-    world.ready.appendleft(picked.entry)
+            world.make_ready()
+    world.play_next(picked.entry)
 
 
 def hold_pending(world: World, index: int, us: int) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LearnerError
 
 if TYPE_CHECKING:
+    from .agenda import Agenda
     from .node import Life
-    from .world import Entry, World
 
 DEAD = -1
 """The token of something that shall never run again."""
@@ -85,30 +85,28 @@ class Lane:
     that was cancelled is skipped when its time comes, which is not a slice.
     """
 
-    __slots__ = ("_dead", "_queue", "duration_us", "life", "name", "token", "world")
+    __slots__ = ("_agenda", "_dead", "_queue", "duration_us", "token")
 
-    def __init__(self, world: World, duration_us: int) -> None:
-        self.world = world
-        self.life = world.lanes_life
+    def __init__(self, agenda: Agenda, duration_us: int) -> None:
+        self._agenda = agenda
         self._dead = 0
-        self.name = f"lane of {duration_us} us"
         self.duration_us = duration_us
         self.token = 0
         self._queue: deque[Timer] = deque()
 
     def add(self, timer: Timer) -> None:
         """Queue a timer that is due one duration from now."""
-        world = self.world
+        agenda = self._agenda
         timer.lane = self
-        timer.due_us = world.now_us + self.duration_us
-        world.seq = timer.seq = world.seq + 1
+        timer.due_us = agenda.now_us + self.duration_us
+        agenda.seq = timer.seq = agenda.seq + 1
         self._queue.append(timer)
         if len(self._queue) == 1:
             self._arm()
 
     def _arm(self) -> None:
         head = self._queue[0]
-        self.world.push_in_order(head.due_us, head.seq, self, self.token)
+        self._agenda.push_in_order(head.due_us, head.seq, self)
 
     def settle(self, seq: int) -> bool:
         """Drop cancelled heads; True if the head is the live timer of that place, else the lane was armed anew."""
@@ -132,10 +130,9 @@ class Lane:
             self._arm()
         return head
 
-    def entries(self) -> list[Entry]:
-        """The time-outs of running processes that still wait, as entries of the agenda."""
-        live = [timer for timer in self._queue if timer.token != DEAD and not timer.life.state]
-        return [(timer.due_us, timer.seq, timer, timer.token, timer.cause) for timer in live]
+    def waiting(self) -> list[Timer]:
+        """The time-outs of running processes that still wait."""
+        return [timer for timer in self._queue if timer.token != DEAD and not timer.life.state]
 
     def entry_died(self) -> None:
         """Count a timer that was cancelled; when half of the lane is dead, it is thrown out."""
@@ -147,7 +144,3 @@ class Lane:
 
     def __len__(self) -> int:
         return len(self._queue)
-
-    def fire(self) -> None:
-        """Never called: the world plays the timer that `take` returns."""
-        raise AssertionError("a lane is not played itself")

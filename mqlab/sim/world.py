@@ -1,29 +1,26 @@
 """The world: one clock, one agenda, one slice after the other.
 
 A slice is one task resumed or one callback, on one node. Entries due at one instant play in the order in which they
-came. The agenda has two parts: a heap of what is due later, and a queue of what is due now. When the queue is empty,
-the clock moves and all that is due at the new instant goes from the heap to the queue; what is added during the instant
-comes behind it.
+came, unless ties are choices.
 """
 
 from __future__ import annotations
 
-import heapq
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LearnerError, MqlabError, SimulationError
-from ..trace.bus import NO_CAUSE, Bus
+from ..trace.bus import Bus
+from .agenda import Agenda, Ready
 from .choices import Choices
 from .door import Door
 from .fences import put_up_fences
 from .network import Network
-from .node import DEAD_LIFE, FROZEN, LANES, Life, Node, NodeSpec
+from .node import DEAD_LIFE, FROZEN, Life, Node, NodeSpec
 from .pending import Pending, hold_pending, pending_of, pick_pending
 from .task import Task
-from .timer import Lane
 
 if TYPE_CHECKING:
     from .future import Future
@@ -33,12 +30,6 @@ EPOCH_MS = 1_767_225_600_000
 
 WAIT_LIMIT_MS = 600_000
 """How much virtual time a wait from outside may take unless told otherwise: ten minutes."""
-
-Ready = tuple[Any, int, tuple[int, int]]
-"""What is due now: (target, token, cause); the entry is stale when target.token has moved on."""
-
-Entry = tuple[int, int, Any, int, tuple[int, int]]
-"""What is due later: (due_us, seq, target, token, cause)."""
 
 _NEVER = 1 << 62
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -52,11 +43,12 @@ class Halted(MqlabError):
         self.slice_no = slice_no
 
 
-class World:
+class World(Agenda):
     """A deterministic world: a pure function of its code, its seed and what is done to it.
 
     `now_us` is the time in integer microseconds since the world began, `slice_no` the number of slices played. With
-    `wire_bytes` every remoting command is encoded and decoded on its way; nothing else may differ.
+    `wire_bytes` every remoting command is encoded and decoded on its way; nothing else may differ. With `tie_is_choice`
+    the seed decides what goes first of all that is due at one instant, and where a task is preempted.
     """
 
     def __init__(
@@ -66,26 +58,24 @@ class World:
         overrides: Mapping[tuple[str, int], int] | None = None,
         epoch_ms: int = EPOCH_MS,
         wire_bytes: bool = False,
+        tie_is_choice: bool = False,
         max_slices_per_instant: int = 100_000,
     ) -> None:
+        super().__init__()
         self.seed = seed
         self.epoch_ms = epoch_ms
         self.wire_bytes = wire_bytes
         self.max_slices_per_instant = max_slices_per_instant
         self.choices = Choices(seed, overrides)
         self.choose = self.choices.choose
-        self.now_us = 0
         self.slice_no = 0
-        self.cause: tuple[int, int] = NO_CAUSE
         self.life = Life(self, None)
-        self.lanes_life = Life(self, None)
-        self.lanes_life.state = LANES
         self.current: Any = self.life
         self.hooks = Bus(self)
-        self.ready: deque[Ready] = deque()
         self.nodes: dict[str, Node] = {}
         self.broken: str | None = None
-        self.tie_is_choice = False
+        self.tie_is_choice = tie_is_choice
+        self._picked = False
         self.door = Door(self)
         self.attention = False
         self.stop_requested = False
@@ -93,10 +83,6 @@ class World:
         """The last slice of this world, when it is a replay up to there; going on raises Halted."""
         self.outside_calls: list[str] = []
         """The calls that were awaited from outside, which no replay can repeat."""
-        self.heap: list[Entry] = []
-        self.seq = 0
-        self._dead_entries = 0
-        self._lanes: dict[int, Lane] = {}
         self._endless_at = max_slices_per_instant
         self._died: tuple[Task, BaseException] | None = None
         self.network = Network(self)
@@ -107,34 +93,7 @@ class World:
             for task in node.life.tasks:
                 task.discard()
 
-    # -- the agenda -------------------------------------------------------------------------------------------------
-
-    def push(self, due_us: int, target: Any, token: int) -> None:
-        """Put `target` on the agenda; a time that is not in the future means now."""
-        if due_us <= self.now_us:
-            self.ready.append((target, token, self.cause))
-        else:
-            self.seq = seq = self.seq + 1
-            heapq.heappush(self.heap, (due_us, seq, target, token, self.cause))
-
-    def push_in_order(self, due_us: int, seq: int, target: Any, token: int) -> None:
-        """Put `target` on the agenda at the place in the order of arrival that it got earlier."""
-        heapq.heappush(self.heap, (due_us, seq, target, token, self.cause))
-
-    def entry_died(self) -> None:
-        """Count an entry that was cancelled; when half of the heap is dead, it is thrown out."""
-        self._dead_entries += 1
-        if self._dead_entries > 1_000 and self._dead_entries * 2 > len(self.heap):
-            self.heap[:] = [entry for entry in self.heap if entry[3] == entry[2].token]
-            heapq.heapify(self.heap)
-            self._dead_entries = 0
-
-    def lane(self, duration_us: int) -> Lane:
-        """The lane of all time-outs of this duration."""
-        lane = self._lanes.get(duration_us)
-        if lane is None:
-            lane = self._lanes[duration_us] = Lane(self, duration_us)
-        return lane
+    # -- what goes next ------------------------------------------------------------------------------------------------
 
     def pending(self) -> list[Pending]:
         """What may legally go next: what is due now, the head of each connection, the next timer or task of each
@@ -150,14 +109,10 @@ class World:
         """Let the `index`-th of `pending()` happen `us` microseconds later than it would have."""
         hold_pending(self, index, us)
 
-    def advance(self, to_us: int) -> None:
-        """Set the clock forward; what is due by then becomes ready, in the order in which it came."""
-        self._advance(to_us)
-        self._gather_due()
-
-    def time_outs(self) -> list[Entry]:
-        """The time-outs that still wait, of all durations."""
-        return [entry for lane in self._lanes.values() for entry in lane.entries()]
+    def play_next(self, entry: Ready) -> None:
+        """Let this entry go before all else that is due now, whatever the choice among ties would be."""
+        self.ready.appendleft(entry)
+        self._picked = True
 
     # -- playing ----------------------------------------------------------------------------------------------------
 
@@ -168,8 +123,8 @@ class World:
         This is the hot loop: everything rare (an interrupt, a command, a dead task, a breakpoint) sets `attention`, and
         the caller looks what it was.
         """
-        heap, ready = self.heap, self.ready
-        pop, popleft = heapq.heappop, ready.popleft
+        ready = self.ready
+        popleft = ready.popleft
         slice_no = first = self.slice_no
         last = first + slices if self.halt_at_slice is None else min(first + slices, self.halt_at_slice)
         stop = min(last, self._endless_at)
@@ -181,31 +136,20 @@ class World:
                     self._report_endless_instant()
                 if ready:
                     target, token, cause = self._choose_ready() if self.tie_is_choice else popleft()
-                    if token != target.token:
-                        continue
-                    state = target.life.state
-                elif heap and heap[0][0] <= limit_us:
-                    due, seq, target, token, cause = pop(heap)
-                    if token != target.token:
-                        continue
-                    state = target.life.state
-                    if state == LANES:
-                        if not target.settle(seq):
-                            continue
-                        target = target.take()
-                        token, cause, state = target.token, target.cause, target.life.state
-                    if due > self.now_us:
-                        self.now_us = due
-                        self._endless_at = stop = slice_no + self.max_slices_per_instant
-                        if stop > last:
-                            stop = last
-                    if heap and heap[0][0] <= self.now_us:
-                        self._gather_due()
-                    if self.tie_is_choice:
-                        ready.appendleft((target, token, cause))
-                        continue
                 else:
-                    break
+                    entry = self.move_on(limit_us)
+                    if entry is None:
+                        break
+                    self._endless_at = stop = slice_no + self.max_slices_per_instant
+                    if stop > last:
+                        stop = last
+                    if self.tie_is_choice:
+                        ready.appendleft(entry)
+                        continue
+                    target, token, cause = entry
+                if token != target.token:
+                    continue
+                state = target.life.state
                 if state:
                     if state == FROZEN:
                         target.life.parked.append((target, token, cause))
@@ -225,21 +169,10 @@ class World:
             self.current = self.life
         return slice_no - first
 
-    def _gather_due(self) -> None:
-        """Move all that is due by now to `ready`, in the order in which it came."""
-        heap, ready = self.heap, self.ready
-        while heap and heap[0][0] <= self.now_us:
-            _, seq, target, token, cause = heapq.heappop(heap)
-            if token != target.token:
-                continue
-            if target.life.state == LANES:
-                if not target.settle(seq):
-                    continue
-                target = target.take()
-                token, cause = target.token, target.cause
-            ready.append((target, token, cause))
-
     def _choose_ready(self) -> Ready:
+        if self._picked:
+            self._picked = False
+            return self.ready.popleft()
         live = [e for e in self.ready if e[1] == e[0].token and e[0].life.state != DEAD_LIFE]
         if not live:
             return self.ready.popleft()
@@ -250,20 +183,23 @@ class World:
         del self.ready[k]
         return entry
 
-    def _advance(self, to_us: int) -> None:
+    def advance(self, to_us: int) -> None:
+        """Set the clock forward; what is due by then stays where it is."""
         if to_us > self.now_us:
             self.now_us = to_us
             self._endless_at = self.slice_no + self.max_slices_per_instant
 
     def _check_halt(self, limit_us: int) -> None:
-        if self.slice_no == self.halt_at_slice and (self.ready or (self.heap and self.heap[0][0] <= limit_us)):
-            raise Halted(self.slice_no)
+        if self.slice_no == self.halt_at_slice:
+            due_us = self.next_due_us()
+            if due_us is not None and due_us <= limit_us:
+                raise Halted(self.slice_no)
 
     def move_clock(self, to_us: int) -> None:
         """Set the clock forward to a time before which nothing is due (replays place actions so)."""
         if self.heap and self.heap[0][0] < to_us and self.play(to_us - 1):
             raise SimulationError(f"slices were due before {to_us} us: the recorded times do not fit this world")
-        self._advance(to_us)
+        self.advance(to_us)
 
     def request_stop(self) -> None:
         """Stop playing after the current slice (breakpoints and the stop button do this)."""
@@ -293,7 +229,7 @@ class World:
                 if not self.play(limit_us, slices) and not self.attention:
                     self._check_halt(limit_us)
                     if limit_us != _NEVER:
-                        self._advance(limit_us)
+                        self.advance(limit_us)
                     return done is None
 
     def step(self) -> bool:

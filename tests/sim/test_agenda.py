@@ -255,3 +255,19 @@ def test_cancelled_entries_take_no_part_in_a_tie(world: World, node: Node) -> No
     timers[2].cancel()
     world.run_for(0)
     assert offered == [2]
+
+
+def test_the_next_due_time_is_that_of_what_is_still_wanted(world: World, node: Node) -> None:
+    assert world.next_due_us() is None
+    timers = [node.call_later(1, lambda: None), node.timeout(2, lambda: None), node.timeout(2, lambda: None)]
+    node.call_later(3, lambda: None)
+    assert world.next_due_us() == 1_000
+    for timer in timers[:2]:
+        timer.cancel()
+    assert world.next_due_us() == 2_000
+    timers[2].cancel()
+    assert world.next_due_us() == 3_000
+    node.call_soon(lambda: None)
+    assert world.next_due_us() == 0
+    world.run_for(5_000)
+    assert (world.slice_no, world.next_due_us()) == (2, None)

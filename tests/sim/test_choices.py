@@ -96,18 +96,19 @@ def test_preempt_is_free_unless_ties_are_choices() -> None:
     assert world.choices.drawn() == {}
 
 
-def test_where_ties_are_choices_a_preempted_task_lets_the_others_go_first() -> None:
-    world = World(7, overrides={("alpha/preempt/ack.before-mark", 0): 1, ("ties", 0): 0, ("ties", 1): 0})
-    world.tie_is_choice = True
+@pytest.mark.parametrize(("value", "after_us"), [(0, 0), (1, 0), (2, 300), (3, 10_000)])
+def test_where_ties_are_choices_a_preempted_task_lets_others_go_first(value: int, after_us: int) -> None:
+    overrides = {("alpha/preempt/ack.before-mark", 0): value, ("ties", 0): 0, ("ties", 1): 0}
+    world = World(7, overrides=overrides, tie_is_choice=True)
     node = world.node("alpha")
-    seen: list[str] = []
+    seen: list[str | int] = []
 
     async def handler() -> None:
         seen.append("before")
         await node.preempt("ack.before-mark")
-        seen.append("after")
+        seen.append(world.now_us)
 
     node.spawn(handler(), "handler")
     node.call_soon(seen.append, "other")
-    world.run_for(0)
-    assert seen == ["before", "other", "after"]
+    world.run_for(20_000)
+    assert seen == (["before", 0, "other"] if value == 0 else ["before", "other", after_us])

@@ -235,7 +235,7 @@ def test_a_permit_is_not_lost_with_a_cancelled_waiter_that_had_a_time_out(
         semaphore.release()
         task.kill()
     assert semaphore.permits == 1
-    assert not world.time_outs()
+    assert not world.later()
 
 
 def test_a_lock_is_waited_for_within_a_time(world: World, node: Node) -> None:

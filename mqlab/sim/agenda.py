@@ -1,0 +1,141 @@
+"""The agenda: what a world will play, and when.
+
+It has two parts: a heap of what is due later, and a queue of what is due now. When the queue is empty, the clock moves
+and all that is due at the new instant goes from the heap to the queue; what is added during the instant comes behind.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Protocol
+
+from ..trace.bus import NO_CAUSE
+from .timer import Lane
+
+if TYPE_CHECKING:
+    from .node import Life
+
+
+class Target(Protocol):
+    """What the agenda plays: a task, a timer, the frames of a connection, a job of a pool.
+
+    An entry of the agenda notes the target's token; when the target has another one by then, the entry is stale and is
+    passed over, so that nothing is ever searched for in the agenda.
+    """
+
+    name: str
+    token: int
+
+    @property
+    def life(self) -> Life:
+        """The life of the process that it belongs to, or the world's."""
+
+    def fire(self) -> None:
+        """Play the slice."""
+
+
+Ready = tuple[Target, int, tuple[int, int]]
+"""What is due now: (target, token, cause)."""
+
+Entry = tuple[int, int, Target | Lane, int, tuple[int, int]]
+"""What is due later: (due_us, seq, target, token, cause); a lane stands for its first time-out."""
+
+
+class Agenda:
+    """The clock of a world, and what is due now and later.
+
+    `now_us` is the time in integer microseconds since the world began.
+    """
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self.cause: tuple[int, int] = NO_CAUSE
+        self.ready: deque[Ready] = deque()
+        self.heap: list[Entry] = []
+        self.seq = 0
+        self._dead_entries = 0
+        self._lanes: dict[int, Lane] = {}
+
+    def push(self, due_us: int, target: Target, token: int) -> None:
+        """Put `target` on the agenda; a time that is not in the future means now."""
+        if due_us <= self.now_us:
+            self.ready.append((target, token, self.cause))
+        else:
+            self.seq = seq = self.seq + 1
+            heappush(self.heap, (due_us, seq, target, token, self.cause))
+
+    def push_in_order(self, due_us: int, seq: int, lane: Lane) -> None:
+        """Put a lane on the agenda at the place in the order of arrival that its first time-out got earlier."""
+        heappush(self.heap, (due_us, seq, lane, lane.token, self.cause))
+
+    def entry_died(self) -> None:
+        """Count an entry that was cancelled; when half of the heap is dead, it is thrown out."""
+        self._dead_entries += 1
+        if self._dead_entries > 1_000 and self._dead_entries * 2 > len(self.heap):
+            self.heap[:] = [entry for entry in self.heap if entry[3] == entry[2].token]
+            heapify(self.heap)
+            self._dead_entries = 0
+
+    def lane(self, duration_us: int) -> Lane:
+        """The lane of all time-outs of this duration."""
+        lane = self._lanes.get(duration_us)
+        if lane is None:
+            lane = self._lanes[duration_us] = Lane(self, duration_us)
+        return lane
+
+    def later(self) -> list[tuple[int, int, Target, int, tuple[int, int]]]:
+        """What is due later, with each time-out that still waits, in no particular order."""
+        timers = [timer for lane in self._lanes.values() for timer in lane.waiting()]
+        heap = self.heap
+        own = [(due, seq, t, token, cause) for due, seq, t, token, cause in heap if not isinstance(t, Lane)]
+        return [*own, *((timer.due_us, timer.seq, timer, timer.token, timer.cause) for timer in timers)]
+
+    def next_due_us(self) -> int | None:
+        """When something is due next: until then nothing will happen by itself. None if nothing is due at all."""
+        if self.ready:
+            return self.now_us
+        heap = self.heap
+        while heap:
+            due, seq, target, token, _ = entry = heap[0]
+            if token == target.token:
+                if not isinstance(target, Lane):
+                    return due
+                heappop(heap)
+                if target.settle(seq):
+                    heappush(heap, entry)
+                    return due
+            else:
+                heappop(heap)
+        return None
+
+    def move_on(self, limit_us: int) -> Ready | None:
+        """Move the clock to the next time at which something is due, and return the first of it; the rest goes to
+        `ready` in the order in which it came. None if nothing is due up to `limit_us`.
+        """
+        heap = self.heap
+        first: Ready | None = None
+        while heap and heap[0][0] <= limit_us:
+            due, seq, target, token, cause = heappop(heap)
+            if token != target.token:
+                continue
+            if type(target) is Lane:
+                if not target.settle(seq):
+                    continue
+                target = target.take()
+                token, cause = target.token, target.cause
+            if first is None:
+                first = (target, token, cause)  # type: ignore[assignment]  # not a lane
+                if due > self.now_us:
+                    self.now_us = due
+                limit_us = self.now_us
+            else:
+                self.ready.append((target, token, cause))  # type: ignore[arg-type]  # not a lane
+        return first
+
+    def make_ready(self) -> None:
+        """Put all that is due by now into `ready`, in the order in which it came."""
+        place = len(self.ready)
+        first = self.move_on(self.now_us)
+        if first is not None:
+            self.ready.insert(place, first)
