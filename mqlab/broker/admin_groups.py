@@ -30,7 +30,10 @@ class SubscriptionGroupList(JsonBody):
 
 
 class AdminGroups:
-    """The group requests of org.apache.rocketmq.broker.processor.AdminBrokerProcessor."""
+    """The group requests of org.apache.rocketmq.broker.processor.AdminBrokerProcessor.
+
+    Differs from RocketMQ: a group with more than 10,000 retry queues is refused.
+    """
 
     def __init__(self, broker: BrokerController) -> None:
         self._broker = broker

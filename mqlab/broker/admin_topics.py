@@ -34,7 +34,10 @@ class CreateTopicListRequestBody(JsonBody):
 
 
 class AdminTopics:
-    """The topic requests of org.apache.rocketmq.broker.processor.AdminBrokerProcessor."""
+    """The topic requests of org.apache.rocketmq.broker.processor.AdminBrokerProcessor.
+
+    Differs from RocketMQ: a topic with more than 10,000 queues on a broker is refused.
+    """
 
     def __init__(self, broker: BrokerController) -> None:
         self._broker = broker

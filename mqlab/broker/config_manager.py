@@ -65,7 +65,8 @@ class ConfigManager:
 
         On a full disk the old file stays, as the broker goes on working with the table in its memory.
         """
-        data = fastjson.dumps(self.encode(), pretty=True).encode("utf-8")
+        # Java writes half of a surrogate pair as a question mark.
+        data = fastjson.dumps(self.encode(), pretty=True).encode("utf-8", "replace")
         if data == self._written:
             return
         disk, hooks = self._node.disk, self._node.hooks

@@ -1,9 +1,9 @@
 """How a typed header becomes the extension fields of a command, and back.
 
-A typed header is a `NamedTuple` with snake_case fields of the types int, bool and str; a field with a default may be
-absent. On the wire every field is a text under its camelCase name; `@wire` names the exceptions. The Java side is
-RemotingCommand.makeCustomHeaderToNet and decodeCommandCustomHeader, which find the fields by reflection. Java only logs
-a missing field that should be there; here it is a HeaderError that names the field.
+A typed header is a `NamedTuple` with snake_case fields of the types int (32 bits, as in Java), Long (64 bits), bool and
+str; a field with a default may be absent. On the wire every field is a text under its camelCase name; `@wire` names the
+exceptions. The Java side is RemotingCommand.makeCustomHeaderToNet and decodeCommandCustomHeader, which find the fields
+by reflection. Java only logs a field that is missing or no number of its size; here it is a HeaderError that names it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from types import UnionType
-from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from mqlab.protocol.errors import HeaderError
 from mqlab.protocol.hashing import java_map_order
@@ -22,7 +22,11 @@ C = TypeVar("C", bound=type)
 _WIRE_NAMES: dict[type, dict[str, str]] = {}
 _PUT_FIRST: dict[type, tuple[str, ...]] = {}
 _FAST: set[type] = set()
+_UNIONS = (Union, UnionType)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+
+Long = Annotated[int, 64]
+"""A header field that is a `long` in Java; an `int` has 32 bits there."""
 
 
 def wire(**names: str) -> Callable[[C], C]:
@@ -67,6 +71,8 @@ class _Field(NamedTuple):
     name: str
     wire_name: str
     kind: type
+    beyond: int
+    """The first number that does not fit in."""
     required: bool
     default: object
 
@@ -78,15 +84,15 @@ class HeaderCodec:
 
     def __init__(self, cls: type) -> None:
         names = _WIRE_NAMES.get(cls, {})
-        hints = get_type_hints(cls)
+        hints = get_type_hints(cls, include_extras=True)
         defaults: Mapping[str, object] = cls._field_defaults  # type: ignore[attr-defined]
         self._cls = cls
         self._fields = tuple(
             _Field(
                 name,
                 names.get(name, camel_case(name)),
-                _kind(hints[name]),
-                name not in defaults and not isinstance(hints[name], UnionType),
+                *_kind(hints[name]),
+                name not in defaults and get_origin(hints[name]) not in _UNIONS,
                 defaults.get(name),
             )
             for name in cls._fields  # type: ignore[attr-defined]
@@ -134,19 +140,23 @@ class HeaderCodec:
             return text
         if field.kind is bool:
             return text.lower() == "true"
-        if not _INTEGER.fullmatch(text) or not -(1 << 63) <= (number := int(text)) < 1 << 63:
-            reason = f"the field {field.wire_name!r} is not a number: {text!r}"
+        if not _INTEGER.fullmatch(text) or not -field.beyond <= (number := int(text)) < field.beyond:
+            bits = field.beyond.bit_length()
+            reason = f"the field {field.wire_name!r} is not a number of {bits} bits: {text!r}"
             raise HeaderError(self._cls.__name__, field.name, reason)
         return number
 
 
-def _kind(hint: object) -> type:
-    if isinstance(hint, UnionType):
+def _kind(hint: object) -> tuple[type, int]:
+    """The type of a field, and the first number that does not fit in."""
+    if get_origin(hint) in _UNIONS:
         hint = next(arg for arg in get_args(hint) if arg is not type(None))
+    if hint is Long:
+        return int, 1 << 63
     if hint not in (int, bool, str):
-        raise TypeError(f"a header field is int, bool or str, not {hint!r}")
+        raise TypeError(f"a header field is int, Long, bool or str, not {hint!r}")
     assert isinstance(hint, type)
-    return hint
+    return hint, 1 << 31
 
 
 def _text(value: object) -> str:

@@ -14,6 +14,7 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, Self, TypeVar, get_args, get_origin, get_type_hints
 
+from mqlab.errors import LearnerError
 from mqlab.protocol import fastjson
 from mqlab.protocol.errors import BodyError
 from mqlab.protocol.fastjson import ObjectKey
@@ -24,6 +25,7 @@ from mqlab.protocol.message import MessageQueue
 C = TypeVar("C", bound=type)
 
 _NAMES: dict[type, dict[str, str]] = {}
+_BEYOND_LONG = 1 << 63
 _QUEUE_NAMES = ("brokerName", "queueId", "topic")
 
 
@@ -68,7 +70,11 @@ class JsonBody:
                     raise BodyError(cls.__name__, f"{field.json_name}: {problem}") from None
             elif field.required:
                 raise BodyError(cls.__name__, f"{field.json_name} is missing")
-        return cls(**values)
+        try:
+            return cls(**values)
+        except LearnerError as problem:
+            # What a class refuses is here not the fault of who made the object, but of who sent it.
+            raise BodyError(cls.__name__, problem.message) from None
 
     @classmethod
     def decode(cls, body: bytes | None) -> Self:
@@ -160,6 +166,8 @@ def _plain_reader(kind: type) -> Callable[[Any], Any]:
             return float(value)
         if type(value) is not kind:
             raise TypeError(f"{value!r} is not of type {kind.__name__}")
+        if isinstance(value, int) and not -_BEYOND_LONG <= value < _BEYOND_LONG:
+            raise ValueError(f"{value} is not a number of 64 bits")
         return value
 
     return read

@@ -126,7 +126,7 @@ class Message:
     ) -> None:
         self.topic = topic if type(topic) is str else _topic_text(topic)
         self.body: bytes = body if type(body) is bytes else _body_bytes(body)
-        self.flag = flag
+        self.flag = _checked_flag(flag) if flag else 0
         self.transaction_id: str | None = None
         own: dict[str, str] = {}
         if tags:
@@ -302,6 +302,12 @@ class MessageExt(Message):
             f"msg_id={self.msg_id!r}, body={_shortened(self.body)}, reconsume_times={self.reconsume_times}, "
             f"properties={self.properties})"
         )
+
+
+def _checked_flag(flag: int) -> int:
+    if type(flag) is not int or not -0x8000_0000 <= flag <= 0x7FFF_FFFF:
+        raise LearnerError(f"a message's flag is {flag!r}", "give a number of 32 bits; the record has no more room")
+    return flag
 
 
 def _check_property(name: object, value: object) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.protocol.json_body import JsonBody
+from mqlab.protocol.topic_config import check_queue_nums
 
 MASTER_ID = 0
 """The broker id of a master (MixAll.MASTER_ID); slaves have others."""
@@ -25,6 +26,9 @@ class QueueData(JsonBody):
     write_queue_nums: int
     perm: int
     topic_sys_flag: int = 0
+
+    def __post_init__(self) -> None:
+        check_queue_nums(self.broker_name, max(self.read_queue_nums, self.write_queue_nums))
 
 
 @dataclass(slots=True)
@@ -52,6 +56,12 @@ class TopicRouteData(JsonBody):
     filter_server_table: dict[str, list[str]] = field(default_factory=dict)
     order_topic_conf: str | None = None
     topic_queue_mapping_by_broker: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        for part in (self.order_topic_conf or "").split(";"):
+            broker_name, _, number = part.partition(":")
+            if number.isdecimal():
+                check_queue_nums(broker_name, int(number[:20]))
 
     def encode_standard(self) -> bytes:
         """The body in plain JSON: keys quoted and sorted, other than ASCII escaped.

@@ -10,11 +10,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from mqlab.errors import LearnerError
 from mqlab.protocol.json_body import JsonBody
 from mqlab.protocol.sysflag import PermName
 
 SINGLE_TAG = "SINGLE_TAG"
 MULTI_TAG = "MULTI_TAG"
+MAX_QUEUE_NUMS = 10_000
+"""The most queues that a topic has on one broker. RocketMQ sets no bound, and goes down with its clients when somebody
+asks for a thousand million.
+"""
+
+
+def check_queue_nums(name: str, queue_nums: int) -> None:
+    """LearnerError when a topic, or a group's retry topic, would have more queues than anybody can handle."""
+    if queue_nums > MAX_QUEUE_NUMS:
+        raise LearnerError(
+            f"{name!r} with {queue_nums} queues: {MAX_QUEUE_NUMS} are the most",
+            "four to sixteen are usual; each queue is consumed by one member of a group at a time",
+        )
 
 
 @dataclass(slots=True)
@@ -54,6 +68,9 @@ class TopicConfig(JsonBody):
     topic_sys_flag: int = 0
     order: bool = False
     attributes: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_queue_nums(self.topic_name, max(self.read_queue_nums, self.write_queue_nums))
 
 
 @dataclass(slots=True)
@@ -126,6 +143,9 @@ class SubscriptionGroupConfig(JsonBody):
     consume_timeout_minute: int = 15
     subscription_data_set: list[dict[str, Any]] | None = None
     attributes: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_queue_nums(self.group_name, self.retry_queue_nums)
 
 
 @dataclass(slots=True)

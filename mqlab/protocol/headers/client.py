@@ -5,7 +5,7 @@ Java: org.apache.rocketmq.remoting.protocol.header.HeartbeatRequestHeader, Unreg
 
 from typing import NamedTuple
 
-from mqlab.protocol.header_codec import put_first, wire
+from mqlab.protocol.header_codec import Long, put_first, wire
 
 IS_SUPPORT_HEART_BEAT_V2 = "IS_SUPPORT_HEART_BEAT_V2"
 IS_SUB_CHANGE = "IS_SUB_CHANGE"
@@ -53,7 +53,7 @@ class ConsumerSendMsgBackRequestHeader(NamedTuple):
     dead-letter queue, 0 lets the broker choose by the number of tries.
     """
 
-    offset: int
+    offset: Long
     group: str
     delay_level: int
     origin_msg_id: str | None = None
@@ -108,10 +108,10 @@ class ResetOffsetRequestHeader(NamedTuple):
 
     group: str
     topic: str
-    timestamp: int
+    timestamp: Long
     is_force: bool
     queue_id: int = -1
-    offset: int | None = None
+    offset: Long | None = None
 
 
 class GetConsumeStatsRequestHeader(NamedTuple):

@@ -5,7 +5,7 @@ Java: org.apache.rocketmq.remoting.protocol.header.namesrv.GetRouteInfoRequestHe
 
 from typing import NamedTuple
 
-from mqlab.protocol.header_codec import wire
+from mqlab.protocol.header_codec import Long, wire
 
 
 class GetRouteInfoRequestHeader(NamedTuple):
@@ -26,8 +26,8 @@ class RegisterBrokerRequestHeader(NamedTuple):
     broker_addr: str
     cluster_name: str
     ha_server_addr: str
-    broker_id: int
-    heartbeat_timeout_millis: int | None = None
+    broker_id: Long
+    heartbeat_timeout_millis: Long | None = None
     enable_acting_master: bool | None = None
     compressed: bool = False
     body_crc32: int = 0
@@ -46,7 +46,7 @@ class UnRegisterBrokerRequestHeader(NamedTuple):
     broker_name: str
     broker_addr: str
     cluster_name: str
-    broker_id: int
+    broker_id: Long
 
 
 class BrokerHeartbeatRequestHeader(NamedTuple):
@@ -55,11 +55,11 @@ class BrokerHeartbeatRequestHeader(NamedTuple):
     cluster_name: str
     broker_addr: str
     broker_name: str
-    broker_id: int | None = None
+    broker_id: Long | None = None
     epoch: int | None = None
-    max_offset: int | None = None
-    confirm_offset: int | None = None
-    heartbeat_timeout_mills: int | None = None
+    max_offset: Long | None = None
+    confirm_offset: Long | None = None
+    heartbeat_timeout_mills: Long | None = None
     election_priority: int | None = None
 
 
@@ -69,7 +69,7 @@ class QueryDataVersionRequestHeader(NamedTuple):
     broker_name: str
     broker_addr: str
     cluster_name: str
-    broker_id: int
+    broker_id: Long
 
 
 class QueryDataVersionResponseHeader(NamedTuple):
@@ -165,7 +165,7 @@ class GetBrokerMemberGroupRequestHeader(NamedTuple):
 class NotifyMinBrokerIdChangeRequestHeader(NamedTuple):
     """Tells brokers that another member of their group is now the lowest (NOTIFY_MIN_BROKER_ID_CHANGE, one-way)."""
 
-    min_broker_id: int | None = None
+    min_broker_id: Long | None = None
     broker_name: str | None = None
     min_broker_addr: str | None = None
     offline_broker_addr: str | None = None

@@ -5,7 +5,7 @@ Java: org.apache.rocketmq.remoting.protocol.header.QueryConsumerOffsetRequestHea
 
 from typing import NamedTuple
 
-from mqlab.protocol.header_codec import put_first
+from mqlab.protocol.header_codec import Long, put_first
 
 
 class QueryConsumerOffsetRequestHeader(NamedTuple):
@@ -22,7 +22,7 @@ class QueryConsumerOffsetRequestHeader(NamedTuple):
 class QueryConsumerOffsetResponseHeader(NamedTuple):
     """The offset of the next message to consume."""
 
-    offset: int
+    offset: Long
 
 
 @put_first("bname")
@@ -32,7 +32,7 @@ class UpdateConsumerOffsetRequestHeader(NamedTuple):
     consumer_group: str
     topic: str
     queue_id: int
-    commit_offset: int
+    commit_offset: Long
     bname: str | None = None
     lo: bool | None = None
 
@@ -49,7 +49,7 @@ class SearchOffsetRequestHeader(NamedTuple):
 
     topic: str
     queue_id: int
-    timestamp: int
+    timestamp: Long
     boundary_type: str | None = None
     bname: str | None = None
     lo: bool | None = None
@@ -58,7 +58,7 @@ class SearchOffsetRequestHeader(NamedTuple):
 class SearchOffsetResponseHeader(NamedTuple):
     """The offset found."""
 
-    offset: int
+    offset: Long
 
 
 class GetMaxOffsetRequestHeader(NamedTuple):
@@ -74,7 +74,7 @@ class GetMaxOffsetRequestHeader(NamedTuple):
 class GetMaxOffsetResponseHeader(NamedTuple):
     """One more than the offset of the last message."""
 
-    offset: int
+    offset: Long
 
 
 class GetMinOffsetRequestHeader(NamedTuple):
@@ -89,7 +89,7 @@ class GetMinOffsetRequestHeader(NamedTuple):
 class GetMinOffsetResponseHeader(NamedTuple):
     """The offset of the oldest message."""
 
-    offset: int
+    offset: Long
 
 
 class GetEarliestMsgStoretimeRequestHeader(NamedTuple):
@@ -104,4 +104,4 @@ class GetEarliestMsgStoretimeRequestHeader(NamedTuple):
 class GetEarliestMsgStoretimeResponseHeader(NamedTuple):
     """The time in ms since 1970, -1 when the queue is empty."""
 
-    timestamp: int
+    timestamp: Long

@@ -5,7 +5,7 @@ Java: org.apache.rocketmq.remoting.protocol.header.PopMessageRequestHeader and i
 
 from typing import NamedTuple
 
-from mqlab.protocol.header_codec import put_first
+from mqlab.protocol.header_codec import Long, put_first
 
 
 @put_first("pollTime")
@@ -20,9 +20,9 @@ class PopMessageRequestHeader(NamedTuple):
     topic: str
     queue_id: int
     max_msg_nums: int
-    invisible_time: int
-    poll_time: int
-    born_time: int
+    invisible_time: Long
+    poll_time: Long
+    born_time: Long
     init_mode: int
     exp_type: str | None = None
     exp: str | None = None
@@ -34,10 +34,10 @@ class PopMessageRequestHeader(NamedTuple):
 class PopMessageResponseHeader(NamedTuple):
     """What a client needs to name the messages again; the body holds the records."""
 
-    pop_time: int
-    invisible_time: int
+    pop_time: Long
+    invisible_time: Long
     revive_qid: int
-    rest_num: int
+    rest_num: Long
     start_offset_info: str | None = None
     msg_offset_info: str | None = None
     order_count_info: str | None = None
@@ -50,7 +50,7 @@ class AckMessageRequestHeader(NamedTuple):
     topic: str
     queue_id: int
     extra_info: str
-    offset: int
+    offset: Long
     bname: str | None = None
 
 
@@ -61,16 +61,16 @@ class ChangeInvisibleTimeRequestHeader(NamedTuple):
     topic: str
     queue_id: int
     extra_info: str
-    offset: int
-    invisible_time: int
+    offset: Long
+    invisible_time: Long
     bname: str | None = None
 
 
 class ChangeInvisibleTimeResponseHeader(NamedTuple):
     """What the new receipt handle is made of."""
 
-    pop_time: int
-    invisible_time: int
+    pop_time: Long
+    invisible_time: Long
     revive_qid: int
 
 
@@ -80,8 +80,8 @@ class NotificationRequestHeader(NamedTuple):
     consumer_group: str
     topic: str
     queue_id: int
-    poll_time: int
-    born_time: int
+    poll_time: Long
+    born_time: Long
     order: bool | None = False
     attempt_id: str | None = None
     bname: str | None = None

@@ -6,7 +6,7 @@ QueryMessageRequestHeader, QueryMessageResponseHeader, ViewMessageRequestHeader.
 
 from typing import NamedTuple
 
-from mqlab.protocol.header_codec import fast_codes
+from mqlab.protocol.header_codec import Long, fast_codes
 
 UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
 """The extension field that says whether a QUERY_MESSAGE looks for a unique key instead of one of the KEYS."""
@@ -23,13 +23,13 @@ class PullMessageRequestHeader(NamedTuple):
     consumer_group: str
     topic: str
     queue_id: int
-    queue_offset: int
+    queue_offset: Long
     max_msg_nums: int
     sys_flag: int
-    commit_offset: int
-    suspend_timeout_millis: int
+    commit_offset: Long
+    suspend_timeout_millis: Long
     subscription: str | None
-    sub_version: int
+    sub_version: Long
     expression_type: str | None = None
     max_msg_bytes: int | None = None
     request_source: int | None = None
@@ -42,11 +42,11 @@ class PullMessageRequestHeader(NamedTuple):
 class PullMessageResponseHeader(NamedTuple):
     """Where to go on pulling, and the bounds of the queue; the body holds the records themselves."""
 
-    suggest_which_broker_id: int
-    next_begin_offset: int
-    min_offset: int
-    max_offset: int
-    offset_delta: int | None = None
+    suggest_which_broker_id: Long
+    next_begin_offset: Long
+    min_offset: Long
+    max_offset: Long
+    offset_delta: Long | None = None
     topic_sys_flag: int | None = None
     group_sys_flag: int | None = None
     forbidden_type: int | None = None
@@ -58,19 +58,19 @@ class QueryMessageRequestHeader(NamedTuple):
     topic: str
     key: str
     max_num: int
-    begin_timestamp: int
-    end_timestamp: int
+    begin_timestamp: Long
+    end_timestamp: Long
 
 
 class QueryMessageResponseHeader(NamedTuple):
     """How far the index reaches."""
 
-    index_last_update_timestamp: int
-    index_last_update_phyoffset: int
+    index_last_update_timestamp: Long
+    index_last_update_phyoffset: Long
 
 
 class ViewMessageRequestHeader(NamedTuple):
     """Asks for the one message at a byte offset of the commit log (VIEW_MESSAGE_BY_ID)."""
 
     topic: str | None
-    offset: int
+    offset: Long

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.command import RemotingCommand
-from mqlab.protocol.header_codec import fast_codes, put_first, wire
+from mqlab.protocol.header_codec import Long, fast_codes, put_first, wire
 
 
 @put_first("properties")
@@ -25,7 +25,7 @@ class SendMessageRequestHeader(NamedTuple):
     default_topic_queue_nums: int
     queue_id: int
     sys_flag: int
-    born_timestamp: int
+    born_timestamp: Long
     flag: int
     properties: str | None = None
     reconsume_times: int | None = None
@@ -64,7 +64,7 @@ class SendMessageRequestHeaderV2(NamedTuple):
     default_topic_queue_nums: int
     queue_id: int
     sys_flag: int
-    born_timestamp: int
+    born_timestamp: Long
     flag: int
     properties: str | None = None
     reconsume_times: int | None = None
@@ -88,7 +88,7 @@ class SendMessageResponseHeader(NamedTuple):
 
     msg_id: str
     queue_id: int
-    queue_offset: int
+    queue_offset: Long
     transaction_id: str | None = None
     batch_uniq_id: str | None = None
     recall_handle: str | None = None
@@ -103,14 +103,14 @@ class ReplyMessageRequestHeader(NamedTuple):
     default_topic_queue_nums: int
     queue_id: int
     sys_flag: int
-    born_timestamp: int
+    born_timestamp: Long
     flag: int
     properties: str | None
     reconsume_times: int | None
     unit_mode: bool | None
     born_host: str
     store_host: str
-    store_timestamp: int
+    store_timestamp: Long
 
 
 class RecallMessageRequestHeader(NamedTuple):

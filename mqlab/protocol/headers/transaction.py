@@ -5,7 +5,7 @@ Java: org.apache.rocketmq.remoting.protocol.header.EndTransactionRequestHeader, 
 
 from typing import NamedTuple
 
-from mqlab.protocol.header_codec import put_first
+from mqlab.protocol.header_codec import Long, put_first
 
 
 @put_first("topic")
@@ -17,8 +17,8 @@ class EndTransactionRequestHeader(NamedTuple):
     """
 
     producer_group: str
-    tran_state_table_offset: int
-    commit_log_offset: int
+    tran_state_table_offset: Long
+    commit_log_offset: Long
     commit_or_rollback: int
     msg_id: str
     from_transaction_check: bool | None = False
@@ -31,8 +31,8 @@ class CheckTransactionStateRequestHeader(NamedTuple):
     """The broker asks a producer what became of a half message (CHECK_TRANSACTION_STATE, one-way)."""
 
     topic: str | None
-    tran_state_table_offset: int
-    commit_log_offset: int
+    tran_state_table_offset: Long
+    commit_log_offset: Long
     msg_id: str | None = None
     transaction_id: str | None = None
     offset_msg_id: str | None = None
