@@ -10,11 +10,10 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .arguments import check_settings
-from .client import DefaultMQPushConsumer
 from .client.service_state import ServiceState
 from .errors import LearnerError
 from .protocol.topic_config import TopicConfig
-from .protocol.topics import check_system_topic, check_topic, is_retry_topic
+from .protocol.topics import check_system_topic, check_topic
 from .sim.node import FROZEN, RUNNING
 
 if TYPE_CHECKING:
@@ -182,26 +181,11 @@ class ClientProcess(Process):
         return client
 
     def _boot(self, node: Node) -> None:
-        for client, group, settings in self.clients:
-            before = client.impl
-            kept = dict(vars(client))
-            config = getattr(client, "default_mq_pull_consumer", client)
-            settings_now = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
-            settings_now.pop("instance_name")  # a start makes it from the process id: each process has its own
-            client.__init__(node, group, **{**settings_now, **_of("instance_name", settings)})
-            if hasattr(client, "carry_over"):
-                client.carry_over(kept)
-            if isinstance(client, DefaultMQPushConsumer):
-                for subscription in before.rebalance_impl.subscription_inner.values():
-                    if not is_retry_topic(subscription.topic):
-                        client.impl.subscribe(subscription.topic, subscription.sub_string, subscription.expression_type)
-                client.impl.listener = before.listener
-            if before.service_state is ServiceState.RUNNING:
+        for client, *_ in self.clients:
+            ran = client.impl.service_state is ServiceState.RUNNING
+            client.begin_life()
+            if ran:
                 node.spawn(client.start(), f"start {client.call_name}")
-
-
-def _of(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: settings[name]} if name in settings else {}
 
 
 def split_settings(what: str, settings: dict[str, Any], *config_classes: type) -> list[Any]:

@@ -60,6 +60,9 @@ class ClientConfig:
     detect_timeout: int = 200
     detect_interval: int = 2_000
 
+    def __post_init__(self) -> None:
+        self._name_of_process = ""
+
     def name_server_addresses(self) -> list[str]:
         """The configured name servers, one by one."""
         return [address.strip() for address in (self.namesrv_addr or "").split(";") if address.strip()]
@@ -83,11 +86,21 @@ class ClientConfig:
         """
         if self.instance_name == DEFAULT_INSTANCE_NAME:
             numbers: count[int] = node.life.singletons.setdefault("ClientConfig.nano_time", count())
-            self.instance_name = f"{node.spec.pid}#{node.now_us() * 1_000 + next(numbers)}"
+            self._name_of_process = f"{node.spec.pid}#{node.now_us() * 1_000 + next(numbers)}"
+            self.instance_name = self._name_of_process
+
+    def forget_name_of_process(self) -> None:
+        """Take an instance name that a start has made back: the next process makes its own."""
+        if self.instance_name == self._name_of_process:
+            self.instance_name = DEFAULT_INSTANCE_NAME
 
     def clone_client_config(self) -> ClientConfig:
         """A copy of the shared settings alone."""
-        return ClientConfig(**{field.name: getattr(self, field.name) for field in fields(ClientConfig)})
+        return ClientConfig(**self.shared_settings())
+
+    def shared_settings(self) -> dict[str, Any]:
+        """The settings that every client has, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(ClientConfig)}
 
 
 def checked_settings(cls: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -68,8 +68,7 @@ class MQClientInstance:
     def _make_inner_producer(self) -> DefaultMQProducer:
         from .producer.default_mq_producer import DefaultMQProducer
 
-        shared = self.config.clone_client_config()
-        return DefaultMQProducer(self.node, CLIENT_INNER_PRODUCER_GROUP, **vars(shared))
+        return DefaultMQProducer(self.node, CLIENT_INNER_PRODUCER_GROUP, **self.config.shared_settings())
 
     # -- start and end ----------------------------------------------------------------------------------------------
 

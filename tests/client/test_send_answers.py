@@ -150,8 +150,8 @@ def test_an_answer_that_is_not_tried_again_ends_the_send_for_the_listeners_too(o
 @pytest.mark.parametrize("code", sorted(TRIED_AGAIN))
 def test_which_answers_are_tried_again_can_be_changed(one: tuple[Any, Any], code: ResponseCode) -> None:
     cluster, producer = one
-    producer.impl.retry_response_codes.discard(int(code))
-    producer.impl.retry_response_codes.add(int(ResponseCode.INVALID_PARAMETER))
+    producer.retry_response_codes.discard(int(code))
+    producer.retry_response_codes.add(int(ResponseCode.INVALID_PARAMETER))
     broker = answering(cluster, "broker-a", code)
     with pytest.raises(MQBrokerException):
         producer.send(Message("T", "x")).play()

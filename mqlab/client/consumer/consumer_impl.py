@@ -14,10 +14,9 @@ from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.events.client import ClientStarted, ClientStopped, QueueListenerFailed
 
-from .hooks import ConsumeMessageHook
 from .listener import warn_that_listener_raised
 from .offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
-from .pull_api_wrapper import FilterMessageHook, PullAPIWrapper
+from .pull_api_wrapper import PullAPIWrapper
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
@@ -53,8 +52,7 @@ class ConsumerImpl(ABC):
         self.node = consumer.node
         self.service_state = ServiceState.CREATE_JUST
         self.consumer_start_ms = consumer.node.now_ms()
-        self.consume_message_hooks: list[ConsumeMessageHook] = []
-        self.filter_message_hooks: list[FilterMessageHook] = []
+        self.consume_message_hooks = consumer.consume_message_hooks
         self.instance_life: Life | None = None
         self.instance: MQClientInstance
         self.pull_api_wrapper: PullAPIWrapper
@@ -148,7 +146,7 @@ class ConsumerImpl(ABC):
     def _build_pulling(self) -> None:
         """Make the pull wrapper and the offset store."""
         self.pull_api_wrapper = PullAPIWrapper(self.instance, self.group_name, self.unit_mode)
-        self.pull_api_wrapper.filter_message_hooks = self.filter_message_hooks
+        self.pull_api_wrapper.filter_message_hooks = self._settings.filter_message_hooks
         if self._settings.offset_store is not None:
             self.offset_store = self._settings.offset_store(self.instance, self.group_name)
         elif self.message_model is MessageModel.BROADCASTING:

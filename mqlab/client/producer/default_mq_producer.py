@@ -14,7 +14,7 @@ from mqlab.protocol.message import Message, MessageQueue
 from mqlab.sim import Future, public_call
 
 from .async_send import Outcome, SendCallback
-from .default_mq_producer_impl import DefaultMQProducerImpl
+from .default_mq_producer_impl import RETRY_RESPONSE_CODES, DefaultMQProducerImpl
 from .producer_config import ProducerConfig
 from .send_kernel import ASYNC, ONEWAY, SYNC
 from .send_result import SendResult
@@ -46,6 +46,15 @@ class DefaultMQProducer(ProducerConfig):
         self.node = node
         self.producer_group = checked_group(producer_group)
         self.topics = list(topics)
+        self.send_message_hooks: list[SendMessageHook] = []
+        self.check_forbidden_hooks: list[CheckForbiddenHook] = []
+        self.retry_response_codes: set[int] = set(RETRY_RESPONSE_CODES)
+        """The codes of an answer after which another broker is tried."""
+        self.begin_life()
+
+    def begin_life(self) -> None:
+        """Make what dies with the process from what this producer was given: at first, and at each restart."""
+        self.forget_name_of_process()
         self.impl = DefaultMQProducerImpl(self)
         self._accumulator: ProduceAccumulator | None = None
 
@@ -70,11 +79,11 @@ class DefaultMQProducer(ProducerConfig):
 
         Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.registerSendMessageHook.
         """
-        self.impl.send_message_hooks.append(hook)
+        self.send_message_hooks.append(hook)
 
     def register_check_forbidden_hook(self, hook: CheckForbiddenHook) -> None:
         """Let a hook forbid messages."""
-        self.impl.check_forbidden_hooks.append(hook)
+        self.check_forbidden_hooks.append(hook)
 
     # -- sending ----------------------------------------------------------------------------------------------------
 

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from mqlab.sim import Life
 
     from .default_mq_producer import DefaultMQProducer
-    from .hooks import CheckForbiddenHook, SendMessageHook
 
 DETECTOR_PERIOD_MS = 3_000
 
@@ -68,10 +67,7 @@ class DefaultMQProducerImpl:
         self.node = producer.node
         self.service_state = ServiceState.CREATE_JUST
         self.topic_publish_info_table: dict[str, TopicPublishInfo] = {}
-        self.retry_response_codes: set[int] = set(RETRY_RESPONSE_CODES)
         self.fault_strategy = MQFaultStrategy(self.node, producer.send_latency_enable, producer.start_detector_enable)
-        self.send_message_hooks: list[SendMessageHook] = []
-        self.check_forbidden_hooks: list[CheckForbiddenHook] = []
         self.instance_life: Life | None = None
         self.instance: MQClientInstance
         self.kernel: SendKernel
@@ -111,8 +107,8 @@ class DefaultMQProducerImpl:
             producer,
             group,
             self.instance,
-            self.send_message_hooks,
-            self.check_forbidden_hooks,
+            producer.send_message_hooks,
+            producer.check_forbidden_hooks,
             self.try_to_find_topic_publish_info,
         )
         if instance is None:

@@ -103,7 +103,7 @@ class SendAttempts:
                 continue
             except MQBrokerException as error:
                 self._failed(queue, error, attempt_us, isolated=True, reachable=False)
-                if error.response_code in impl.retry_response_codes:
+                if error.response_code in impl.producer.retry_response_codes:
                     continue
                 if self._result is not None:
                     return self._result
@@ -128,7 +128,8 @@ class SendAttempts:
         impl = self._impl
         cost_ms = (impl.node.now_us() - attempt_us) // 1_000
         impl.fault_strategy.update_fault_item(queue.broker_name, cost_ms, isolated, reachable)
-        retriable = not isinstance(error, MQBrokerException) or error.response_code in impl.retry_response_codes
+        codes = impl.producer.retry_response_codes
+        retriable = not isinstance(error, MQBrokerException) or error.response_code in codes
         impl.report_failed_attempt(self._message, queue, len(self._sent), error, retriable=retriable)
 
     def _failure(self, call_timeout: bool) -> Exception:

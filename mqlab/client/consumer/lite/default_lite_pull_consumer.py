@@ -15,6 +15,7 @@ from mqlab.sim import public_call
 from ..message_selector import MessageSelector
 from .default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
 from .lite_pull_consumer_config import LitePullConsumerConfig
+from .what_to_pull import WhatToPull
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ..offset_store import OffsetStore
     from ..process_queue import ProcessQueue
     from ..pull_api_wrapper import FilterMessageHook
-    from .topic_queue_watch import TopicMessageQueueChangeListener
+    from .what_to_pull import TopicMessageQueueChangeListener
 
 
 class DefaultLitePullConsumer(LitePullConsumerConfig):
@@ -52,6 +53,14 @@ class DefaultLitePullConsumer(LitePullConsumerConfig):
         self.consumer_group = checked_group(consumer_group)
         self.offset_store: Callable[[MQClientInstance, str], OffsetStore] | None = None
         """A class of your own (or any function of instance and group) that makes the offset store."""
+        self.consume_message_hooks: list[ConsumeMessageHook] = []
+        self.filter_message_hooks: list[FilterMessageHook] = []
+        self.what_to_pull = WhatToPull()
+        self.begin_life()
+
+    def begin_life(self) -> None:
+        """Make what dies with the process from what this consumer was given: at first, and at each restart."""
+        self.forget_name_of_process()
         self.impl = DefaultLitePullConsumerImpl(self)
 
     # -- life -------------------------------------------------------------------------------------------------------
@@ -212,22 +221,17 @@ class DefaultLitePullConsumer(LitePullConsumerConfig):
 
     def register_consume_message_hook(self, hook: ConsumeMessageHook) -> None:
         """Let a hook see every batch that `poll` hands out."""
-        self.impl.consume_message_hooks.append(hook)
+        self.consume_message_hooks.append(hook)
 
     def register_filter_message_hook(self, hook: FilterMessageHook) -> None:
         """Let a hook take messages out of what was pulled."""
-        self.impl.filter_message_hooks.append(hook)
+        self.filter_message_hooks.append(hook)
 
     def update_name_server_address(self, addresses: str) -> None:
         """Use other name servers from now on: "ip:port;ip:port"."""
         self.impl.make_sure_state_ok()
         self.namesrv_addr = addresses
         self.impl.instance.api.remoting_client.update_name_server_address_list(self.name_server_addresses())
-
-    def carry_over(self, kept: dict[str, Any]) -> None:
-        """Take from the consumer in whose place this one starts, by its attributes, what its process had set up."""
-        self.offset_store = kept["offset_store"]
-        self.impl.take_over(kept["impl"])
 
     @property
     def process_queues(self) -> dict[MessageQueue, ProcessQueue]:

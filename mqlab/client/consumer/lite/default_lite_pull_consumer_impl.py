@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.service_state import ServiceState
@@ -31,18 +30,11 @@ from .lite_pull_consumer_config import LitePullConsumerConfig, check_lite_pull_c
 from .lite_pull_offsets import LitePullOffsets
 from .lite_pull_task import LitePullTask
 from .topic_queue_watch import TopicQueueWatch
+from .what_to_pull import SubscriptionType
 
 if TYPE_CHECKING:
 
     from .default_lite_pull_consumer import DefaultLitePullConsumer
-
-class SubscriptionType(Enum):
-    """How a lite pull consumer gets its queues: not decided yet, by rebalance, or by hand."""
-
-    NONE = "NONE"
-    SUBSCRIBE = "SUBSCRIBE"
-    ASSIGN = "ASSIGN"
-
 
 class DefaultLitePullConsumerImpl(ConsumerImpl):
     """The consumer behind the public class.
@@ -58,15 +50,15 @@ class DefaultLitePullConsumerImpl(ConsumerImpl):
     def __init__(self, consumer: DefaultLitePullConsumer) -> None:
         super().__init__(consumer)
         self.consumer = consumer
-        self.subscription_type = SubscriptionType.NONE
+        self.wanted = consumer.what_to_pull
         self.rebalance_impl = RebalanceLitePullImpl(self)
+        self.rebalance_impl.subscription_inner = self.wanted.subscriptions
         self.assigned_message_queue = AssignedMessageQueue(self.node, self._process_queue_of_rebalance)
+        self.assigned_message_queue.update(self.wanted.assigned)
         self.consume_request_cache = ConsumeRequestCache(self.node)
         self.offsets = LitePullOffsets(self)
         self.task_table: dict[MessageQueue, LitePullTask] = {}
         self.flow_control_times: Counter[str] = Counter()
-        self.message_queue_listener: MessageQueueListener | None = None
-        self.sub_expression_for_assign: dict[str, SubscriptionData] = {}
         self.topic_watch = TopicQueueWatch(self)
         self.pull_pool: ScheduledThreadPool
         self.monitor = Lock("the lite pull consumer, which another call holds")
@@ -86,9 +78,9 @@ class DefaultLitePullConsumerImpl(ConsumerImpl):
         """Write the offsets of the queues that it has."""
         if self.service_state is not ServiceState.RUNNING:
             return
-        if self.subscription_type is SubscriptionType.SUBSCRIBE:
+        if self.wanted.subscription_type is SubscriptionType.SUBSCRIBE:
             self.offset_store.persist_all(self.rebalance_impl.process_queue_table)
-        elif self.subscription_type is SubscriptionType.ASSIGN:
+        elif self.wanted.subscription_type is SubscriptionType.ASSIGN:
             self.offset_store.persist_all(self.assigned_message_queue.queues())
 
     async def message_queue_changed(
@@ -99,32 +91,23 @@ class DefaultLitePullConsumerImpl(ConsumerImpl):
         self.assigned_message_queue.update_of_topic(topic, mine)
         self._cancel_tasks(queue for queue in self.task_table if queue.topic == topic and queue not in mine)
         self._start_tasks(mine)
-        if self.message_queue_listener is not None:
-            await self.tell(self.message_queue_listener, topic, list(mq_all), list(mq_divided))
+        if self.wanted.message_queue_listener is not None:
+            await self.tell(self.wanted.message_queue_listener, topic, list(mq_all), list(mq_divided))
 
     def _process_queue_of_rebalance(self, queue: MessageQueue) -> Any:
         return self.rebalance_impl.process_queue_table.get(queue)
-
-    def take_over(self, before: DefaultLitePullConsumerImpl) -> None:
-        """Subscribe, assign and watch what the consumer did in whose place this one is started."""
-        self.subscription_type = before.subscription_type
-        self.rebalance_impl.subscription_inner.update(before.rebalance_impl.subscription_inner)
-        self.message_queue_listener = before.message_queue_listener
-        self.sub_expression_for_assign.update(before.sub_expression_for_assign)
-        self.topic_watch.listeners.update(before.topic_watch.listeners)
-        if self.subscription_type is SubscriptionType.ASSIGN:
-            self.assigned_message_queue.update(before.assigned_message_queue.queues())
 
     # -- which queues -----------------------------------------------------------------------------------------------
 
     def set_subscription_type(self, kind: SubscriptionType) -> None:
         """The first use decides; LearnerError for the other way."""
-        if self.subscription_type not in (SubscriptionType.NONE, kind):
+        present = self.wanted.subscription_type
+        if present not in (SubscriptionType.NONE, kind):
             raise LearnerError(
                 "Subscribe and assign are mutually exclusive.",
-                f"this consumer uses {self.subscription_type.value.lower()}; make another consumer for the other way",
+                f"this consumer uses {present.value.lower()}; make another consumer for the other way",
             )
-        self.subscription_type = kind
+        self.wanted.subscription_type = kind
 
     def subscribe(
         self, topic: str, expression: str | None, expression_type: str, listener: MessageQueueListener | None
@@ -143,7 +126,7 @@ class DefaultLitePullConsumerImpl(ConsumerImpl):
         except LearnerError as error:
             raise MQClientException(f"subscribe exception: {error}") from error
         self.rebalance_impl.subscription_inner[topic] = subscription
-        self.message_queue_listener = listener
+        self.wanted.message_queue_listener = listener
         if self.service_state is ServiceState.RUNNING:
             self.node.spawn(self._announce_subscription(), "announce a subscription")
 
@@ -167,6 +150,7 @@ class DefaultLitePullConsumerImpl(ConsumerImpl):
         Java: org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl.assign.
         """
         self.set_subscription_type(SubscriptionType.ASSIGN)
+        self.wanted.assigned = list(queues)
         self.assigned_message_queue.update(queues)
         if self.service_state is ServiceState.RUNNING:
             self._pull_assigned()
@@ -184,18 +168,18 @@ class DefaultLitePullConsumerImpl(ConsumerImpl):
             raise LearnerError("setAssignTag only can be called before start.", "make a new consumer")
         subscription = build_subscription_data(topic, expression)
         self.set_subscription_type(SubscriptionType.ASSIGN)
-        self.sub_expression_for_assign[topic] = subscription
+        self.wanted.sub_expression_for_assign[topic] = subscription
 
     @property
     def is_rebalanced(self) -> bool:
         """Whether the queues come by rebalance."""
-        return self.subscription_type is SubscriptionType.SUBSCRIBE
+        return self.wanted.subscription_type is SubscriptionType.SUBSCRIBE
 
     def subscription_of(self, topic: str) -> SubscriptionData | None:
         """What is wanted of a topic; None when it is not subscribed (any more)."""
-        if self.subscription_type is SubscriptionType.SUBSCRIBE:
+        if self.wanted.subscription_type is SubscriptionType.SUBSCRIBE:
             return self.rebalance_impl.subscription_inner.get(topic)
-        return self.sub_expression_for_assign.get(topic) or build_subscription_data(topic, None)
+        return self.wanted.sub_expression_for_assign.get(topic) or build_subscription_data(topic, None)
 
     def _start_tasks(self, queues: Iterable[MessageQueue]) -> None:
         for queue in queues:
@@ -241,9 +225,9 @@ class DefaultLitePullConsumerImpl(ConsumerImpl):
             raise
 
     async def _operate_after_running(self) -> None:
-        if self.subscription_type is SubscriptionType.SUBSCRIBE:
+        if self.wanted.subscription_type is SubscriptionType.SUBSCRIBE:
             await self._refresh_routes()
-        elif self.subscription_type is SubscriptionType.ASSIGN:
+        elif self.wanted.subscription_type is SubscriptionType.ASSIGN:
             self._pull_assigned()
         await self.topic_watch.look_first()
         await self.instance.check_client_in_broker()

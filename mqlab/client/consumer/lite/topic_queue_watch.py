@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mqlab.client.service_state import ServiceState
@@ -14,11 +13,9 @@ if TYPE_CHECKING:
     from mqlab.sim import PeriodicTask
 
     from .default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
+    from .what_to_pull import TopicMessageQueueChangeListener
 
 FIRST_LOOK_MS = 10_000
-
-TopicMessageQueueChangeListener = Callable[[str, "list[MessageQueue]"], object]
-"""(topic, its queues): called when a topic got other queues than before."""
 
 
 class TopicQueueWatch:
@@ -31,7 +28,7 @@ class TopicQueueWatch:
     def __init__(self, owner: DefaultLitePullConsumerImpl) -> None:
         self._owner = owner
         self._node = owner.node
-        self.listeners: dict[str, TopicMessageQueueChangeListener] = {}
+        self.listeners = owner.wanted.topic_listeners
         self._queues: dict[str, list[MessageQueue]] = {}
         self._thread: PeriodicTask | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.client_config import checked_group, checked_settings
@@ -57,14 +57,14 @@ class DefaultMQPullConsumer(PullConsumerConfig):
         self.offset_store: Callable[[MQClientInstance, str], OffsetStore] | None = None
         """A class of your own (or any function of instance and group) that makes the offset store."""
         self.message_queue_listener: MessageQueueListener | None = None
-        self.impl = DefaultMQPullConsumerImpl(self)
+        self.consume_message_hooks: list[ConsumeMessageHook] = []
+        self.filter_message_hooks: list[FilterMessageHook] = []
+        self.begin_life()
 
-    def carry_over(self, before: Mapping[str, Any]) -> None:
-        """Take over what was registered with this consumer (its attributes) before its process was started anew."""
-        for name in ("register_topics", "register_subscriptions", "offset_store", "message_queue_listener"):
-            setattr(self, name, before[name])
-        self.impl.consume_message_hooks = before["impl"].consume_message_hooks
-        self.impl.filter_message_hooks = before["impl"].filter_message_hooks
+    def begin_life(self) -> None:
+        """Make what dies with the process from what this consumer was given: at first, and at each restart."""
+        self.forget_name_of_process()
+        self.impl = DefaultMQPullConsumerImpl(self)
 
     # -- start and end ----------------------------------------------------------------------------------------------
 
@@ -105,11 +105,11 @@ class DefaultMQPullConsumer(PullConsumerConfig):
 
     def register_consume_message_hook(self, hook: ConsumeMessageHook) -> None:
         """Let a hook see the messages of every pull that was waited for."""
-        self.impl.consume_message_hooks.append(hook)
+        self.consume_message_hooks.append(hook)
 
     def register_filter_message_hook(self, hook: FilterMessageHook) -> None:
         """Let a hook take messages out of what was pulled."""
-        self.impl.filter_message_hooks.append(hook)
+        self.filter_message_hooks.append(hook)
 
     # -- pulling ----------------------------------------------------------------------------------------------------
 

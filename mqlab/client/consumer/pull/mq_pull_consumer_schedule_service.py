@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.service_state import ServiceState
@@ -123,10 +123,18 @@ class MQPullConsumerScheduleService:
         self.default_mq_pull_consumer = DefaultMQPullConsumer(node, consumer_group, **settings)
         self.callback_table: dict[str, PullTaskFunction] = {}
         """The application's task of each topic."""
+        self._told: set[str] = set()
+        self._begin_own_life()
+
+    def begin_life(self) -> None:
+        """Make what dies with the process from what this service was given, at each restart."""
+        self.default_mq_pull_consumer.begin_life()
+        self._begin_own_life()
+
+    def _begin_own_life(self) -> None:
         self.task_table: dict[MessageQueue, PullTaskImpl] = {}
         """The tasks that run again and again, by queue."""
         self.scheduled_thread_pool: ScheduledThreadPool | None = None
-        self._told: set[str] = set()
 
     @property
     def group_name(self) -> str:
@@ -182,12 +190,6 @@ class MQPullConsumerScheduleService:
         if self.scheduled_thread_pool is not None:
             self.scheduled_thread_pool.shutdown()
         await self.impl.shutdown()
-
-    def carry_over(self, before: Mapping[str, Any]) -> None:
-        """Take over what was registered with this service (its attributes) before its process was started anew."""
-        self.pull_thread_nums = before["pull_thread_nums"]
-        self.callback_table = before["callback_table"]
-        self.default_mq_pull_consumer.carry_over(vars(before["default_mq_pull_consumer"]))
 
     # -- tasks ------------------------------------------------------------------------------------------------------
 

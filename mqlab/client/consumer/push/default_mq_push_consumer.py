@@ -52,7 +52,18 @@ class DefaultMQPushConsumer(PushConsumerConfig):
         self.offset_store: Callable[[MQClientInstance, str], OffsetStore] | None = None
         """A class of your own (or any function of instance and group) that makes the offset store."""
         self.message_queue_listener: MessageQueueListener | None = None
+        self.message_listener: MessageListenerFunction | MessageListenerOrderly | None = None
+        self.consume_message_hooks: list[ConsumeMessageHook] = []
+        self.filter_message_hooks: list[FilterMessageHook] = []
+        self._subscribed: dict[str, tuple[str | None, str]] = {}
+        self.begin_life()
+
+    def begin_life(self) -> None:
+        """Make what dies with the process from what this consumer was given: at first, and at each restart."""
+        self.forget_name_of_process()
         self.impl = DefaultMQPushConsumerImpl(self)
+        for topic, (expression, expression_type) in self._subscribed.items():
+            self.impl.subscribe(topic, expression, expression_type)
 
     @public_call
     async def start(self) -> None:
@@ -66,14 +77,19 @@ class DefaultMQPushConsumer(PushConsumerConfig):
 
     def subscribe(self, topic: str, sub_expression: str | None = SUB_ALL) -> None:
         """Subscribe to a topic: `"*"` for everything, or tags like `"TagA || TagB"`."""
-        self.impl.subscribe(topic, sub_expression)
+        self._subscribe(topic, sub_expression, ExpressionType.TAG)
 
     def subscribe_sql(self, topic: str, expression: str) -> None:
         """Subscribe to the messages of a topic whose properties fulfil an SQL92 condition."""
-        self.impl.subscribe(topic, expression, ExpressionType.SQL92)
+        self._subscribe(topic, expression, ExpressionType.SQL92)
+
+    def _subscribe(self, topic: str, expression: str | None, expression_type: str) -> None:
+        self.impl.subscribe(topic, expression, expression_type)
+        self._subscribed[topic] = (expression, expression_type)
 
     def unsubscribe(self, topic: str) -> None:
         """Give a topic up."""
+        self._subscribed.pop(topic, None)
         self.impl.unsubscribe(topic)
 
     def register_message_listener(
@@ -88,15 +104,17 @@ class DefaultMQPushConsumer(PushConsumerConfig):
                 "the consumer runs already, and keeps the listener with which it was started",
                 "make a new consumer: await consumer.shutdown(), then lab.consumer(...)",
             )
-        self.impl.listener = listener if isinstance(listener, MessageListenerOrderly) else listener_function(listener)
+        if not isinstance(listener, MessageListenerOrderly):
+            listener = listener_function(listener)
+        self.message_listener = listener
 
     def register_consume_message_hook(self, hook: ConsumeMessageHook) -> None:
         """Let a hook see every call of the listener."""
-        self.impl.consume_message_hooks.append(hook)
+        self.consume_message_hooks.append(hook)
 
     def register_filter_message_hook(self, hook: FilterMessageHook) -> None:
         """Let a hook take messages out of what was pulled."""
-        self.impl.filter_message_hooks.append(hook)
+        self.filter_message_hooks.append(hook)
 
     def suspend(self) -> None:
         """Pull no more until `resume`; what is cached is still consumed.

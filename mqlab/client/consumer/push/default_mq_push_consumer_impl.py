@@ -54,7 +54,6 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
         self.flow_control_times: Counter[str] = Counter()
         self.retry_topic = retry_topic(consumer.consumer_group)
         self.queue_locks = QueueLocks(self)
-        self.listener: MessageListenerFunction | MessageListenerOrderly | None = None
         self.consume_message_service: ConsumeMessageConcurrentlyService | ConsumeMessageOrderlyService
 
     # -- what the instance asks -------------------------------------------------------------------------------------
@@ -84,7 +83,7 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
     @property
     def consume_orderly(self) -> bool:
         """Whether the listener wants the messages of each queue in order."""
-        return isinstance(self.listener, MessageListenerOrderly)
+        return isinstance(self.consumer.message_listener, MessageListenerOrderly)
 
     def reset_retry_topic(self, messages: Sequence[MessageExt]) -> None:
         """Give messages of the retry topic their own topic again."""
@@ -185,11 +184,11 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
     def _check_config(self) -> MessageListenerFunction | MessageListenerOrderly:
         check_push_config(self.consumer, self.group_name)
         self._check_name_servers()
-        if self.listener is None:
+        if self.consumer.message_listener is None:
             raise MQClientException(
                 "messageListener is null. What to do: consumer.register_message_listener(listener) before the start."
             )
-        return self.listener
+        return self.consumer.message_listener
 
     def _copy_subscription(self) -> None:
         """Take over the subscriptions given as a setting, and in clustering that of the group's retry topic.

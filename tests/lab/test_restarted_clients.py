@@ -1,0 +1,169 @@
+"""A client's process that is started again has everything that the client was given, as a program does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab.client import (
+    ConsumeMessageHook,
+    ConsumeOrderlyStatus,
+    MessageListenerOrderly,
+    MessageQueue,
+    RemoteBrokerOffsetStore,
+)
+from mqlab.client.producer.hooks import CheckForbiddenHook, SendMessageHook
+
+NODE = "machine"
+
+
+class Watching(ConsumeMessageHook):
+    """Notes the bodies that go to the application."""
+
+    def __init__(self) -> None:
+        self.seen: list[bytes] = []
+
+    def consume_message_before(self, context: Any) -> None:
+        self.seen.extend(message.body for message in context.messages)
+
+
+class Sending(SendMessageHook):
+    """Counts the attempts to send."""
+
+    attempts = 0
+
+    def send_message_before(self, context: Any) -> None:
+        self.attempts += 1
+
+
+class Listening(MessageListenerOrderly):
+    """Takes everything."""
+
+    def consume_message(self, messages: Any, context: Any) -> ConsumeOrderlyStatus:
+        return ConsumeOrderlyStatus.SUCCESS
+
+
+@pytest.fixture
+def lab() -> Lab:
+    lab = Lab(seed=7)
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic("T", 2)
+    return lab
+
+
+def start_again(lab: Lab) -> None:
+    lab.run_for(seconds=3)
+    lab.crash(NODE)
+    lab.restart(NODE)
+    lab.run_for(seconds=3)
+
+
+def send(lab: Lab, *bodies: str) -> None:
+    producer = lab.producer("orders", node="sender")
+    lab.run(producer.start())
+    for body in bodies:
+        lab.run(producer.send(Message("T", body)))
+    lab.run_for(ms=100)
+
+
+def drop_bad(context: Any) -> None:
+    context.msg_list = [message for message in context.msg_list if message.body != b"bad"]
+
+
+def test_a_producer_keeps_its_topics_hooks_and_codes_of_retry(lab: Lab) -> None:
+    producer = lab.producer("P", node=NODE, topics=["T"])
+    hook = Sending()
+    producer.register_send_message_hook(hook)
+    producer.register_check_forbidden_hook(CheckForbiddenHook())
+    producer.retry_response_codes.add(17_000)
+    lab.run(producer.start())
+    start_again(lab)
+    assert producer.impl.publish_topic_list() == ["T"], "its route was asked for at the start, as the first time"
+    lab.run(producer.send(Message("T", "a")))
+    assert hook.attempts == 1
+    assert len(producer.check_forbidden_hooks) == 1
+    assert 17_000 in producer.retry_response_codes
+
+
+@pytest.mark.parametrize("orderly", [False, True])
+def test_a_push_consumer_keeps_its_listeners_hooks_and_store(lab: Lab, orderly: bool) -> None:
+    consumer = lab.consumer("G", node=NODE)
+    heard: list[int] = []
+    made: list[str] = []
+
+    def store(instance: Any, group: str) -> RemoteBrokerOffsetStore:
+        made.append(group)
+        return RemoteBrokerOffsetStore(instance, group)
+
+    def take(messages: Any, context: Any) -> ConsumeConcurrentlyStatus:
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+    hook = Watching()
+    consumer.subscription["T"] = "*"
+    consumer.subscribe("other", "A || B")
+    consumer.register_message_listener(Listening() if orderly else take)
+    consumer.register_consume_message_hook(hook)
+    consumer.register_filter_message_hook(drop_bad)
+    consumer.message_queue_listener = lambda topic, every, mine: heard.append(len(mine))
+    consumer.offset_store = store
+    lab.run(consumer.start())
+    start_again(lab)
+    lab.run_for(seconds=60 if orderly else 0)  # so long the broker keeps the locks of the killed process
+    assert heard.count(2) == 2, "both queues of T: at the start and at the restart"
+    assert made == ["G", "G"]
+    assert consumer.impl.rebalance_impl.subscription_inner["other"].tags_set == {"A", "B"}
+    send(lab, "good", "bad")
+    assert hook.seen == [b"good"]
+
+
+def test_a_topic_that_was_given_up_stays_given_up(lab: Lab) -> None:
+    consumer = lab.consumer("G", node=NODE)
+    consumer.subscribe("T", "*")
+    consumer.subscribe("other", "*")
+    consumer.unsubscribe("other")
+    consumer.register_message_listener(lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
+    lab.run(consumer.start())
+    start_again(lab)
+    assert sorted(consumer.impl.rebalance_impl.subscription_inner) == ["%RETRY%G", "T"]
+
+
+@pytest.mark.parametrize("kind", ["pull_consumer", "lite_pull_consumer"])
+def test_a_consumer_that_pulls_keeps_its_hooks_and_its_queue_listener(lab: Lab, kind: str) -> None:
+    make: Callable[..., Any] = getattr(lab, kind)
+    consumer = make("G", node=NODE)
+    heard: list[int] = []
+    hook = Watching()
+    consumer.register_consume_message_hook(hook)
+    consumer.register_filter_message_hook(drop_bad)
+
+    def listener(topic: str, every: Any, mine: Any) -> None:
+        heard.append(len(mine))
+
+    if kind == "pull_consumer":
+        consumer.register_message_queue_listener("T", listener)
+    else:
+        consumer.subscribe("T", "*", listener)
+    lab.run(consumer.start())
+    start_again(lab)
+    assert heard == [2, 2]
+    send(lab, *["good", "bad"] * 4)
+    queue = MessageQueue("T", "broker-a", 0)
+    for _ in range(2):
+        lab.run(consumer.pull(queue, "*", 0, 32) if kind == "pull_consumer" else consumer.poll())
+    assert set(hook.seen) == {b"good"}
+
+
+def test_a_name_of_its_own_is_kept_and_one_made_from_the_process_is_made_again(lab: Lab) -> None:
+    named, unnamed = lab.producer("P", node=NODE), lab.producer("Q", node=NODE)
+    named.instance_name = "shop"
+    for producer in (named, unnamed):
+        lab.run(producer.start())
+    first = unnamed.instance_name
+    start_again(lab)
+    assert named.instance_name == "shop"
+    assert unnamed.instance_name != first
+    assert unnamed.instance_name.startswith(f"{unnamed.node.spec.pid}#")
