@@ -113,3 +113,33 @@ def test_a_synchronous_call_needs_a_permit_of_the_asynchronous_ones() -> None:
     assert client.semaphore_async.permits == free - 1
     lab.run(call)
     assert client.semaphore_async.permits == free
+
+
+def test_a_first_offset_that_was_deleted_is_moved_to_the_oldest_message_by_a_repair() -> None:
+    lab = Lab(seed=7)
+    lab.name_server()
+    broker = lab.broker("broker-a", mapped_file_size_commit_log=65_536, file_reserved_time=0, delete_when="00")
+    lab.create_topic("T", 1)
+    producer = lab.producer("shop", compress_msg_body_over_howmuch=10_000)
+    lab.run(producer.start())
+    for _ in range(40):
+        lab.run(producer.send(Message("T", "x" * 4_000)))
+    store = broker.running().message_store
+    lab.run_until(lambda: store.get_min_offset_in_queue("T", 0) > 0)
+    lab.run_for(seconds=120)
+    oldest = store.get_min_offset_in_queue("T", 0)
+    seen: list[int] = []
+
+    def listener(messages: Any, context: Any) -> ConsumeConcurrentlyStatus:
+        seen.extend(message.queue_offset for message in messages)
+        return SUCCESS
+
+    consumer = lab.consumer("readers", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    consumer.subscribe("T", "*")
+    consumer.register_message_listener(listener)
+    lab.run(consumer.start())
+    lab.run_for(seconds=10)
+    statuses = [record.status for record in lab.history.find("PullFinished", topic="T")]
+    assert statuses[:2] == ["OFFSET_ILLEGAL", "FOUND"]
+    assert 0 < oldest < 40
+    assert seen == list(range(oldest, 40))

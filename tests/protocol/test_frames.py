@@ -15,6 +15,7 @@ from mqlab.protocol import (
 from mqlab.protocol.command_header import ROCKETMQ
 from mqlab.protocol.header_codec import codec_of
 from mqlab.protocol.headers import REQUEST_HEADERS, RESPONSE_HEADERS
+from mqlab.protocol.message import MessageQueue
 
 REQUEST_BODIES = {
     RequestCode.HEART_BEAT: heartbeat.HeartbeatData,
@@ -136,3 +137,25 @@ def test_every_recorded_body_of_messages_is_a_row_of_records(frames):
 def test_the_recordings_hold_both_forms_of_the_header(frames):
     forms = {RemotingCommand.decode(frame.data).serialize_type for frame in frames}
     assert forms == {0, ROCKETMQ}
+
+
+def test_what_was_recorded_of_pops_is_what_the_article_says_of_them(frames):
+    assigned, invisible_ms = [], set()
+    for frame in frames:
+        command = RemotingCommand.decode(frame.data)
+        if frame.request_code == RequestCode.QUERY_ASSIGNMENT and frame.kind == "response":
+            answer = bodies.QueryAssignmentResponseBody.decode(command.body)
+            assigned += [(a.message_queue, a.mode) for a in answer.message_queue_assignments]
+        elif frame.request_code == RequestCode.POP_MESSAGE and frame.kind != "response":
+            header = command.header_as(REQUEST_HEADERS[RequestCode.POP_MESSAGE])
+            if header.consumer_group == "CG_POPPUSH":
+                invisible_ms.add(header.invisible_time)
+    assert (MessageQueue("FrPop", "broker-a", -1), "POP") in assigned, "one queue with id -1 for the broker"
+    assert invisible_ms == {60_000}
+
+
+def test_a_recorded_negative_answer_to_a_pop_sets_the_time_by_the_number_of_tries(frames):
+    requests = [RemotingCommand.decode(frame.data) for frame in frames
+                if frame.code == RequestCode.CHANGE_MESSAGE_INVISIBLETIME and frame.kind != "response"]  # fmt: skip
+    headers = [request.header_as(REQUEST_HEADERS[RequestCode.CHANGE_MESSAGE_INVISIBLETIME]) for request in requests]
+    assert [h.invisible_time for h in headers if h.consumer_group == "CG_POPPUSH"] == [10_000], "the first try: 10 s"

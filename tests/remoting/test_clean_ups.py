@@ -89,7 +89,8 @@ def test_the_answer_takes_the_entry_out_and_gives_the_permit_back() -> None:
     setting = Setting()
     setting.begin()
     setting.world.run_until(lambda: setting.client.response_table)
-    (future,) = setting.client.response_table.values()
+    ((number, future),) = setting.client.response_table.items()
+    assert number == future.opaque == future.request.opaque
     assert (future.send_request_ok, future.done, setting.permits) == (True, False, 65_534)
     setting.run_ms(10)
     assert setting.outcomes[0][1] is future

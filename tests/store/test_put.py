@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -28,6 +30,35 @@ def test_a_message_is_stored_dispatched_and_readable(store_world: Any) -> None:
     assert (message.topic, message.tags, message.keys, message.body[:9]) == ("TopicTest", "Tag1", "k1", b"message 1")
     assert (message.store_timestamp, message.store_host) == (sw.world.epoch_ms, "10.0.0.1:10911")
     assert message.offset_msg_id == result.msg_id == "0A00000100002A9F0000000000000000"
+
+
+def _calls_of(function: Callable[[], object]) -> int:
+    """How many functions run in it: the same number on every machine."""
+    count = 0
+
+    def note(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_a_put_costs_the_same_behind_a_backlog_that_nobody_consumes(store_world: Any) -> None:
+    sw = store_world(mapped_file_size_commit_log=4_000_000, mapped_file_size_consume_queue=100_000)
+    sw.put(10)
+    message, late = sw.message(11), sw.message(3_011)
+    first = _calls_of(lambda: sw.store.put_message(message))
+    sw.put(3_000)
+    used_bytes = sw.node.disk.used_bytes
+    assert _calls_of(lambda: sw.store.put_message(late)) == first
+    assert sw.store.get_max_offset_in_queue("TopicTest", 0, committed=False) == 3_012
+    assert sw.node.disk.used_bytes - used_bytes <= 4_096
 
 
 def test_each_queue_counts_its_own_messages(store_world: Any) -> None:
