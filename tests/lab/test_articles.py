@@ -139,7 +139,7 @@ def test_a_first_offset_that_was_deleted_is_moved_to_the_oldest_message_by_a_rep
     consumer.register_message_listener(listener)
     lab.run(consumer.start())
     lab.run_for(seconds=10)
-    statuses = [record.status for record in lab.history.find("PullFinished", topic="T")]
+    statuses = [record.pull_status for record in lab.history.find("PullFinished", topic="T")]
     assert statuses[:2] == ["OFFSET_ILLEGAL", "FOUND"]
     assert 0 < oldest < 40
     assert seen == list(range(oldest, 40))

@@ -11,7 +11,7 @@ from .tree import ROOT, read
 
 MARKS = ("same", "changed", "wrong", "history")
 COLUMNS = 6
-NOT_BUILT = "—"
+NOT_BUILT = NO_LAB = "—"
 
 
 def rows(page: str, columns: int) -> list[list[str]]:
@@ -58,10 +58,18 @@ def test_what_is_built_has_a_test_and_what_is_not_has_none() -> None:
         assert (where == NOT_BUILT) == (test == NOT_BUILT), claim
 
 
-def test_every_lab_on_the_page_is_one_of_the_readme_or_comes_later() -> None:
-    numbers = set(re.findall(r"(?m)^\| (\d\d) [\w ]+ \|", read("README.md")))
+def test_every_lab_on_the_page_exists_or_comes_later() -> None:
+    sources = {path.name[:2] for path in (ROOT / "labs" / "sources").glob("[0-9][0-9]_*.py")}
+    (listed,) = re.findall(r"(?s)\*\*Labs\.\*\* (.*?)\. \"later", read("docs/seeds.md"))
+    assert set(re.findall(r"\b\d\d\b", listed)) == sources
+    assert set(re.findall(r"(?m)^\| (\d\d) [\w ]+ \|", read("README.md"))) == sources
     for claim, *_, lab in CLAIMS:
-        assert lab in numbers or lab.startswith("later: "), claim
+        assert lab in sources or lab == NO_LAB or lab.startswith("later: "), claim
+
+
+def test_no_claim_stands_twice() -> None:
+    claims = [cells[0] for cells in CLAIMS]
+    assert [claim for claim in claims if claims.count(claim) > 1] == []
 
 
 @pytest.mark.parametrize("column", [0, 1])
