@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..protocol.message import MessageConst, MessageExt
 from ..protocol.properties import DECODED_MAP_CAPACITY, encode_properties
-from ..protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
+from ..protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC
 from ..store import MessageExtBrokerInner
 
 _TIMER_PROPERTIES = (MessageConst.TIMER_DELIVER_MS, MessageConst.TIMER_DELAY_SEC, MessageConst.TIMER_DELAY_MS)
@@ -21,6 +21,17 @@ def delay_level_of(message: MessageExt) -> int:
         return int(message.properties.get(MessageConst.DELAY_TIME_LEVEL, "0"))
     except ValueError:
         return 0
+
+
+def is_timer_message(message: MessageExt) -> bool:
+    """Does the message ask for a delay of any length or for a time of delivery, and has not waited for it yet?
+
+    Java: org.apache.rocketmq.broker.util.HookUtils.checkIfTimerMessage.
+    """
+    properties = message.properties
+    if "TIMER_DELAY_MS" in properties or "TIMER_DELAY_SEC" in properties or "TIMER_DELIVER_MS" in properties:
+        return message.topic != TIMER_TOPIC and MessageConst.TIMER_OUT_MS not in properties
+    return False
 
 
 def park(message: MessageExtBrokerInner, max_level: int) -> int:

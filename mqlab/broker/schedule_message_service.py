@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from ..protocol.sysflag import MessageSysFlag
 from ..protocol.topic_config import DataVersion, DelayOffsetSerializeWrapper
 from ..protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
-from ..store import BrokerRole
+from ..store import BrokerRole, PutMessageResult, PutMessageStatus
 from ..trace.events.broker import DelayOffsetCorrected, MessageParked
 from .config_manager import ConfigManager
 from .deliver_delayed_message import PERIOD_US, DeliverDelayedMessage
-from .parked_message import delay_level_of, park
+from .parked_message import delay_level_of, is_timer_message, park
 
 if TYPE_CHECKING:
     from ..sim import Node, PeriodicTask
-    from ..store import DefaultMessageStore, MessageExtBrokerInner, PutMessageResult
+    from ..store import DefaultMessageStore, MessageExtBrokerInner
     from .broker_config import BrokerConfig
 
 FIRST_DELAY_MS = 1_000
@@ -50,26 +50,35 @@ class ScheduleMessageService(ConfigManager):
     # -- parking ----------------------------------------------------------------------------------------------------
 
     def handle_schedule_message(self, message: MessageExtBrokerInner) -> PutMessageResult | None:
-        """Park a message that asks for a delay level, before the store takes it; it is never refused.
+        """Park a message that asks for a delay level, before the store takes it; refuse one that asks for a timer.
 
         Prepared and rolled-back messages of transactions are left alone.
-        Java: org.apache.rocketmq.broker.util.HookUtils.handleScheduleMessage.
+        Java: org.apache.rocketmq.broker.util.HookUtils.handleScheduleMessage. Differs from RocketMQ: there is no timer
+        wheel, so a timer message is answered as with timerWheelEnable=false.
         """
-        if "DELAY" not in message.properties:
+        properties = message.properties
+        delayed = "DELAY" in properties
+        if not (delayed or is_timer_message(message)):
             return None
         if MessageSysFlag.transaction_value(message.sys_flag) not in (
             MessageSysFlag.TRANSACTION_NOT_TYPE,
             MessageSysFlag.TRANSACTION_COMMIT,
         ):
             return None
-        if delay_level_of(message) > 0 and self.max_delay_level:
-            topic, queue_id = message.topic, message.queue_id
-            level = park(message, self.max_delay_level)
-            if self.node.hooks.on:
-                unique_key = message.properties.get("UNIQ_KEY", "")
-                delay_ms = self.message_store.delays_ms[level - 1]
-                self.node.hooks.emit(MessageParked(topic, queue_id, unique_key, level, delay_ms))
+        if delayed and delay_level_of(message) > 0:
+            if self.max_delay_level:
+                self._park(message)
+        elif is_timer_message(message):
+            return PutMessageResult(PutMessageStatus.WHEEL_TIMER_NOT_ENABLE, remark="there is no timer wheel")
         return None
+
+    def _park(self, message: MessageExtBrokerInner) -> None:
+        topic, queue_id = message.topic, message.queue_id
+        level = park(message, self.max_delay_level)
+        if self.node.hooks.on:
+            unique_key = message.properties.get("UNIQ_KEY", "")
+            delay_ms = self.message_store.delays_ms[level - 1]
+            self.node.hooks.emit(MessageParked(topic, queue_id, unique_key, level, delay_ms))
 
     # -- life -------------------------------------------------------------------------------------------------------
 

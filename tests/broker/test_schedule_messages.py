@@ -11,7 +11,7 @@ import pytest
 from mqlab.broker.broker_config import BrokerConfig
 from mqlab.broker.schedule_message_service import ScheduleMessageService
 from mqlab.errors import LearnerError
-from mqlab.protocol.codes import RequestCode
+from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.message import MessageExt
 from mqlab.protocol.properties import encode_properties
 from mqlab.protocol.topic_config import KVTable
@@ -99,6 +99,27 @@ def test_a_delay_level_overrules_the_properties_of_a_timer(
     cluster.run(5)
     (parked,) = decode(client.pull(SCHEDULE, queue_id=1))
     assert not [name for name in parked.properties if name.startswith("TIMER")]
+
+
+TIMERS = {"TIMER_DELAY_SEC": "9", "TIMER_DELAY_MS": "9000", "TIMER_DELIVER_MS": str(EPOCH_MS + 9_000)}
+
+
+@pytest.mark.parametrize("more", [{}, {"DELAY": "0"}])
+@pytest.mark.parametrize("name", TIMERS)
+def test_a_timer_message_is_refused_as_by_a_broker_without_a_timer_wheel(
+    cluster: Any, client: Any, name: str, more: dict[str, str]
+) -> None:
+    answer = client.send("T", properties={name: TIMERS[name], **more})
+    assert (answer.code, answer.remark) == (
+        ResponseCode.SYSTEM_ERROR,
+        "accurate timer message is not enabled, timerWheelEnable is false",
+    )
+    assert cluster.broker.message_store.get_max_offset_in_queue("T", 0) == 0
+    assert [refused["status"] for refused in cluster.seen("PutRefused")] == ["WHEEL_TIMER_NOT_ENABLE"]
+
+
+def test_a_message_that_has_waited_on_a_timer_wheel_is_stored(cluster: Any, client: Any) -> None:
+    assert client.send("T", properties={**TIMERS, "TIMER_OUT_MS": "1"}).code == ResponseCode.SUCCESS
 
 
 # -- delivery -------------------------------------------------------------------------------------------------------
