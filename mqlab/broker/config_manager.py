@@ -60,15 +60,15 @@ class ConfigManager:
                 "put back a good copy of the file, or remove both to start with an empty table",
             )
 
-    def persist(self) -> None:
-        """Write the file and flush it; nothing happens if it holds just that already.
+    def persist(self) -> bool:
+        """Write the file and flush it, unless it holds just that already; whether it now does.
 
         On a full disk the old file stays, as the broker goes on working with the table in its memory.
         """
         # Java writes half of a surrogate pair as a question mark.
         data = fastjson.dumps(self.encode(), pretty=True).encode("utf-8", "replace")
         if data == self._written:
-            return
+            return True
         disk, hooks = self._node.disk, self._node.hooks
         try:
             if disk.exists(self.path):
@@ -77,7 +77,8 @@ class ConfigManager:
         except DiskFull as error:
             if hooks.on:
                 hooks.emit(ConfigNotPersisted(self.path, str(error)))
-            return
+            return False
         self._written = data
         if hooks.on:
             hooks.emit(ConfigPersisted(self.path, len(data)))
+        return True

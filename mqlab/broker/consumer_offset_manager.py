@@ -123,11 +123,11 @@ class ConsumerOffsetManager(ConfigManager):
 
     # -- the file ---------------------------------------------------------------------------------------------------
 
-    def persist(self) -> None:
-        """Write the file if anything changed since the last time."""
-        if self._unsaved:
+    def persist(self) -> bool:
+        """Write the file if anything changed since it was written; whether nothing is left to write."""
+        if self._unsaved and super().persist():
             self._unsaved = False
-            super().persist()
+        return not self._unsaved
 
     def wrapper(self) -> ConsumerOffsetSerializeWrapper:
         """The whole table, with the by-product that RocketMQ writes beside it: the topics of each group."""

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..sim.disk import Disk
+from ..sim.disk import Disk, DiskFull
 from .dispatch_request import DispatchRequest
 from .mapped_file import MappedFile, MappedFileQueue
 from .message_store_config import CQ_STORE_UNIT_SIZE
@@ -78,16 +78,20 @@ class ConsumeQueue:
         is_new = not files.mapped_files
         last = files.last_for_append(position)
         if is_new and position:
-            self._fill_pre_blank(last, position)
+            try:
+                self._fill_pre_blank(last, position)
+            except DiskFull:
+                files.drop_last()
+                raise
         if position < last.file_from_offset + last.wrote_position:
             return None
         # A gap: RocketMQ only writes it to its log, and so the entry stands at an earlier queue offset than it should.
         return last
 
     def _fill_pre_blank(self, first: MappedFile, until: int) -> None:
+        first.append(ENTRY.pack(0, PRE_BLANK_SIZE, 0) * ((until - first.file_from_offset) // self.unit_size))
         self.min_logic_offset = until
         self.mapped_file_queue.flushed_where = until
-        first.append(ENTRY.pack(0, PRE_BLANK_SIZE, 0) * ((until - first.file_from_offset) // self.unit_size))
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..sim.disk import DiskFull
@@ -68,7 +69,10 @@ class DefaultMessageStore(WritableStore):
         services.start()
 
     def shutdown(self) -> None:
-        """Close the store in good order: dispatch and flush everything; then the next start sees a clean stop."""
+        """Close the store in good order: dispatch and flush everything; then the next start sees a clean stop.
+
+        What finds no room on the disk is left to the next start, which will see the mark of a crash.
+        """
         if self.services is None:
             return
         self.is_shutdown = True
@@ -83,12 +87,19 @@ class DefaultMessageStore(WritableStore):
         self.build_index()
         self.index_service.flush()
         self.flush_checkpoint()
-        self.disk.write_bytes(self.config.path("compaction", "position-checkpoint"), _POSITION_CHECKPOINT, flush=True)
-        clean = self.running_flags.is_writeable and self.dispatch_behind_bytes == 0
+        self._write_position_checkpoint()
+        everything_written = self.dispatch_behind_bytes == 0 and not self.index_service.is_behind
+        clean = self.running_flags.is_writeable and everything_written
         if clean:
             self.disk.remove(self.config.path("abort"))
         if self.hooks.on:
             self.hooks.emit(StoreStopped(clean))
+
+    def _write_position_checkpoint(self) -> None:
+        path = self.config.path("compaction", "position-checkpoint")
+        # As in RocketMQ a full disk only keeps this file from being written.
+        with suppress(DiskFull):
+            self.disk.write_bytes(path, _POSITION_CHECKPOINT, flush=True)
 
     # -- dispatching and flushing -----------------------------------------------------------------------------------
 

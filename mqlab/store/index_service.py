@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from ..protocol.sysflag import MessageSysFlag
-from ..sim.disk import Disk
+from ..sim.disk import Disk, DiskFull
 from .dispatch_request import DispatchRequest
 from .index_file import IndexFile
 from .message_store_config import MessageStoreConfig
@@ -33,6 +34,8 @@ class IndexService:
         self.files: list[IndexFile] = []
         self.watermark = 0
         self.dispatched_to = 0
+        self._partly_built = -1, 0
+        """The message whose keys were put last, and how many of them."""
 
     def load(self, clean: bool) -> list[str]:
         """Open the files; after a crash those newer than the checkpoint are deleted, to be built again: their paths."""
@@ -67,34 +70,53 @@ class IndexService:
         """
         self.dispatched_to = request.commit_log_offset + request.msg_size
 
+    @property
+    def is_behind(self) -> bool:
+        """Are there dispatched messages whose keys are not in the files?"""
+        return self.config.message_index_enable and self.watermark < self.dispatched_to
+
     def catch_up(self) -> int:
-        """Put the keys of all dispatched messages into the files; how many keys that were."""
-        if not self.config.message_index_enable:
-            return 0
-        keys = 0
-        while self.watermark < self.dispatched_to:
-            end = min(self.dispatched_to, self.watermark + _STRETCH_BYTES)
-            requests, self.watermark = self.read(self.watermark, end)
-            for request in requests:
-                keys += self.build(request)
+        """Put the keys of all dispatched messages into the files; how many keys that were.
+
+        On a full disk the rest stays for the next time.
+        """
+        before = self._key_count()
+        with suppress(DiskFull):
+            while self.is_behind:
+                end = min(self.dispatched_to, self.watermark + _STRETCH_BYTES)
+                requests, after = self.read(self.watermark, end)
+                for request in requests:
+                    self.watermark = request.commit_log_offset
+                    self._build(request)
+                self.watermark = after
+        keys = self._key_count() - before
         if keys:
-            self.files[-1].write_header()
+            with suppress(DiskFull):
+                self.files[-1].write_header()
         return keys
 
-    def build(self, request: DispatchRequest) -> int:
-        """Put the keys of one message into the files; a message that they know already is passed over."""
-        if request.commit_log_offset < self.end_phy_offset:
-            return 0
+    def _key_count(self) -> int:
+        return sum(file.index_count - 1 for file in self.files)
+
+    def _build(self, request: DispatchRequest) -> None:
+        """Put the keys of one message into the files; a message that they know already is passed over.
+
+        Those that were put before the disk was full are not put again.
+        """
+        offset = request.commit_log_offset
+        if offset < self.end_phy_offset:
+            return
         if MessageSysFlag.transaction_value(request.sys_flag) == MessageSysFlag.TRANSACTION_ROLLBACK:
-            return 0
+            return
         properties = request.properties
         names = [properties["UNIQ_KEY"]] if properties.get("UNIQ_KEY") else []
         names += [word for word in properties.get("KEYS", "").split(" ") if word]
-        for name in names:
-            self._file(request.store_timestamp).put_key(
-                f"{request.topic}#{name}", request.commit_log_offset, request.store_timestamp
-            )
-        return len(names)
+        begun, there = self._partly_built
+        for number, name in enumerate(names):
+            if offset == begun and number < there:
+                continue
+            self._file(request.store_timestamp).put_key(f"{request.topic}#{name}", offset, request.store_timestamp)
+            self._partly_built = offset, number + 1
 
     def _file(self, store_timestamp: int) -> IndexFile:
         if self.files and not self.files[-1].is_full:
@@ -104,11 +126,12 @@ class IndexService:
         moment = store_timestamp
         while self.disk.exists(path := f"{folder}/{_file_name(moment)}"):
             moment += 1
-        file = IndexFile(self.disk, path, self.config.max_hash_slot_num, self.config.max_index_num)
         if previous is not None:
             previous.flush()
             self.checkpoint.index_msg_timestamp = previous.end_timestamp
             self.checkpoint.flush()
+        file = IndexFile(self.disk, path, self.config.max_hash_slot_num, self.config.max_index_num)
+        if previous is not None:
             file.begin_after(previous)
         self.files.append(file)
         return file
@@ -129,9 +152,10 @@ class IndexService:
     # -- flushing and deleting --------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Make all files safe from a power loss."""
+        """Make all files safe from a power loss; one that found no room for its head stays without."""
         for file in self.files:
-            file.flush()
+            with suppress(DiskFull):
+                file.flush()
 
     def delete_expired_file(self, min_commit_log_offset: int) -> list[str]:
         """Delete the files that know only messages before that offset, never the last one; the paths of those

@@ -141,3 +141,17 @@ def test_a_clean_stop_loses_no_offset_and_restarts_with_all_topics_and_groups(cl
     assert cluster.broker.topic_config_manager.select_topic_config("%RETRY%G") is not None
     assert cluster.broker.subscription_group_manager.contains_subscription_group("G")
     assert cluster.broker.message_store.recovery.clean
+
+
+def test_offsets_that_found_no_room_are_written_as_soon_as_there_is(cluster: Any, client: Any) -> None:
+    """Nobody commits again: it is the next turn that writes them."""
+    client.heartbeat()
+    commit(client, 3)
+    disk = cluster.broker_node.disk
+    disk.capacity_bytes = disk.used_bytes
+    cluster.run(10_100 - cluster.now_ms)
+    path = f"{CONFIG}/consumerOffset.json"
+    assert not disk.exists(path) or not disk.read_bytes(path)
+    disk.capacity_bytes = None
+    cluster.run(5_000)
+    assert b'"T@G":{0:3' in disk.read_bytes(path)

@@ -224,3 +224,34 @@ def test_service_not_available_after_the_store_is_closed(cluster: Any, client: A
     cluster.broker.message_store.shutdown()
     response = client.send("T")
     assert response.code == ResponseCode.SERVICE_NOT_AVAILABLE
+
+
+def test_a_clean_stop_on_a_full_disk_goes_through_and_the_next_start_makes_up_for_it(
+    cluster: Any, client: Any, decode: Any
+) -> None:
+    """The index finds no room; the offsets do, as their file and its copy are there."""
+    client.heartbeat()
+    manager = cluster.broker.consumer_offset_manager
+    for offset in (1, 2):
+        manager.commit_offset("G", "T", 0, offset)
+        cluster.run(10_100)
+    for i in range(10):
+        assert client.send("T", b"m%d" % i, properties={"KEYS": f"k{i}"}).code == 0
+    cluster.run(10)
+    manager.commit_offset("G", "T", 0, 7)
+    disk = cluster.broker_node.disk
+    disk.capacity_bytes = disk.used_bytes
+    broker = cluster.broker
+    broker.shutdown().play()
+    assert len(cluster.seen("BrokerShutDown")) == 1
+    assert broker.executors.send.closed
+    assert [event["clean"] for event in cluster.seen("StoreStopped")] == [False]
+    disk.capacity_bytes = None
+    cluster.do("restart", node="broker-a")
+    cluster.run(100)
+    assert cluster.broker is not broker
+    assert cluster.broker.consumer_offset_manager.query_offset("G", "T", 0) == 7
+    again = cluster.client()
+    assert [m.body for m in decode(again.pull("T"))] == [b"m%d" % i for i in range(10)]
+    found = cluster.broker.message_store.query_message("T", "k3", 32, 0, 1 << 60).messages
+    assert len(found) == 1

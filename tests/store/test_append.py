@@ -76,10 +76,17 @@ def test_bytes_that_do_not_continue_the_log_are_not_taken(store_world: Any) -> N
     assert not slave.store.append_to_commit_log(200, log[200:300])
 
 
-def test_a_log_without_files_may_begin_with_any_file(store_world: Any) -> None:
+@pytest.mark.parametrize("disk_was_full", [False, True])
+def test_a_log_without_files_may_begin_with_any_file(store_world: Any, disk_was_full: bool) -> None:
     master = _filled(store_world)
     slave = store_world(broker_role=BrokerRole.SLAVE)
     assert slave.store.append_to_commit_log(65536, _log_bytes(master)[65536 : 2 * 65536])
+    if disk_was_full:
+        slave.node.disk.capacity_bytes = slave.node.disk.used_bytes
+        slave.run()
+        assert slave.store.get_max_offset_in_queue("TopicTest", 0) == 0
+        slave.node.disk.capacity_bytes = 100 << 20
+        slave.run(70_000)
     slave.run()
     queue, same = (sw.store.find_consume_queue("TopicTest", 0) for sw in (slave, master))
     first = queue.min_offset_in_queue

@@ -197,6 +197,32 @@ def test_the_index_is_built_when_it_is_asked_and_only_then(store_world: Any) -> 
     assert sw.store.build_index() == 0
 
 
+def test_on_a_full_disk_a_query_finds_what_is_in_the_index_and_the_rest_once_there_is_room(store_world: Any) -> None:
+    """No key is lost by it and none is there twice."""
+    sw = store_world()
+    sw.put(60)
+    assert sw.store.build_index() == 120
+    for i in range(60, 500):
+        sw.store.put_message(sw.message(i))
+    sw.run(5)
+    assert sw.store.dispatch_behind_bytes == 0
+    disk, now = sw.node.disk, sw.node.now_ms()
+    disk.capacity_bytes = disk.used_bytes
+    counts = []
+    while sw.store.index_service.is_behind:
+        counts.append(sw.store.build_index())
+        assert len(sw.store.query_message("TopicTest", "k30", 32, 0, now).messages) == 1
+        assert (len(sw.store.query_message("TopicTest", "k499", 32, 0, now).messages) == 0) is (
+            sw.store.index_service.is_behind
+        )
+        disk.capacity_bytes += 4096
+    assert sum(counts) <= 880
+    assert len(counts) > 3
+    for i in range(500):
+        assert len(sw.store.query_message("TopicTest", f"k{i}", 32, 0, now).messages) == 1
+        assert len(sw.store.query_message("TopicTest", f"{i:032X}", 32, 0, now).messages) == 1
+
+
 def test_a_deleted_topic_can_no_longer_be_read(store_world: Any) -> None:
     sw = store_world()
     sw.put(3)
