@@ -16,7 +16,7 @@ from .diagram_reading import SHOWN_AS_DOTS, WHO_AND_WHAT, Mark, Reading, in_word
 from .errors import LearnerError
 from .trace.history import History
 from .trace.record import Record
-from .trace.recorder import read_json_lines, read_parquet
+from .trace.recorded import read_json_lines, read_parquet
 
 REQUEST, RESPONSE, DOT, HOLD = "#0072B2", "#007A5A", "#D55E00", "#F3D08A"
 INK, FAINT, LINE, BAND = "#1a1a1a", "#6e6e6e", "#9a9a9a", "#f2f2f2"

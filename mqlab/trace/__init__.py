@@ -10,5 +10,6 @@ breakpoints  stop where an event of interest happens
 view         pictures as folds over events, with keyframes for going back
 monitors     small judges of what must always hold
 digest       the hash of a whole trace
-recorder     JSON lines and Parquet
+recorder     writes a trace to a file: JSON lines and Parquet
+recorded     reads such files, and says of one that is cut that it is
 """

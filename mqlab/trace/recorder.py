@@ -1,25 +1,32 @@
 """Recorders write a trace to a file, event by event: as JSON lines for reading, as Parquet for analysis.
 
-JSON lines: the first line is a header, `{"mqlab_trace": 1, "mqlab": "0.1.0", "metadata": {...}}`, where the first
-number is the schema version. Every other line is one event, an object with the common columns and the fields of its
-kind only: `{"slice": 3, "i": 0, ..., "kind": "PullHeld", "group": "readers", ...}`.
+JSON lines: the first line is a header, `{"mqlab_trace": 1, "mqlab": "0.1.0", "end_mark": true, "metadata": {...}}`,
+where the first number is the schema version. Every other line is one event, an object with the common columns and the
+fields of its kind only: `{"slice": 3, "i": 0, ..., "kind": "PullHeld", "group": "readers", ...}`. The last line is the
+end mark with the number of events: `{"mqlab_end": 1703}`.
 
 Parquet: the common columns, then the union of the fields of all kinds, null where a kind has no such field. The header
-is in the file's own metadata under the key `mqlab`, as the same JSON.
+is in the file's own metadata under the key `mqlab`, as the same JSON, the number of events under `mqlab_end`. A
+Parquet file has its name only when it is whole: until then it is called `_NAME.unfinished`, which Spark passes over.
+
+A recording that an error or the stop button ended keeps what it has, without the end mark; `recorded.py` reads files
+and says what is not whole.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ..errors import LearnerError, MissingExtraError, ProtocolError
+from ..errors import LearnerError, MissingExtraError
 from .bus import Row
-from .catalogue import CATALOGUE, COMMON_TYPES, SCHEMA_VERSION, check_row, columns_of, field_types
+from .catalogue import ATOMS, COMMON_TYPES, FIRST, SCHEMA_VERSION, check_row, columns_of, field_types
 
 Metadata = Mapping[str, Any]
 """What the caller wants to keep with a trace: scenario, seed, parameters. JSON-able."""
@@ -29,10 +36,14 @@ LINES_BATCH_ROWS = 500
 """Texts are made event by event, which is fastest while the events are still in the processor's cache."""
 
 PARQUET_KEY = b"mqlab"
+END_MARK = "mqlab_end"
 
 
 class Recorder:
-    """A sink that writes events in batches; close it (or use it in a `with` block) to write the last ones."""
+    """A sink that writes events in batches; close it (or use it in a `with` block) to write the last ones.
+
+    A `with` block that an error leaves abandons the recording: what it has is kept, and does not look whole.
+    """
 
     batch_rows = BATCH_ROWS
 
@@ -49,25 +60,40 @@ class Recorder:
 
     def _drain(self) -> None:
         rows, self._pending = self._pending, []
-        self.count += len(rows)
         self._write(rows)
+        self.count += len(rows)
 
     def _write(self, rows: list[Row]) -> None:
         raise NotImplementedError
 
-    def _close_file(self) -> None:
+    def _mark_end(self) -> None:
+        """Write the end mark: all `count` events are there."""
+        raise NotImplementedError
+
+    def _close_file(self, *, whole: bool) -> None:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Write what is left and close the file; closing twice changes nothing. `count` says how many events it has."""
+        """Write what is left with the end mark; closing twice changes nothing. `count` says how many events it has."""
+        self._close(whole=True)
+
+    def abandon(self) -> None:
+        """Write what is left without the end mark: the trace ends before its world did."""
+        self._close(whole=False)
+
+    def _close(self, *, whole: bool) -> None:
         if self.closed:
             return
         self.closed = True
+        marked = False
         try:
             if self._pending:
                 self._drain()
+            if whole:
+                self._mark_end()
+                marked = True
         finally:
-            self._close_file()
+            self._close_file(whole=marked)
 
     def __enter__(self) -> Self:
         return self
@@ -75,11 +101,20 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:
+            self.abandon()
 
 
-class _Quoted(dict[str, str]):
-    """Texts as JSON, each worked out once: a batch of events repeats the same few names."""
+# -- JSON lines --------------------------------------------------------------------------------------------------------
+
+
+class _AsJson(dict[Any, str]):
+    """Texts and truth values as JSON, each worked out once: a batch of events repeats the same few names."""
+
+    def __init__(self) -> None:
+        super().__init__({True: "true", False: "false"})
 
     def __missing__(self, text: str) -> str:
         self[text] = quoted = encode_basestring_ascii(text)
@@ -87,7 +122,7 @@ class _Quoted(dict[str, str]):
 
 
 class JsonLinesRecorder(Recorder):
-    """Writes a trace as JSON lines: a header, then one object per event."""
+    """Writes a trace as JSON lines: a header, then one object per event, then the end mark."""
 
     batch_rows = LINES_BATCH_ROWS
 
@@ -98,53 +133,124 @@ class JsonLinesRecorder(Recorder):
         self._file.write(header + "\n")
 
     def _write(self, rows: list[Row]) -> None:
-        templates = _TEMPLATES
-        quoted = _Quoted()
-        lines = []
-        for row in rows:
-            template = templates.get(row[7]) or _template(row[7])
-            lines.append(
-                template
-                % tuple(
-                    [
-                        v if type(v) is int else quoted[v] if type(v) is str else _bool(v, row)
-                        for v in row
-                    ]
-                )
-            )
-        self._file.write("".join(lines))
+        as_json = _AsJson()
+        formatters = _FORMATTERS
+        self._file.write("".join([formatters[row[7]](row, as_json) for row in rows]))
 
-    def _close_file(self) -> None:
+    def _mark_end(self) -> None:
+        self._file.write(json.dumps({END_MARK: self.count}) + "\n")
+
+    def _close_file(self, *, whole: bool) -> None:
         self._file.close()
 
 
+_Formatter = Callable[[Row, Mapping[Any, str]], str]
+
+
+def _formatter(kind: str) -> _Formatter:
+    r"""A function of its own for each kind, since one that has to look what each value is takes twice as long.
+
+    Of a kind with the fields `topic` and `queue_id` it is:
+
+        def line(row, as_json):
+            slice, i, ..., topic, queue_id = row
+            if not (type(slice) is type(i) is ... is type(queue_id) is int and type(node) is ... is type(topic) is str):
+                check_row(row)
+            return f'{{"slice":{slice},"i":{i},...,"topic":{as_json[topic]},"queue_id":{queue_id}}}\n'
+    """
+    columns = columns_of(kind)
+    type_of = {column: COMMON_TYPES.get(column) or field_types()[column] for column in columns}
+    tests, values = [], []
+    for wanted in ATOMS.values():
+        same = [f"type({column})" for column in columns if type_of[column] == wanted]
+        tests += [f"{' is '.join(same)} is {wanted}"] if same else []
+    for column in columns:
+        value = column if type_of[column] == "int" else f"as_json[{column}]"
+        values.append(f'"{column}":{{{value}}}')
+    source = (
+        "def line(row, as_json):\n"
+        f"    {', '.join(columns)} = row\n"
+        f"    if not ({' and '.join(tests)}):\n"
+        "        check_row(row)\n"
+        f"    return f'{{{{{','.join(values)}}}}}\\n'\n"
+    )
+    scope: dict[str, Any] = {"check_row": check_row}
+    exec(source, scope)  # noqa: S102  the names are those of the catalogue
+    line: _Formatter = scope["line"]
+    return line
+
+
+class _Formatters(dict[str, _Formatter]):
+    """The formatters of the kinds that occurred."""
+
+    def __missing__(self, kind: str) -> _Formatter:
+        self[kind] = line = _formatter(kind)
+        return line
+
+
+_FORMATTERS = _Formatters()
+
+
+# -- Parquet -----------------------------------------------------------------------------------------------------------
+
+
 class ParquetRecorder(Recorder):
-    """Writes a trace as Parquet (zstd), in row groups of 10,000 events. MissingExtraError without pyarrow."""
+    """Writes a trace as Parquet (zstd), in row groups of 10,000 events. MissingExtraError without pyarrow.
+
+    A file of that name that is there already is removed at once: it is not this recording.
+    """
 
     def __init__(self, path: str | Path, metadata: Metadata | None = None) -> None:
         super().__init__()
-        self._arrow = _pyarrow()
+        self._arrow = pyarrow()
         self._schema = parquet_schema(metadata)
-        self._writer = self._arrow.parquet.ParquetWriter(str(path), self._schema, compression="zstd")
+        self._path = Path(path)
+        self._unfinished = self._path.with_name(f"_{self._path.name}.unfinished")
+        self._writer = self._arrow.parquet.ParquetWriter(str(self._unfinished), self._schema, compression="zstd")
+        self._path.unlink(missing_ok=True)
 
     def _write(self, rows: list[Row]) -> None:
         columns = _columns(rows)
-        nothing = len(rows)
         arrays = [
             self._arrow.array(columns[field.name], field.type)
             if field.name in columns
-            else self._arrow.nulls(nothing, field.type)
+            else self._arrow.nulls(len(rows), field.type)
             for field in self._schema
         ]
         self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema), row_group_size=BATCH_ROWS)
 
-    def _close_file(self) -> None:
+    def _mark_end(self) -> None:
+        self._writer.add_key_value_metadata({END_MARK: str(self.count)})
+
+    def _close_file(self, *, whole: bool) -> None:
         self._writer.close()
+        if whole:
+            self._unfinished.replace(self._path)
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
+    """The rows as columns: those that occur, None where a row's kind has no such field."""
+    columns: dict[str, Any] = dict(zip(COMMON_TYPES, islice(zip(*rows, strict=False), FIRST), strict=True))
+    places: dict[str, list[int]] = {kind: [] for kind in dict.fromkeys(columns["kind"])}
+    for place, kind in enumerate(columns["kind"]):
+        places[kind].append(place)
+    for kind, here in places.items():
+        same = zip(*[rows[place] for place in here], strict=True)
+        for name, values in islice(zip(columns_of(kind), same, strict=True), FIRST, None):
+            column = columns.get(name)
+            if column is None:
+                column = columns[name] = [None] * len(rows)
+            _exhaust(map(column.__setitem__, here, values))
+    return columns
+
+
+_exhaust = deque[None](maxlen=0).extend
+"""Runs through an iterator without a loop of Python."""
 
 
 def parquet_schema(metadata: Metadata | None = None) -> Any:
     """The Arrow schema of recorded traces, with the header as its metadata."""
-    arrow = _pyarrow()
+    arrow = pyarrow()
     types = {"int": arrow.int64(), "str": arrow.string(), "bool": arrow.bool_()}
     common = [arrow.field(name, types[kind], nullable=False) for name, kind in COMMON_TYPES.items()]
     fields = [arrow.field(name, types[kind]) for name, kind in field_types().items()]
@@ -152,155 +258,20 @@ def parquet_schema(metadata: Metadata | None = None) -> Any:
 
 
 def header_text(metadata: Metadata | None = None) -> str:
-    """The header of a trace as JSON: schema version, version of mqlab, the caller's metadata."""
+    """The header of a trace as JSON: schema version, version of mqlab, that there is an end mark, metadata."""
     from .. import __version__
 
+    header = {"mqlab_trace": SCHEMA_VERSION, "mqlab": __version__, "end_mark": True, "metadata": dict(metadata or {})}
     try:
-        return json.dumps({"mqlab_trace": SCHEMA_VERSION, "mqlab": __version__, "metadata": dict(metadata or {})})
+        return json.dumps(header)
     except TypeError as error:
         raise LearnerError(
             f"the metadata of a trace must be JSON: {error}", "use texts, numbers, lists and dicts"
         ) from None
 
 
-def check_header(text: str | bytes, path: str | Path) -> dict[str, Any]:
-    """The header as a dict. ProtocolError if it is none, or if it is of another schema version."""
-    try:
-        header = json.loads(text)
-    except ValueError:
-        header = None
-    if not isinstance(header, dict) or "mqlab_trace" not in header:
-        raise ProtocolError(f"{path} is not a trace of mqlab: it does not begin with a header")
-    if header["mqlab_trace"] != SCHEMA_VERSION:
-        raise ProtocolError(
-            f"{path} has trace schema version {header['mqlab_trace']} (written by mqlab {header.get('mqlab')}), "
-            f"this mqlab reads version {SCHEMA_VERSION}: record the trace again"
-        )
-    return header
-
-
-def read_header(path: str | Path) -> dict[str, Any]:
-    """The header of a recorded trace (.parquet, else JSON lines): `mqlab_trace`, `mqlab`, `metadata`."""
-    return _parquet_header(path) if str(path).endswith(".parquet") else _json_header(path)
-
-
-def _json_header(path: str | Path) -> dict[str, Any]:
-    with _open_text(path) as file:
-        return check_header(file.readline(), path)
-
-
-def _parquet_header(path: str | Path) -> dict[str, Any]:
-    with _open_parquet(path) as file:
-        return check_header((file.schema_arrow.metadata or {}).get(PARQUET_KEY, b""), path)
-
-
-def read_json_lines(path: str | Path) -> Iterator[Row]:
-    """The rows of a JSON lines trace, lazily. ProtocolError for another schema version or a line that is no event."""
-    _json_header(path)
-    return _json_rows(path)
-
-
-def _json_rows(path: str | Path) -> Iterator[Row]:
-    with _open_text(path) as file:
-        file.readline()
-        for number, line in enumerate(file, 2):
-            yield _row_of(line, f"{path}, line {number}")
-
-
-def _row_of(line: str, place: str) -> Row:
-    try:
-        event = json.loads(line)
-        kind = event["kind"]
-    except (ValueError, KeyError, TypeError):
-        raise ProtocolError(f"{place}: this is not an event: {line[:80].rstrip()!r}") from None
-    if kind not in CATALOGUE:
-        raise ProtocolError(f"{place}: this mqlab knows no event kind {kind!r}: record the trace again")
-    columns = columns_of(kind)
-    if event.keys() != set(columns):
-        differing = ", ".join(sorted(event.keys() ^ set(columns)))
-        raise ProtocolError(f"{place}: the fields of {kind} are not those of this mqlab ({differing}): record it again")
-    return tuple([event[column] for column in columns])
-
-
-def read_parquet(path: str | Path) -> Iterator[Row]:
-    """The rows of a Parquet trace, lazily. ProtocolError for another schema version; needs the extra `trace`."""
-    _parquet_header(path)
-    return _parquet_rows(path)
-
-
-def _parquet_rows(path: str | Path) -> Iterator[Row]:
-    with _open_parquet(path) as file:
-        for batch in file.iter_batches(BATCH_ROWS):
-            columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
-            for n, kind in enumerate(columns["kind"]):
-                if kind not in CATALOGUE:
-                    raise ProtocolError(f"{path}: this mqlab knows no event kind {kind!r}: record the trace again")
-                yield tuple([columns[column][n] for column in columns_of(kind)])
-
-
-def json_lines_to_parquet(source: str | Path, target: str | Path) -> int:
-    """Write a JSON lines trace as Parquet, with the same metadata; returns the number of events."""
-    rows = read_json_lines(source)
-    with ParquetRecorder(target, _json_header(source)["metadata"]) as recorder:
-        for row in rows:
-            recorder(row)
-    return recorder.count
-
-
-_TEMPLATES: dict[str, str] = {}
-
-
-def _template(kind: str) -> str:
-    return _TEMPLATES.setdefault(kind, "{" + ",".join(f'"{column}":%s' for column in columns_of(kind)) + "}\n")
-
-
-def _bool(value: Any, row: Row) -> str:
-    if type(value) is not bool:
-        check_row(row)
-    return "true" if value else "false"
-
-
-def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
-    """The rows as columns: those that occur, None where a row's kind has no such field."""
-    by_kind: dict[str, tuple[list[int], list[Row]]] = {}
-    count = 0
-    for count, row in enumerate(rows, 1):
-        places, same = by_kind.setdefault(row[7], ([], []))
-        places.append(count - 1)
-        same.append(row)
-    columns: dict[str, list[Any]] = {}
-    for kind, (places, same) in by_kind.items():
-        for name, values in zip(columns_of(kind), zip(*same, strict=True), strict=True):
-            column = columns.get(name)
-            if column is None:
-                column = columns[name] = [None] * count
-            for place, value in zip(places, values, strict=True):
-                column[place] = value
-    return columns
-
-
-def _open_text(path: str | Path) -> Any:
-    try:
-        return Path(path).open(encoding="ascii", errors="backslashreplace")
-    except FileNotFoundError:
-        raise _no_such_file(path) from None
-
-
-def _open_parquet(path: str | Path) -> Any:
-    arrow = _pyarrow()
-    try:
-        return arrow.parquet.ParquetFile(str(path))
-    except FileNotFoundError:
-        raise _no_such_file(path) from None
-    except arrow.ArrowInvalid as error:
-        raise ProtocolError(f"{path} is not a Parquet file, or was not closed: {error}") from None
-
-
-def _no_such_file(path: str | Path) -> LearnerError:
-    return LearnerError(f"there is no file {path}", "write one: mqlab trace SCENARIO --out FILE")
-
-
-def _pyarrow() -> Any:
+def pyarrow() -> Any:
+    """The package pyarrow; MissingExtraError without it."""
     try:
         import pyarrow.parquet
     except ImportError:

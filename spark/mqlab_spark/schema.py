@@ -12,7 +12,7 @@ from pyspark.sql.types import BooleanType, DataType, LongType, StringType, Struc
 
 from mqlab.errors import LearnerError
 from mqlab.trace.catalogue import COMMON_TYPES, columns_of, field_types
-from mqlab.trace.recorder import read_header
+from mqlab.trace.recorded import check_whole, read_header
 
 SPARK_TYPES: dict[str, DataType] = {"int": LongType(), "str": StringType(), "bool": BooleanType()}
 
@@ -28,22 +28,25 @@ def trace_schema() -> StructType:
     return StructType([*common, *fields])
 
 
-def read_trace(spark: SparkSession, path: str | Path) -> DataFrame:
+def read_trace(spark: SparkSession, path: str | Path, *, whole: bool = True) -> DataFrame:
     """A recorded trace, or all traces of a directory or a pattern, as one DataFrame: `world`, then `trace_schema()`.
 
     Files that end in .jsonl are JSON lines, all others Parquet. One file is one world. ProtocolError if a file on this
-    machine is of another schema version (files elsewhere, as in hdfs://, are not opened before the job runs),
-    LearnerError if there is no file.
+    machine is of another schema version, or is not whole because its recording was interrupted (`whole=False` reads
+    what is there); files elsewhere, as in hdfs://, are not opened before the job runs. LearnerError without a file.
     """
     elsewhere = "://" in str(path) and not str(path).startswith("file://")
     files = [str(path)] if elsewhere else _local_files(str(path).removeprefix("file://"))
     if not elsewhere:
         for file in files:
             read_header(file)
+            if whole:
+                check_whole(file)
     json_lines = files[0].endswith(".jsonl")
     reader = spark.read.schema(trace_schema())
-    # The header line of JSON lines has none of the columns; a line cut short must not pass for another one.
-    frame = reader.json(files, mode="FAILFAST").where("kind IS NOT NULL") if json_lines else reader.parquet(*files)
+    # Header and end mark of JSON lines have none of the columns; a line cut short must not pass for another one.
+    mode = "FAILFAST" if whole else "DROPMALFORMED"
+    frame = reader.json(files, mode=mode).where("kind IS NOT NULL") if json_lines else reader.parquet(*files)
     return frame.select(F.col("_metadata.file_name").alias(WORLD), *trace_schema().names)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mqlab.cli import main
 from mqlab.scenarios import get
-from mqlab.trace.recorder import read_json_lines
+from mqlab.trace.recorded import read_json_lines
 
 
 def test_scenarios_are_listed_as_text_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,6 +100,25 @@ def test_a_directory_of_both_kinds_of_file_is_refused(spark: SparkSession, tmp_p
 def test_a_line_that_was_cut_short_is_not_passed_over(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "cut.jsonl"
     record(JsonLinesRecorder(path), one_of_each())
-    path.write_bytes(path.read_bytes()[:-20])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100] + whole[110:])
     with pytest.raises(Exception, match="FAILED_READ_FILE"):
         read_trace(spark, path).collect()
+
+
+@pytest.mark.parametrize("cut", [25, 60])
+def test_a_trace_that_was_cut_is_read_only_on_request(spark: SparkSession, tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "cut.jsonl"
+    record(JsonLinesRecorder(path), one_of_each())
+    path.write_bytes(path.read_bytes()[:-cut])
+    with pytest.raises(ProtocolError, match=r"not whole.*whole=False"):
+        read_trace(spark, path)
+    assert 0 < read_trace(spark, path, whole=False).count() < len(CATALOGUE)
+
+
+def test_a_parquet_trace_whose_recording_was_interrupted_is_not_found_in_a_directory(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    record(ParquetRecorder(tmp_path / "a.parquet"), one_of_each())
+    ParquetRecorder(tmp_path / "b.parquet").abandon()
+    assert read_trace(spark, tmp_path).select("world").distinct().count() == 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +15,16 @@ import pytest
 from mqlab.errors import LearnerError, MissingExtraError, ProtocolError
 from mqlab.trace.bus import Row
 from mqlab.trace.catalogue import CATALOGUE, CatalogueError, field_types
-from mqlab.trace.recorder import (
-    BATCH_ROWS,
-    JsonLinesRecorder,
-    ParquetRecorder,
-    Recorder,
-    json_lines_to_parquet,
-    read_header,
-    read_json_lines,
-    read_parquet,
-)
+from mqlab.trace.recorded import check_whole, json_lines_to_parquet, read_header, read_json_lines, read_parquet
+from mqlab.trace.recorder import BATCH_ROWS, JsonLinesRecorder, ParquetRecorder, Recorder
 
 SAMPLES: dict[str, Any] = {"int": -(2**40), "str": 'a "quoted"\n\x00 text, 中文 \ud800', "bool": True}
+
+
+class Answer(IntEnum):
+    """An enum is not an int here."""
+
+    NO = 0
 
 
 def one_of_each() -> list[Row]:
@@ -62,12 +62,14 @@ def test_parquet_holds_every_kind(tmp_path: Path) -> None:
 def test_the_first_line_is_a_header_and_each_other_line_has_the_fields_of_its_kind(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     record(JsonLinesRecorder(path, {"seed": 7}), [(3, 0, 5, "broker-a", "x", -1, -1, "BrokerShutDown", "broker-a", 0)])
-    header, line = path.read_text().splitlines()
-    assert json.loads(header) == {"mqlab_trace": 1, "mqlab": "0.1.0", "metadata": {"seed": 7}} == read_header(path)
+    header, line, end = path.read_text().splitlines()
+    assert json.loads(header) == read_header(path)
+    assert read_header(path) == {"mqlab_trace": 1, "mqlab": "0.1.0", "end_mark": True, "metadata": {"seed": 7}}
     assert line == (
         '{"slice":3,"i":0,"ts_us":5,"node":"broker-a","task":"x","cause_slice":-1,"cause_i":-1,'
         '"kind":"BrokerShutDown","broker_name":"broker-a","broker_id":0}'
     )
+    assert end == '{"mqlab_end": 1}'
 
 
 def test_both_files_hold_the_same_events_and_metadata(tmp_path: Path) -> None:
@@ -108,10 +110,90 @@ def test_a_recorder_counts_and_may_be_closed_twice(tmp_path: Path) -> None:
     assert recorder.count == 1
 
 
-def test_what_no_trace_can_hold_is_refused_by_name(tmp_path: Path) -> None:
-    row = (3, 0, 5, "broker-a", "x", -1, -1, "BrokerShutDown", "broker-a", 0.5)
-    with pytest.raises(CatalogueError, match=r"BrokerShutDown.broker_id is 0.5"):
+@pytest.mark.parametrize("value", [0.5, True, "0", None, Answer.NO])
+def test_what_no_trace_can_hold_is_refused_by_name(tmp_path: Path, value: Any) -> None:
+    row = (3, 0, 5, "broker-a", "x", -1, -1, "BrokerShutDown", "broker-a", value)
+    with pytest.raises(CatalogueError, match=re.escape(f"BrokerShutDown.broker_id is {value!r}")):
         record(JsonLinesRecorder(tmp_path / "t.jsonl"), [row])
+
+
+RECORDERS = [("t.jsonl", JsonLinesRecorder, read_json_lines), ("t.parquet", ParquetRecorder, read_parquet)]
+
+
+def interrupted(recorder: Recorder, rows: list[Row]) -> None:
+    """What the stop button does to a recording."""
+    for row in rows:
+        recorder(row)
+    with pytest.raises(KeyboardInterrupt), recorder:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("name", "recorder", "read"), RECORDERS)
+def test_a_recording_that_was_interrupted_is_not_taken_as_whole_and_keeps_what_it_has(
+    tmp_path: Path, name: str, recorder: Callable[[Path], Recorder], read: Callable[..., Iterator[Row]]
+) -> None:
+    path = tmp_path / name
+    rows = sendable(one_of_each())[:21]
+    record(recorder(path), rows[:5])
+    interrupted(recorder(path), rows)
+    if name == "t.parquet":
+        assert not path.exists(), "an older recording must not pass for this one"
+        path = tmp_path / "_t.parquet.unfinished"
+    with pytest.raises(ProtocolError, match=r"not whole.*whole=False"):
+        list(read(path))
+    with pytest.raises(ProtocolError, match="not whole"):
+        check_whole(path)
+    assert list(read(path, whole=False)) == rows
+
+
+@pytest.mark.parametrize(("name", "recorder", "read"), RECORDERS)
+def test_a_recorder_whose_last_rows_cannot_be_written_leaves_nothing_that_looks_whole(
+    tmp_path: Path, name: str, recorder: Callable[[Path], Recorder], read: Callable[..., Iterator[Row]]
+) -> None:
+    wrong = (3, 0, 5, "broker-a", "x", -1, -1, "BrokerShutDown", "broker-a", "no number")
+    sink = recorder(tmp_path / name)
+    sink(wrong)
+    with pytest.raises(Exception, match="no number"):
+        sink.close()
+    with pytest.raises((ProtocolError, LearnerError), match=r"not whole|no file"):
+        list(read(tmp_path / name))
+
+
+@pytest.mark.parametrize("cut", [1, 15, 17, 40, 5_000])
+def test_json_lines_that_were_cut_anywhere_are_not_taken_as_whole_or_converted(tmp_path: Path, cut: int) -> None:
+    source, target = tmp_path / "t.jsonl", tmp_path / "t.parquet"
+    record(JsonLinesRecorder(source), sendable(one_of_each()))
+    source.write_bytes(source.read_bytes()[:-cut])
+    with pytest.raises(ProtocolError, match="not whole"):
+        list(read_json_lines(source))
+    with pytest.raises(ProtocolError, match="not whole"):
+        json_lines_to_parquet(source, target)
+    assert [file.name for file in tmp_path.iterdir()] == ["t.jsonl"]
+    there = list(read_json_lines(source, whole=False))
+    assert there == sendable(one_of_each())[: len(there)]
+
+
+def test_json_lines_without_a_line_in_the_middle_or_with_one_behind_the_end_say_so(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    record(JsonLinesRecorder(path), one_of_each())
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:3] + lines[4:]))
+    with pytest.raises(ProtocolError, match=f"has {len(CATALOGUE) - 1} events, but its end mark counts"):
+        list(read_json_lines(path))
+    path.write_text("".join([*lines, lines[1]]))
+    with pytest.raises(ProtocolError, match="something follows the end mark"):
+        list(read_json_lines(path))
+
+
+def test_a_trace_from_before_there_were_end_marks_is_read_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    record(JsonLinesRecorder(path), one_of_each())
+    lines = path.read_text().splitlines(keepends=True)
+    header = json.loads(lines[0])
+    del header["end_mark"]
+    path.write_text("".join([json.dumps(header) + "\n", *lines[1:-1]]))
+    check_whole(path)
+    assert list(read_json_lines(path)) == one_of_each()
 
 
 def test_metadata_that_is_not_json_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from mqlab.lab import Lab
 from mqlab.trace.catalogue import check_row
 from mqlab.trace.digest import TraceDigest
 from mqlab.trace.monitors import GROUND_RULES, AcknowledgedIsStored, judge
-from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder, read_json_lines, read_parquet
+from mqlab.trace.recorded import read_json_lines, read_parquet
+from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
 
 
 def played(name: str, **parameters: object) -> Lab:

@@ -1,0 +1,189 @@
+"""Recorded traces are read back, and one that is not whole says so.
+
+A trace ends with a mark that counts its events (see recorder.py). Without it the recording was interrupted, or the file
+was cut: reading raises ProtocolError behind the last event, unless `whole=False` asks for what is there. Traces written
+before there was a mark say nothing in their header, and are read as they are: whether they are whole, nobody can tell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..errors import LearnerError, ProtocolError
+from .bus import Row
+from .catalogue import CATALOGUE, SCHEMA_VERSION, columns_of
+from .recorder import BATCH_ROWS, END_MARK, PARQUET_KEY, ParquetRecorder, pyarrow
+
+LAST_BYTES = 4_096
+"""The end mark is looked for in so many bytes at the end of a file; it has some thirty."""
+
+
+def check_header(text: str | bytes, path: str | Path) -> dict[str, Any]:
+    """The header as a dict. ProtocolError if it is none, or if it is of another schema version."""
+    try:
+        header = json.loads(text)
+    except ValueError:
+        header = None
+    if not isinstance(header, dict) or "mqlab_trace" not in header:
+        raise ProtocolError(f"{path} is not a trace of mqlab: it does not begin with a header")
+    if header["mqlab_trace"] != SCHEMA_VERSION:
+        raise ProtocolError(
+            f"{path} has trace schema version {header['mqlab_trace']} (written by mqlab {header.get('mqlab')}), "
+            f"this mqlab reads version {SCHEMA_VERSION}: record the trace again"
+        )
+    return header
+
+
+def read_header(path: str | Path) -> dict[str, Any]:
+    """The header of a recorded trace (.parquet, else JSON lines): `mqlab_trace`, `mqlab`, `end_mark`, `metadata`."""
+    return _parquet_header(path) if _is_parquet(path) else _json_header(path)
+
+
+def check_whole(path: str | Path) -> None:
+    """ProtocolError if a recorded trace should have an end mark and has none; its events are not read for that."""
+    if _is_parquet(path):
+        _check_parquet_whole(path)
+    elif _json_header(path).get("end_mark"):
+        with Path(path).open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - LAST_BYTES))
+            *_, last_line, rest = ["", *file.read().decode("ascii", "replace").split("\n")]
+        if rest or _end_of(last_line) is None:
+            raise _not_whole(path)
+
+
+def _is_parquet(path: str | Path) -> bool:
+    return str(path).endswith((".parquet", ".parquet.unfinished"))
+
+
+def _json_header(path: str | Path) -> dict[str, Any]:
+    with _open_text(path) as file:
+        return check_header(file.readline(), path)
+
+
+def _parquet_header(path: str | Path) -> dict[str, Any]:
+    with _open_parquet(path) as file:
+        return check_header((file.schema_arrow.metadata or {}).get(PARQUET_KEY, b""), path)
+
+
+def _check_parquet_whole(path: str | Path) -> None:
+    if _parquet_header(path).get("end_mark"):
+        with _open_parquet(path) as file:
+            if file.metadata.metadata.get(END_MARK.encode()) != str(file.metadata.num_rows).encode():
+                raise _not_whole(path, file.metadata.num_rows)
+
+
+def _not_whole(path: str | Path, count: int | None = None) -> ProtocolError:
+    has = "it has no end mark" if count is None else f"it has {count} events and no end mark"
+    return ProtocolError(
+        f"{path} is not whole: {has}, because its recording was interrupted or the file was cut. Record the trace "
+        "again, or read what is there with whole=False."
+    )
+
+
+# -- JSON lines --------------------------------------------------------------------------------------------------------
+
+
+def read_json_lines(path: str | Path, *, whole: bool = True) -> Iterator[Row]:
+    """The rows of a JSON lines trace, lazily. ProtocolError for another schema version, a line that is no event, and,
+    behind the last event, a trace that is not whole (unless `whole` is False).
+    """
+    marked = bool(_json_header(path).get("end_mark"))
+    return _json_rows(path, marked=marked, whole=whole)
+
+
+def _json_rows(path: str | Path, *, marked: bool, whole: bool) -> Iterator[Row]:
+    count = 0
+    end: int | None = None
+    with _open_text(path) as file:
+        file.readline()
+        for number, line in enumerate(file, 2):
+            if end is not None:
+                raise ProtocolError(f"{path}, line {number}: something follows the end mark: record the trace again")
+            if marked and not line.endswith("\n"):
+                break
+            end = _end_of(line)
+            if end is None:
+                yield _row_of(line, f"{path}, line {number}")
+                count += 1
+    if marked and whole and end is None:
+        raise _not_whole(path, count)
+    if end not in (None, count):
+        raise ProtocolError(f"{path} has {count} events, but its end mark counts {end}: record the trace again")
+
+
+def _end_of(line: str) -> int | None:
+    """The number of events, if the line is the end mark."""
+    return int(json.loads(line)[END_MARK]) if line.startswith(f'{{"{END_MARK}"') else None
+
+
+def _row_of(line: str, place: str) -> Row:
+    try:
+        event = json.loads(line)
+        kind = event["kind"]
+    except (ValueError, KeyError, TypeError):
+        raise ProtocolError(f"{place}: this is not an event: {line[:80].rstrip()!r}") from None
+    if kind not in CATALOGUE:
+        raise ProtocolError(f"{place}: this mqlab knows no event kind {kind!r}: record the trace again")
+    columns = columns_of(kind)
+    if event.keys() != set(columns):
+        differing = ", ".join(sorted(event.keys() ^ set(columns)))
+        raise ProtocolError(f"{place}: the fields of {kind} are not those of this mqlab ({differing}): record it again")
+    return tuple([event[column] for column in columns])
+
+
+# -- Parquet -----------------------------------------------------------------------------------------------------------
+
+
+def read_parquet(path: str | Path, *, whole: bool = True) -> Iterator[Row]:
+    """The rows of a Parquet trace, lazily. ProtocolError for another schema version or a trace that is not whole
+    (unless `whole` is False); needs the extra `trace`.
+    """
+    _parquet_header(path)
+    if whole:
+        _check_parquet_whole(path)
+    return _parquet_rows(path)
+
+
+def _parquet_rows(path: str | Path) -> Iterator[Row]:
+    with _open_parquet(path) as file:
+        for batch in file.iter_batches(BATCH_ROWS):
+            columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+            for n, kind in enumerate(columns["kind"]):
+                if kind not in CATALOGUE:
+                    raise ProtocolError(f"{path}: this mqlab knows no event kind {kind!r}: record the trace again")
+                yield tuple([columns[column][n] for column in columns_of(kind)])
+
+
+def json_lines_to_parquet(source: str | Path, target: str | Path) -> int:
+    """Write a JSON lines trace as Parquet, with the same metadata; returns the number of events. ProtocolError for a
+    trace that is not whole.
+    """
+    check_whole(source)
+    with ParquetRecorder(target, _json_header(source)["metadata"]) as recorder:
+        for row in read_json_lines(source):
+            recorder(row)
+    return recorder.count
+
+
+def _open_text(path: str | Path) -> Any:
+    try:
+        return Path(path).open(encoding="ascii", errors="backslashreplace")
+    except FileNotFoundError:
+        raise _no_such_file(path) from None
+
+
+def _open_parquet(path: str | Path) -> Any:
+    arrow = pyarrow()
+    try:
+        return arrow.parquet.ParquetFile(str(path))
+    except FileNotFoundError:
+        raise _no_such_file(path) from None
+    except arrow.ArrowInvalid as error:
+        raise ProtocolError(f"{path} is not a Parquet file, or was not closed: {error}") from None
+
+
+def _no_such_file(path: str | Path) -> LearnerError:
+    return LearnerError(f"there is no file {path}", "write one: mqlab trace SCENARIO --out FILE")
