@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fidelity import page as fidelity
+from tests.fidelity.constants import missing_numbers
 
 
 @pytest.fixture
@@ -26,6 +27,27 @@ def test_every_mechanism_names_its_java_class_its_code_and_a_test() -> None:
     assert len(rows) > 80
     assert all(row.java and (row.status == "absent") == (not row.code) for row in rows)
     assert len({row.name for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize("row", [row for row in fidelity.read() if row.code], ids=lambda row: row.name)
+def test_a_number_in_the_name_of_a_mechanism_stands_in_its_tests(row: fidelity.Mechanism) -> None:
+    assert missing_numbers(row.name, row.tests) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("held for 15 s", []),
+        ("held for 16 s", ["16 s"]),
+        ("asks for 32 messages, gives up after 30 s", []),
+        ("two of 33", ["33"]),
+        ("no number", []),
+    ],
+)
+def test_a_number_that_no_test_has_is_missing(text: str, missing: list[str]) -> None:
+    path = "tests/client/test_push_constants.py"
+    name = "test_a_pull_asks_for_32_messages_may_be_held_for_15_s_and_is_given_up_after_30_s"
+    assert missing_numbers(text, (f"{path}::{name}",)) == missing
 
 
 def test_what_differs_is_read_from_the_docstring(source: Path) -> None:

@@ -7,6 +7,8 @@ from functools import cache
 
 import pytest
 
+from tests.fidelity.constants import missing_numbers
+
 from .tree import ROOT, read
 
 MARKS = ("same", "changed", "wrong", "history")
@@ -65,6 +67,14 @@ def test_every_lab_on_the_page_exists_or_comes_later() -> None:
     assert set(re.findall(r"(?m)^\| (\d\d) [\w ]+ \|", read("README.md"))) == sources
     for claim, *_, lab in CLAIMS:
         assert lab in sources or lab == NO_LAB or lab.startswith("later: "), claim
+
+
+@pytest.mark.parametrize("cells", [cells for cells in CLAIMS if cells[2] == "same" and cells[4] != NOT_BUILT])
+def test_what_is_the_same_has_its_numbers_in_a_test(cells: list[str]) -> None:
+    claim, today, _, _, test, lab = cells
+    tests = tuple(re.findall(r"`(tests/[^`:]+::\w+)`", test))
+    said = re.sub(r"^Steps? \d+", "", claim) + ("" if lab == "later: Pop" else f" {today}")
+    assert missing_numbers(said.replace("`", ""), tests) == []
 
 
 def test_no_claim_stands_twice() -> None:
