@@ -277,6 +277,7 @@ class Lab(Playing, Acting):
         """The queues that a consumer owns, and what it holds of each."""
         if not isinstance(consumer, DefaultMQPushConsumer):
             raise LearnerError(f"{consumer!r} is not a push consumer", "give the one that lab.consumer(...) returned")
+        self._check_up(consumer.node)
         return process_queues_table(consumer)
 
     def response_table(self, client: DefaultMQProducer | DefaultMQPushConsumer) -> Table:
@@ -288,12 +289,18 @@ class Lab(Playing, Acting):
         node = self._node_of(client, "lab.permits(producer)")
         return permits_of(node, [client] if isinstance(client, DefaultMQProducer) else [])
 
-    @staticmethod
-    def _node_of(client: DefaultMQProducer | DefaultMQPushConsumer, example: str) -> Node:
+    def _node_of(self, client: DefaultMQProducer | DefaultMQPushConsumer, example: str) -> Node:
         node = getattr(client, "node", None)
         if not isinstance(node, Node):
             raise LearnerError(f"{client!r} is not a client", f"give what lab.producer(...) returned: {example}")
+        self._check_up(node)
         return node
+
+    def _check_up(self, node: Node) -> None:
+        """LearnerError if the process there has ended, or has not begun again: it holds nothing that could be shown."""
+        process = self.processes.get(node.name)
+        if process is not None and node.life.program is None:
+            raise process.refused()
 
     def fault_table(self, producer: DefaultMQProducer | str) -> Table:
         """What a producer (or the one on the machine of that name) knows of its brokers: who was slow or failed, and
@@ -306,6 +313,7 @@ class Lab(Playing, Acting):
         if not isinstance(producer, DefaultMQProducer):
             hint = "give the one that lab.producer(...) returned, or the name of its machine"
             raise LearnerError(f"{producer!r} is not a producer", hint)
+        self._check_up(producer.node)
         return fault_table(producer)
 
     @staticmethod

@@ -14,7 +14,7 @@ from .client.service_state import ServiceState
 from .errors import LearnerError
 from .protocol.topic_config import TopicConfig
 from .protocol.topics import check_system_topic, check_topic
-from .sim.node import FROZEN, RUNNING
+from .sim.life import STATE_NAMES
 
 if TYPE_CHECKING:
     from .broker import BrokerController
@@ -42,15 +42,21 @@ class Process:
     @property
     def state(self) -> str:
         """ "running", "frozen" or "down"."""
-        state = self.node.life.state
-        return "running" if state == RUNNING else "frozen" if state == FROZEN else "down"
+        return STATE_NAMES[self.node.life.state]
+
+    def _boot(self, node: Node) -> None:
+        """The process's main function: what it makes is its life's `program`, from the moment it is there."""
+        raise NotImplementedError
 
     def is_up(self) -> bool:
         """Has the process finished its start?"""
-        raise NotImplementedError
+        return self.node.life.program is not None and self.state == "running"
 
-    def _boot(self, node: Node) -> None:
-        raise NotImplementedError
+    def refused(self) -> LearnerError:
+        """Why nothing can be asked of the process now: it is down, or has not begun yet."""
+        if self.node.life.over:
+            return LearnerError(f"{self.name} is down", f"start it: lab.restart({self.name!r})")
+        return LearnerError(f"{self.name} has not begun to run yet", "let it: lab.run_for(ms=1)")
 
     def crash(self) -> None:
         """Kill the process."""
@@ -77,19 +83,24 @@ class Process:
 
 
 class NameServerProcess(Process):
-    """A name server of the lab; `controller` is its present NamesrvController."""
+    """A name server of the lab."""
 
     def __init__(self, lab: Lab, node: Node, settings: dict[str, Any]) -> None:
         from .namesrv import NamesrvConfig
 
         super().__init__(lab, node)
         (self._config,) = split_settings("a name server", settings, NamesrvConfig)
-        self.controller: NamesrvController | None = None
+
+    @property
+    def controller(self) -> NamesrvController | None:
+        """The NamesrvController of its present process; None while there is none."""
+        program: NamesrvController | None = self.node.life.program
+        return program
 
     def running(self) -> NamesrvController:
-        """The controller of the running process; LearnerError if it is down."""
-        if self.controller is None or self.state == "down":
-            raise LearnerError(f"{self.name} is down", f"start it: lab.restart({self.name!r})")
+        """The controller of the running process; LearnerError if there is none."""
+        if self.controller is None:
+            raise self.refused()
         return self.controller
 
     @property
@@ -97,19 +108,15 @@ class NameServerProcess(Process):
         """Its "ip:port"."""
         return f"{self.node.spec.ip}:{self._config.listen_port}"
 
-    def is_up(self) -> bool:
-        """Has the process finished its start?"""
-        return self.controller is not None and self.state == "running"
-
     def _boot(self, node: Node) -> None:
         from .namesrv import NamesrvController
 
-        self.controller = NamesrvController(node, dataclasses.replace(self._config))
-        self.controller.start()
+        node.life.program = controller = NamesrvController(node, dataclasses.replace(self._config))
+        controller.start()
 
 
 class BrokerProcess(Process):
-    """A broker of the lab; `controller` is its present BrokerController, `store` its present message store."""
+    """A broker of the lab."""
 
     def __init__(self, lab: Lab, node: Node, settings: dict[str, Any]) -> None:
         from .broker import BrokerConfig
@@ -118,7 +125,12 @@ class BrokerProcess(Process):
         super().__init__(lab, node)
         settings = {"broker_name": node.name, "namesrv_addr": lab.name_server_address, **settings}
         self._config, self._store_config = split_settings("a broker", settings, BrokerConfig, MessageStoreConfig)
-        self.controller: BrokerController | None = None
+
+    @property
+    def controller(self) -> BrokerController | None:
+        """The BrokerController of its present process; None while there is none."""
+        program: BrokerController | None = self.node.life.program
+        return program
 
     @property
     def store(self) -> DefaultMessageStore:
@@ -126,9 +138,9 @@ class BrokerProcess(Process):
         return self.running().message_store
 
     def running(self) -> BrokerController:
-        """The controller of the running process; LearnerError if it is down."""
-        if self.controller is None or self.state == "down":
-            raise LearnerError(f"{self.name} is down", f"start it: lab.restart({self.name!r})")
+        """The controller of the running process; LearnerError if there is none."""
+        if self.controller is None:
+            raise self.refused()
         return self.controller
 
     def is_up(self) -> bool:
@@ -139,10 +151,10 @@ class BrokerProcess(Process):
     def _boot(self, node: Node) -> None:
         from .broker import BrokerController
 
-        self.controller = BrokerController(
+        node.life.program = controller = BrokerController(
             node, dataclasses.replace(self._config), dataclasses.replace(self._store_config)
         )
-        self.controller.start()
+        controller.start()
 
     def create_topic(self, topic: str, queues: int = 4, **settings: Any) -> None:
         """Create a topic here, as an administrator does; the name servers learn of it within the next milliseconds.
@@ -169,15 +181,13 @@ class ClientProcess(Process):
         super().__init__(lab, node)
         self.clients: list[tuple[Any, str, dict[str, Any]]] = []
 
-    def is_up(self) -> bool:
-        """Does the process run?"""
-        return self.state == "running"
-
     def add(self, client_class: type[ClientT], group: str, settings: dict[str, Any]) -> ClientT:
         """Make a client of this class in the process."""
         settings = {"namesrv_addr": self.lab.name_server_address, **settings}
         client = client_class(self.node, group, **settings)  # type: ignore[call-arg]  # both clients are made so
         self.clients.append((client, group, settings))
+        if not self.node.life.over:
+            self.node.life.program = self.clients
         return client
 
     def _boot(self, node: Node) -> None:
@@ -186,6 +196,7 @@ class ClientProcess(Process):
             client.begin_life()
             if ran:
                 node.spawn(client.start(), f"start {client.call_name}")
+        node.life.program = self.clients
 
 
 def split_settings(what: str, settings: dict[str, Any], *config_classes: type) -> list[Any]:

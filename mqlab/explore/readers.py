@@ -72,7 +72,7 @@ def consumers_of(lab: Lab) -> Iterator[tuple[str, object, Member]]:
 
 def is_running(lab: Lab, process: str, member: Member) -> bool:
     """Does this consumer consume at present?"""
-    return lab.processes[process].state == "running" and member.service_state is ServiceState.RUNNING
+    return lab.processes[process].is_up() and member.service_state is ServiceState.RUNNING
 
 
 def reader_name(group: str, process: str, broadcasting: bool) -> str:

@@ -9,9 +9,10 @@ from .disk import DiskFull, MemoryDisk
 from .door import InterruptedInSlice
 from .faults import FAULTS
 from .future import Future
+from .life import Life
 from .link import LinkSpec
 from .network import ConnectionRefused, ConnectTimeout, Endpoint, EndpointClosed, Network
-from .node import Life, Node, NodeSpec, PeriodicTask, WaitTimeout
+from .node import Node, NodeSpec, PeriodicTask, WaitTimeout
 from .pending import Pending
 from .pool import Pool, PoolJob
 from .service import ServiceThread

@@ -14,7 +14,7 @@ from ..trace.bus import NO_CAUSE
 from .timer import Lane
 
 if TYPE_CHECKING:
-    from .node import Life
+    from .life import Life
 
 
 class Target(Protocol):

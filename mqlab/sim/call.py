@@ -9,7 +9,6 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ..errors import LearnerError
-from .node import DEAD_LIFE
 from .world import WAIT_LIMIT_MS
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class Call(Generic[T]):
         """Let it begin with the next slice and wait for nothing: step the world, and `await` this call later."""
         if self._awaited or self._answer is not None:
             raise LearnerError(f"{self.text} was started already", "call it again to let it happen once more")
-        if self.node.life.state == DEAD_LIFE:
+        if self.node.life.over:
             self._awaited = True
             raise LearnerError(
                 f"{self.node.name} is down, so {self.text} cannot run", f"lab.restart({self.node.name!r})"

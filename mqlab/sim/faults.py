@@ -23,7 +23,7 @@ from ..trace.events.world import (
     NodeThawed,
     PowerLost,
 )
-from .node import DEAD_LIFE, FROZEN, RUNNING, Life
+from .life import Life
 
 if TYPE_CHECKING:
     from .node import Node
@@ -45,13 +45,11 @@ def _emit(world: World, event: tuple[Any, ...]) -> None:
         world.hooks.emit(event)
 
 
-def _end_process(world: World, node: Node, *, silent: bool) -> None:
+def _end_process(world: World, node: Node, verb: str) -> None:
     """End a process; an error in one of its `finally` blocks is raised when all of it has ended."""
-    life = node.life
-    life.state = DEAD_LIFE
-    errors = [error for error in [task.kill() for task in list(life.tasks)] if error is not None]
-    life.parked.clear()
-    world.network.process_died(life, silent=silent)
+    node.life.move(verb)
+    errors = node.life.end()
+    world.network.process_died(node.life, silent=not node.powered)
     if errors:
         raise errors[0]
 
@@ -69,11 +67,11 @@ def crash(world: World, node: str) -> None:
     close.
     """
     target = find_node(world, node)
-    if target.life.state == DEAD_LIFE:
+    if target.life.over:
         raise LearnerError(f"{node} is down already", f"restart it first: restart({node!r})")
     _must_not_play(world, target)
     _emit(world, NodeCrashed(node, target.life.number + 1))
-    _end_process(world, target, silent=False)
+    _end_process(world, target, "crash")
 
 
 def power_off(world: World, node: str) -> None:
@@ -82,9 +80,8 @@ def power_off(world: World, node: str) -> None:
     if not target.powered:
         raise LearnerError(f"{node} has no power already", f"restart it first: restart({node!r})")
     _must_not_play(world, target)
-    target.powered = False
     try:
-        _end_process(world, target, silent=True)
+        _end_process(world, target, "power_off")
     finally:
         kept, lost = target.disk.power_loss(lambda point, n: world.choose(f"{node}/{point}", n))
         _emit(world, PowerLost(node, target.life.number + 1, kept, lost))
@@ -93,10 +90,9 @@ def power_off(world: World, node: str) -> None:
 def restart(world: World, node: str) -> None:
     """Start the process again on the disk that is left; a running process is killed first."""
     target = find_node(world, node)
-    if target.life.state != DEAD_LIFE:
+    if not target.life.over:
         crash(world, node)
     was_dark = not target.powered
-    target.powered = True
     target.life = Life(world, target, target.life.number + 1)
     if was_dark:
         world.network.reset_dead_peers(target)
@@ -123,23 +119,21 @@ def _boot(node: Node) -> None:
     except MqlabError:
         # A process that refuses to start has ended, like a Java process that exits with an error.
         _emit(world, NodeCrashed(node.name, life.number + 1))
-        _end_process(world, node, silent=False)
+        _end_process(world, node, "crash")
         raise
 
 
 def freeze(world: World, node: str) -> None:
     """Let the process hang (kill -STOP): connections stay open, nothing is answered."""
     target = find_node(world, node)
-    if target.life.state == RUNNING:
-        target.life.state = FROZEN
+    if target.life.move("freeze"):
         _emit(world, NodeFrozen(node))
 
 
 def thaw(world: World, node: str) -> None:
     """Let a frozen process go on (kill -CONT): all that came due meanwhile happens now, in order."""
     target = find_node(world, node)
-    if target.life.state == FROZEN:
-        target.life.state = RUNNING
+    if target.life.move("thaw"):
         _emit(world, NodeThawed(node))
         world.ready.extend(target.life.parked)
         target.life.parked.clear()

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import LearnerError, MqlabError
 from ..trace.events.network import ConnectionBroken, ConnectionClosed, ConnectionOpened, ConnectionRefusedByHost
 from .future import Future
+from .life import RUNNING
 from .link import LOOPBACK, Link, LinkSpec, Pipe
-from .node import DEAD_LIFE, RUNNING, WaitTimeout
+from .node import WaitTimeout
 from .task import sleep_us
 
 if TYPE_CHECKING:
-    from .node import Life, Node
+    from .life import Life
+    from .node import Node
     from .world import World
 
 AcceptHandler = Callable[["Endpoint"], None]
@@ -204,10 +206,10 @@ class Network:
         life = node.life
 
         def arrive() -> None:
-            if out.cut or back.cut or not target.powered or life.state == DEAD_LIFE:
+            if out.cut or back.cut or not target.powered or life.over:
                 return
             listener = self._listeners.get(address)
-            if listener is None or listener[0] is not target.life or target.life.state == DEAD_LIFE:
+            if listener is None or listener[0] is not target.life or target.life.over:
                 refused = ConnectionRefused(f"nobody listens at {address}")
                 self.world.push(
                     self.world.now_us + back.draw_us(0), _Call(life, lambda: self._refuse(answer, refused)), 0

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import LearnerError, MqlabError
 from .disk import MemoryDisk
 from .future import Future
+from .life import DARK, STATE_NAMES, Life
 from .pool import Pool
 from .task import Task, sleep_us, wait_at_most
 from .timer import Timer, time_out, whole_us
 
 if TYPE_CHECKING:
     from ..trace.bus import Bus
-    from .agenda import Ready
     from .network import AcceptHandler, Endpoint
     from .world import World
 
 T = TypeVar("T")
-
-RUNNING, FROZEN, DEAD_LIFE = 0, 1, 2
-"""States of a life; what runs is 0, so that the scheduler needs one test for the others."""
 
 PREEMPTED_US: tuple[int | None, ...] = (None, 0, 300, 10_000)
 """For how long a thread may lose the processor: not at all, while those go that are ready now, for as long as a frame
@@ -58,48 +54,6 @@ class NodeSpec(NamedTuple):
     first_connect_us: int = 0
 
 
-class Life:
-    """One life of a node's process, from its start to its crash: what dies with the process hangs on it."""
-
-    __slots__ = (
-        "clock_listeners",
-        "name",
-        "network_ready_us",
-        "node",
-        "node_name",
-        "number",
-        "parked",
-        "singletons",
-        "started",
-        "state",
-        "tasks",
-        "world",
-    )
-
-    def __init__(self, world: World, node: Node | None, number: int = 0) -> None:
-        self.world = world
-        self.node = node
-        self.node_name = node.name if node is not None else "world"
-        self.number = number
-        self.name = ""
-        self.state = RUNNING
-        self.started = False
-        """Whether the main function has begun."""
-        self.tasks: dict[Task, None] = {}
-        self.parked: deque[Ready] = deque()
-        self.network_ready_us = -1
-        """When the process can use the network: set by its first connection (see NodeSpec.first_connect_us)."""
-        self.singletons: dict[str, Any] = {}
-        """What a Java process keeps in static fields, such as the table of its client instances."""
-        self.clock_listeners: list[Callable[[], None]] = []
-        """Called when the wall clock is set or begins to run wrong: by those who wait for a time of day."""
-
-    @property
-    def life(self) -> Life:
-        """Itself: outside of all slices the world's own life is the actor."""
-        return self
-
-
 class Node:
     """A machine with one process: its clock, tasks, timers, network address, disk, choices and hooks.
 
@@ -114,10 +68,14 @@ class Node:
         self.disk = MemoryDisk(name, self.now_ms)
         self.life: Life = Life(world, self)
         self.boot: Callable[[Node], Any] | None = None
-        self.powered = True
         self._clock_base_us = 0
         self._clock_offset_us = 0
         self._clock_ppm = 0
+
+    @property
+    def powered(self) -> bool:
+        """Whether the machine has power: if not, nothing on it answers, not even to refuse."""
+        return self.life.state != DARK
 
     # -- time -------------------------------------------------------------------------------------------------------
 
@@ -141,9 +99,8 @@ class Node:
         self._clock_offset_us += since * self._clock_ppm // 1_000_000 + jump_ms * 1_000
         self._clock_base_us = self.world.now_us
         self._clock_ppm = ppm
-        if self.life.state != DEAD_LIFE:
-            for listener in self.life.clock_listeners:
-                listener()
+        for listener in self.life.clock_listeners:
+            listener()
 
     def us_until(self, wall_ms: int) -> int:
         """How many microseconds pass until `now_ms()` says `wall_ms`, if the clock goes on as it does; at least 0."""
@@ -171,7 +128,7 @@ class Node:
     def spawn(self, work: Awaitable[Any], name: str) -> Task:
         """Start a task, as a process starts a thread; `work` is a coroutine, or anything else to wait for."""
         coroutine = work if type(work) is types.CoroutineType else _coroutine_of(work, name)
-        if self.life.state == DEAD_LIFE:
+        if self.life.over:
             coroutine.close()
             raise LearnerError(
                 f"{self.name} is down: {name} cannot start there", f"restart it: lab.restart({self.name!r})"
@@ -245,8 +202,7 @@ class Node:
         return await self.world.network.connect(self, address, ms)
 
     def __repr__(self) -> str:
-        state = ("running", "frozen", "down")[self.life.state]
-        return f"<Node {self.name} {self.spec.ip}: {state}, {len(self.life.tasks)} tasks>"
+        return f"<Node {self.name} {self.spec.ip}: {STATE_NAMES[self.life.state]}, {len(self.life.tasks)} tasks>"
 
 
 class PeriodicTask:

@@ -10,8 +10,8 @@ import heapq
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LearnerError
+from .life import RUNNING
 from .link import Pipe
-from .node import RUNNING
 from .timer import Timer
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from .task import Task
 from .timer import DEAD
 
 if TYPE_CHECKING:
-    from .node import Life, Node
+    from .life import Life
+    from .node import Node
 
 
 class PoolJob:

@@ -13,7 +13,7 @@ from .future import Future
 from .timer import DEAD, Timer, time_out
 
 if TYPE_CHECKING:
-    from .node import Life
+    from .life import Life
 
 class Cancelled(BaseException):
     """Thrown into a task that was cancelled; let it pass."""

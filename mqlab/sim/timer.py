@@ -10,7 +10,7 @@ from ..errors import LearnerError
 
 if TYPE_CHECKING:
     from .agenda import Agenda
-    from .node import Life
+    from .life import Life
 
 DEAD = -1
 """The token of something that shall never run again."""

@@ -17,8 +17,9 @@ from .agenda import Agenda, Ready
 from .choices import Choices
 from .door import Door
 from .fences import put_up_fences
+from .life import ENDED, FROZEN, Life
 from .network import Network
-from .node import DEAD_LIFE, FROZEN, Life, Node, NodeSpec
+from .node import Node, NodeSpec
 from .pending import Pending, hold_pending, pending_of, pick_pending
 from .task import Task
 
@@ -173,7 +174,7 @@ class World(Agenda):
         if self._picked:
             self._picked = False
             return self.ready.popleft()
-        live = [e for e in self.ready if e[1] == e[0].token and e[0].life.state != DEAD_LIFE]
+        live = [e for e in self.ready if e[1] == e[0].token and e[0].life.state < ENDED]
         if not live:
             return self.ready.popleft()
         self.ready.clear()

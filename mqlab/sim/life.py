@@ -1,0 +1,107 @@
+"""The life of a process: from its start to its end, with everything that begins and ends with it.
+
+                 freeze           thaw            crash             power_off
+    RUNNING      -> FROZEN                        -> ENDED          -> DARK
+    FROZEN                        -> RUNNING      -> ENDED          -> DARK
+    ENDED                                                           -> DARK
+    DARK
+
+What stands nowhere changes nothing. ENDED and DARK are ends: a restart makes a new life on the machine. DARK is the end
+of a process whose machine has lost its power, so that the machine does not even refuse a connection.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..errors import SimulationError
+    from .agenda import Ready
+    from .node import Node
+    from .task import Task
+    from .world import World
+
+RUNNING, FROZEN, ENDED, DARK = 0, 1, 2, 3
+"""States of a life; what runs is 0, so that the scheduler needs one test for the others."""
+
+STATE_NAMES = ("running", "frozen", "down", "down")
+
+_MOVES = {
+    (RUNNING, "freeze"): FROZEN,
+    (FROZEN, "thaw"): RUNNING,
+    (RUNNING, "crash"): ENDED,
+    (FROZEN, "crash"): ENDED,
+    (RUNNING, "power_off"): DARK,
+    (FROZEN, "power_off"): DARK,
+    (ENDED, "power_off"): DARK,
+}
+
+
+class Life:
+    """One life of a node's process; what dies with the process hangs on it, and on nothing else."""
+
+    __slots__ = (
+        "clock_listeners",
+        "name",
+        "network_ready_us",
+        "node",
+        "node_name",
+        "number",
+        "parked",
+        "program",
+        "singletons",
+        "started",
+        "state",
+        "tasks",
+        "world",
+    )
+
+    def __init__(self, world: World, node: Node | None, number: int = 0) -> None:
+        self.world = world
+        self.node = node
+        self.node_name = node.name if node is not None else "world"
+        self.number = number
+        self.name = ""
+        self.state = RUNNING
+        self.started = False
+        """Whether the main function has begun."""
+        self.program: Any = None
+        """What the main function has made: the controller of a server, the clients of an application."""
+        self.tasks: dict[Task, None] = {}
+        self.parked: deque[Ready] = deque()
+        """What came due while the process was frozen."""
+        self.network_ready_us = -1
+        """When the process can use the network: set by its first connection (see NodeSpec.first_connect_us)."""
+        self.singletons: dict[str, Any] = {}
+        """What a Java process keeps in static fields, such as the table of its client instances."""
+        self.clock_listeners: list[Callable[[], None]] = []
+        """Called when the wall clock is set or begins to run wrong: by those who wait for a time of day."""
+
+    @property
+    def life(self) -> Life:
+        """Itself: outside of all slices the world's own life is the actor."""
+        return self
+
+    @property
+    def over(self) -> bool:
+        """Whether the process has ended."""
+        return self.state >= ENDED
+
+    def move(self, verb: str) -> bool:
+        """Freeze, thaw, crash or power off; False if that changes nothing in this state."""
+        state = _MOVES.get((self.state, verb))
+        if state is None:
+            return False
+        self.state = state
+        return True
+
+    def end(self) -> list[SimulationError]:
+        """Drop all that the process had, when its state says that it has ended; the errors of its `finally` blocks."""
+        errors = [error for error in [task.kill() for task in list(self.tasks)] if error is not None]
+        self.parked.clear()
+        self.clock_listeners.clear()
+        self.singletons.clear()
+        self.program = None
+        return errors
