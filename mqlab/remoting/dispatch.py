@@ -112,8 +112,8 @@ class RemotingDispatch(RemotingCalls):
         self, processor: RequestProcessor, channel: Channel, request: RemotingCommand
     ) -> Coroutine[object, object, None] | None:
         try:
-            for hook in self.rpc_hooks:
-                hook.do_before_request(channel.remote_address, request)
+            if self.rpc_hooks:
+                self._do_before_request(channel, request)
             result = processor.process_request(channel, request)
         except SimulationError:
             raise
@@ -128,9 +128,30 @@ class RemotingDispatch(RemotingCalls):
             return self._answer_coroutine(channel, request, result)  # type: ignore[arg-type]  # the only kind left
         return None
 
-    def _answer(self, channel: Channel, request: RemotingCommand, response: RemotingCommand | None) -> None:
+    def _do_before_request(self, channel: Channel, request: RemotingCommand) -> None:
+        try:
+            for hook in self.rpc_hooks:
+                hook.do_before_request(channel.remote_address, request)
+        except (AbortProcessException, SimulationError):
+            raise
+        except Exception:
+            # As in RocketMQ the hooks are then shown an error without a text, before the client gets one with it.
+            self._do_after_response(channel, request, RemotingCommand.response(ResponseCode.SYSTEM_ERROR))
+            raise
+
+    def _do_after_response(self, channel: Channel, request: RemotingCommand, response: RemotingCommand | None) -> None:
         for hook in self.rpc_hooks:
             hook.do_after_response(channel.remote_address, request, response)
+
+    def _answer(self, channel: Channel, request: RemotingCommand, response: RemotingCommand | None) -> None:
+        if self.rpc_hooks:
+            try:
+                self._do_after_response(channel, request, response)
+            except SimulationError:
+                raise
+            except Exception as error:  # noqa: BLE001  # whatever a hook raises becomes the answer
+                self._answer_error(channel, request, error)
+                return
         if response is not None:
             self.respond(channel, request, response)
 
@@ -153,6 +174,7 @@ class RemotingDispatch(RemotingCalls):
             self._answer(channel, request, response)
 
     def _answer_error(self, channel: Channel, request: RemotingCommand, error: Exception) -> None:
+        """Let an error be the answer, which no hook sees: a processor's, or that of a hook."""
         reason = f"{type(error).__name__}: {error}"
         hooks = self.node.hooks
         if hooks.on:
@@ -161,7 +183,7 @@ class RemotingDispatch(RemotingCalls):
             response = RemotingCommand.response(error.response_code, error.remark)
         else:
             response = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, reason)
-        self._answer(channel, request, response)
+        self.respond(channel, request, response)
 
     # -- channels ---------------------------------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ class RPCHook:
     def do_after_response(
         self, remote_address: str, request: RemotingCommand, response: RemotingCommand | None
     ) -> None:
-        """Called when the answer has come (client) or is about to be written (server)."""
+        """Called when the answer has come (client) or is about to be written (server); not for a processor's error."""
 
 
 class ChannelEventListener:

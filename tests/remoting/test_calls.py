@@ -323,6 +323,41 @@ def test_rpc_hooks_see_requests_and_answers_on_both_sides() -> None:
     assert seen == ["client before 1", "server before 1", "server after 0 a", "client after 0 a"] * 2
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "code", "seen", "remark"),
+    [
+        (None, None, BROKEN, [], "ValueError: no such thing"),
+        (None, None, ABORT, [], "not allowed"),
+        (OSError("early"), None, ECHO, [(1, None)], "OSError: early"),
+        (AbortProcessException(16, "closed"), None, ECHO, [], "closed"),
+        (None, OSError("late"), ECHO, [(0, None)], "OSError: late"),
+        (None, AbortProcessException(16, "closed"), ECHO, [(0, None)], "closed"),
+        (None, OSError("late"), LATER, [(0, None)], "OSError: late"),
+    ],
+)
+def test_an_error_is_answered_and_the_hooks_behind_the_call_see_only_what_a_processor_or_a_refused_call_gave(
+    before: Exception | None, after: Exception | None, code: int, seen: list[Any], remark: str
+) -> None:
+    setting = Setting()
+    shown: list[Any] = []
+
+    class Failing(RPCHook):
+        def do_before_request(self, remote_address: str, request: RemotingCommand) -> None:
+            if before is not None:
+                raise before
+
+        def do_after_response(
+            self, remote_address: str, request: RemotingCommand, response: RemotingCommand | None
+        ) -> None:
+            shown.append((response.code, response.remark) if response else None)
+            if after is not None:
+                raise after
+
+    setting.server.rpc_hooks.append(Failing())
+    assert setting.call(code).remark == remark
+    assert shown == seen
+
+
 def test_go_away_is_answered_by_one_more_attempt_on_a_new_channel() -> None:
     setting = Setting()
     setting.call()
