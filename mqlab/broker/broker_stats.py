@@ -4,7 +4,11 @@ from __future__ import annotations
 
 
 class BrokerStats:
-    """Totals since the broker's start: a small part of org.apache.rocketmq.store.stats.BrokerStatsManager."""
+    """Totals since the broker's start: messages put, messages got, and when it started.
+
+    Java: org.apache.rocketmq.store.stats.BrokerStatsManager. Differs from RocketMQ: three figures of many; there are
+    none by topic, queue or group, none over the last minute, hour or day, no sizes and no latencies.
+    """
 
     __slots__ = ("boot_ms", "messages_got", "messages_put")
 

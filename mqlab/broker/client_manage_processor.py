@@ -78,11 +78,13 @@ class ClientManageProcessor(RequestProcessor):
         group = broker.subscription_group_manager.find_subscription_group_config(consumer.group_name)
         if group is None:
             return
-        broker.topic_config_manager.create_topic_in_send_message_back_method(
+        topics = broker.topic_config_manager
+        topics.create_topic_in_send_message_back_method(
             retry_topic(consumer.group_name),
             group.retry_queue_nums,
             READ_WRITE,
             TopicSysFlag.build(False, True) if consumer.unit_mode else 0,
+            order=any(topics.is_order_topic(subscribed.topic) for subscribed in consumer.subscription_data_set),
         )
         if heartbeat.heartbeat_fingerprint and not heartbeat.without_sub:
             self._fingerprints[consumer.group_name] = heartbeat.heartbeat_fingerprint

@@ -132,7 +132,7 @@ class ConsumerOffsetManager(ConfigManager):
     def wrapper(self) -> ConsumerOffsetSerializeWrapper:
         """The whole table, with the by-product that RocketMQ writes beside it: the topics of each group."""
         table = self.offset_table
-        ordered = {key: table[key] for key in java_map_order(table, MAP_CAPACITY)}
+        ordered = {key: dict(sorted(table[key].items())) for key in java_map_order(table, MAP_CAPACITY)}
         topics: dict[str, list[str]] = {}
         for key in ordered:
             parts = key.split(TOPIC_GROUP_SEPARATOR)

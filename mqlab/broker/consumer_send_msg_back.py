@@ -9,7 +9,7 @@ from ..protocol.command import RemotingCommand
 from ..protocol.headers import ConsumerSendMsgBackRequestHeader
 from ..protocol.message import MessageExt
 from ..protocol.properties import DECODED_MAP_CAPACITY, encode_properties
-from ..protocol.sysflag import PermName
+from ..protocol.sysflag import PermName, TopicSysFlag
 from ..protocol.topics import dlq_topic, retry_topic
 from ..sim import Future
 from ..store import MessageExtBrokerInner, PutMessageResult
@@ -72,7 +72,10 @@ class ConsumerSendMsgBack:
         topics = broker.topic_config_manager
         topic = retry_topic(header.group)
         queue_id = self._node.choose("retry-queue", group.retry_queue_nums) if group.retry_queue_nums > 1 else 0
-        topic_config = topics.create_topic_in_send_message_back_method(topic, group.retry_queue_nums, READ_WRITE)
+        sys_flag = TopicSysFlag.build(False, True) if header.unit_mode else 0
+        topic_config = topics.create_topic_in_send_message_back_method(
+            topic, group.retry_queue_nums, READ_WRITE, sys_flag
+        )
         if not PermName.is_writeable(topic_config.perm):
             remark = f"the topic[{topic}] sending message is forbidden"
             raise RequestError(ResponseCode.NO_PERMISSION, remark)

@@ -122,11 +122,15 @@ class TopicConfigManager(ConfigManager):
     def create_topic_in_send_message_back_method(
         self, topic: str, queue_nums: int, perm: int, topic_sys_flag: int = 0, *, order: bool = False
     ) -> TopicConfig:
-        """The topic, created with these settings if it is new; for retries and dead letters."""
+        """The topic, created with these settings if it is new; for retries and dead letters.
+
+        Of a known topic only the order changes: to that of the topics that its group subscribes to at a heartbeat, and
+        away from it with each message that is sent back, as in RocketMQ.
+        """
         known = self.topic_config_table.get(topic)
         if known is not None:
-            if order and not known.order:
-                known.order = True
+            if order != known.order:
+                known.order = order
                 self.update_topic_config(known)
             return known
         new = TopicConfig(topic, queue_nums, queue_nums, perm, topic_sys_flag=topic_sys_flag, order=order)

@@ -122,6 +122,18 @@ class RawClient:
         model: MessageModel = MessageModel.CLUSTERING,
     ) -> RemotingCommand:
         """Say that this client is alive."""
+        body = self.heartbeat_body(*subscriptions, group=group, producers=producers, client_id=client_id, model=model)
+        return self.call(RequestCode.HEART_BEAT, h.HeartbeatRequestHeader(), body)
+
+    def heartbeat_body(
+        self,
+        *subscriptions: SubscriptionData,
+        group: str = "G",
+        producers: tuple[str, ...] = (),
+        client_id: str = "",
+        model: MessageModel = MessageModel.CLUSTERING,
+    ) -> bytes:
+        """What stands in a heartbeat."""
         consumer = ConsumerData(
             group,
             ConsumeType.CONSUME_PASSIVELY,
@@ -130,8 +142,7 @@ class RawClient:
             list(subscriptions) or [build_subscription_data("T", "*", sub_version=1)],
         )
         consumers = [consumer] if group else []
-        body = HeartbeatData(client_id or self.node.name, [ProducerData(p) for p in producers], consumers).encode()
-        return self.call(RequestCode.HEART_BEAT, h.HeartbeatRequestHeader(), body)
+        return HeartbeatData(client_id or self.node.name, [ProducerData(p) for p in producers], consumers).encode()
 
 
 class Cluster:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mqlab.broker.broker_config import ServiceTimes
 from mqlab.protocol import headers as h
 from mqlab.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from mqlab.protocol.codes import RequestCode, ResponseCode
@@ -55,6 +56,14 @@ def test_a_group_with_more_retry_queues_gets_a_wider_retry_topic(cluster: Any, c
     client.call(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, None, body)
     client.heartbeat()
     assert cluster.broker.topic_config_manager.select_topic_config("%RETRY%G").write_queue_nums == 3
+
+
+def test_the_retry_topic_is_ordered_while_its_group_subscribes_to_an_ordered_topic(cluster: Any, client: Any) -> None:
+    topics = cluster.broker.topic_config_manager
+    cluster.topic("Ordered", order=True)
+    for topic, order in (("T", False), ("Ordered", True), ("T", False)):
+        client.heartbeat(build_subscription_data(topic, "*", sub_version=1))
+        assert topics.topic_config_table["%RETRY%G"].order is order
 
 
 def test_every_member_is_told_when_one_joins_and_a_repeated_heartbeat_tells_nobody(cluster: Any) -> None:
@@ -204,6 +213,27 @@ def test_a_hanging_client_is_dropped_120_to_130_seconds_after_its_last_heartbeat
     for event in expired:
         assert 120_000 <= event["ts_ms"] - last_ms <= 130_001
     assert notices(first) == told
+
+
+def test_a_heartbeat_that_was_being_processed_when_its_connection_closed_leaves_a_ghost_for_130_seconds(
+    make_cluster: Callable[..., Any],
+) -> None:
+    cluster = make_cluster(service_us=ServiceTimes(heartbeat=5_000))
+    client = cluster.client("gone")
+    client.heartbeat()
+    client.begin(RequestCode.HEART_BEAT, h.HeartbeatRequestHeader(), client.heartbeat_body())
+    cluster.run(2)
+    cluster.do("crash", node="gone")
+    cluster.run(2)
+    consumers = cluster.broker.consumer_manager
+    assert consumers.get_consumer_group_info("G") is None
+    cluster.run(119_000)
+    assert consumers.get_consumer_group_info("G").all_client_ids() == ["gone"]
+    assert not next(iter(consumers.get_consumer_group_info("G").channel_info_table)).is_active
+    cluster.run(12_000)
+    assert consumers.get_consumer_group_info("G") is None
+    assert [event["reason"] for event in cluster.seen("ClientUnregistered")] == ["channel closed"]
+    assert [event["client_id"] for event in cluster.seen("ClientExpired")] == ["gone"]
 
 
 def test_unregistering_a_group_that_nobody_knows_is_no_error(client: Any) -> None:

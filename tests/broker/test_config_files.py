@@ -63,6 +63,14 @@ def test_what_a_real_broker_wrote_is_written_again_byte_for_byte(
         assert node.disk.read_bytes(manager.path) == data, file.name
 
 
+def test_the_queues_of_a_group_are_written_in_the_order_of_their_ids(node: Node) -> None:
+    manager = offsets(node)
+    for queue_id in (3, 0, 17, 1):
+        manager.commit_offset("G", "T", queue_id, 10 + queue_id)
+    manager.persist()
+    assert b'"T@G":{0:10,1:11,3:13,17:27\n' in node.disk.read_bytes(manager.path).replace(b"\t", b"")
+
+
 def test_the_content_before_stays_beside_the_file(node: Node) -> None:
     manager = topics(node)
     manager.create_topic_in_send_message_back_method("%RETRY%a", 1, 6)

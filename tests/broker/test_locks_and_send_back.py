@@ -167,6 +167,18 @@ def test_a_group_without_retry_queues_gives_messages_up(cluster: Any, client: An
     assert cluster.broker.topic_config_manager.select_topic_config("%RETRY%G") is None
 
 
+@pytest.mark.parametrize(("unit_mode", "sys_flag"), [(False, 0), (True, 2)])
+def test_the_retry_topic_of_a_unit_is_marked_and_its_dead_letter_topic_is_not(
+    cluster: Any, client: Any, decode: Any, unit_mode: bool, sys_flag: int
+) -> None:
+    client.send("T")
+    (original,) = stored(cluster, client, decode, "T")
+    send_back(client, original.commit_log_offset, -1, "New", unit_mode=unit_mode)
+    topics = cluster.broker.topic_config_manager.topic_config_table
+    assert topics["%RETRY%New"].topic_sys_flag == sys_flag
+    assert topics["%DLQ%New"].topic_sys_flag == 0
+
+
 def test_what_is_not_there_cannot_be_sent_back(client: Any) -> None:
     response = send_back(client, 12345)
     assert (response.code, response.remark) == (ResponseCode.SYSTEM_ERROR, "look message by offset failed, 12345")
