@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from .client.mq_client_manager import MQClientManager
 from .errors import LearnerError
-from .protocol import RemotingCommand
 from .protocol.codes import code_name
 from .protocol.topics import REPLY_TOPIC_POSTFIX, RMQ_SYS_SCHEDULE_TOPIC, is_system_topic
 from .views import FrameUnderWay, LabelledBytes, Table, Wire, label_consume_queue_entry, label_record
@@ -144,13 +143,7 @@ def routes_table(name_servers: Sequence[NameServerProcess], topic: str) -> Table
 def frames_under_way(world: World) -> Wire:
     """The frames in flight, in the order in which they will arrive."""
     frames = [
-        FrameUnderWay(
-            link.source,
-            link.target,
-            max(0, due_us - world.now_us),
-            link.cut,
-            frame if isinstance(frame, RemotingCommand) else RemotingCommand.decode(frame),
-        )
+        FrameUnderWay(link.source, link.target, max(0, due_us - world.now_us), link.cut, frame)
         for due_us, link, frame in world.network.under_way()
     ]
     return Wire(world.now_us / 1_000, frames)

@@ -5,13 +5,14 @@ A component needs `Node`, `ServiceThread`, `Future`, the queue, semaphore and lo
 
 from .call import Call, public_call
 from .choices import Choices, Drawn
+from .connecting import ConnectionRefused, ConnectTimeout
 from .disk import DiskFull, MemoryDisk
 from .door import InterruptedInSlice
 from .faults import FAULTS
 from .future import Future
 from .life import Life
 from .link import LinkSpec
-from .network import ConnectionRefused, ConnectTimeout, Endpoint, EndpointClosed, Network
+from .network import Endpoint, EndpointClosed, Network
 from .node import Node, NodeSpec, PeriodicTask, WaitTimeout
 from .pending import Pending
 from .pool import Pool, PoolJob

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LearnerError, MqlabError
-from ..trace.events.network import ConnectionBroken, ConnectionClosed, ConnectionOpened, ConnectionRefusedByHost
+from ..trace.events.network import ConnectionBroken, ConnectionClosed
+from .connecting import ConnectionAttempt, ConnectTimeout
 from .future import Future
-from .life import RUNNING
 from .link import LOOPBACK, Link, LinkSpec, Pipe
 from .node import WaitTimeout
 from .task import sleep_us
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
     from .world import World
 
 AcceptHandler = Callable[["Endpoint"], None]
-
-
-class ConnectionRefused(MqlabError):
-    """Nobody listens at that address."""
-
-
-class ConnectTimeout(MqlabError):
-    """The host did not answer the attempt to connect."""
 
 
 class EndpointClosed(MqlabError):
@@ -181,7 +173,7 @@ class Network:
         target = self.node_at(address)
         answer: Future[Endpoint] = Future(f"connection to {address}")
         if target is not None:
-            self._knock(node, target, address, answer)
+            ConnectionAttempt(self, node, target, address, answer).send()
         try:
             return await node.wait(answer, ms)
         except WaitTimeout:
@@ -201,44 +193,13 @@ class Network:
         if not answer.done:
             answer.set_exception(ConnectTimeout(f"{answer.label} came too late"))
 
-    def _knock(self, node: Node, target: Node, address: str, answer: Future[Endpoint]) -> None:
-        out, back = self.link(node.name, target.name), self.link(target.name, node.name)
-        life = node.life
+    def listener(self, address: str, node: Node) -> AcceptHandler | None:
+        """Who takes connections in at an address of this node; None when its present process does not listen there."""
+        life, on_accept = self._listeners.get(address, (None, None))
+        return on_accept if life is node.life and not node.life.over else None
 
-        def arrive() -> None:
-            if out.cut or back.cut or not target.powered or life.over:
-                return
-            listener = self._listeners.get(address)
-            if listener is None or listener[0] is not target.life or target.life.over:
-                refused = ConnectionRefused(f"nobody listens at {address}")
-                self.world.push(
-                    self.world.now_us + back.draw_us(0), _Call(life, lambda: self._refuse(answer, refused)), 0
-                )
-                return
-            near, far = self._pair(life, target.life, address)
-            self.world.push(
-                self.world.now_us + back.draw_us(0), _Call(life, lambda: self._established(answer, near)), 0
-            )
-            if target.life.state == RUNNING:
-                listener[1](far)
-            else:
-                self.world.push(0, _Call(target.life, lambda: listener[1](far)), 0)
-
-        self.world.push(self.world.now_us + out.draw_us(0), _Call(self.world.life, arrive), 0)
-
-    def _refuse(self, answer: Future[Endpoint], error: ConnectionRefused) -> None:
-        if not answer.done:
-            if self.world.hooks.on:
-                self.world.hooks.emit(ConnectionRefusedByHost(str(error)))
-            answer.set_exception(error)
-
-    def _established(self, answer: Future[Endpoint], near: Endpoint) -> None:
-        if self.world.hooks.on:
-            self.world.hooks.emit(ConnectionOpened(near.local, near.remote, near.connection_id))
-        if not answer.try_set_result(near):
-            near.close()
-
-    def _pair(self, caller: Life, callee: Life, address: str) -> tuple[Endpoint, Endpoint]:
+    def pair(self, caller: Life, callee: Life, address: str) -> tuple[Endpoint, Endpoint]:
+        """Both sides of a new connection, the caller's first."""
         assert caller.node is not None
         assert callee.node is not None
         self._next_connection += 1
@@ -254,6 +215,10 @@ class Network:
             endpoint.out.link.pipes[endpoint.out] = None
             self._endpoints[endpoint] = None
         return near, far
+
+    def call_later(self, life: Life, us: int, callback: Callable[[], None]) -> None:
+        """Let something of the network's happen to a process, in a slice of its own."""
+        self.world.push(self.world.now_us + us, _Call(life, callback), 0)
 
     def forget(self, endpoint: Endpoint) -> None:
         """Drop a side of a connection that has ended."""
@@ -298,7 +263,7 @@ class Network:
         for endpoint in self.connections():
             if endpoint.peer.life.node is node and endpoint.peer.life is not node.life:
                 delay = self.link(endpoint.life.node_name, node.name).draw_us(0)
-                self.world.push(self.world.now_us + delay, _Call(endpoint.life, endpoint.broken), 0)
+                self.call_later(endpoint.life, delay, endpoint.broken)
 
     def break_connections(self, a: str, b: str) -> int:
         """Break every connection between two nodes: what is in flight is lost, both sides see it. Returns how many."""
@@ -308,7 +273,7 @@ class Network:
             endpoint.out.drop()
             peer.out.drop()
             for side in (endpoint, peer):
-                self.world.push(0, _Call(side.life, side.broken), 0)
+                self.call_later(side.life, 0, side.broken)
         return len(near)
 
     def cut(self, source: str, target: str) -> None:

@@ -7,7 +7,7 @@ from .index_steps import index_steps
 from .labelled_bytes import Field, LabelledBytes
 from .layouts import label_consume_queue_entry, label_frame, label_record
 from .table import Table
-from .wire import FrameUnderWay, Wire
+from .wire import FrameUnderWay, Wire, command_in
 
 if TYPE_CHECKING:
     from .beliefs import Beliefs
@@ -81,6 +81,7 @@ __all__ = [
     "TornLog",
     "Waits",
     "Wire",
+    "command_in",
     "disk_table",
     "duplicates_table",
     "index_steps",

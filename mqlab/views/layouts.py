@@ -109,6 +109,13 @@ def label_consume_queue_entry(data: bytes, queue_offset: int, *, delayed: bool =
     return LabelledBytes(f"consume-queue entry {queue_offset}", data, reader.fields, base=queue_offset * 20)
 
 
+def label_other_frame(data: bytes) -> LabelledBytes:
+    """What travels and is no remoting command, as it is: HTTP, for example."""
+    reader = _Reader(data)
+    reader.text("bytes", len(data))
+    return LabelledBytes("no remoting command", data, reader.fields)
+
+
 def label_frame(data: bytes) -> LabelledBytes:
     """A remoting command as it travels, with the members of a JSON header one by one.
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..errors import LearnerError
+from ..errors import LearnerError, ProtocolError
 from ..protocol import RemotingCommand
 from ..protocol.codes import code_name
 from .labelled_bytes import LabelledBytes
-from .layouts import label_frame
+from .layouts import label_frame, label_other_frame
 from .table import Table
+
+
+def command_in(frame: Any) -> RemotingCommand | None:
+    """The remoting command that a frame is or holds as bytes; None if it is something else, such as HTTP."""
+    if isinstance(frame, bytes):
+        try:
+            return RemotingCommand.decode(frame)
+        except ProtocolError:
+            return None
+    return frame if isinstance(frame, RemotingCommand) else None
 
 
 class FrameUnderWay(NamedTuple):
@@ -20,14 +30,26 @@ class FrameUnderWay(NamedTuple):
     target: str
     arrives_us: int
     cut: bool
-    command: RemotingCommand
+    frame: Any
+
+    @property
+    def command(self) -> RemotingCommand | None:
+        """The remoting command in it; None if it holds something else."""
+        return command_in(self.frame)
+
+    @property
+    def data(self) -> bytes:
+        """Its bytes on the wire."""
+        return bytes(self.frame if isinstance(self.frame, bytes) else self.frame.encode())
 
     @property
     def says(self) -> str:
-        """The name of the request, or of the answer."""
-        is_response = bool(self.command.flag & 1)
-        name = code_name(self.command.code, is_response)
-        return f"response {name}" if is_response else f"request {name}"
+        """The name of the request, or of the answer; of what is no remoting command the first line."""
+        command = self.command
+        if command is None:
+            return self.data.partition(b"\r\n")[0][:40].decode("ascii", "backslashreplace")
+        name = code_name(command.code, command.is_response)
+        return f"response {name}" if command.is_response else f"request {name}"
 
 
 class Wire:
@@ -48,11 +70,12 @@ class Wire:
                 f"there is no frame {n!r}: {under_way} under way",
                 "stop where one is: lab.run_until_event('RequestSent')",
             )
-        return bytes(self.frames[n].command.encode())
+        return self.frames[n].data
 
     def frame(self, n: int = 0) -> LabelledBytes:
         """The n-th frame, every byte labelled."""
-        return label_frame(self.frame_bytes(n))
+        data = self.frame_bytes(n)
+        return label_other_frame(data) if self.frames[n].command is None else label_frame(data)
 
     def _table(self) -> Table:
         rows = [

@@ -19,6 +19,7 @@ from mqlab.sim import (
     World,
 )
 from mqlab.trace.bus import Row
+from mqlab.trace.events.world import ActionTaken
 
 
 class Server:
@@ -181,6 +182,65 @@ def test_a_cut_in_either_direction_lets_connecting_time_out(
     FAULTS["cut"](world, *direction)
     with pytest.raises(ConnectTimeout):
         connect(world, node)
+
+
+@pytest.mark.parametrize("direction", [("alpha", "beta"), ("beta", "alpha")])
+@pytest.mark.parametrize(("healed_ms", "connected_s"), [(500, 1), (1_500, 3), (3_500, 7)])
+def test_an_attempt_to_connect_is_repeated_until_the_cut_is_healed(
+    world: World, node: Node, server: Server, direction: tuple[str, str], healed_ms: int, connected_s: int
+) -> None:
+    FAULTS["cut"](world, *direction)
+    node.call_later(healed_ms, FAULTS["heal"], world, *direction)
+    connect(world, node, ms=10_000)
+    assert connected_s <= world.now_us / 1_000_000 < connected_s + 0.001
+    assert len(server.endpoints) == 1
+
+
+def test_an_answer_to_the_attempt_that_a_cut_has_lost_is_repeated(world: World, node: Node, server: Server) -> None:
+    server.accept = lambda endpoint: FAULTS["cut"](world, "beta", "alpha")  # type: ignore[method-assign]
+    server.boot(restarted(world, "beta"))
+    node.call_later(500, FAULTS["heal"], world, "beta", "alpha")
+    connect(world, node)
+    assert 1 <= world.now_us / 1_000_000 < 1.001
+
+
+def restarted(world: World, name: str) -> Node:
+    """A machine whose process is killed and has not begun again."""
+    world.nodes[name].boot = lambda node: None
+    FAULTS["restart"](world, name)
+    return world.nodes[name]
+
+
+def test_a_machine_that_has_power_again_is_reached_by_the_next_attempt(
+    world: World, node: Node, server: Server
+) -> None:
+    FAULTS["power_off"](world, "beta")
+    node.call_later(700, FAULTS["restart"], world, "beta")
+    connect(world, node)
+    assert 1 <= world.now_us / 1_000_000 < 1.001
+
+
+def test_nobody_goes_on_trying_to_connect_after_the_time_out(world: World, node: Node, server: Server) -> None:
+    FAULTS["cut"](world, "alpha", "beta")
+    with pytest.raises(ConnectTimeout):
+        connect(world, node, ms=2_000)
+    world.run_for(2_000_000)
+    assert world.next_due_us() is None
+
+
+def test_whoever_accepts_a_connection_does_it_in_its_own_process(world: World, node: Node, server: Server) -> None:
+    rows: list[Row] = []
+    world.hooks.attach(rows.append)
+
+    def accept(endpoint: Endpoint) -> None:
+        world.hooks.emit(ActionTaken("accepted", endpoint.remote))
+        with pytest.raises(LearnerError, match="beta is playing a slice"):
+            FAULTS["crash"](world, "beta")
+
+    server.accept = accept  # type: ignore[method-assign]
+    server.boot(restarted(world, "beta"))
+    connect(world, node)
+    assert [row[3] for row in rows if row[7] == "ActionTaken"] == ["beta"]
 
 
 def test_a_connection_that_comes_after_the_time_out_is_closed_again(world: World, node: Node, server: Server) -> None:

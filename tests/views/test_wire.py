@@ -11,6 +11,7 @@ import pytest
 
 from mqlab import Lab, Message
 from mqlab.errors import LearnerError
+from mqlab.namesrv import AddressServer
 from mqlab.views import label_frame
 from mqlab.views.json_header import json_header_members
 
@@ -89,3 +90,21 @@ def test_letters_that_are_more_than_one_byte_long_are_counted_in_bytes() -> None
     members = json_header_members(header)
     stretches = {member.name: header[member.start : member.start + member.length] for member in members}
     assert stretches == {"code": b'{"code":11', "remark": ',"remark":"größer"'.encode(), "flag": b',"flag":0}'}
+
+
+def test_what_is_no_remoting_command_is_shown_as_it_is() -> None:
+    lab = lab_with_a_message_under_way().run_for(ms=100)
+    server = AddressServer(lab.node("addresses"), "10.0.0.1:9876")
+    server.start()
+
+    async def asked() -> None:
+        endpoint = await lab.world.nodes["producer-1"].connect(server.address, 3_000)
+        endpoint.send(b"GET /rocketmq/nsaddr HTTP/1.1\r\n\r\n")
+
+    lab.world.wait_for(lab.world.nodes["producer-1"].spawn(asked(), "asked").join())
+    (frame,) = lab.under_way().frames
+    assert (frame.command, frame.says) == (None, "GET /rocketmq/nsaddr HTTP/1.1")
+    assert "GET /rocketmq/nsaddr HTTP/1.1" in str(lab.under_way())
+    assert lab.under_way().frame(0)["bytes"].length == 33
+    next_steps = [entry.frame for entry in lab.world.pending() if entry.source]
+    assert next_steps == [frame.data]

@@ -9,8 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
-from mqlab.protocol import RemotingCommand
 from mqlab.protocol.codes import code_name
+from mqlab.views import command_in
 
 if TYPE_CHECKING:
     from mqlab.sim import Drawn, Pending
@@ -149,11 +149,10 @@ def _pending_row(index: int, entry: Pending, now_us: int) -> str:
 
 
 def _frame_name(frame: Any) -> str:
-    if isinstance(frame, bytes):
-        frame = RemotingCommand.decode(frame)
-    if isinstance(frame, RemotingCommand):
-        return "an answer" if frame.is_response else code_name(frame.code)
-    return "the end of the connection"
+    found = command_in(frame)
+    if found is not None:
+        return "an answer" if found.is_response else code_name(found.code)
+    return f"{len(frame)} bytes" if isinstance(frame, bytes) else "the end of the connection"
 
 
 def _drawn(session: Session) -> str:
