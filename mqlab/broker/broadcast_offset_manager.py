@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 SCAN_PERIOD_MS = 5_000
 EXPIRE_US = 120_000_000
+"""A client that is not online and has not pulled for so long counts no more (broadcastOffsetExpireSecond)."""
+EXPIRE_MAX_US = 300_000_000
+"""A client that is online is forgotten, too, when it has not pulled for so long (broadcastOffsetExpireMaxSecond)."""
 SUFFIX = "@broadcast"
 
 
@@ -30,7 +33,8 @@ class BroadcastOffsetManager(ServiceThread):
     """Members of a broadcasting group keep their offsets themselves; the broker notes the least of them every 5 s.
 
     Java: org.apache.rocketmq.broker.offset.BroadcastOffsetManager. It goes into the table of offsets as the group
-    `<group>@broadcast`, and nobody consumes from there. A client that has left or been silent for 120 s counts no more.
+    `<group>@broadcast`, and nobody consumes from there. What is known of one client never goes back; the least of all
+    does when a slower client comes. As in RocketMQ it is committed at every scan, also when nobody has pulled since.
     """
 
     period_ms = SCAN_PERIOD_MS
@@ -39,12 +43,11 @@ class BroadcastOffsetManager(ServiceThread):
         super().__init__(node, "BroadcastOffsetManager")
         self._consumers = consumers
         self._offsets = offsets
-        self._changed = False
         self.offset_store: dict[tuple[str, str], dict[str, _ClientProgress]] = {}
 
     def has_work(self) -> bool:
-        """Has anybody pulled since the last scan?"""
-        return self._changed
+        """Is any client known?"""
+        return bool(self.offset_store)
 
     def update_offset(self, group: str, topic: str, queue_id: int, offset: int, client_id: str) -> None:
         """A client asks for messages of the queue from this offset on, so it has all before."""
@@ -53,26 +56,26 @@ class BroadcastOffsetManager(ServiceThread):
         if progress is None:
             progress = clients[client_id] = _ClientProgress()
         progress.updated_us = self.node.now_us()
-        if progress.offsets.get(queue_id) != offset:
-            progress.offsets[queue_id] = offset
-            self._changed = True
-            self.wakeup_for_work()
+        progress.offsets[queue_id] = max(offset, progress.offsets.get(queue_id, offset))
+        self.wakeup_for_work()
 
     def tick(self) -> None:
-        """Forget those who are gone and note the least offset of each queue."""
-        self._changed = False
+        """Note the least offset of each queue, and forget those who are gone (scanOffsetData)."""
         for (group, topic), clients in list(self.offset_store.items()):
-            members = self._consumers.get_consumer_group_info(group)
             least: dict[int, int] = {}
             for client_id, progress in list(clients.items()):
-                expired = self.node.now_us() - progress.updated_us > EXPIRE_US
-                if expired and (members is None or members.find_channel(client_id) is None):
+                silent_us = self.node.now_us() - progress.updated_us
+                online = self._is_online(group, client_id)
+                if online or silent_us < EXPIRE_US:
+                    for queue_id, offset in progress.offsets.items():
+                        least[queue_id] = min(offset, least.get(queue_id, offset))
+                if silent_us >= (EXPIRE_MAX_US if online else EXPIRE_US):
                     del clients[client_id]
-                    continue
-                for queue_id, offset in progress.offsets.items():
-                    least[queue_id] = min(offset, least.get(queue_id, offset))
-            for queue_id, offset in least.items():
-                if self._offsets.query_offset(group + SUFFIX, topic, queue_id) != offset:
-                    self._offsets.commit_offset(group + SUFFIX, topic, queue_id, offset, "broadcast")
             if not clients:
                 del self.offset_store[group, topic]
+            for queue_id, offset in least.items():
+                self._offsets.commit_offset(group + SUFFIX, topic, queue_id, offset, "broadcast")
+
+    def _is_online(self, group: str, client_id: str) -> bool:
+        members = self._consumers.get_consumer_group_info(group)
+        return members is not None and members.find_channel(client_id) is not None

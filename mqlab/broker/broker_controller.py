@@ -227,6 +227,7 @@ class BrokerController:
             )
         )
         self.client_housekeeping_service.shutdown()
+        self.consumer_ids_change_listener.shutdown()
         self.pull_request_hold_service.shutdown()
         self.broadcast_offset_manager.shutdown()
         self.broker_fast_failure.shutdown()

@@ -12,7 +12,7 @@ from ..trace.events.broker import ConsumerGroupChanged
 
 if TYPE_CHECKING:
     from ..remoting import RemotingServer
-    from ..sim import Node
+    from ..sim import Node, PeriodicTask
     from .broker_config import BrokerConfig
     from .consumer_group_info import ConsumerGroupInfo
 
@@ -33,13 +33,19 @@ class DefaultConsumerIdsChangeListener:
         self._config = config
         self._server = server
         self._waiting: dict[str, ConsumerGroupInfo] = {}
+        self._rhythm: PeriodicTask | None = None
 
     def start(self) -> None:
         """Begin the batched mode's rhythm; in real-time mode there is nothing to start."""
         if not self._config.real_time_notify_consumer_change:
-            self._node.schedule_at_fixed_rate(
+            self._rhythm = self._node.schedule_at_fixed_rate(
                 self._notify_waiting, BATCH_FIRST_MS, BATCH_PERIOD_MS, "NotifyConsumerChange"
             )
+
+    def shutdown(self) -> None:
+        """End the rhythm."""
+        if self._rhythm is not None:
+            self._rhythm.cancel()
 
     def group_changed(self, group: ConsumerGroupInfo) -> None:
         """Members or topics of the group changed."""

@@ -8,7 +8,7 @@ from ..errors import LearnerError
 from ..protocol.codes import RequestCode, ResponseCode
 from ..protocol.command import RemotingCommand
 from ..protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
-from ..protocol.heartbeat import ExpressionType, SubscriptionData, build_subscription_data
+from ..protocol.heartbeat import ConsumeType, ExpressionType, SubscriptionData, build_subscription_data
 from ..protocol.sysflag import PermName, PullSysFlag
 from ..remoting import Channel, RequestProcessor
 from ..sim import EndpointClosed
@@ -227,7 +227,7 @@ class PullMessageProcessor(RequestProcessor):
         self, channel: Channel, header: PullMessageRequestHeader, response: RemotingCommand
     ) -> None:
         members = self._consumers.get_consumer_group_info(header.consumer_group)
-        if members is None or not members.is_broadcasting:
+        if members is None or not members.is_broadcasting or members.consume_type != ConsumeType.CONSUME_PASSIVELY:
             return
         member = members.channel_info_table.get(channel)
         if member is None:

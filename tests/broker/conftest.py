@@ -120,9 +120,17 @@ class RawClient:
         producers: tuple[str, ...] = (),
         client_id: str = "",
         model: MessageModel = MessageModel.CLUSTERING,
+        consume_type: ConsumeType = ConsumeType.CONSUME_PASSIVELY,
     ) -> RemotingCommand:
         """Say that this client is alive."""
-        body = self.heartbeat_body(*subscriptions, group=group, producers=producers, client_id=client_id, model=model)
+        body = self.heartbeat_body(
+            *subscriptions,
+            group=group,
+            producers=producers,
+            client_id=client_id,
+            model=model,
+            consume_type=consume_type,
+        )
         return self.call(RequestCode.HEART_BEAT, h.HeartbeatRequestHeader(), body)
 
     def heartbeat_body(
@@ -132,11 +140,12 @@ class RawClient:
         producers: tuple[str, ...] = (),
         client_id: str = "",
         model: MessageModel = MessageModel.CLUSTERING,
+        consume_type: ConsumeType = ConsumeType.CONSUME_PASSIVELY,
     ) -> bytes:
         """What stands in a heartbeat."""
         consumer = ConsumerData(
             group,
-            ConsumeType.CONSUME_PASSIVELY,
+            consume_type,
             model,
             ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
             list(subscriptions) or [build_subscription_data("T", "*", sub_version=1)],

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
+
+import pytest
 
 from mqlab.broker.broker_config import ServiceTimes
 from mqlab.protocol import headers as h
@@ -330,6 +333,63 @@ def test_the_slowest_member_of_a_broadcasting_group_is_noted_every_5_seconds(clu
     assert offsets.query_offset("G@broadcast", "T", 0) == 3
     cluster.run(6_000)
     assert b'"T@G@broadcast":{0:3' in cluster.broker_node.disk.read_bytes("store/config/consumerOffset.json")
+
+
+def broadcasting(cluster: Any, *pulls: int) -> Any:
+    """A member of a broadcasting group that has pulled from these offsets of a queue with five messages."""
+    client = cluster.client()
+    client.heartbeat(model=MessageModel.BROADCASTING)
+    for _ in range(5 - cluster.broker.message_store.get_max_offset_in_queue("T", 0)):
+        client.send("T")
+    cluster.run(5)
+    for offset in pulls:
+        client.pull("T", offset, subscription=None)
+    return client
+
+
+def test_what_is_noted_of_one_broadcasting_client_never_goes_back_but_a_slower_one_sets_the_group_back(
+    cluster: Any,
+) -> None:
+    broadcasting(cluster, 4, 1)
+    offsets = cluster.broker.consumer_offset_manager
+    cluster.run(5_000)
+    assert offsets.query_offset("G@broadcast", "T", 0) == 4
+    broadcasting(cluster, 2)
+    cluster.run(5_000)
+    assert offsets.query_offset("G@broadcast", "T", 0) == 2
+
+
+def test_broadcasting_is_noted_every_5_seconds_also_when_nobody_pulls(cluster: Any) -> None:
+    broadcasting(cluster, 3)
+    cluster.run(20_000)
+    committed = [e for e in cluster.seen("OffsetCommitted") if e["group"] == "G@broadcast"]
+    assert [event["queue_offset"] for event in committed] == [3] * 4
+    assert {round(b["ts_ms"] - a["ts_ms"]) for a, b in pairwise(committed)} == {5_000}
+
+
+@pytest.mark.parametrize(("online", "last_noted_s"), [(True, 305), (False, 120)])
+def test_a_broadcasting_client_that_no_longer_pulls_is_forgotten(
+    cluster: Any, online: bool, last_noted_s: int
+) -> None:
+    client = broadcasting(cluster, 3)
+    if not online:
+        leave(client)
+    for _ in range(7):
+        if online:
+            client.heartbeat(model=MessageModel.BROADCASTING)
+        cluster.run(50_000)
+    assert cluster.broker.broadcast_offset_manager.offset_store == {}
+    committed = [e for e in cluster.seen("OffsetCommitted") if e["group"] == "G@broadcast"]
+    assert committed[-1]["ts_ms"] == last_noted_s * 1_000
+
+
+def test_members_that_pull_by_themselves_are_not_noted(cluster: Any) -> None:
+    client = cluster.client()
+    client.heartbeat(model=MessageModel.BROADCASTING, consume_type=ConsumeType.CONSUME_ACTIVELY)
+    client.send("T")
+    cluster.run(5)
+    client.pull("T", subscription=None)
+    assert cluster.broker.broadcast_offset_manager.offset_store == {}
 
 
 def test_progress_without_a_queue_or_an_offset_is_refused(client: Any) -> None:

@@ -79,7 +79,9 @@ def test_a_clean_stop_takes_the_broker_out_of_the_routes(cluster: Any) -> None:
     assert len(cluster.seen("BrokerShutDown")) == 1
 
 
-def test_a_stopped_broker_does_nothing_any_more(cluster: Any) -> None:
+@pytest.mark.parametrize("settings", [{}, {"real_time_notify_consumer_change": False}])
+def test_a_stopped_broker_does_nothing_any_more(make_cluster: Callable[..., Any], settings: dict[str, Any]) -> None:
+    cluster = make_cluster(**settings)
     cluster.broker.shutdown().play()
     cluster.run(1_000)
     before = cluster.world.slice_no
