@@ -75,6 +75,15 @@ class RemotingTooMuchRequestException(RemotingException):
     retriable = False
 
 
+class RemotingCommandException(RemotingException):
+    """An answer came, but it cannot be read (org.apache.rocketmq.remoting.exception.RemotingCommandException)."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(f"the answer of <{address}> cannot be read: {reason}")
+        self.address = address
+        self.reason = reason
+
+
 class MQClientException(MqlabError):
     """The client could not do what was asked (org.apache.rocketmq.client.exception.MQClientException)."""
 

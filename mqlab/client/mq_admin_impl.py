@@ -6,7 +6,6 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
-from mqlab.protocol.errors import BodyError
 
 from .topic_publish_info import queues_to_subscribe
 
@@ -32,7 +31,7 @@ class MQAdminImpl:
         """All readable queues of a topic, sorted, as the name server tells them now; MQClientException if none."""
         try:
             route = await self._instance.api.get_topic_route_info_from_name_server(topic, CALL_TIMEOUT_MS)
-        except (MQClientException, RemotingException, BodyError) as error:
+        except (MQClientException, RemotingException) as error:
             raise MQClientException(
                 f"Can not find Message Queue for this topic, {topic}. What to do: create the topic, or see why no "
                 f"broker has registered it ({error})."

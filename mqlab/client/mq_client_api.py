@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from mqlab.errors import MQBrokerException, MQClientException
+from mqlab.errors import MQBrokerException, MQClientException, ProtocolError, RemotingCommandException
 from mqlab.protocol.batch import MessageBatch
 from mqlab.protocol.bodies import (
     CheckClientRequestBody,
@@ -36,6 +36,7 @@ from mqlab.protocol.headers import (
     UnregisterClientRequestHeader,
     UpdateConsumerOffsetRequestHeader,
 )
+from mqlab.protocol.json_body import JsonBody
 from mqlab.protocol.message import Message, MessageConst, MessageExt, MessageQueue
 from mqlab.protocol.route import TopicRouteData
 from mqlab.protocol.sysflag import PullSysFlag
@@ -57,6 +58,26 @@ SEND_STATUS = {
     int(ResponseCode.FLUSH_SLAVE_TIMEOUT): SendStatus.FLUSH_SLAVE_TIMEOUT,
     int(ResponseCode.SLAVE_NOT_AVAILABLE): SendStatus.SLAVE_NOT_AVAILABLE,
 }
+
+
+HeaderT = TypeVar("HeaderT", bound=tuple[Any, ...])
+BodyT = TypeVar("BodyT", bound=JsonBody)
+
+
+def _header(cls: type[HeaderT], response: RemotingCommand, address: str) -> HeaderT:
+    """The typed header of an answer; RemotingCommandException when it cannot be read."""
+    try:
+        return response.header_as(cls)
+    except ProtocolError as error:
+        raise RemotingCommandException(address, str(error)) from error
+
+
+def _body(cls: type[BodyT], response: RemotingCommand, address: str) -> BodyT:
+    """The object in the body of an answer; RemotingCommandException when it cannot be read."""
+    try:
+        return cls.decode(response.body)
+    except ProtocolError as error:
+        raise RemotingCommandException(address, str(error)) from error
 
 
 class OffsetNotFoundException(MQBrokerException):
@@ -131,7 +152,7 @@ class MQClientAPIImpl:
         response = await self.remoting_client.invoke_sync(None, request, timeout_ms)
         if response.code != 0 or response.body is None:
             raise MQClientException(response.remark or "", response.code)
-        return TopicRouteData.decode(response.body)
+        return _body(TopicRouteData, response, "name server")
 
     # -- the client's own life --------------------------------------------------------------------------------------
 
@@ -164,7 +185,7 @@ class MQClientAPIImpl:
         header = GetConsumerListByGroupRequestHeader(consumer_group, broker_name)
         request = RemotingCommand.request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, header)
         response = await self._call(address, request, timeout_ms)
-        return GetConsumerListByGroupResponseBody.decode(response.body or b"{}").consumer_id_list
+        return _body(GetConsumerListByGroupResponseBody, response, address).consumer_id_list
 
     # -- sending ----------------------------------------------------------------------------------------------------
 
@@ -205,7 +226,7 @@ class MQClientAPIImpl:
         status = SEND_STATUS.get(response.code)
         if status is None:
             raise MQBrokerException(response.code, response.remark or "", address)
-        header = response.header_as(SendMessageResponseHeader)
+        header = _header(SendMessageResponseHeader, response, address)
         unique = header.batch_uniq_id or message.properties.get(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX) or ""
         if isinstance(message, MessageBatch) and header.batch_uniq_id is None:
             unique = ",".join(
@@ -271,7 +292,7 @@ class MQClientAPIImpl:
         """Ask a broker for the locks of its queues; those that it gave."""
         body = LockBatchRequestBody(consumer_group, client_id, queues).encode()
         response = await self._call(address, RemotingCommand.request(RequestCode.LOCK_BATCH_MQ, None, body), timeout_ms)
-        return LockBatchResponseBody.decode(response.body).lock_ok_mq_set
+        return _body(LockBatchResponseBody, response, address).lock_ok_mq_set
 
     async def unlock_batch_mq(
         self,
@@ -302,7 +323,7 @@ class MQClientAPIImpl:
             raise OffsetNotFoundException(response.code, response.remark or "", address)
         if response.code != 0:
             raise MQBrokerException(response.code, response.remark or "", address)
-        return response.header_as(QueryConsumerOffsetResponseHeader).offset
+        return _header(QueryConsumerOffsetResponseHeader, response, address).offset
 
     async def update_consumer_offset(
         self, address: str, header: UpdateConsumerOffsetRequestHeader, timeout_ms: int
@@ -321,23 +342,24 @@ class MQClientAPIImpl:
         """One more than the offset of the last message of a queue."""
         header = GetMaxOffsetRequestHeader(queue.topic, queue.queue_id, bname=queue.broker_name)
         response = await self._call(address, RemotingCommand.request(RequestCode.GET_MAX_OFFSET, header), timeout_ms)
-        return response.header_as(GetMaxOffsetResponseHeader).offset
+        return _header(GetMaxOffsetResponseHeader, response, address).offset
 
     async def get_min_offset(self, address: str, queue: MessageQueue, timeout_ms: int) -> int:
         """The offset of the oldest message of a queue."""
         header = GetMinOffsetRequestHeader(queue.topic, queue.queue_id, bname=queue.broker_name)
         response = await self._call(address, RemotingCommand.request(RequestCode.GET_MIN_OFFSET, header), timeout_ms)
-        return response.header_as(GetMinOffsetResponseHeader).offset
+        return _header(GetMinOffsetResponseHeader, response, address).offset
 
     async def search_offset(self, address: str, queue: MessageQueue, timestamp_ms: int, timeout_ms: int) -> int:
         """The offset that was stored at a time, in ms since 1970."""
         header = SearchOffsetRequestHeader(queue.topic, queue.queue_id, timestamp_ms, bname=queue.broker_name)
         request = RemotingCommand.request(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
-        return (await self._call(address, request, timeout_ms)).header_as(SearchOffsetResponseHeader).offset
+        response = await self._call(address, request, timeout_ms)
+        return _header(SearchOffsetResponseHeader, response, address).offset
 
     async def get_earliest_msg_storetime(self, address: str, queue: MessageQueue, timeout_ms: int) -> int:
         """When the oldest message of a queue was stored, in ms since 1970; -1 for an empty queue."""
         header = GetEarliestMsgStoretimeRequestHeader(queue.topic, queue.queue_id, bname=queue.broker_name)
         request = RemotingCommand.request(RequestCode.GET_EARLIEST_MSG_STORETIME, header)
         response = await self._call(address, request, timeout_ms)
-        return response.header_as(GetEarliestMsgStoretimeResponseHeader).timestamp
+        return _header(GetEarliestMsgStoretimeResponseHeader, response, address).timestamp

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.errors import MQClientException, RemotingException
 from mqlab.protocol.codes import ClientErrorCode, ResponseCode
-from mqlab.protocol.errors import BodyError
 from mqlab.protocol.hashing import java_map_order
 from mqlab.protocol.route import MASTER_ID, TopicRouteData
 from mqlab.sim import Lock
@@ -17,6 +16,8 @@ from .timed_lock import lock_within
 from .topic_publish_info import TopicPublishInfo, queues_to_publish, queues_to_subscribe
 
 if TYPE_CHECKING:
+    from mqlab.protocol.message import MessageQueue
+
     from .mq_client_instance import MQClientInstance
 
 LOCK_TIMEOUT_MS = 3_000
@@ -87,14 +88,15 @@ class RouteTable:
                 for data in route.queue_datas:
                     queues = min(template[1], data.read_queue_nums)
                     data.read_queue_nums = data.write_queue_nums = queues
-        except (MQClientException, RemotingException, BodyError) as error:
+            publish = queues_to_publish(topic, route)
+        except (MQClientException, RemotingException) as error:
             if self._node.hooks.on:
                 self._node.hooks.emit(RouteMissing(instance.client_id, topic, str(error)))
             return False
         old = self.topic_route_table.get(topic)
         if not (old is None or _differs(old, route) or self._somebody_needs(topic)):
             return False
-        self._take_over(topic, route)
+        self._take_over(topic, route, *publish)
         return True
 
     def _somebody_needs(self, topic: str) -> bool:
@@ -103,11 +105,10 @@ class RouteTable:
             producer.is_publish_topic_need_update(topic) for producer in instance.producer_table.values()
         ) or any(consumer.is_subscribe_topic_need_update(topic) for consumer in instance.consumer_table.values())
 
-    def _take_over(self, topic: str, route: TopicRouteData) -> None:
+    def _take_over(self, topic: str, route: TopicRouteData, queues: list[MessageQueue], order_topic: bool) -> None:
         instance = self._instance
         for broker in route.broker_datas:
             self.broker_addr_table[broker.broker_name] = dict(broker.broker_addrs)
-        queues, order_topic = queues_to_publish(topic, route)
         for producer in instance.producer_table.values():
             info = TopicPublishInfo(self._node, topic, queues, order_topic=order_topic, route=route)
             info.have_topic_router_info = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from mqlab.errors import RemotingCommandException
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.sysflag import PermName
 
@@ -92,6 +93,7 @@ def queues_to_publish(topic: str, route: TopicRouteData) -> tuple[list[MessageQu
     """The queues to send to, and whether they come from an order configuration ("broker-a:4;broker-b:4").
 
     Only writable queues of brokers whose master is there count, in the order of broker names and queue ids.
+    RemotingCommandException for an order configuration that cannot be read.
 
     Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.topicRouteData2TopicPublishInfo.
     """
@@ -99,6 +101,8 @@ def queues_to_publish(topic: str, route: TopicRouteData) -> tuple[list[MessageQu
         queues = []
         for part in route.order_topic_conf.split(";"):
             broker_name, _, number = part.partition(":")
+            if not number.isdecimal():
+                raise RemotingCommandException("name server", f"the order configuration {route.order_topic_conf!r}")
             queues += [MessageQueue(topic, broker_name, queue_id) for queue_id in range(int(number))]
         return queues, True
     masters = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}

@@ -7,10 +7,10 @@ from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from mqlab.errors import MQBrokerException, MQClientException
+from mqlab.errors import MQBrokerException, MQClientException, ProtocolError, RemotingCommandException
 from mqlab.protocol.batch import unwrap_inner_batch
 from mqlab.protocol.codes import ResponseCode
-from mqlab.protocol.errors import RecordError
+from mqlab.protocol.errors import HeaderError, RecordError
 from mqlab.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
 from mqlab.protocol.heartbeat import ExpressionType
 from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
@@ -205,12 +205,18 @@ class PullAPIWrapper:
     def process_pull_response(self, response: RemotingCommand, address: str) -> PullResult:
         """The result in an answer; MQBrokerException for any code that is no pull status.
 
+        RemotingCommandException when the answer cannot be read.
+
         Java: org.apache.rocketmq.client.impl.MQClientAPIImpl.processPullResponse.
         """
         status = STATUS_BY_CODE.get(response.code)
         if status is None:
             raise MQBrokerException(response.code, response.remark or "", address)
-        return PullResult(status, response.header_as(PullMessageResponseHeader), response.body)
+        try:
+            header = response.header_as(PullMessageResponseHeader)
+        except HeaderError as error:
+            raise RemotingCommandException(address, str(error)) from error
+        return PullResult(status, header, response.body)
 
     def process_pull_result(
         self, queue: MessageQueue, result: PullResult, subscription: SubscriptionData
@@ -233,7 +239,9 @@ class PullAPIWrapper:
         messages = decoded(result.message_binary or b"")
         result.message_binary = None
         if any(message.sys_flag & INNER_BATCH == INNER_BATCH for message in messages):
-            messages = [single for message in messages for single in unwrap_inner_batch(message)]
+            # A batch whose body cannot be read stays as it is, and so do all messages beside it, as in RocketMQ.
+            with suppress(ProtocolError):
+                messages = [single for message in messages for single in unwrap_inner_batch(message)]
         tags = subscription.tags_set
         if tags and not subscription.class_filter_mode:
             wanted = [message for message in messages if message.properties.get(MessageConst.TAGS) in tags]

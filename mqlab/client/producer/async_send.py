@@ -137,7 +137,7 @@ class AsyncSend:
             result = impl.instance.api.process_send_response(
                 broker_name, message, message.topic, future.response, prepared.address
             )
-        except MQBrokerException as error:
+        except (MQBrokerException, RemotingException) as error:
             impl.fault_strategy.update_fault_item(broker_name, cost_ms, True, True)
             return self._failed(error, cost_ms, need_retry=False)
         impl.kernel.run_after_hooks(prepared.context, result, None)

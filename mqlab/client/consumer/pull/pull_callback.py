@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mqlab.client.call_back import OutcomeCallback, call_back
-from mqlab.errors import LearnerError, MQBrokerException
+from mqlab.errors import LearnerError, MQBrokerException, RemotingException
 from mqlab.trace.events.client import PullCallbackFailed
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class PullAnswer:
         wrapper = self._owner.pull_api_wrapper
         try:
             result = wrapper.process_pull_response(future.response, self._address)
-        except MQBrokerException as error:
+        except (MQBrokerException, RemotingException) as error:
             return None, error
         return wrapper.process_pull_result(self._queue, result, self._subscription), None
 

@@ -264,7 +264,7 @@ class _PullCallback:
             return
         try:
             result = self._loop._owner.pull_api_wrapper.process_pull_response(response, self._address)
-        except MQBrokerException as error:
+        except (MQBrokerException, RemotingException) as error:
             self._loop.on_exception(self._request, error)
             return
         cost_us = self._loop._node.now_us() - self._began_us

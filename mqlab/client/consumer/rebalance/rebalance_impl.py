@@ -96,7 +96,7 @@ class RebalanceImpl:
                     balanced = False
             except (RemotingException, MQBrokerException, MQClientException) as error:
                 self._skip(topic, str(error))
-                balanced = False
+                balanced = balanced and is_retry_topic(topic)
         self._drop_unsubscribed()
         return balanced
 
