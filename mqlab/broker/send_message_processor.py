@@ -57,6 +57,11 @@ class SendMessageProcessor(RequestProcessor):
         self._config = broker.broker_config
         self._store = broker.message_store
         self._topics = broker.topic_config_manager
+        self._answer_fields = {
+            "MSG_REGION": self._config.region_id,
+            "TRACE_ON": "true" if self._config.trace_on else "false",
+        }
+        """What every answer to a send says, and every message that is sent gets as properties."""
         self._send_back = ConsumerSendMsgBack(broker)
         spec = broker.node.spec
         self._unique_keys = UniqueKeyGenerator(spec.ip, spec.pid, spec.salt)
@@ -76,9 +81,12 @@ class SendMessageProcessor(RequestProcessor):
             return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, NO_BODY)
         header = parse_send_header(request)
         properties = decode_properties(header.properties)
-        self._emit_received(channel, header, properties, request)
+        if self._node.hooks.on:
+            self._emit_received(channel, header, properties, request)
         try:
-            self._check_time()
+            start_ms = self._config.start_accept_send_request_time_stamp
+            if start_ms and self._node.now_ms() < start_ms:
+                raise RequestError(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {start_ms}")
             topic_config = check_message(self._config, self._broker.broker_ip, self._topics, header, channel)
             put = self._put_batch if header.batch else self._put_single
             return put(channel, request, header, properties, topic_config)
@@ -88,25 +96,18 @@ class SendMessageProcessor(RequestProcessor):
     def _emit_received(
         self, channel: Channel, header: SendHeader, properties: dict[str, str], request: RemotingCommand
     ) -> None:
-        hooks = self._node.hooks
-        if hooks.on:
-            hooks.emit(
-                MessageSendReceived(
-                    header.topic,
-                    header.queue_id,
-                    header.producer_group,
-                    properties.get("UNIQ_KEY", ""),
-                    len(request.body or b""),
-                    bool(header.batch),
-                    request.opaque,
-                    channel.remote_address,
-                )
+        self._node.hooks.emit(
+            MessageSendReceived(
+                header.topic,
+                header.queue_id,
+                header.producer_group,
+                properties.get("UNIQ_KEY", ""),
+                len(request.body or b""),
+                bool(header.batch),
+                request.opaque,
+                channel.remote_address,
             )
-
-    def _check_time(self) -> None:
-        start_ms = self._config.start_accept_send_request_time_stamp
-        if start_ms and self._node.now_ms() < start_ms:
-            raise RequestError(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {start_ms}")
+        )
 
     # -- one message ------------------------------------------------------------------------------------------------
 
@@ -145,8 +146,7 @@ class SendMessageProcessor(RequestProcessor):
         config = self._config
         if queue_id < 0:
             queue_id = self._node.choose("random-queue", topic_config.write_queue_nums)
-        properties["MSG_REGION"] = config.region_id
-        properties["TRACE_ON"] = "true" if config.trace_on else "false"
+        properties.update(self._answer_fields)
         if not properties.get("UNIQ_KEY"):
             properties["UNIQ_KEY"] = self._unique_keys.next(self._node.now_ms())
         properties["CLUSTER"] = config.broker_cluster_name
@@ -257,8 +257,7 @@ class SendMessageProcessor(RequestProcessor):
             )
             response = RemotingCommand.response(code, None, header)
             self._broker.stats.messages_put += result.msg_num
-        response.add_ext_field("MSG_REGION", self._config.region_id)
-        response.add_ext_field("TRACE_ON", "true" if self._config.trace_on else "false")
+        response.add_ext_fields(self._answer_fields)
         hooks = self._node.hooks
         if hooks.on:
             offset = result.logics_offset if result.is_stored else -1
@@ -283,6 +282,5 @@ class SendMessageProcessor(RequestProcessor):
                 RequestRejected(request.code, request.opaque, error.code, error.remark, channel.remote_address)
             )
         response = error.to_response()
-        response.add_ext_field("MSG_REGION", self._config.region_id)
-        response.add_ext_field("TRACE_ON", "true" if self._config.trace_on else "false")
+        response.add_ext_fields(self._answer_fields)
         return response

@@ -14,6 +14,7 @@ handed over, and its typed header never becomes a dict of texts.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from mqlab.protocol import command_header
@@ -77,7 +78,8 @@ class RemotingCommand:
         self.language = _JAVA
         self.version = CURRENT_VERSION
         self.serialize_type = JSON
-        self._fields: dict[str, str] | None = None
+        # Never changed in place: copies of a command share it.
+        self._fields: Mapping[str, str] | None = None
         self._keys: tuple[str, ...] | None = None
 
     @classmethod
@@ -113,9 +115,11 @@ class RemotingCommand:
 
     def add_ext_field(self, name: str, value: str) -> None:
         """Add one field beside the typed header, as brokers do with `MSG_REGION`."""
-        if self._fields is None:
-            self._fields = {}
-        self._fields[name] = value
+        self._fields = {name: value} if self._fields is None else {**self._fields, name: value}
+
+    def add_ext_fields(self, fields: Mapping[str, str]) -> None:
+        """Add several fields, which nobody may change any more: many commands share them."""
+        self._fields = fields if self._fields is None else {**self._fields, **fields}
 
     def ext_field(self, name: str) -> str | None:
         """One extension field by its wire name, whether it came on the wire, was added, or is in the typed header."""
@@ -160,7 +164,7 @@ class RemotingCommand:
         copy.language = self.language
         copy.version = self.version
         copy.serialize_type = self.serialize_type
-        copy._fields = None if self._fields is None else dict(self._fields)
+        copy._fields = self._fields
         copy._keys = self._keys
         return copy
 
@@ -184,7 +188,7 @@ class RemotingCommand:
             return command_header.encode_rocketmq(parts)
         return command_header.encode_json(parts)
 
-    def _wire_fields(self) -> dict[str, str] | None:
+    def _wire_fields(self) -> Mapping[str, str] | None:
         if self.serialize_type == ROCKETMQ and self.header is not None:
             codec = codec_of(type(self.header))
             if codec.fast:

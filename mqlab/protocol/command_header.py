@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mqlab.protocol.codes import LanguageCode
@@ -37,7 +38,7 @@ class HeaderParts(NamedTuple):
     opaque: int
     flag: int
     remark: str | None
-    ext_fields: dict[str, str] | None
+    ext_fields: Mapping[str, str] | None
     keys: tuple[str, ...] | None = None
 
 
@@ -58,7 +59,7 @@ def encode_json(parts: HeaderParts) -> bytes:
     return f"{{{text}}}".encode("utf-8", "replace")
 
 
-def _json_object(fields: dict[str, str]) -> str:
+def _json_object(fields: Mapping[str, str]) -> str:
     return "{" + ",".join(f"{json_string(name)}:{json_string(value)}" for name, value in fields.items()) + "}"
 
 

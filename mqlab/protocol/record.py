@@ -23,6 +23,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 from zlib import crc32
 
 from mqlab.errors import LearnerError
@@ -55,6 +56,7 @@ _HEADS = {
     (born, store): struct.Struct(f">iiIiiqqiq{born}sq{store}siqi") for born in (8, 20) for store in (8, 20)
 }
 _HEAD = _HEADS[8, 8]
+_IPV6_HOSTS = 0x30
 _PROPERTIES_LENGTH = struct.Struct(">H")
 _BLANK = struct.Struct(">ii")
 _V1_TOPIC_MAX = 127
@@ -168,12 +170,20 @@ def decode_record(
     stored. With `check_properties_crc` the CRC tail is compared as well, if there is one. Without `read_body` the body
     stays empty and its CRC unchecked; `stored_body_length` is its length in the record in any case.
     """
-    size, magic = _frame(buffer, offset)
-    if magic == BLANK_MAGIC_CODE:
-        raise RecordError(offset, "it is the blank at the end of a file")
+    left = len(buffer) - offset
+    if offset < 0 or left < RECORD_MIN_BYTES:
+        raise _no_record(buffer, offset)
+    head = _HEAD.unpack_from(buffer, offset)
+    size, magic, body_at = head[0], head[1], offset + _HEAD.size
+    if not RECORD_MIN_BYTES <= size <= left or (magic != MESSAGE_MAGIC_CODE and magic != MESSAGE_MAGIC_CODE_V2):
+        raise _no_record(buffer, offset)
     try:
-        head, body_at = _unpack_head(buffer, offset)
-        body_length = head[14]
+        if head[7] & _IPV6_HOSTS:
+            head, body_at = _unpack_long_head(buffer, offset, head[7])
+        (
+            _, _, body_crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_timestamp, born_host,
+            store_timestamp, store_host, reconsume_times, prepared_transaction_offset, body_length,
+        ) = head  # fmt: skip
         topic_at = body_at + body_length
         if magic == MESSAGE_MAGIC_CODE:
             topic_length, topic_at = buffer[topic_at], topic_at + 1
@@ -188,11 +198,11 @@ def decode_record(
             offset,
             f"its parts take {properties_at + properties_length - offset} bytes, its total size is {size}",
         )
-    body, sys_flag = b"", head[7]
+    body = b""
     if read_body and body_length:
         body = bytes(buffer[body_at : body_at + body_length])
-        if check_crc and crc32(body) & 0x7FFFFFFF != head[2]:
-            raise RecordError(offset, f"the CRC of the body is {crc32(body) & 0x7FFFFFFF}, the record says {head[2]}")
+        if check_crc and crc32(body) & 0x7FFFFFFF != body_crc:
+            raise RecordError(offset, f"the CRC of the body is {crc32(body) & 0x7FFFFFFF}, the record says {body_crc}")
         if decompress and sys_flag & MessageSysFlag.COMPRESSED:
             body = _unpacked(offset, sys_flag, body)
             sys_flag = MessageSysFlag.clear_compressed(sys_flag)
@@ -206,49 +216,43 @@ def decode_record(
     message = MessageExt.__new__(MessageExt)
     message.topic = topic
     message.body = body
-    message.flag = head[4]
+    message.flag = flag
     message.transaction_id = None
     message.properties = decode_properties(properties)
-    message.queue_id = head[3]
-    message.queue_offset = head[5]
-    message.commit_log_offset = head[6]
+    message.queue_id = queue_id
+    message.queue_offset = queue_offset
+    message.commit_log_offset = physical_offset
     message.store_size = size
     message.sys_flag = sys_flag
-    message.born_timestamp = head[8]
-    message.born_host = decode_host(head[9])
-    message.store_timestamp = head[10]
-    message.store_host = decode_host(head[11])
-    message.reconsume_times = head[12]
-    message.prepared_transaction_offset = head[13]
-    message.body_crc = head[2]
+    message.born_timestamp = born_timestamp
+    message.born_host = decode_host(born_host)
+    message.store_timestamp = store_timestamp
+    message.store_host = decode_host(store_host)
+    message.reconsume_times = reconsume_times
+    message.prepared_transaction_offset = prepared_transaction_offset
+    message.body_crc = body_crc
     message.broker_name = None
     message.magic = magic
     message.stored_body_length = body_length
     return message
 
 
-def _frame(buffer: bytes | memoryview, offset: int) -> tuple[int, int]:
-    """The total size and the magic code of the record at `offset`, both checked."""
+def _no_record(buffer: bytes | memoryview, offset: int) -> RecordError:
+    """Why there is no record at `offset`."""
     if offset < 0 or len(buffer) - offset < BLANK_MIN_BYTES:
-        raise RecordError(offset, f"only {max(0, len(buffer) - offset)} bytes are left")
+        return RecordError(offset, f"only {max(0, len(buffer) - offset)} bytes are left")
     size, magic = _BLANK.unpack_from(buffer, offset)
     if magic == BLANK_MAGIC_CODE:
-        return size, magic
+        return RecordError(offset, "it is the blank at the end of a file")
     if magic not in (MESSAGE_MAGIC_CODE, MESSAGE_MAGIC_CODE_V2):
-        raise RecordError(offset, f"unknown magic code 0x{magic & 0xFFFFFFFF:08X}")
-    if size < RECORD_MIN_BYTES or size > len(buffer) - offset:
-        raise RecordError(offset, f"its total size is {size}, {len(buffer) - offset} bytes are left")
-    return size, magic
+        return RecordError(offset, f"unknown magic code 0x{magic & 0xFFFFFFFF:08X}")
+    return RecordError(offset, f"its total size is {size}, {len(buffer) - offset} bytes are left")
 
 
-def _unpack_head(buffer: bytes | memoryview, offset: int) -> tuple[tuple[int, ...], int]:
-    head = _HEAD
-    values = head.unpack_from(buffer, offset)
-    sys_flag = values[7]
-    if sys_flag & 0x30:
-        head = _HEADS[20 if sys_flag & 0x10 else 8, 20 if sys_flag & 0x20 else 8]
-        values = head.unpack_from(buffer, offset)
-    return values, offset + head.size
+def _unpack_long_head(buffer: bytes | memoryview, offset: int, sys_flag: int) -> tuple[tuple[Any, ...], int]:
+    """The head of a record with an IPv6 host, and where its body begins."""
+    head = _HEADS[20 if sys_flag & 0x10 else 8, 20 if sys_flag & 0x20 else 8]
+    return head.unpack_from(buffer, offset), offset + head.size
 
 
 def _unpacked(offset: int, sys_flag: int, body: bytes) -> bytes:

@@ -55,15 +55,19 @@ class Agenda:
         self.heap: list[Entry] = []
         self.seq = 0
         self._dead_entries = 0
-        self._lanes: dict[int, Lane] = {}
+        self.lanes: dict[int, Lane] = {}
 
     def push(self, due_us: int, target: Target, token: int) -> None:
         """Put `target` on the agenda; a time that is not in the future means now."""
+        self.push_caused(due_us, target, token, self.cause)
+
+    def push_caused(self, due_us: int, target: Target, token: int, cause: tuple[int, int]) -> None:
+        """The same for what an earlier event has caused, and not the present one."""
         if due_us <= self.now_us:
-            self.ready.append((target, token, self.cause))
+            self.ready.append((target, token, cause))
         else:
             self.seq = seq = self.seq + 1
-            heappush(self.heap, (due_us, seq, target, token, self.cause))
+            heappush(self.heap, (due_us, seq, target, token, cause))
 
     def push_in_order(self, due_us: int, seq: int, lane: Lane) -> None:
         """Put a lane on the agenda at the place in the order of arrival that its first time-out got earlier."""
@@ -79,14 +83,14 @@ class Agenda:
 
     def lane(self, duration_us: int) -> Lane:
         """The lane of all time-outs of this duration."""
-        lane = self._lanes.get(duration_us)
+        lane = self.lanes.get(duration_us)
         if lane is None:
-            lane = self._lanes[duration_us] = Lane(self, duration_us)
+            lane = self.lanes[duration_us] = Lane(self, duration_us)
         return lane
 
     def later(self) -> list[tuple[int, int, Target, int, tuple[int, int]]]:
         """What is due later, with each time-out that still waits, in no particular order."""
-        timers = [timer for lane in self._lanes.values() for timer in lane.waiting()]
+        timers = [timer for lane in self.lanes.values() for timer in lane.waiting()]
         heap = self.heap
         own = [(due, seq, t, token, cause) for due, seq, t, token, cause in heap if not isinstance(t, Lane)]
         return [*own, *((timer.due_us, timer.seq, timer, timer.token, timer.cause) for timer in timers)]

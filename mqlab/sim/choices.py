@@ -23,6 +23,33 @@ class Drawn(NamedTuple):
     value: int
 
 
+class Point:
+    """One choice point: its generator, and how many draws it has made. Who chooses there often keeps it."""
+
+    __slots__ = ("_choices", "_random", "made", "name")
+
+    def __init__(self, choices: Choices, name: str) -> None:
+        self._choices = choices
+        self._random = Random(f"{choices.seed}/{name}").random
+        self.name = name
+        self.made = 0
+
+    def choose(self, n: int) -> int:
+        """A number in range(n). With n = 1 nothing is decided, and nothing drawn."""
+        if n <= 1:
+            if n < 1:
+                raise LearnerError(
+                    f"choice point {self.name!r} offers nothing to choose from", "offer at least one way on"
+                )
+            return 0
+        self.made = (k := self.made) + 1
+        value = int(self._random() * n)
+        choices = self._choices
+        if choices.policy is None and choices.log is None and not choices.overrides:
+            return value
+        return choices.decide(self.name, k, n, value)
+
+
 class Choices:
     """One generator per choice point, so that one more draw here moves nothing there.
 
@@ -36,25 +63,21 @@ class Choices:
         self.policy: Policy | None = None
         self.log: deque[Drawn] | None = None
         """Where each choice is noted, newest last, while somebody wants to see them."""
-        self._points: dict[str, tuple[Callable[[], float], list[int]]] = {}
+        self._points: dict[str, Point] = {}
+
+    def point(self, name: str) -> Point:
+        """The choice point of that name."""
+        point = self._points.get(name)
+        if point is None:
+            point = self._points[name] = Point(self, name)
+        return point
 
     def choose(self, point: str, n: int) -> int:
-        """A number in range(n). With n = 1 nothing is decided, and nothing drawn."""
-        if n <= 1:
-            if n < 1:
-                raise LearnerError(f"choice point {point!r} offers nothing to choose from", "offer at least one way on")
-            return 0
-        known = self._points.get(point)
-        if known is None:
-            known = self._points[point] = (Random(f"{self.seed}/{point}").random, [0])
-        draw, counter = known
-        k = counter[0]
-        counter[0] = k + 1
-        value = int(draw() * n)
-        if self.policy is None and not self.overrides:
-            if self.log is not None:
-                self.log.append(Drawn(point, k, n, value))
-            return value
+        """A number in range(n), drawn at that point. With n = 1 nothing is decided, and nothing drawn."""
+        return self.point(point).choose(n)
+
+    def decide(self, point: str, k: int, n: int, value: int) -> int:
+        """What becomes of the drawn value where a policy, an override or the log has a say."""
         if self.policy is not None:
             value = self.policy(point, k, n, value)
         value = self.overrides.get((point, k), value)
@@ -68,7 +91,7 @@ class Choices:
 
     def override(self, point: str, k: int, value: int) -> None:
         """Set the k-th choice at a point; LearnerError if it was made already."""
-        made = self.drawn().get(point, 0)
+        made = self._points[point].made if point in self._points else 0
         if k < made:
             raise LearnerError(
                 f"choice ({point!r}, {k}) was made already: {made} draws have been made there",
@@ -78,4 +101,4 @@ class Choices:
 
     def drawn(self) -> dict[str, int]:
         """How many draws each point has made so far."""
-        return {point: counter[0] for point, (_, counter) in self._points.items()}
+        return {name: point.made for name, point in self._points.items() if point.made}

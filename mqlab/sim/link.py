@@ -62,14 +62,11 @@ class Pipe:
             self.last_due_us = due
         self.frames.append((due, frame, world.cause))
         if len(self.frames) == 1:
-            world.push(due, self, self.token)
+            world.push_caused(due, self, self.token, world.cause)
 
     def _arm(self) -> None:
-        world = self.world
         due, _, cause = self.frames[0]
-        world.cause, kept = cause, world.cause
-        world.push(due, self, self.token)
-        world.cause = kept
+        self.world.push_caused(due, self, self.token, cause)
 
     def fire(self) -> None:
         """Deliver the first frame, or hold it back while the link is cut."""
@@ -107,13 +104,12 @@ class Pipe:
 class Link:
     """One direction between two nodes: its behaviour, and whether it is cut."""
 
-    __slots__ = ("_choose", "_free_at_us", "_point", "_world", "cut", "extra_us", "pipes", "source", "spec", "target")
+    __slots__ = ("_choose", "_free_at_us", "_world", "cut", "extra_us", "pipes", "source", "spec", "target")
 
     def __init__(self, world: World, source: str, target: str, spec: LinkSpec) -> None:
         self._world = world
-        self._choose = world.choose
+        self._choose = world.choices.point(f"link:{source}>{target}").choose
         self._free_at_us = 0
-        self._point = f"link:{source}>{target}"
         self.source = source
         self.target = target
         self.spec = spec
@@ -124,7 +120,7 @@ class Link:
     def draw_us(self, size: int) -> int:
         """The time a frame of `size` bytes takes now, in microseconds; with a bandwidth it waits for those before."""
         spec = self.spec
-        us = spec.min_us + self.extra_us + self._choose(self._point, spec.max_us - spec.min_us + 1)
+        us = spec.min_us + self.extra_us + self._choose(spec.max_us - spec.min_us + 1)
         if spec.bytes_per_ms:
             now = self._world.now_us
             self._free_at_us = max(now, self._free_at_us) + size * 1_000 // spec.bytes_per_ms

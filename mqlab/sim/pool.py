@@ -23,16 +23,25 @@ class PoolJob:
     __slots__ = ("args", "callback", "cause", "created_us", "life", "name", "pool", "service_us", "token")
 
     def __init__(self, pool: Pool, callback: Callable[..., Any], args: tuple[Any, ...], service_us: int) -> None:
-        world = pool.node.world
         self.pool = pool
         self.name = pool.name
         self.life: Life = pool.node.life
+        world = self.life.world
         self.callback = callback
         self.args = args
         self.service_us = service_us
         self.created_us = world.now_us
         self.cause = world.cause
         self.token = 0
+
+    def start(self) -> None:
+        """Take up a slot: the job's turn comes when its service time has passed."""
+        self.pool.busy += 1
+        world = self.life.world
+        if self.service_us:
+            world.push_caused(world.now_us + self.service_us, self, 0, self.cause)
+        else:
+            world.ready.append((self, 0, self.cause))
 
     def fire(self) -> None:
         """Run the job and free its slot; a coroutine keeps the slot until it has ended."""
@@ -80,7 +89,7 @@ class Pool:
             return False
         job = PoolJob(self, callback, args, service_us)
         if self.busy < self.threads:
-            self._start(job)
+            job.start()
         else:
             self._let_wait(job)
         return True
@@ -88,21 +97,11 @@ class Pool:
     def _let_wait(self, job: PoolJob) -> None:
         self.queue.append(job)
 
-    def _start(self, job: PoolJob) -> None:
-        self.busy += 1
-        world = self.node.world
-        if job.service_us:
-            kept, world.cause = world.cause, job.cause
-            world.push(world.now_us + job.service_us, job, 0)
-            world.cause = kept
-        else:
-            world.ready.append((job, 0, job.cause))
-
     def _free_slot(self) -> None:
         self.busy -= 1
         self.completed += 1
         if self.queue:
-            self._start(self.queue.popleft())
+            self.queue.popleft().start()
 
     def _task_ended(self, end: Any) -> None:
         self._free_slot()

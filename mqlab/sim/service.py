@@ -28,7 +28,8 @@ class ServiceThread:
         self._task: Task | None = None
         self._origin_us = 0
         self._waiting = False
-        self._idle = False
+        self.idle = False
+        """Whether the thread sleeps until there is work; only then it needs to hear of new work."""
         self._notified = False
 
     def has_work(self) -> bool:
@@ -73,7 +74,7 @@ class ServiceThread:
         if self.has_work():
             self._task.resume_at(self.next_tick_us())
         else:
-            self._idle = True
+            self.idle = True
         self._waiting = True
         try:
             await park(f"the next turn of {self.name}")
@@ -81,12 +82,12 @@ class ServiceThread:
             if not self.stopped:
                 raise
         finally:
-            self._waiting = self._idle = self._notified = False
+            self._waiting = self.idle = self._notified = False
 
     def wakeup_for_work(self) -> None:
         """There is work now: an idle service arms its next tick."""
-        if self._idle and self._task is not None:
-            self._idle = False
+        if self.idle and self._task is not None:
+            self.idle = False
             self._task.resume_at(self.next_tick_us())
 
     def wakeup(self) -> None:
@@ -95,7 +96,7 @@ class ServiceThread:
             return
         self._notified = True
         if self._waiting:
-            if not self._idle:
+            if not self.idle:
                 self.node.world.entry_died()
-            self._idle = False
+            self.idle = False
             self._task.resume()

@@ -74,7 +74,8 @@ def time_out(life: Life, us: int, callback: Callable[..., Any], args: tuple[Any,
     if us <= 0:
         life.world.push(0, timer, 0)
     else:
-        life.world.lane(us).add(timer)
+        lanes = life.world.lanes
+        (lanes[us] if us in lanes else life.world.lane(us)).add(timer)
     return timer
 
 

@@ -9,7 +9,7 @@ from .put_message import MessageExtBrokerInner
 
 
 def encode_message(
-    message: MessageExtBrokerInner, properties: str, queue_offset: int, commit_log_offset: int, store_timestamp: int
+    message: MessageExtBrokerInner, properties: str, queue_offset: int, store_timestamp: int, commit_log_offset: int
 ) -> bytes:
     """The record of a message at an offset of the commit log; its size does not depend on the three numbers.
 

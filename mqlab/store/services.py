@@ -63,10 +63,12 @@ class StoreServices:
 
         Java: org.apache.rocketmq.store.CommitLog.handleDiskFlushAndHA.
         """
-        self.reput.wakeup_for_work()
+        if self.reput.idle:
+            self.reput.wakeup_for_work()
         outcome: PutMessageResult | Future[PutMessageResult] = result
         if self.group_commit is None:
-            self.flush.wakeup_for_work()
+            if self.flush.idle:
+                self.flush.wakeup_for_work()
         elif message.wait_store_msg_ok:
             outcome = self.group_commit.put_request(result)
         else:
@@ -85,8 +87,10 @@ class StoreServices:
 
     def dispatched(self) -> None:
         """A queue has got an entry."""
-        self.flush_queues.wakeup_for_work()
-        self.checkpoint.wakeup_for_work()
+        if self.flush_queues.idle:
+            self.flush_queues.wakeup_for_work()
+        if self.checkpoint.idle:
+            self.checkpoint.wakeup_for_work()
 
     def flushed(self) -> None:
         """The commit log is safe up to a later offset."""

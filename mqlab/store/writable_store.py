@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..protocol.errors import RecordError
@@ -112,9 +113,7 @@ class WritableStore(ReadableStore):
             queue_offset = 0
         store_timestamp = self._now_ms()
 
-        def encode(commit_log_offset: int) -> bytes:
-            return encode_message(message, properties, queue_offset, commit_log_offset, store_timestamp)
-
+        encode = partial(encode_message, message, properties, queue_offset, store_timestamp)
         try:
             wrote_offset, size = self.commit_log.append(encode, store_timestamp)
         except (DiskFull, RecordTooLarge) as problem:
@@ -196,7 +195,7 @@ class WritableStore(ReadableStore):
             records.clear()
             for queue_offset, message in enumerate(messages, first):
                 properties = message.stored_properties()
-                records.append(encode_message(message, properties, queue_offset, commit_log_offset, store_timestamp))
+                records.append(encode_message(message, properties, queue_offset, store_timestamp, commit_log_offset))
                 commit_log_offset += len(records[-1])
             return b"".join(records)
 
