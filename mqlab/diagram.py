@@ -22,6 +22,10 @@ REQUEST, RESPONSE, DOT, HOLD = "#0072B2", "#007A5A", "#D55E00", "#F3D08A"
 INK, FAINT, LINE, BAND = "#1a1a1a", "#6e6e6e", "#9a9a9a", "#f2f2f2"
 ROW, LANE, LEFT, TOP, HEAD = 24, 204, 128, 96, 14
 DASHED = 'stroke-dasharray="7 3"'
+TIP = "M1.6,0 L-11,-6.3 L-11,6.3 z"
+"""The head of an arrow to the right. No marker: a marker has a name, and of two pictures on a page with one name the
+second loses its heads when the first is hidden.
+"""
 GAP_US = 10_000
 MOST_ROWS = 120
 SMALL_LETTER, LETTER, BOLD_LETTER = 6.2, 6.8, 7.7
@@ -168,7 +172,6 @@ class SpaceTimeDiagram:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
             f'height="{height:g}" style="max-width:100%;height:auto" font-family="system-ui,sans-serif" font-size="12" '
             f'role="img" aria-label="{escape(title, quote=True)}"><title>{escape(title)}</title>'
-            f"<defs>{_tip('request', REQUEST)}{_tip('response', RESPONSE)}</defs>"
             f'<rect width="100%" height="100%" fill="#ffffff"/>'
             f'<text x="12" y="24" font-size="15" font-weight="600" fill="{INK}">{escape(title)}</text>'
             f'{_legend()}<text x="{TIME_EDGE}" y="{TOP - HEAD + 4}" text-anchor="end" fill="{FAINT}">ms</text>'
@@ -309,25 +312,21 @@ def _sign(mark: Mark) -> str:
 
 def _arrow(x1: int, y1: float, x2: int, y2: float, mark: Mark) -> str:
     """An arrow with its label above it, near the sender, where arrows that cross it are still far apart."""
-    style = 'marker-end="url(#request)"' if _is_request(mark) else f'{DASHED} marker-end="url(#response)"'
     step = 1 if x2 > x1 else -1
+    dashes = "" if _is_request(mark) else f" {DASHED}"
     room = min(SMALL_LETTER * len(mark.text), LANE - 26)
     ahead = max(LANE * 0.4, room / 2 + 18) * step
     slope = (y2 - y1) / (x2 - x1)
     x, y = x1 + ahead, y1 + slope * ahead
     turn = degrees(atan2(slope, 1))
+    ahead_to = degrees(atan2(y2 - y1, x2 - x1 - 14 * step))
     label = _text(x, y - 4, mark.text, _colour(mark), "middle", 11, room)
     return (
-        f'<line x1="{x1 + 7 * step}" y1="{y1:g}" x2="{x2 - 7 * step}" y2="{y2:g}" stroke="{_colour(mark)}" '
-        f'stroke-width="1.8" {style}/>'
+        f'<line class="arrow" x1="{x1 + 7 * step}" y1="{y1:g}" x2="{x2 - 7 * step}" y2="{y2:g}" '
+        f'stroke="{_colour(mark)}" stroke-width="1.8"{dashes}/>'
+        f'<path transform="translate({x2 - 7 * step} {y2:g}) rotate({ahead_to:.4g})" d="{TIP}" '
+        f'fill="{_colour(mark)}"/>'
         f'<g transform="rotate({turn:.3g} {x:g} {y:g})">{label}</g>'
-    )
-
-
-def _tip(name: str, colour: str) -> str:
-    return (
-        f'<marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        f'<path d="M0,0 L8,4 L0,8 z" fill="{colour}"/></marker>'
     )
 
 

@@ -16,6 +16,13 @@ Answer = str | int | float
 NO_PREDICTION = "no prediction yet"
 
 
+def _singular(unit: str) -> str:
+    """ "request" of "requests"; units like ms and s have none."""
+    if len(unit) <= 2:
+        return unit
+    return unit.removesuffix("ies") + "y" if unit.endswith("ies") else unit.removesuffix("s")
+
+
 @dataclass(slots=True)
 class Prediction:
     """One question and what the student expects; `answer` is None until there is one, `truth` until it is revealed."""
@@ -51,7 +58,8 @@ class Prediction:
         )
 
     def _with_unit(self, answer: Answer) -> str:
-        return f"{answer} {self.unit}" if self.unit else str(answer)
+        unit = _singular(self.unit) if answer == 1 else self.unit
+        return f"{answer} {unit}" if unit else str(answer)
 
     @property
     def said(self) -> str:

@@ -34,6 +34,16 @@ class Pending(NamedTuple):
     holdable: bool
     entry: Ready
 
+    @property
+    def key(self) -> str:
+        """What it is, whatever else comes or goes meanwhile: its machine, its name, and what it comes of."""
+        target, token, cause = self.entry
+        turn = token
+        if isinstance(target, Pipe) and target.frames:
+            # Holding a connection back gives it a new token; the frame is the same.
+            turn, cause = target.pipe_id, target.frames[0][2]
+        return f"{self.node}/{self.name}/{turn}/{cause[0]}.{cause[1]}"
+
 
 def pending_of(world: World) -> list[Pending]:
     """What is due now, then the head of each connection and the next timer or task of each machine."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
 from typing import NamedTuple
 
 from ..errors import LearnerError
@@ -13,6 +14,7 @@ from .time_axis import TimeAxis
 
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 84, 700, 92, 26, 18, 6.6
 _NOBODY = "nobody"
+_HATCHED = "hatched-owners"
 _MARKS = {
     "ClientStarted": "starts",
     "ClientStopped": "leaves",
@@ -143,6 +145,9 @@ class Ownership:
             body.append(text(12, y + 13, self._row_name(queue)))
             body += [part for stretch in stretches for part in self._bar(stretch, y)]
             body += [self._pull(at_us, y) for at_us in self.pulls.get(queue, [])]
+        # A pattern in a hidden picture fills nothing in another one, so their names are this picture's own.
+        digest = blake2b("".join(body).encode(), digest_size=4).hexdigest()
+        body = [part.replace(_HATCHED, f"{_HATCHED}-{digest}") for part in body]
         return picture(self.title, _LEFT + _WIDTH + 24, bottom + 44, body)
 
     def _row_name(self, queue: Queue) -> str:
@@ -278,8 +283,7 @@ def _owners_told(stretch: Stretch) -> str:
 
 
 def _pattern_name(colours: Sequence[str]) -> str:
-    """A name that says all of the pattern: two pictures on one page may use the same name, and mean the same."""
-    return "-".join(["hatched", *(colour.removeprefix("#") for colour in colours)])
+    return "-".join([_HATCHED, *(colour.removeprefix("#") for colour in colours)])
 
 
 def _pattern(colours: Sequence[str]) -> str:

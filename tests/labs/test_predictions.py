@@ -27,9 +27,18 @@ def test_a_prediction_stands_beside_the_truth_with_its_reason(sheet: Predictions
     assert repr(sheet.reveal("requests", 1, why="the first send asks for the route")) == (
         "How many requests?\n"
         "  you said: 0 requests\n"
-        "  it is:    1 requests\n"
+        "  it is:    1 request\n"
         "  why:      the first send asks for the route"
     )
+
+
+@pytest.mark.parametrize(
+    ("unit", "one"),
+    [("requests", "1 request"), ("copies", "1 copy"), ("s", "1 s"), ("ms", "1 ms"), ("of 2", "1 of 2"), ("", "1")],
+)
+def test_one_of_a_unit_is_said_in_the_singular(sheet: Predictions, unit: str, one: str) -> None:
+    assert sheet.predict("count", "How many?", 1, unit=unit).said == one
+    assert sheet.predict("two", "How many?", 2, unit=unit).said == f"2 {unit}".strip()
 
 
 def test_a_choice_is_named_by_its_letter_or_its_text(sheet: Predictions) -> None:

@@ -44,7 +44,7 @@ def elements(diagram: SpaceTimeDiagram, tag: str) -> list[ET.Element]:
 
 
 def arrows(diagram: SpaceTimeDiagram) -> list[ET.Element]:
-    return [line for line in elements(diagram, "line") if "marker-end" in line.attrib]
+    return [line for line in elements(diagram, "line") if line.attrib.get("class") == "arrow"]
 
 
 def said(diagram: SpaceTimeDiagram) -> list[str]:
@@ -72,6 +72,16 @@ def test_each_frame_is_one_arrow_that_begins_at_its_sender(lab: Lab) -> None:
     steps = [float(line.attrib["x2"]) - float(line.attrib["x1"]) for line in arrows(diagram)]
     assert [step > 0 for step in steps] == [True, False, True, False]
     assert all(float(line.attrib["y2"]) > float(line.attrib["y1"]) for line in arrows(diagram))
+
+
+def test_arrows_have_heads_of_their_own_whatever_else_is_on_the_page(lab: Lab) -> None:
+    diagram = picture(lab, requests=["SEND_MESSAGE_V2"])
+    heads = elements(diagram, "path")
+    assert len(heads) == len(arrows(diagram)) == 4
+    for line, head in zip(arrows(diagram), heads, strict=True):
+        assert head.attrib["transform"].startswith(f"translate({line.attrib['x2']} {line.attrib['y2']})")
+        assert head.attrib["fill"] == line.attrib["stroke"]
+    assert " id=" not in diagram.svg()
 
 
 def test_a_response_says_what_it_answers_even_if_the_request_came_before_the_picture(lab: Lab) -> None:

@@ -146,7 +146,7 @@ def test_what_cannot_be_is_said_and_changes_nothing(viewed: Viewed) -> None:
     slices = viewed.lab.world.slice_no
     assert "no command 'dance'" in viewed.do("dance")
     assert "there is no machine 'broker-z'" in viewed.do("choose", node="broker-z")
-    assert "no pending entry 999" in viewed.do("pick", index=999)
+    assert "has happened meanwhile" in viewed.do("pick", entry="nothing")
     assert viewed.do("goto", place="not a number") != ""
     assert viewed.do("goto", nowhere=1) != ""
     assert "there is no world 7" in viewed.do("branch", number=7)
@@ -156,31 +156,47 @@ def test_what_cannot_be_is_said_and_changes_nothing(viewed: Viewed) -> None:
 # -- choosing what happens next -------------------------------------------------------------------------------------
 
 
-def deliveries(viewed: Viewed) -> list[int]:
-    """The places of the deliveries among what may happen next."""
-    return [index for index, entry in enumerate(viewed.lab.world.pending()) if entry.source]
+def deliveries(viewed: Viewed) -> list[str]:
+    """The keys of the deliveries among what may happen next."""
+    return [key for key, entry in viewed.session.pending().items() if entry.source]
 
 
 def test_a_delivery_can_be_let_through_held_back_or_broken(viewed: Viewed) -> None:
     viewed.do("set_kind", kind="RequestSent")
     viewed.do("next_kind")
-    (index, *_) = deliveries(viewed)
-    entry = viewed.lab.world.pending()[index]
-    viewed.do("hold", index=index, ms=50)
+    (delivery, *_) = deliveries(viewed)
+    viewed.do("hold", entry=delivery, ms=50)
     viewed.lab.run_for(ms=40)
     assert list(viewed.lab.history.find("RequestReceived", start=viewed.cursor - 1)) == []
-    held = next(i for i in deliveries(viewed) if viewed.lab.world.pending()[i].source == entry.source)
-    viewed.do("pick", index=held)
+    assert viewed.do("pick", entry=delivery) == "", "what was held back is the same delivery still"
     assert viewed.session.event().kind in ("RequestReceived", "ResponseReceived")
 
 
 def test_what_was_picked_and_held_back_is_part_of_the_replay(viewed: Viewed) -> None:
-    viewed.do("hold", index=len(viewed.lab.world.pending()) - 1, ms=5)
-    viewed.do("pick", index=1)
+    viewed.do("hold", entry=list(viewed.session.pending())[-1], ms=5)
+    viewed.do("pick", entry=list(viewed.session.pending())[1])
     viewed.lab.run_for(seconds=2)
     again = sharing.reopened(sharing.shared_text(viewed.lab))
     assert again.trace_hash() == viewed.lab.trace_hash()
     assert [action[2] for action in again.actions] == ["hold", "pick"]
+
+
+def test_a_click_on_an_old_list_means_what_stood_there_or_nothing(viewed: Viewed) -> None:
+    viewed.lab.run_for(ms=1)
+    seen = viewed.session.pending()
+    assert len(seen) == len(viewed.lab.world.pending()) > 3
+    first, *_, last = seen
+    viewed.do("pick", entry=first)
+    before = len(viewed.lab.actions)
+    said = viewed.do("pick", entry=first)
+    assert "has happened meanwhile" in said
+    assert "choose again from the new list" in said
+    assert "has happened meanwhile" in viewed.do("hold", entry=first, ms=5)
+    assert len(viewed.lab.actions) == before
+    place = list(viewed.session.pending()).index(last)
+    assert place != list(seen).index(last)
+    viewed.do("pick", entry=last)
+    assert viewed.lab.actions[-1][2:] == ("pick", {"index": place})
 
 
 # -- the tree -------------------------------------------------------------------------------------------------------
@@ -233,6 +249,7 @@ def test_what_chance_drew_last_is_offered_in_other_ways(viewed: Viewed) -> None:
     newest = viewed.lab.world.choices.log[-1]
     side = panels.side(viewed.session)
     assert f"{newest.point} #{newest.k}: {newest.value} of 0 to {newest.n - 1}".replace(">", "&gt;") in side
+    assert "us more than the fastest way" in side
     other = 0 if newest.value else newest.n - 1
     assert f'data-k="{newest.k}" data-value="{other}"' in side
     assert viewed.do("override", point=newest.point, k=str(newest.k), value=str(other)) == ""

@@ -92,6 +92,21 @@ def test_controls_and_the_time_line_do_the_same(lab: Lab) -> None:
     assert "mqlab:" in stepper.viewer.frame["said"]
 
 
+def test_both_ends_of_a_link_are_marked_and_named_beside_the_buttons(lab: Lab) -> None:
+    stepper = Stepper(lab)
+    said(stepper, {"do": "shown"})
+    assert "click a machine" in stepper._whom.value
+    assert stepper._link.value == ""
+    for node in ("producer-1", "broker-a"):
+        said(stepper, {"do": "choose", "node": node})
+    assert stepper._whom.value == "<b>break broker-a:</b>"
+    assert stepper._link.value == "<b>producer-1 and broker-a:</b>"
+    stage = stepper.viewer.frame["stage"]
+    assert 'class="broker running chosen' in stage
+    assert 'class="producer running other"' in stage
+    assert 'aria-label="producer-1, producer, running, other end of the link"' in stage
+
+
 def test_nobody_draws_for_a_view_that_nobody_looks_at(lab: Lab) -> None:
     stepper = Stepper(lab)
     drawn = stepper._pump.sent

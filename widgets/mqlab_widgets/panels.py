@@ -5,7 +5,9 @@ Each function returns HTML in which an element with `data-do` is a command (see 
 
 from __future__ import annotations
 
+import re
 from html import escape
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
@@ -22,6 +24,17 @@ MOST_CAUSES = 8
 MOST_CHANGES = 6
 MOST_VALUES = 6
 """A choice among more is offered its two ends."""
+MEANINGS = (
+    (r"^link:", "us more than the fastest way"),
+    (r"^ties$", "place among what is due at the same time"),
+    (r"/preempt/", "0: the thread goes on; else it pauses: 1 for others that are ready, 2 for 0.3 ms, 3 for 10 ms"),
+    (r"/first-queue/", "queue to begin with"),
+    (r"/(random|retry)-queue$", "queue"),
+    (r"/broker-of/", "broker that is asked"),
+    (r"/name-server", "name server to begin with"),
+    (r"/disk/", "1: the page had reached the disk, 0: it is lost"),
+)
+"""Pattern of a choice point -> what its number counts."""
 MOST_PENDING = 24
 HOLD_MS = 100
 
@@ -125,24 +138,25 @@ def _next(session: Session) -> str:
     if not session.at_end:
         back = command("take_back", "play a new world up to here", "from which it can go on in another way")
         return f'{title}<div class="mq-row">{command("end", "go to the present")}{back}</div>'
-    pending = session.lab.world.pending()
-    rows = [_pending_row(index, entry, session.lab.world.now_us) for index, entry in enumerate(pending[:MOST_PENDING])]
+    pending = session.pending()
+    now_us = session.lab.world.now_us
+    rows = [_pending_row(key, entry, now_us) for key, entry in islice(pending.items(), MOST_PENDING)]
     if len(pending) > MOST_PENDING:
         rows.append(f'<div class="mq-faint">and {len(pending) - MOST_PENDING} more</div>')
     return title + ("".join(rows) or "<div>Nothing: this world is at its end.</div>")
 
 
-def _pending_row(index: int, entry: Pending, now_us: int) -> str:
+def _pending_row(key: str, entry: Pending, now_us: int) -> str:
     wait_ms = max(0, entry.due_us - now_us) / 1_000
     what = entry.name
-    buttons = command("pick", "now", "let this happen next", index=index)
+    buttons = command("pick", "now", "let this happen next", entry=key)
     if entry.holdable:
-        buttons += command("hold", "later", f"hold it back for {HOLD_MS} ms", index=index, ms=HOLD_MS)
+        buttons += command("hold", "later", f"hold it back for {HOLD_MS} ms", entry=key, ms=HOLD_MS)
     if entry.source:
         what = f"{_frame_name(entry.frame)} from {entry.source}"
         buttons += command("disconnect", "break", "break this connection", source=entry.source, target=entry.node)
     return (
-        f'<div class="mq-row" data-key="{escape(entry.node + entry.name, quote=True)}">{buttons}'
+        f'<div class="mq-row" data-key="{escape(key, quote=True)}">{buttons}'
         f"<span>{escape(entry.node)}: {escape(what)}</span>"
         f'<span class="mq-faint">in {wait_ms:,.3f} ms</span></div>'
     )
@@ -173,7 +187,13 @@ def _drawn_row(drawn: Drawn) -> str:
         if value != drawn.value
     )
     told = f"{drawn.point} #{drawn.k}: {drawn.value} of 0 to {drawn.n - 1}"
-    return f'<div class="mq-row"><span>{escape(told)}</span>{buttons}</div>'
+    meaning = f'<span class="mq-faint">{escape(_meaning(drawn.point))}</span>'
+    return f'<div class="mq-row"><span>{escape(told)}</span>{meaning}{buttons}</div>'
+
+
+def _meaning(point: str) -> str:
+    """What the number of a choice says; "" for the choices of a scenario or of an application."""
+    return next((words for pattern, words in MEANINGS if re.search(pattern, point)), "")
 
 
 def _tree(session: Session) -> str:

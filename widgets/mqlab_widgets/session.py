@@ -17,6 +17,7 @@ from .sharing import shared_text
 
 if TYPE_CHECKING:
     from mqlab import Lab
+    from mqlab.sim import Pending
 
 FRAMES_PER_SECOND = 20
 REST_SECONDS = 0.005
@@ -344,16 +345,35 @@ class Session:
 
     # -- choosing what happens next ---------------------------------------------------------------------------------
 
-    def do_pick(self, index: int | str) -> None:
+    def pending(self) -> dict[str, Pending]:
+        """What may happen next, by keys that hold as long as the entry is there."""
+        pending: dict[str, Pending] = {}
+        for entry in self.lab.world.pending():
+            same = sum(other.startswith(f"{entry.key}#") for other in pending)
+            pending[f"{entry.key}#{same}"] = entry
+        return pending
+
+    def _place_of(self, key: str) -> int:
+        """Where the entry stands among the world's pending ones now; LearnerError if it has gone."""
+        keys = list(self.pending())
+        if key not in keys:
+            raise LearnerError(
+                "what was clicked has happened meanwhile, or cannot happen any more", "choose again from the new list"
+            )
+        return keys.index(key)
+
+    def do_pick(self, entry: str) -> None:
         """Let one of the pending entries happen now."""
+        index = self._place_of(entry)
         self.do_end()
-        self.lab.act("pick", index=int(index))
+        self.lab.act("pick", index=index)
         self.lab.step()
 
-    def do_hold(self, index: int | str, ms: float | str = 100) -> None:
+    def do_hold(self, entry: str, ms: float | str = 100) -> None:
         """Hold one of the pending entries back for some ms."""
+        index = self._place_of(entry)
         self.do_end()
-        self.lab.act("hold", index=int(index), ms=float(ms))
+        self.lab.act("hold", index=index, ms=float(ms))
 
     # -- sharing ----------------------------------------------------------------------------------------------------
 

@@ -103,6 +103,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._speed = ipywidgets.Dropdown(options=SPEEDS, value=1, layout={"width": "90px"})
         self._speed.observe(lambda change: do({"do": "set_speed", "speed": change.new}), "value")
         self._time = ipywidgets.FloatText(value=0, description="ms", layout={"width": "180px"})
+        self._whom, self._link = ipywidgets.HTML(), ipywidgets.HTML()
         for control, label in (
             (self._kind, "the event kind that next and previous look for"),
             (self._speed, "seconds of the world per second"),
@@ -133,12 +134,13 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             go,
         ]
         breaking = [
-            ipywidgets.HTML("<b>break it:</b>"),
+            self._whom,
             to("crash", "crash", "kill the chosen machine's process"),
             to("power_off", "power off", "pull the plug of the chosen machine"),
             to("freeze", "freeze", "let the chosen machine's process hang"),
             to("thaw", "thaw", "let it go on"),
             to("restart", "restart", "start the chosen machine's process again"),
+            self._link,
             to("cut", "cut the link", "between the two machines clicked last"),
             to("heal", "heal the link", "between the two machines clicked last"),
             to("share", "share", "a text that brings back this world at this event", "share-alt"),
@@ -194,6 +196,8 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self._timeline.value = history.cursor
         finally:
             self._moving = False
+        self._whom.value = f"<b>break {escape(session.chosen or 'it: click a machine')}:</b>"
+        self._link.value = f"<b>{escape(f'{session.other} and {session.chosen}:')}</b>" if session.other else ""
         self._play.description = self._play.icon = "pause" if session.playing else "play"
         event = session.event()
         stage, *boards = session.boards()
@@ -205,7 +209,13 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             "_taken": str(session.taken),
             "where": panels.where(session),
             "said": panels.said(session),
-            "stage": stage_svg(stage, session.chosen, event.node if event is not None else "", session.opened_kinds),
+            "stage": stage_svg(
+                stage,
+                session.chosen,
+                event.node if event is not None else "",
+                session.opened_kinds,
+                other=session.other,
+            ),
             "side": panels.side(session),
             "machine": machine_html(session),
             "boards": _boards_html(boards),

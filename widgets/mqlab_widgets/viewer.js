@@ -60,10 +60,8 @@ function parsed(html) {
 // The names inside a picture become this view's own: a page has many pictures, and a name in a hidden one draws nothing.
 function ownNames(holder, view) {
   for (const named of holder.querySelectorAll("svg [id]")) named.id = `${view}-${named.id}`;
-  for (const attribute of ["marker-end", "fill"]) {
-    for (const user of holder.querySelectorAll(`svg [${attribute}^="url(#"]`)) {
-      user.setAttribute(attribute, user.getAttribute(attribute).replace("url(#", `url(#${view}-`));
-    }
+  for (const user of holder.querySelectorAll('svg [fill^="url(#"]')) {
+    user.setAttribute("fill", user.getAttribute("fill").replace("url(#", `url(#${view}-`));
   }
   return holder;
 }

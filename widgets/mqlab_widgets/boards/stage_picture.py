@@ -39,6 +39,7 @@ STYLE = """
 .mq-stage .held{fill:var(--mq-held,#F3D08A);stroke:#8a6d1a}.mq-stage .busy{fill:#009E73}.mq-stage .limit{fill:#D55E00}
 .mq-stage .wire{stroke:var(--mq-line,#8c8c8c)}.mq-stage .wire.cut{stroke:#D55E00;stroke-dasharray:8 6;stroke-width:2.5}
 .mq-stage .request{fill:#0072B2}.mq-stage .response{fill:#009E73}
+.mq-stage .other .card{stroke-width:3;stroke-dasharray:2 3}
 .mq-stage .chosen .card{stroke-width:3}.mq-stage [data-do]{cursor:pointer}
 .mq-stage [data-do]:focus{outline:3px solid #56B4E9}.mq-stage .touched .card{fill:var(--mq-touched,#fff3d6)}
 """
@@ -73,12 +74,16 @@ class Card:
         return self.y + min(self.height, 60) / 2
 
 
-def stage_svg(board: StageBoard, chosen: str = "", touched: str = "", opened: Collection[str] = ()) -> str:
-    """The whole picture; `chosen` is the machine that the controls act on, `touched` the one of the newest event."""
+def stage_svg(
+    board: StageBoard, chosen: str = "", touched: str = "", opened: Collection[str] = (), *, other: str = ""
+) -> str:
+    """The whole picture; `chosen` is the machine that the controls act on, `other` the one at the other end of a link,
+    `touched` that of the newest event.
+    """
     cards = _cards(board, opened)
     bottom = _place(cards)
     by_name = {card.name: card for card in cards}
-    body = [*_wires(board, by_name), *(_card(board, card, chosen, touched) for card in cards)]
+    body = [*_wires(board, by_name), *(_card(board, card, chosen, touched, other) for card in cards)]
     if not cards:
         body.append('<text x="520" y="60" text-anchor="middle">No machine has started yet: lab.name_server()</text>')
     height = max(bottom, 100)
@@ -213,19 +218,23 @@ def _place(cards: list[Card]) -> float:
     return max(bottoms.values(), default=first) + GAP
 
 
-def _card(board: StageBoard, card: Card, chosen: str, touched: str) -> str:
+def _card(board: StageBoard, card: Card, chosen: str, touched: str, other: str) -> str:
     state = board.states.get(card.name, "running")
     css = f"{card.kind} {state}" + (" chosen" if card.name == chosen else "")
+    css += " other" if card.name == other else ""
     css += " touched" if card.name == touched else ""
     lives = card.name in board.states
     does = f'data-do="choose" data-node="{escape(card.name)}"'
     if not lives:
         does = f'data-do="open_kind" data-kind="{card.kind}"'
     act = f' {does} tabindex="0" role="button"'
-    label = escape(f"{card.name}, {card.kind}, {state}", quote=True)
+    role = ", other end of the link" if card.name == other else ""
+    label = escape(f"{card.name}, {card.kind}, {state}{role}", quote=True)
+    pressed = "true" if card.name == chosen else "false"
     return (
         f'<g class="{css}" data-key="{escape(card.name)}" transform="translate({card.x:g} {card.y:g})"{act} '
-        f'aria-label="{label}"><rect class="card" width="{card.width:g}" height="{card.height + 6:g}" rx="6"/>'
+        f'aria-label="{label}" aria-pressed="{pressed}">'
+        f'<rect class="card" width="{card.width:g}" height="{card.height + 6:g}" rx="6"/>'
         f'<text class="head" x="10" y="20">{SIGNS[state]} {escape(card.name)}</text>'
         f'<text class="faint" x="{card.width - 10:g}" y="20" text-anchor="end">{state if lives else ""}</text>'
         f"{''.join(card.body)}</g>"
