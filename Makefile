@@ -57,8 +57,9 @@ help: ## this text
 # --- what people type ------------------------------------------------------------------------------------------------
 
 .PHONY: lab
-lab: $(STAMPS)/labs $(STAMPS)/project ## open JupyterLab on the labs (LAB_FLAGS=--no-browser: only print the address)
-	$(PY) -m jupyterlab $(LAB_FLAGS) labs
+lab: $(STAMPS)/labs $(STAMPS)/project ## open JupyterLab on your copy of the labs, my-labs/ (LAB_FLAGS=--no-browser: only print the address)
+	@$(PY) -m mqlab my-labs
+	$(PY) -m jupyterlab $(LAB_FLAGS) my-labs/00_tour.ipynb
 
 .PHONY: run
 run: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/project ## execute every lab into out/ and print a table of them

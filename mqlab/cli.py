@@ -1,4 +1,4 @@
-"""The command line: `mqlab scenarios | trace | replay | explore | store | run | doctor`."""
+"""The command line: `mqlab scenarios | trace | replay | explore | store | run | my-labs | doctor`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ from .errors import LearnerError, MqlabError
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0 fine, 1 the answer is no, 2 the command could not be carried out."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    passed_on = {"explore": _explore, "check": _check, "doctor": _doctor, "run": _run, "store": _store}
+    passed_on = {
+        "explore": _explore,
+        "check": _check,
+        "doctor": _doctor,
+        "run": _run,
+        "store": _store,
+        "my-labs": _my_labs,
+    }
     if arguments and arguments[0] in passed_on:
         return _guarded(lambda: passed_on[arguments[0]](arguments[1:]))
     parser = _parser()
@@ -82,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         "store", help="look into a store directory: ls, recover (see mqlab store --help)", add_help=False
     )
     commands.add_parser("run", help="execute every lab headless (see mqlab run --help)", add_help=False)
+    commands.add_parser("my-labs", help="copy the labs to a directory to work in, my-labs/", add_help=False)
     commands.add_parser("doctor", help="say what is missing on this machine and how to mend it", add_help=False)
     return parser
 
@@ -183,6 +191,12 @@ def _doctor(arguments: list[str]) -> int:
     from .doctor import main as doctor
 
     return doctor(arguments)
+
+
+def _my_labs(arguments: list[str]) -> int:
+    from .my_labs import main as my_labs
+
+    return my_labs(arguments)
 
 
 def _run(arguments: list[str]) -> int:

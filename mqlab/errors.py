@@ -7,6 +7,8 @@ named exceptions. Errors carry fields, so that a program can read them without p
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class MqlabError(Exception):
     """The base of everything that mqlab raises on purpose."""
@@ -21,11 +23,20 @@ class LearnerError(MqlabError):
         self.hint = hint
 
 
+_MADE = {"spark": "spark", "labs": "lab"}
+"""Extras that a clone gets by `make`, with pinned versions."""
+
+
+def _is_clone() -> bool:
+    return (Path(__file__).parents[1] / "Makefile").exists()
+
+
 class MissingExtraError(LearnerError):
     """A feature needs a package that is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs the package {package!r}", f"pip install 'mqlab[{extra}]'")
+        hint = f"make {_MADE[extra]}" if extra in _MADE and _is_clone() else f"pip install 'mqlab[{extra}]'"
+        super().__init__(f"this needs the package {package!r}", hint)
         self.package = package
         self.extra = extra
 

@@ -33,7 +33,6 @@ student_id = ""
 # a real one: stop *between* two microseconds, look around, and go on.
 
 # %%
-# %load_ext mqlab
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message
 from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
 from mqlab.scenarios import get
@@ -91,7 +90,7 @@ lab.run_for(seconds=3)
 # %% tags=["prediction"]
 predict(
     "before-return",
-    "When is the listener called with the message?",
+    "Many messages are sent, one after the other. When is the listener called with each?",
     choices=["before send returns", "after send has returned", "sometimes before and sometimes after"],
     prediction=...,
 )
@@ -249,7 +248,7 @@ lab.held_pulls()
 
 # %% [markdown]
 # This is how RocketMQ "pushes": it does not. The consumer *asks* for messages behind some offset (a **pull**). If
-# there are none, the broker does not answer, but lays the request aside, for up to 15 seconds
+# there are none, the broker does not answer, but lays the request aside, for 15 to 20 seconds
 # (`PullRequestHoldService`).
 
 # %% tags=["prediction"]

@@ -527,7 +527,7 @@ Table("told about Orders after the start", ("s", "who", "answer"), rows)
 # 2. Many tasks call it, often at the same instant. Still the name server answers **at most 15 questions a minute** for
 #    a topic (one every 5 s makes 12).
 # 3. When a question fails, the cache hands out what it knew last, or `None` if it never knew anything. It asks again
-#    after about a second: at most 12 questions in vain within 10 s. It raises nothing.
+#    after about a second: at most 12 questions without an answer within 10 s. It raises nothing.
 # 4. A topic that nobody wants costs nothing.
 #
 # `await self.ask(topic)` asks the name server. It takes between half a millisecond and 3 s, and raises

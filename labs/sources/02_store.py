@@ -255,7 +255,7 @@ lab.space_time(answered.ts_ms - 1, dropped.ts_ms, nodes=["broker-a", "consumer-1
                kinds=["MessageStored", "MessageDispatched", "PullWoken", "MessagesFiltered"])
 
 # %% [markdown]
-# The broker wants to decide without reading the log: the queue's entry is at hand, the record may lie anywhere on
+# The broker wants to decide without reading the log: the queue's entry has been read already, the record may lie anywhere on
 # the disk. So it compares 8 bytes (`ExpressionMessageFilter.isMatchedByConsumeQueue`). That can let too much
 # through, never too little. The exact comparison is the consumer's (`PullAPIWrapper.processPullResult`), which has
 # the record anyway. The price of a shared hash is one message that crosses the network for nothing. A tag with

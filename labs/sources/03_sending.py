@@ -194,7 +194,7 @@ await producer.send(Message("Orders", b""))
 # `send_async` 60,000 times in a loop, faster than anything can be sent.
 
 # %% tags=["prediction"]
-predict("flood", "60,000 calls of send_async in one go. What stops them?",
+predict("flood", "60,000 calls of send_async, with nothing between them. What stops them?",
         choices=["nothing", "the 65,535 permits", "an exception after about 50,000",
                  "send_async begins to wait"], prediction=...)
 
@@ -283,8 +283,8 @@ Table("the callbacks", ("what they were told", "how often"), counted)
 # Five never got a permit in their 3000 ms. Why the ten others did not hear of a time-out is a story for round three.
 #
 # Seldom does anybody want 50,000 messages in a queue, or all calls stuck in one line. With `enableBackpressureForAsyncMode`
-# (off unless you say so) the *caller* waits before it gets in: at most 1,024 messages and 100 MiB on their way. Ten of them
-# here; then an eleventh:
+# (off unless you say so) the *caller* waits before it gets in: at most 1,024 messages (in older
+# releases of 5.x: 10,000) and 100 MiB on their way. Ten of them here; then an eleventh:
 
 # %%
 lab, producer = await shop(enable_backpressure_for_async_mode=True, back_pressure_for_async_send_num=10)
@@ -473,9 +473,10 @@ BudgetBars.of(fair_lab.history, {"1 s for each": (start, fair_lab.now_ms)})
 # Delivered, after one second and a bit. Measured: with `sendMsgMaxTimeoutPerRequest=1000` no call fails, and about 30 take
 # 1.0 s. The price you know: when `broker-b` wakes up it stores its copy.
 #
-# The errors of this lab, once more. The last column is the one that counts:
+# The errors of this lab, once more. The last column is the one that counts. It speaks of the attempt that failed: a `send`
+# tells the error of its *last* attempt alone, and an earlier one may have stored the message all the same.
 #
-# | what you read | what has happened | is the message stored? |
+# | what you read | what has happened | has this attempt stored the message? |
 # |---|---|---|
 # | `executor rejected` | the sender's own queue is full | no |
 # | `send message tryAcquire semaphoreAsyncNum timeout` | back-pressure: too many on their way | no |

@@ -458,7 +458,7 @@ Stepper(worst, [ResponsesBoard])
 # costs:
 #
 # 1. no call fails;
-# 2. at most **2 attempts in vain** for each time that a broker is down (each one in a hang is a slow call);
+# 2. at most **2 failed attempts** for each time that a broker is down (each one in a hang is a slow call);
 # 3. a healthy broker gets something **at least every 6 s**, also soon after it has come back, and also if it was slow
 #    once;
 # 4. at most about **one probe a second** to a broker, and none to those that are well.

@@ -35,7 +35,7 @@ student_id = ""
 # How does a letter get to you? Either the postman brings it (**push**), or you go to the post office and ask
 # (**pull**). A message queue has the same choice. With push the broker must know where each consumer is and how much it
 # can take right now. With pull it need not know anything: who asks has time. But how often should one ask? Every ten
-# seconds is late. A thousand times a second is prompt, and nearly always in vain.
+# seconds is late. A thousand times a second is prompt, and nearly always finds nothing.
 #
 # RocketMQ's `DefaultMQPushConsumer` has "push" in its name, and only ever pulls. The trick is on the other side of the
 # counter: *the clerk does not say "nothing there". He says nothing at all, and lets you stand there until a letter
@@ -288,7 +288,7 @@ reveal("wrong-tag", "b" if answered.ts_ms - pass_before < 1 else "c",
 # `NO_MATCHED_MESSAGE`, no messages, and a `next_offset` one further on. A useless answer? It tells the cashier that it
 # need not look at this message again.
 #
-# Note also that the pull, woken in vain, was not held again: it got its answer. `executeRequestWhenWakeup` runs the whole
+# Note also that the pull, woken for nothing, was not held again: it got its answer. `executeRequestWhenWakeup` runs the whole
 # processing again, with one thing changed: `brokerAllowSuspend` is false. **A pull is held once.**
 
 # %% [markdown]
@@ -367,7 +367,7 @@ reveal("long-asks", round(long.requests_per_minute),
 # is hundreds of times as fast. It is even a little faster than busy pull, which spends the time of half a round trip
 # on the way to the broker when an order comes: a held pull is already there.
 #
-# How can that be? A poller asks at *its* rhythm, and pays for each question in vain. A held pull costs nothing
+# How can that be? A poller asks at *its* rhythm, and pays also for each question that finds nothing. A held pull costs nothing
 # while it waits, and ends in the rhythm of the *messages*.
 
 # %% [markdown]
@@ -390,7 +390,7 @@ most = max(crowd, key=lambda rival: rival.requests_per_minute)
 reveal("much-load", most.name, why="nearly each order ends a pull of its own")
 
 # %% [markdown]
-# Long polling asks more than a thousand times a minute now, and not in vain: each answer brings an order. A pull every
+# Long polling asks more than a thousand times a minute now, and none is wasted: each answer brings an order. A pull every
 # second brings twenty with one question. If a second of delay does not matter, that is the cheaper way: fewer requests,
 # larger batches. Whoever writes to a database in bulk wants it. (But mind the 32: a broker gives no more messages for
 # one pull, so a pull every second falls behind for ever when 33 come in a second.) A push consumer has a setting for

@@ -225,8 +225,7 @@ reveal("which-bytes", "b" if came.cached_bytes == 32 * 100 * 1024 else "a",
        why="ProcessQueue.putMessage adds up the bodies, and they are unpacked by then (MessageDecoder)")
 
 # %% [markdown]
-# Three hundred times more than has travelled, and 1 MiB was passed in a single step. So a limit in bytes does not save
-# you from one fat pull either: a pull asks for *messages*. (The broker ends an answer at 256 KiB by itself, but it counts
+# Three hundred times more than has travelled. A limit in bytes does not save you from one large pull either: a pull asks for *messages*. (The broker ends an answer at 256 KiB by itself, but it counts
 # what travels.) Large bodies want a small `pullBatchSize`.
 
 # %%
@@ -440,7 +439,7 @@ reveal("for-nobody", without[2],
 # - Then the customer at the head of the queue has waited for longer than the 3 s that `send` allows, and goes home with
 #   an error, **while the request stays in the queue**. From here on the broker works for people who have left: not one
 #   order more is told "stored".
-# - It gets worse. A client that waits in vain takes the broker for hung and closes the connection
+# - It gets worse. A client that gets no answer takes the broker for hung and closes the connection
 #   (`clientCloseSocketIfTimeout`). With it *all* requests that wait on it fail, 1200 of them, in the same millisecond.
 #   Each is sent again, up to twice. The old ones are still in the broker's queue, which does not ask whether anybody
 #   listens. The queue has tripled.

@@ -294,7 +294,7 @@ reveal("twice-burst", len(twice),
 predict("hung", "D hangs. How long until A owns D's queues?", unit="s", prediction=...)
 
 # %% tags=["prediction"]
-predict("twice-hung", "D goes on after 160 s. How many orders come twice in the 20 s after that?",
+predict("twice-hung", "D goes on after 160 s. Five orders a second came for its queues. How many come twice in the next 20 s?",
         unit="orders", prediction=...)
 
 # %%
@@ -319,7 +319,7 @@ reveal("hung", round((took.ts_ms - hung_ms) / 1_000, 1),
        why="120 to 130 s after the last heartbeat, and up to 20 s of A's own rhythm")
 
 # %% [markdown]
-# No notice. The broker closes the connection and takes D out of its table in one go, and when the "connection closed"
+# No notice. The broker closes the connection and takes D out of its table in the same step, and when the "connection closed"
 # event comes by, it finds nobody to report (`ConsumerManager.scanNotActiveChannel`). So A finds out at its own next
 # rebalance, which comes every 20 s (`waitInterval`). Measured: 13 ms, 19.2 s and 19.6 s after the drop; the first run
 # was lucky in the race of the two. For more than two minutes half of the orders were not packed at all.

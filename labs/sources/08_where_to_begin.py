@@ -93,7 +93,7 @@ Table("how many of 40 old orders a new group gets", ("ConsumeFromWhere", "young 
 
 # %% tags=["prediction"]
 predict("retry",
-        "It fails 4 s after the start and shall come again 10 s later. When does it, counted from the start?",
+        "The listener fails 4 s after the start. How many s after the start does the message come again?",
         unit="s", prediction=...)
 
 # %%

@@ -20,7 +20,7 @@
 #       - "shape: one bar at 15 s, as the client asked; or even from 15 to 20"
 #       - "twenty: the teeth of one world again; they were chance"
 #       - "pause: holds get longer by the pause; they get shorter by five seconds"
-#       - "brought: some dozens; a hold that ends in vain ends because nothing came"
+#       - "brought: some dozens; a hold that ends with nothing ends because nothing came"
 # ---
 
 # %% tags=["parameters"]
@@ -83,10 +83,10 @@ print(f"{len(lab.history):,} events, {orders:,} orders")
 
 # %%
 reveal("events", round(len(lab.history) / orders),
-       why="Each pull is asked, sent, received, held, woken, answered; most of them at night in vain.")
+       why="Each pull is asked, sent, received, held, woken, answered; most of them at night for nothing.")
 
 # %% [markdown]
-# Let us reckon what that means outside of a laboratory. A large broker takes in a hundred thousand messages a second.
+# Let us see what that means outside of a laboratory. A large broker takes in a hundred thousand messages a second.
 # At this rate an hour of it has more than ten billion events. No list in Python holds them. So the events go into
 # files in columns (**Parquet**: all times together, all kinds together, which packs well and lets a reader skip the
 # columns it does not need), and the questions go to a program that can work on many files in many places at once.
@@ -104,8 +104,8 @@ record(lab, "day")
 # %% [markdown]
 # On a command line the same is `mqlab trace shop-day --seed 7 --out day.parquet`.
 #
-# Now Spark. It is a Java program, and takes some seconds to start. Half a gigabyte of memory is plenty for us. The
-# session is one for the whole process: whoever asks again gets the same one.
+# Now Spark (`make spark` installs it, once). It is a Java program, and takes some seconds to start. Half a gigabyte of
+# memory is plenty for us. The session is one for the whole process: whoever asks again gets the same one.
 
 # %% tags=["nbval-ignore-output"]
 from mqlab_spark import of_kind, read_trace, session
@@ -217,7 +217,7 @@ print(f"mean {mean_ms:.0f} ms; orders between half of that and twice that: {near
 # %% [markdown]
 # ## Round two: how long does a pull wait?
 #
-# The other side of the same pulls. Some are woken by an order. Some are held in vain: their time is up, and they are
+# The other side of the same pulls. Some are woken by an order. Some are held for nothing: their time is up, and they are
 # answered with nothing. Those we look at. The consumer wrote "hold me for 15,000 ms" into each request (you saw it in
 # the column `hold_ms`).
 
@@ -238,7 +238,7 @@ def bins(frame):
     rows = histogram(frame, 250).orderBy("from_ms").collect()
     return [(row.from_ms / 1_000, row.to_ms / 1_000, row.holds) for row in rows]
 
-teeth = show_histogram("Pulls that were held in vain", "hold time, s", "pulls", {"holds": bins(in_vain)},
+teeth = show_histogram("Pulls that were held for nothing", "hold time, s", "pulls", {"holds": bins(in_vain)},
                        x_range=(14.5, 20.5))
 teeth
 
@@ -265,7 +265,7 @@ ends = holds.groupBy("reason").agg(F.count("*").alias("holds"),
 table("moments at which holds ended, modulo 5 s", ends.orderBy("reason"))
 
 # %% [markdown]
-# The pulls held in vain ended, all of them, at the same moment of the 5-second beat. `PullRequestHoldService.run`
+# The pulls held for nothing ended, all of them, at the same moment of the 5-second beat. `PullRequestHoldService.run`
 # waits 5 s, goes through all held pulls (a **pass**), waits 5 s again. "15 seconds" is a number in the request
 # (`BROKER_SUSPEND_MAX_TIME_MILLIS`, written by `DefaultMQPushConsumerImpl`); nobody sets an alarm clock to it. So 15
 # s becomes 15 to 20 s, depending on where in the beat the pull began. That is the floor.
@@ -277,7 +277,7 @@ empty = in_vain.where("topic LIKE '%RETRY%'").orderBy("held_at_us")
 table("an empty queue, its first holds", empty.select("held_at_us", "woken_at_us", "hold_us").limit(5))
 
 # %% [markdown]
-# A pull is answered in vain at a pass. The consumer pulls again at once, and the new pull reaches the broker a
+# A pull gets an empty answer at a pass. The consumer pulls again at once, and the new pull reaches the broker a
 # fraction of a millisecond later. Fifteen seconds after the answer the service looks for the third time, and the pull
 # is **14.9995 seconds** old. Too young! It waits for the fourth look. And so on, all night: whoever once comes home
 # empty-handed is in step with the passes from then on.
@@ -305,7 +305,7 @@ for number in range(1, 21):
 
 nights = hold_times(read_trace(spark, f"{folder.name}/night-*.parquet")).where("reason = 'timed out'")
 twenty = bins(nights)
-show_histogram("Twenty nights: pulls that were held in vain", "hold time, s", "pulls", {"holds": twenty},
+show_histogram("Twenty nights: pulls that were held for nothing", "hold time, s", "pulls", {"holds": twenty},
                x_range=(14.5, 20.5))
 
 # %%
@@ -316,12 +316,12 @@ reveal("twenty", "c" if late > 2 * early else "b" if len(floor) == 19 else "a",
 
 # %% [markdown]
 # The teeth were chance, the floor and the tall bar are the law. (The floor even falls a little towards 20 s. Why? A
-# pull that would be held longer has more time to be woken by an order, and then it is no hold in vain.) And "never
+# pull that would be held longer has more time to be woken by an order, and then it is no hold for nothing.) And "never
 # below 15 s, never above 20.1 s" is now a claim about twenty worlds, judged by one job:
 
 # %%
 table("twenty nights",
-      nights.agg(F.countDistinct("world").alias("worlds"), F.count("*").alias("holds in vain"),
+      nights.agg(F.countDistinct("world").alias("worlds"), F.count("*").alias("holds for nothing"),
                  F.min("hold_us").alias("shortest, us"), F.max("hold_us").alias("longest, us")))
 
 # %% [markdown]
@@ -344,7 +344,7 @@ lab.run_for(seconds=600)
 record(lab, "pauses")
 
 pauses = hold_times(read_trace(spark, f"{folder.name}/pauses.parquet")).where("reason = 'timed out'")
-show_histogram("A broker with pauses: pulls that were held in vain", "hold time, s", "pulls",
+show_histogram("A broker with pauses: pulls that were held for nothing", "hold time, s", "pulls",
                {"holds": bins(pauses)}, x_range=(14.5, 20.5))
 
 # %%
@@ -359,7 +359,7 @@ def share(holds_s):
 
 shares = {"mqlab": share(seconds(in_vain)), "with pauses": share(seconds(pauses)),
           "real 5.3.3, ten holds": share(MEASURED_S)}
-show_bars("Where the holds in vain lie", "hold time, s", "share, %",
+show_bars("Where the holds for nothing lie", "hold time, s", "share, %",
           [f"{low} to {high}" for low, high in RANGES], shares)
 
 # %%
@@ -516,7 +516,7 @@ table("who owned how many queues of the topic, and since when",
 # ## Today's RocketMQ and the articles
 #
 # - One article says that a held pull is answered empty at the third check. That is so when the pull began anywhere in
-#   the beat. A pull that follows a hold in vain, which is nearly every pull of a quiet night, is too young at the third
+#   the beat. A pull that follows a hold for nothing, which is nearly every pull of a quiet night, is too young at the third
 #   by a hair and comes home at the fourth, unless the third is late.
 # - Another one has the 5-second thread find new messages and push them to the consumer. It can, but it hardly ever has
 #   to: in our table the pulls that an order woke did not end in the beat. The thread is a safety net.

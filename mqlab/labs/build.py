@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mqlab.check import VERDICT_MIME
+from mqlab.labs.bets import told_too_early
 from mqlab.labs.errors import LabError
 from mqlab.labs.execute import execute
 from mqlab.labs.notebook import Notebook, Version, code_cells, make_notebook, write_notebook
@@ -43,6 +44,9 @@ def build(lab: LabSource, directory: Path) -> Built:
 def _build(lab: LabSource, version: Version, directory: Path) -> str:
     notebook = execute(lab.name, make_notebook(lab, version), directory)
     _require_verdicts(lab, notebook, version)
+    problems = told_too_early(lab, notebook) if version == "student" else []
+    if problems:
+        raise LabError(lab.name, problems, "the reader bets before the reveal; docs/labs.md says more")
     settle_outputs(lab.name, notebook)
     return write_notebook(notebook)
 

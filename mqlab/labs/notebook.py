@@ -12,11 +12,17 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 from mqlab.check import find_check
+from mqlab.labs.bets import hidden_cells
 from mqlab.labs.errors import LabError
 from mqlab.labs.extra import extra
+from mqlab.labs.hints import folded
 from mqlab.labs.solution import remove_solutions
 from mqlab.labs.source import KERNEL, Cell, LabSource, text_argument
 
+LOAD_EXTENSION = "%load_ext mqlab"
+"""In every lab: so that a mistake is told in a sentence, not in a traceback."""
+_HIDDEN = {"collapsed": True, "jupyter": {"outputs_hidden": True}}
+"""JupyterLab does not show the output of such a cell until the cell runs."""
 Version = Literal["student", "solution"]
 Notebook = dict[str, Any]
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -26,10 +32,15 @@ def make_notebook(lab: LabSource, version: Version) -> Notebook:
     """The notebook of that version, without outputs. The same source always gives the same notebook."""
     for_teacher = version == "solution"
     head = {"cell_type": "markdown", "metadata": {}, "source": lab.head.markdown(lab.number, for_teacher=for_teacher)}
-    cells = [head | {"id": f"{lab.number}-head"}]
+    extension = {"cell_type": "code", "metadata": {}, "source": LOAD_EXTENSION, "execution_count": None, "outputs": []}
+    cells = [head | {"id": f"{lab.number}-head"}, extension | {"id": f"{lab.number}-extension"}]
+    hidden = [] if for_teacher else [id(cell) for cell in hidden_cells(lab)]
     for cell in lab.cells:
         if for_teacher or "teacher" not in cell.tags:
-            cells.append(_make_cell(lab, cell, version))
+            made = _make_cell(lab, cell, version)
+            if id(cell) in hidden:
+                made["metadata"] |= _HIDDEN
+            cells.append(made)
     _name_cells(lab, cells)
     return {
         "cells": cells,
@@ -44,7 +55,11 @@ def make_notebook(lab: LabSource, version: Version) -> Notebook:
 
 
 def _make_cell(lab: LabSource, cell: Cell, version: Version) -> dict[str, Any]:
-    source = remove_solutions(cell.source) if version == "student" and "exercise" in cell.tags else cell.source
+    source = cell.source
+    if version == "student" and "exercise" in cell.tags:
+        source = remove_solutions(source)
+    if "hints" in cell.tags:
+        source = folded(source)
     metadata: dict[str, Any] = {"tags": list(cell.tags)} if cell.tags else {}
     metadata |= _grading(lab, cell)
     made: dict[str, Any] = {"cell_type": cell.kind, "metadata": metadata, "source": source}

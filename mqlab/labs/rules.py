@@ -6,6 +6,7 @@ import ast
 
 from mqlab.check import checks_of
 from mqlab.labs.errors import LabError
+from mqlab.labs.hints import hint_problems
 from mqlab.labs.solution import BEGIN, END, region_problems
 from mqlab.labs.source import LabSource, text_argument
 
@@ -18,6 +19,8 @@ def require_rules(lab: LabSource) -> None:
         *_reveals(lab),
         *_exercises(lab),
         *_checks(lab),
+        *_hints(lab),
+        *_extension(lab),
     ]
     if problems:
         raise LabError(lab.name, problems, f"correct labs/sources/{lab.name}.py; docs/labs.md describes the format")
@@ -140,3 +143,26 @@ def _checks(lab: LabSource) -> list[str]:
 def _untagged(lab: LabSource, tag: str, function: str) -> list[str]:
     found = [cell for cell in lab.cells if tag not in cell.tags and cell.calls(function)]
     return [f"{cell.place}: calls {function}(...) without the tag `{tag}`" for cell in found]
+
+
+def _hints(lab: LabSource) -> list[str]:
+    """Hints are a text with three items, and stand directly in front of their exercise, so that one finds them."""
+    problems = []
+    for at, cell in enumerate(lab.cells):
+        if "hints" not in cell.tags:
+            continue
+        if cell.kind != "markdown":
+            problems.append(f"{cell.place}: hints are a [markdown] cell")
+            continue
+        problems += [f"{cell.place}: {problem}" for problem in hint_problems(cell.source)]
+        if at + 1 == len(lab.cells) or "exercise" not in lab.cells[at + 1].tags:
+            problems.append(f"{cell.place}: hints stand directly in front of their exercise")
+    return problems
+
+
+def _extension(lab: LabSource) -> list[str]:
+    return [
+        f"{cell.place}: every notebook begins with `%load_ext mqlab`; leave it out here"
+        for cell in lab.cells
+        if cell.kind == "code" and "load_ext mqlab" in cell.source
+    ]

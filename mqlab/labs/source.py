@@ -16,7 +16,7 @@ from mqlab.labs.head import Head, head_problems, make_head
 
 NAME = re.compile(r"(?P<number>\d\d)_[a-z0-9_]+")
 TAGS = frozenset(
-    {"parameters", "prediction", "exercise", "check", "teacher", "raises-exception", "nbval-ignore-output"}
+    {"parameters", "prediction", "exercise", "check", "hints", "teacher", "raises-exception", "nbval-ignore-output"}
 )
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 

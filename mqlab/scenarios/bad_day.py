@@ -258,7 +258,7 @@ class BadDay:
             if order.mistake:
                 self._tell(order.number, f"  the rule says {wanted!r} with {left_ms} ms left")
                 break
-            await self._attempt(order, wanted)
+            await self._attempt(order, Try(wanted.broker, max(1, round(wanted.timeout_ms)), round(wanted.pause_ms)))
         order.end_ms = self._now_ms()
 
     async def _attempt(self, order: Order, wanted: Try) -> None:

@@ -40,3 +40,18 @@ def test_a_lab_runs_from_top_to_bottom(notebooks: NotebookPage, name: str) -> No
         notebooks.page.keyboard.press("Home")
         notebooks.page.wait_for_function("view => view.dataset.place === '0'", arg=viewer.element_handle())
     notebook.close()
+
+
+def test_what_comes_of_a_bet_is_shown_when_its_cell_is_run(notebooks: NotebookPage) -> None:
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    output = {"output_type": "execute_result", "data": {"text/plain": "18.5"}, "metadata": {}, "execution_count": 1}
+    cell = {"cell_type": "code", "id": "end", "source": "37 / 2", "outputs": [output], "execution_count": 1}
+    hidden = cell | {"metadata": {"collapsed": True, "jupyter": {"outputs_hidden": True}}}
+    made = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}, "cells": [hidden]}
+    (notebooks.lab.files / "bet.ipynb").write_text(json.dumps(made), encoding="utf-8")
+    notebook = notebooks.open("bet.ipynb")
+    shown = notebook.cell(0).locator(".jp-OutputArea-output:visible")
+    assert shown.count() == 0
+    notebook.run_cell(0)
+    shown.first.wait_for()
+    assert shown.all_inner_texts() == ["18.5"]

@@ -78,7 +78,7 @@ def test_a_changed_source_is_drift_and_the_message_says_what_mends_it(changed: P
     assert checked.stderr.splitlines() == [
         "lab 90_batches:",
         "  labs/90_batches.ipynb does not fit its source: "
-        'cell 5 (\'predict("first-out", "What message leaves first?",\') has another source',
+        'cell 6 (\'predict("first-out", "What message leaves first?",\') has another source',
         "  What to do: python -m mqlab.labs build 90",
     ]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mqlab.labs.bets import told_too_early
 from mqlab.labs.errors import LabError
 from mqlab.labs.notebook import make_notebook, read_notebook, without_outputs, write_notebook
 from mqlab.labs.source import Cell, LabSource
@@ -41,6 +42,47 @@ def test_the_head_says_what_to_expect(example: LabSource) -> None:
         "After this lab you can\n\n"
         "- say which message leaves first\n- say how many are left after a pull\n- write the pull"
     )
+
+
+def test_every_notebook_loads_the_extension_first(example: LabSource) -> None:
+    for version in ("student", "solution"):
+        cell = make_notebook(example, version)["cells"][1]
+        assert (cell["cell_type"], cell["source"]) == ("code", "%load_ext mqlab")
+
+
+def test_what_comes_of_a_bet_is_not_shown_before_its_cell_runs(example: LabSource) -> None:
+    cells = make_notebook(example, "student")["cells"]
+    hidden = [cell["source"] for cell in cells if cell["metadata"].get("jupyter") == {"outputs_hidden": True}]
+    assert [source.partition("(")[0] for source in hidden] == ["queue = list", "reveal", "reveal", "reveal"]
+    assert all(cell["metadata"]["collapsed"] for cell in cells if "jupyter" in cell["metadata"])
+    assert not [cell for cell in make_notebook(example, "solution")["cells"] if "jupyter" in cell["metadata"]]
+
+
+def test_three_hints_are_folded_away(example: LabSource) -> None:
+    cells = make_notebook(example, "student")["cells"]
+    source = next(cell["source"] for cell in cells if "hints" in cell["metadata"].get("tags", ()))
+    assert source.splitlines()[0] == "<details><summary>Hint 1 of 3</summary>"
+    assert source.count("<details>") == source.count("</details>") == 3
+    assert "What stands in front of place 2 is `queue[:2]`,\nand what is left begins there." in source
+
+
+def test_a_text_that_tells_the_answer_before_the_reveal_is_refused(example: LabSource) -> None:
+    def executed(truth: str) -> dict[str, Any]:
+        made = make_notebook(lab, "student")
+        for cell in made["cells"]:
+            if cell["source"] == 'reveal("left", len(queue))':
+                cell["outputs"] = [{"output_type": "execute_result", "data": {"text/plain": f"?\n  it is:    {truth}"}}]
+        return made
+
+    bet = next(at for at, cell in enumerate(example.cells) if cell.calls("predict")) + 2
+    said = Cell("said", "markdown", "In the end 348 were there, in 107.0 s.", ())
+    lab = replace(example, cells=(*example.cells[:bet], said, *example.cells[bet:]))
+    assert told_too_early(lab, executed("348 messages"))
+    assert told_too_early(lab, executed("107.0 s"))
+    assert not told_too_early(lab, executed("349 messages"))
+    assert not told_too_early(lab, executed("10 messages"))
+    told = replace(example, cells=(said, *lab.cells))
+    assert not told_too_early(told, executed("348 messages"))
 
 
 def test_nbgrader_finds_the_exercise_and_its_check(example: LabSource) -> None:
@@ -84,7 +126,7 @@ def test_a_cell_put_between_others_renames_none(example: LabSource) -> None:
 def test_equal_cells_have_different_ids(example: LabSource) -> None:
     cell = Cell("twin", "code", "1 + 1", ())
     ids = list(by_id(replace(example, cells=(cell, cell)), "student"))
-    assert ids[2] == f"{ids[1]}-2"
+    assert ids[3] == f"{ids[2]}-2"
 
 
 def test_two_exercises_of_one_name_are_refused(example: LabSource) -> None:

@@ -52,6 +52,13 @@ BROKEN = {
     "solution without a tag": ('# %% tags=["exercise"]', "# %%", "has a solution without the tag `exercise`"),
     "nothing checked": ('check("90/pull", pull)', 'check("90/pull", print)', "no check is called with pull"),
     "unknown check": ('check("90/pull", pull)', 'check("90/push", pull)', "there is no check '90/push'"),
+    "two hints": ("# - A list can be cut in two.\n", "", "has 2 hints; write a list of 3"),
+    "hints elsewhere": (
+        '# %% tags=["check"]',
+        '# %% [markdown] tags=["hints"]\n# - 1\n# - 2\n# - 3\n\n# %% tags=["check"]',
+        "hints stand directly in front of their exercise",
+    ),
+    "extension": ("# %precision 3", "# %load_ext mqlab", "every notebook begins with `%load_ext mqlab`"),
     "check and more": ('check("90/pull", pull)', 'print()\ncheck("90/pull", pull)', "in it and nothing else"),
 }
 
@@ -81,5 +88,5 @@ def test_a_lab_is_named_by_number_and_subject(tmp_path: Path) -> None:
 
 
 def test_magic_and_await_are_cells_like_others(example: LabSource) -> None:
-    assert [cell.source.splitlines()[0] for cell in example.cells if "%load_ext" in cell.source] == ["%load_ext mqlab"]
+    assert [cell.source.splitlines()[0] for cell in example.cells if "%precision" in cell.source] == ["%precision 3"]
     assert any("await asyncio.sleep" in cell.source for cell in example.cells)

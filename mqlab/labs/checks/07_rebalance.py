@@ -22,7 +22,7 @@ def own_share(answer: OwnShare, *, seed: int) -> Wrong | None:
         got = answer(client_id, list(queues), list(members))
         want = AllocateMessageQueueAveragely().divide(client_id, queues, members)
         if not isinstance(got, list) or any(not isinstance(queue, MessageQueue) for queue in got):
-            return Wrong(f"own_share returned {got!r}: it must return a list of queues")
+            return Wrong("own_share must return a list of queues, and yours returned something else")
         if got != want:
             place = members.index(client_id) + 1
             return Wrong(

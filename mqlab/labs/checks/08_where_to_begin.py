@@ -120,7 +120,7 @@ def _ask(what: str, members: dict[str, _Member], queues: Sequence[MessageQueue])
         with _hash_of_a_process(member):
             taken = member.strategy.allocate(GROUP, member.client_id, sorted(queues), sorted(members))
         if not isinstance(taken, list):
-            raise _Failure(Wrong(f"divide returned {taken!r}: it must return a list of queues"))
+            raise _Failure(Wrong(f"divide returned something of the type {type(taken).__name__}: it must return a list of queues"))
         shares[member.client_id] = taken
     seen = _Round(what, shares)
     _judge(seen, queues)

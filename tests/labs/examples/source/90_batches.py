@@ -23,7 +23,7 @@ student_id = ""
 waiting = 5
 
 # %%
-# %load_ext mqlab
+# %precision 3
 import asyncio
 
 from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
@@ -63,6 +63,11 @@ id(queue)
 # %% [markdown]
 # ## Build it
 
+# %% [markdown] tags=["hints"]
+# - A list can be cut in two.
+# - What stands in front of place 2 is `queue[:2]`,
+#   and what is left begins there.
+# - `queue[:limit], queue[limit:]`
 
 # %% tags=["exercise"]
 def pull(queue: list[int], limit: int) -> tuple[list[int], list[int]]:

@@ -1,0 +1,114 @@
+"""`mqlab my-labs`: a working copy of the labs, so that what a student writes stays, and nothing of the clone changes.
+
+The copies lie in `my-labs/`, with the pages of docs/ that the labs point to. A copy in which nothing was written is
+brought up to date when its lab changes; one in which a cell was written or changed is never touched: the lab's new
+version is put beside it. Outputs do not count, since running a lab makes them again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from shutil import copy2
+from typing import Any
+
+from .errors import LearnerError, MissingExtraError
+
+DIRECTORY = "my-labs"
+_NOTES = ".copied.json"
+"""What the cells of each copy were when it was made: file name -> digest."""
+_DOCS = re.compile(r"\]\(\.\./docs/")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Make the working copy, or bring it up to date, and say what was kept."""
+    parser = argparse.ArgumentParser(prog="mqlab my-labs", description="Copy the labs to a directory to work in.")
+    parser.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
+    parser.add_argument("--to", type=Path, help=f"the directory to work in (default: {DIRECTORY}/ in the clone)")
+    options = parser.parse_args(argv)
+    target = options.to or options.root / DIRECTORY
+    for line in copy_labs(options.root, target):
+        print(line)
+    print(f"the labs to work in: {target}")
+    return 0
+
+
+def copy_labs(root: Path, target: Path) -> list[str]:
+    """Make or update the copies of the labs of a clone in `target`; returns what is to be told about each kept one."""
+    labs = sorted((root / "labs").glob("*.ipynb"))
+    if not labs:
+        raise LearnerError(f"there is no notebook in {root / 'labs'}", "run this in the root of a clone")
+    target.mkdir(parents=True, exist_ok=True)
+    _copy_docs(root, target)
+    notes = target / _NOTES
+    known: dict[str, str] = json.loads(notes.read_text(encoding="utf-8")) if notes.exists() else {}
+    told = [line for lab in labs if (line := _copy_lab(lab, target, known))]
+    notes.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    return told
+
+
+def _copy_lab(lab: Path, target: Path, known: dict[str, str]) -> str:
+    """Copy one lab if nobody has written into its copy; otherwise put its new version beside it, and say so."""
+    notebook = _with_links(json.loads(lab.read_text(encoding="utf-8")))
+    new = _digest(notebook)
+    mine = target / lab.name
+    if _is_as_copied(mine, known):
+        if known.get(mine.name) != new or not mine.exists():
+            _write(mine, notebook)
+            known[mine.name] = new
+        return ""
+    if known.get(mine.name) == new:
+        return ""
+    beside = target / f"{lab.stem}.new.ipynb"
+    if not _is_as_copied(beside, known):
+        return f"{mine.name} and {beside.name} have cells of yours and stay; there is a newer version in labs/"
+    _write(beside, notebook)
+    known[beside.name] = new
+    return f"{mine.name} has cells of yours and stays; the lab's new version lies beside it: {beside.name}"
+
+
+def _is_as_copied(path: Path, known: dict[str, str]) -> bool:
+    """Whether nothing was written into the copy (or it is not there); a file that is no notebook is somebody's own."""
+    if not path.exists():
+        return True
+    try:
+        return known.get(path.name) == _digest(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _digest(notebook: dict[str, Any]) -> str:
+    """What is written in the cells, without outputs: JupyterLab saves those of a lab that was only run."""
+    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+    return sha256(json.dumps(cells).encode()).hexdigest()
+
+
+def _with_links(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook with its links into docs/ pointing to the copies there."""
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = _DOCS.sub("](docs/", "".join(cell["source"]))
+    return notebook
+
+
+def _copy_docs(root: Path, target: Path) -> None:
+    """The pages of docs/, which are always those of the clone."""
+    (target / "docs").mkdir(exist_ok=True)
+    for page in sorted((root / "docs").glob("*.md")):
+        copy2(page, target / "docs" / page.name)
+
+
+def _write(path: Path, notebook: dict[str, Any]) -> None:
+    """Write a copy and sign it: JupyterLab draws the pictures of a notebook that it trusts before any cell has run."""
+    try:
+        from nbformat import reads, write
+        from nbformat.sign import NotebookNotary
+    except ModuleNotFoundError as missing:
+        raise MissingExtraError(missing.name or "nbformat", "labs") from missing
+    node = reads(json.dumps(notebook), as_version=4)
+    write(node, path)
+    NotebookNotary().sign(node)
