@@ -7,8 +7,6 @@ named exceptions. Errors carry fields, so that a program can read them without p
 
 from __future__ import annotations
 
-from pathlib import Path
-
 
 class MqlabError(Exception):
     """The base of everything that mqlab raises on purpose."""
@@ -28,6 +26,8 @@ _MADE = {"spark": "spark", "labs": "lab"}
 
 
 def _is_clone() -> bool:
+    from pathlib import Path
+
     return (Path(__file__).parents[1] / "Makefile").exists()
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -51,6 +52,20 @@ def _named(wanted: list[str] | None, known: list[str]) -> str:
     return " " + " and ".join(missing) if missing else ""
 
 
+_noting: list[list[Lab]] = []
+
+
+@contextmanager
+def noting_labs() -> Iterator[list[Lab]]:
+    """The labs that are made meanwhile, in order; each of them keeps its history, whatever its maker says."""
+    made: list[Lab] = []
+    _noting.append(made)
+    try:
+        yield made
+    finally:
+        _noting.pop()
+
+
 class Lab(Playing, Acting):
     """A laboratory: one world with its name servers, brokers and clients.
 
@@ -78,7 +93,7 @@ class Lab(Playing, Acting):
         self.actions: list[Action] = []
         self.origin: Origin | None = None
         """The scenario that made this world, or None for a world built cell by cell."""
-        self._history = History(follow=True) if history else None
+        self._history = History(follow=True) if history or _noting else None
         if self._history is not None:
             self.world.hooks.attach(self._history)
         self._breakpoints: list[Breakpoint] = []
@@ -87,6 +102,8 @@ class Lab(Playing, Acting):
         self._building = True
         self._changed_from_outside: list[str] = []
         self.first_overrides = dict(overrides or {})
+        for made in _noting:
+            made.append(self)
 
     # -- where it comes from ----------------------------------------------------------------------------------------
 

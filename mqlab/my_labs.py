@@ -16,7 +16,8 @@ from pathlib import Path
 from shutil import copy2
 from typing import Any
 
-from .errors import LearnerError, MissingExtraError
+from .errors import LearnerError
+from .labs.extra import extra
 
 DIRECTORY = "my-labs"
 _NOTES = ".copied.json"
@@ -104,11 +105,7 @@ def _copy_docs(root: Path, target: Path) -> None:
 
 def _write(path: Path, notebook: dict[str, Any]) -> None:
     """Write a copy and sign it: JupyterLab draws the pictures of a notebook that it trusts before any cell has run."""
-    try:
-        from nbformat import reads, write
-        from nbformat.sign import NotebookNotary
-    except ModuleNotFoundError as missing:
-        raise MissingExtraError(missing.name or "nbformat", "labs") from missing
-    node = reads(json.dumps(notebook), as_version=4)
-    write(node, path)
-    NotebookNotary().sign(node)
+    nbformat, signing = extra("nbformat"), extra("nbformat.sign")
+    node = nbformat.reads(json.dumps(notebook), as_version=4)
+    nbformat.write(node, path)
+    signing.NotebookNotary().sign(node)

@@ -17,11 +17,14 @@ import io
 import pkgutil
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
+from mqlab.check.patience import PATIENCE_S, EndlessLoop, Patience
 from mqlab.check.verdict import Verdict
 from mqlab.errors import LearnerError
 
@@ -45,35 +48,72 @@ class Wrong:
 
 
 @dataclass(frozen=True, slots=True)
+class Right:
+    """This seed went well, with figures that could be beaten: `Right({"queues moved": {"yours": 31, "AVG": 52}})`.
+
+    What is counted, and how much of it there was, by whose rule; the first is the student's. The verdict adds up the
+    figures of all seeds.
+    """
+
+    figures: Mapping[str, Mapping[str, float]]
+
+
+Judge = Callable[..., Right | Wrong | None]
+"""judge(*answers, seed=...): None or `Right` when that seed went well, else `Wrong`."""
+
+
+@dataclass(frozen=True, slots=True)
 class LabCheck:
-    """A judge with a name and points: `judge(*answers, seed=...)` gives None when that seed went well, else `Wrong`."""
+    """A judge with a name and points."""
 
     name: str
     points: int
-    judge: Callable[..., Wrong | None]
+    judge: Judge
 
     @property
     def tries(self) -> str:
         """What is tried, in one sentence: the first line of the judge's docstring."""
         return (self.judge.__doc__ or "").strip().partition("\n")[0]
 
-    def play(self, *answers: Any, seeds: Iterable[int] = PUBLIC_SEEDS) -> Verdict:
+    def play(
+        self,
+        *answers: Any,
+        seeds: Iterable[int] = PUBLIC_SEEDS,
+        patience_s: float = PATIENCE_S,
+        failures_wanted: int | None = None,
+    ) -> Verdict:
         """Judge the answers with every seed. What they print meanwhile is not shown.
 
-        An exception in the student's code is a finding like any other; `NotSolvedYet` ends the play at once.
+        An exception in the student's code is a finding like any other; `NotSolvedYet` and code that does not come to
+        an end (`patience_s` of processor time for a seed) end the play at once, and so do `failures_wanted` failures.
         """
         played = 0
         failures: list[tuple[int, Wrong]] = []
+        figures: dict[str, dict[str, float]] = {}
         for seed in seeds:
             try:
-                wrong = self._judge_one(answers, seed)
+                found = self._judge_one(answers, seed, patience_s)
             except NotSolvedYet:
                 return Verdict(name=self.name, tries=self.tries, points=self.points, state="not solved yet", tried=0)
+            except EndlessLoop as endless:
+                told = (
+                    f"your code does not come to an end: it was broken off after {patience_s:g} s of computing. "
+                    "Look for a loop whose condition stays true"
+                )
+                failures.append((seed, Wrong(told, _students_frames(endless))))
+                played += 1
+                break
             played += 1
-            if wrong is not None:
-                failures.append((seed, wrong))
+            if isinstance(found, Right):
+                _add_up(figures, found.figures)
+            if isinstance(found, Wrong):
+                failures.append((seed, found))
+                if len(failures) == failures_wanted:
+                    break
         if not failures:
-            return Verdict(name=self.name, tries=self.tries, points=self.points, state="passed", tried=played)
+            return Verdict(
+                name=self.name, tries=self.tries, points=self.points, state="passed", tried=played, figures=figures
+            )
         failed_seed, shortest = min(failures, key=lambda failure: len(failure[1].trace.splitlines()))
         return Verdict(
             name=self.name,
@@ -85,16 +125,27 @@ class LabCheck:
             failed_seed=failed_seed,
             explanation=shortest.explanation,
             trace=shortest.trace,
+            again=partial(self._judge_one, answers, failed_seed, patience_s),
         )
 
-    def _judge_one(self, answers: tuple[Any, ...], seed: int) -> Wrong | None:
+    def _judge_one(self, answers: tuple[Any, ...], seed: int, patience_s: float) -> Right | Wrong | None:
+        patience = Patience(patience_s)
         try:
-            with redirect_stdout(io.StringIO()):
+            with patience, redirect_stdout(io.StringIO()):
                 return self.judge(*answers, seed=seed)
         except Exception as error:
+            if patience.ran_out:
+                raise EndlessLoop() from error
             if _was_not_solved(error):
                 raise NotSolvedYet() from error
             return Wrong(f"your code raised {type(error).__name__}: {error}", _students_frames(error))
+
+
+def _add_up(figures: dict[str, dict[str, float]], more: Mapping[str, Mapping[str, float]]) -> None:
+    for what, counts in more.items():
+        for whose, count in counts.items():
+            of_what = figures.setdefault(what, {})
+            of_what[whose] = of_what.get(whose, 0) + count
 
 
 def _was_not_solved(error: BaseException) -> bool:
@@ -128,7 +179,7 @@ def _is_students(module: str) -> bool:
 _checks: dict[str, LabCheck] = {}
 
 
-def lab_check(name: str, *, points: int) -> Callable[[Callable[..., Wrong | None]], LabCheck]:
+def lab_check(name: str, *, points: int) -> Callable[[Judge], LabCheck]:
     """Make a judge the check of that name ("02/read-entry": lab number, then exercise).
 
     The first line of the judge's docstring says what is tried, and is shown with every verdict.
@@ -137,7 +188,7 @@ def lab_check(name: str, *, points: int) -> Callable[[Callable[..., Wrong | None
     if not (lab.isdigit() and slash and exercise):
         raise LearnerError(f"{name!r} is no name of a check", 'name it "NN/exercise", for example "02/read-entry"')
 
-    def register(judge: Callable[..., Wrong | None]) -> LabCheck:
+    def register(judge: Judge) -> LabCheck:
         if not (judge.__doc__ or "").strip():
             raise LearnerError(f"the check {name!r} does not say what it tries", "give its function a docstring")
         _checks[name] = LabCheck(name, points, judge)
@@ -153,20 +204,24 @@ def checks_of(lab: str) -> list[LabCheck]:
 
 
 def find_check(name: str) -> LabCheck:
-    """The check of that name; raises LearnerError with the names that there are."""
-    lab = name.partition("/")[0]
-    known = checks_of(lab)
+    """The check of that name; raises LearnerError with the name that was meant, or with those that there are."""
+    if not isinstance(name, str):
+        raise LearnerError(f"{name!r} is no name of a check", 'write check("02/read-entries", your_function)')
+    known = checks_of(name.partition("/")[0])
     if name not in _checks:
-        names = ", ".join(check.name for check in known) or f"none for lab {lab}"
-        raise LearnerError(f"there is no check {name!r}", f"checks that there are: {names}")
+        _load("")
+        meant = get_close_matches(name, _checks, n=1)
+        names = ", ".join(check.name for check in known) or ", ".join(sorted(_checks))
+        hint = f"did you mean {meant[0]!r}?" if meant else f"checks that there are: {names}"
+        raise LearnerError(f"there is no check {name!r}", hint)
     return _checks[name]
 
 
 def _load(lab: str) -> None:
-    """Import the modules of checks whose name begins with the lab's number."""
+    """Import the modules of checks whose name begins with the lab's number; all of them when there is none."""
     package = importlib.import_module("mqlab.labs.checks")
     for module in pkgutil.iter_modules(package.__path__):
-        if module.name.startswith(f"{lab}_"):
+        if not lab or module.name.startswith(f"{lab}_"):
             importlib.import_module(f"mqlab.labs.checks.{module.name}")
 
 
@@ -175,10 +230,11 @@ def check(name: str, *answers: Any, seeds: Iterable[int] = PUBLIC_SEEDS) -> Verd
 
     Give the function (or class) itself, without brackets behind it.
     """
+    found = find_check(name)
     for answer in answers:
         if not callable(answer):
             raise LearnerError(
                 f"the check {name!r} wants your function itself, and got {type(answer).__name__}",
                 f'write check("{name}", your_function), without brackets behind the function\'s name',
             )
-    return find_check(name).play(*answers, seeds=seeds)
+    return found.play(*answers, seeds=seeds)

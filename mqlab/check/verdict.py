@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mqlab.check import show
+from mqlab.check.patience import EndlessLoop
+from mqlab.errors import LearnerError
+from mqlab.lab import Lab, noting_labs
 
 VERDICT_MIME = "application/vnd.mqlab.verdict+json"
 
@@ -29,11 +34,37 @@ class Verdict:
     failed_seed: int | None = None
     explanation: str = ""
     trace: str = ""
+    figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What could be beaten, over all seeds: what is counted -> whose rule -> how much of it there was."""
+    again: Callable[[], object] | None = field(default=None, repr=False, compare=False)
+    """Judges the failed seed once more."""
+
+    def open(self) -> Lab:
+        """The world in which it went wrong, as it was at that moment, with its history: `Stepper(verdict.open())`.
+
+        It is played again for this. Raises LearnerError when the check did not fail, or plays no world.
+        """
+        if self.again is None:
+            raise LearnerError(f"{self.name} has no failure to open", "a world is opened when the check fails")
+        with noting_labs() as made, suppress(EndlessLoop):
+            self.again()
+        played = [lab for lab in made if len(lab.history)]
+        if not played:
+            raise LearnerError(f"{self.name} plays no world", "what the verdict shows is all that there is")
+        return played[-1]
 
     @property
     def passed(self) -> bool:
         """Whether every seed went well."""
         return self.state == "passed"
+
+    @property
+    def beaten(self) -> list[str]:
+        """The figures as sentences: `queues moved: yours 312, the best possible 240`."""
+        return [
+            f"{what}: " + ", ".join(f"{whose} {count:,.10g}" for whose, count in counts.items())
+            for what, counts in self.figures.items()
+        ]
 
     @property
     def headline(self) -> str:
@@ -48,6 +79,7 @@ class Verdict:
         rows = [self.headline, f"  what is tried: {self.tries}"]
         if self.state == "passed":
             rows.append(f"  {_count(self.tried, 'seed')} played, all went well")
+            rows += [f"  {told}" for told in self.beaten]
         if self.state == "wrong":
             rows.append(f"  seed {self.failed_seed}: {_continued(self.explanation)}")
         if self.trace:
@@ -61,13 +93,14 @@ class Verdict:
             self.headline,
             show.line("what is tried:", self.tries),
             show.line("", f"{_count(self.tried, 'seed')} played, all went well") if self.passed else "",
+            *(show.line("", told) for told in self.beaten),
             show.line(f"seed {self.failed_seed}:", self.explanation),
             show.block(self.trace),
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """Text for people, and the facts as JSON for programs that read the notebook."""
-        facts = {
+        facts: dict[str, Any] = {
             "check": self.name,
             "state": self.state,
             "points": self.points,
@@ -75,6 +108,8 @@ class Verdict:
             "failed": self.failed,
             "failed_seed": self.failed_seed,
         }
+        if self.figures:
+            facts["figures"] = {what: dict(counts) for what, counts in self.figures.items()}
         return {"text/plain": repr(self), "text/html": self._repr_html_(), VERDICT_MIME: facts}
 
 

@@ -32,7 +32,8 @@ def make_notebook(lab: LabSource, version: Version) -> Notebook:
     """The notebook of that version, without outputs. The same source always gives the same notebook."""
     for_teacher = version == "solution"
     head = {"cell_type": "markdown", "metadata": {}, "source": lab.head.markdown(lab.number, for_teacher=for_teacher)}
-    extension = {"cell_type": "code", "metadata": {}, "source": LOAD_EXTENSION, "execution_count": None, "outputs": []}
+    extension: dict[str, Any] = {"cell_type": "code", "metadata": {}, "source": LOAD_EXTENSION}
+    extension |= {"execution_count": None, "outputs": []}
     cells = [head | {"id": f"{lab.number}-head"}, extension | {"id": f"{lab.number}-extension"}]
     hidden = [] if for_teacher else [id(cell) for cell in hidden_cells(lab)]
     for cell in lab.cells:

@@ -75,7 +75,7 @@ class Number(int):
 
 
 class Queue:
-    """One queue as the service sees it: fit to be a key. Comparing it counts, and so does looking it up."""
+    """One queue as the service sees it: fit to be a key. Comparing it counts, and so do looking it up and its text."""
 
     __slots__ = ("_number", "_work")
 
@@ -92,6 +92,7 @@ class Queue:
         return self._number
 
     def __repr__(self) -> str:
+        self._work.done += 1
         return f"queue {self._number}"
 
 
@@ -100,15 +101,17 @@ class Pull:
 
     def __init__(self, request: PullRequest, number: int, work: Work) -> None:
         header = request.header
-        self.request = request
-        self.place = (header.queue_id, header.queue_offset)
+        self._request = request
+        self._place = (header.queue_id, header.queue_offset)
         self.number = number
+        self._work = work
         self.queue = Queue(header.queue_id, work)
         self.offset = Number.counted(header.queue_offset, work)
         self.due_ms = Number.counted(request.suspended_us // 1_000 + request.timeout_ms, work)
 
     def __repr__(self) -> str:
-        return f"pull {self.number} (queue {self.place[0]}, from offset {self.place[1]})"
+        self._work.done += 1
+        return f"pull {self.number} (queue {self._place[0]}, from offset {self._place[1]})"
 
 
 class OwnHoldService(PullRequestHoldService):
@@ -187,7 +190,7 @@ class OwnHoldService(PullRequestHoldService):
         self._arrived(queue_id, max_offset, "")
 
     def _arrived(self, queue_id: int, max_offset: int, how: str) -> None:
-        waiting = sum(pull.place[0] == queue_id for pull in self._pulls.values())
+        waiting = sum(pull._place[0] == queue_id for pull in self._pulls.values())
         held = f"{_counted(waiting)} for it, {len(self._pulls)} are held"
         self._tell(f"{how}arrived(queue {queue_id}, {max_offset}): {held}", queue_id)
         self._told_of = queue_id
@@ -217,33 +220,34 @@ class OwnHoldService(PullRequestHoldService):
                 self._object(f"a list of pulls is wanted, and yours has {pull!r} in it")
                 return
             if self._pulls.pop(pull.number, None) is None:
-                self._object(f"{pull} is answered a second time: it was taken out before", pull.place[0])
+                self._object(f"{pull} is answered a second time: it was taken out before", pull._place[0])
                 return
             self._let_go(pull)
             if self.wrong:
                 return
 
     def _let_go(self, pull: Pull) -> None:
-        queue_id, offset = pull.place
+        queue_id, offset = pull._place
         now_us = self.node.now_us()
-        early = now_us < pull.request.suspended_us + TIMEOUT_MS * 1_000 - 1_000
+        early = now_us < pull._request.suspended_us + TIMEOUT_MS * 1_000 - 1_000
         if early and self._newest(TOPIC, queue_id) <= offset:
             about = queue_id if self._told_of in (None, queue_id) else None
             self._tell(f"  answers {pull}, which wants the next message of the queue", queue_id)
             self._object(f"{pull} is answered, with nothing to give, before its time is up", about)
             return
         self._tell(f"  answers {pull}", queue_id)
-        self.pull_request_table[TOPIC, queue_id].remove(pull.request)
+        self.pull_request_table[TOPIC, queue_id].remove(pull._request)
         if not self.pull_request_table[TOPIC, queue_id]:
             del self.pull_request_table[TOPIC, queue_id]
-        self._execute_request_when_wakeup(pull.request)
+        self._execute_request_when_wakeup(pull._request)
 
     def overdue(self) -> None:
         """Is a pull held for longer than its time and one pass?"""
         for pull in self._pulls.values():
-            held_ms = (self.node.now_us() - pull.request.suspended_us) / 1_000
+            held_ms = (self.node.now_us() - pull._request.suspended_us) / 1_000
             if held_ms > TIMEOUT_MS + CHECK_PERIOD_MS + PROMPT_MS:
-                self._object(f"{pull} is held for {held_ms / 1_000:.1f} s by now, and its time was 15 s", pull.place[0])
+                told = f"{pull} is held for {held_ms / 1_000:.1f} s by now, and its time was 15 s"
+                self._object(told, pull._place[0])
                 return
 
     def _object(self, told: str, queue_id: int | None = None) -> None:

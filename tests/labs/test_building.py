@@ -112,7 +112,7 @@ def test_a_solution_that_its_check_refuses_is_not_built(changed: Path) -> None:
 
 def test_a_cell_that_fails_is_named(example: LabSource, tmp_path: Path) -> None:
     failing = replace(example, cells=(Cell("fine", "code", "1 + 1", ()), Cell("fails", "code", "nonsense", ())))
-    with pytest.raises(LabError, match=r"cell 3 \('nonsense'\) fails: NameError: name 'nonsense' is not defined"):
+    with pytest.raises(LabError, match=r"cell 4 \('nonsense'\) fails: NameError: name 'nonsense' is not defined"):
         execute("90_batches", make_notebook(failing, "student"), tmp_path)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
-from mqlab.check import VERDICT_MIME, LabCheck, NotSolvedYet, Wrong, check, checks_of, find_check, lab_check
+from mqlab import Lab, Message
+from mqlab.check import VERDICT_MIME, LabCheck, NotSolvedYet, Right, Wrong, check, checks_of, find_check, lab_check
 from mqlab.errors import LearnerError
 
 
@@ -111,8 +113,8 @@ def test_a_call_instead_of_the_function_is_explained(twice: LabCheck) -> None:
 
 def test_an_unknown_check_names_those_that_there_are(twice: LabCheck) -> None:
     assert checks_of("95") == [twice]
-    with pytest.raises(LearnerError, match=r"there is no check '95/thrice'\n.*: 95/twice"):
-        find_check("95/thrice")
+    with pytest.raises(LearnerError, match=r"there is no check '95/zzzzzzzzzz'\n.*: 95/twice"):
+        find_check("95/zzzzzzzzzz")
 
 
 @pytest.mark.parametrize(("name", "message"), [("twice", "no name of a check"), ("95/mute", "does not say what it")])
@@ -129,3 +131,93 @@ def test_a_notebook_pays_nothing_for_the_builder() -> None:
     probe = f"import sys, mqlab.check; print([name for name in {heavy} if name in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
+
+
+def test_a_passed_check_says_the_figures_that_could_be_beaten() -> None:
+    @lab_check("96/moves", points=1)
+    def judge(answer: Callable[[int], int], *, seed: int) -> Right | Wrong:
+        """A number is as small as can be."""
+        return Right({"moves": {"yours": answer(seed), "the reference": 2 * seed}})
+
+    verdict = judge.play(lambda n: 3 * n, seeds=[1, 2, 3])
+    assert repr(verdict).splitlines()[-1] == "  moves: yours 18, the reference 12"
+    assert "moves: yours 18, the reference 12" in verdict._repr_html_()
+    assert verdict._repr_mimebundle_()[VERDICT_MIME]["figures"] == {"moves": {"yours": 18, "the reference": 12}}
+
+
+def test_code_that_does_not_come_to_an_end_is_broken_off_and_told(twice: LabCheck) -> None:
+    def endless(_: int) -> int:
+        n = 0
+        while True:
+            with suppress(Exception):
+                n += 1
+
+    verdict = twice.play(endless, patience_s=0.05)
+    assert (verdict.state, verdict.tried, verdict.failed_seed) == ("wrong", 1, 1)
+    assert verdict.explanation.startswith("your code does not come to an end")
+    assert "in endless" in verdict.trace
+
+
+@pytest.fixture
+def in_a_world() -> LabCheck:
+    @lab_check("97/listener", points=1)
+    def judge(answer: Callable[[int], int], *, seed: int) -> Wrong | None:
+        """A listener is called in a world."""
+        lab = Lab(seed, history=False)
+        node = lab.node("somewhere")
+
+        async def call() -> None:
+            await node.sleep(5)
+            answer(seed)
+
+        node.spawn(call(), "a listener")
+        lab.run_for(ms=10 * seed)
+        return Wrong("it was called") if seed > 1 else None
+
+    return judge
+
+
+def test_a_loop_inside_a_world_is_broken_off_too(in_a_world: LabCheck) -> None:
+    def endless(_: int) -> int:
+        while True:
+            pass
+
+    verdict = in_a_world.play(endless, patience_s=0.05)
+    assert verdict.explanation.startswith("your code does not come to an end")
+
+
+def test_a_failed_check_opens_the_world_in_which_it_failed() -> None:
+    @lab_check("98/shop", points=1)
+    def judge(answer: Callable[[int], int], *, seed: int) -> Wrong | None:
+        """An order is sent."""
+        lab = Lab(seed, history=False)
+        lab.name_server()
+        lab.broker()
+        producer = lab.producer("shop")
+        lab.run(producer.start())
+        lab.run(producer.send(Message("Orders", bytes(answer(seed)))))
+        return Wrong("too small", "x" * seed) if answer(seed) < 5 else None
+
+    verdict = judge.play(lambda n: n, seeds=[7, 3])
+    lab = verdict.open()
+    assert (lab.seed, lab.history.last("MessageStored").topic) == (3, "Orders")
+    with pytest.raises(LearnerError, match="has no failure to open"):
+        judge.play(lambda n: 10, seeds=[1]).open()
+
+
+def test_a_check_without_a_world_has_none_to_open(twice: LabCheck) -> None:
+    with pytest.raises(LearnerError, match="plays no world"):
+        twice.play(lambda n: n).open()
+
+
+def test_a_play_may_end_with_the_first_failure(twice: LabCheck) -> None:
+    assert twice.play(lambda n: n, failures_wanted=1).tried == 1
+
+
+def test_a_name_that_is_almost_right_is_told() -> None:
+    with pytest.raises(LearnerError, match="did you mean '02/read-entries'"):
+        check("2/read_entries", int)
+    with pytest.raises(LearnerError, match="is no name of a check"):
+        check(int)  # type: ignore[arg-type]
+    with pytest.raises(LearnerError, match="there is no check 'nothing like it'"):
+        check("nothing like it", 3)

@@ -275,6 +275,9 @@ def test_a_view_of_a_world_without_machines_says_how_to_begin_and_follows() -> N
 
 
 def test_what_is_no_lab_is_told() -> None:
+    for boards in ("boards", LightsBoard, [LightsBoard, "held pulls"]):
+        with pytest.raises(LearnerError, match="is no list of boards"):
+            Stepper(Lab(), boards)  # type: ignore[arg-type]
     with pytest.raises(LearnerError, match="is not a lab"):
         Stepper("lab")  # type: ignore[arg-type]
 

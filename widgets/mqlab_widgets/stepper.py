@@ -47,8 +47,9 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def __init__(self, lab: Lab, boards: Sequence[type[Board]] = ()) -> None:
         if not hasattr(lab, "world"):
             raise LearnerError(f"{lab!r} is not a lab", "write Stepper(lab)")
-        if isinstance(boards, str) or not all(isinstance(board, type) and issubclass(board, Board) for board in boards):
-            raise LearnerError(f"{boards!r} is no list of boards", "write Stepper(lab, [RoutesBoard]), with the classes")
+        given = boards if isinstance(boards, list | tuple) else [None]
+        if not all(isinstance(board, type) and issubclass(board, Board) for board in given):
+            raise LearnerError(f"{boards!r} is no list of boards", "write Stepper(lab, [RoutesBoard]), with its class")
         self.session = Session(lab, boards, changed=self._changed)
         self.viewer = Viewer(self._command)
         self._pump = FramePump(self._draw, self.viewer, self._post)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from mqlab.check import Wrong, lab_check
+from mqlab.check import Right, Wrong, lab_check
+from mqlab.check.own_process import in_own_process
 from mqlab.protocol.message import MessageQueue
 from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
 
@@ -19,7 +18,7 @@ ALLOWED = 0.85
 
 Shares = dict[str, list[MessageQueue]]
 """What each member takes: client id -> queues."""
-StrategyClass = Callable[[], AllocateMessageQueueStrategy]
+StrategyClass = type[AllocateMessageQueueStrategy]
 
 
 class _Failure(Exception):
@@ -31,11 +30,10 @@ class _Failure(Exception):
 
 
 class _Member(NamedTuple):
-    """A process of the group: its client id, its own strategy object, and what it salts `hash` with."""
+    """A process of the group: its client id, and a strategy object of a class that is its own."""
 
     client_id: str
     strategy: AllocateMessageQueueStrategy
-    salt: int
 
 
 class _Round(NamedTuple):
@@ -46,7 +44,7 @@ class _Round(NamedTuple):
 
 
 @lab_check("08/fewest-moves", points=3)
-def fewest_moves(answer: StrategyClass, *, seed: int) -> Wrong | None:
+def fewest_moves(answer: StrategyClass, *, seed: int) -> Right | Wrong:
     """Each member of two groups leaves once and comes back: all queues owned, once, evenly, and few of them moved."""
     if not (inspect.isclass(answer) and issubclass(answer, AllocateMessageQueueStrategy)):
         return Wrong(f"{answer!r} is no class of a strategy: give the class, check('08/fewest-moves', FewestMoves)")
@@ -70,7 +68,8 @@ def fewest_moves(answer: StrategyClass, *, seed: int) -> Wrong | None:
     except _Failure as failure:
         return failure.wrong
     if worst is None or moved <= ALLOWED * averagely:
-        return None
+        counts = {"yours": moved, "AllocateMessageQueueAveragely": averagely, "had to": least}
+        return Right({"queues moved when members left": counts})
     return Wrong(
         f"{moved} queues moved while each member left once. {least} had to, since they belonged to the one that left; "
         f"AllocateMessageQueueAveragely moves {averagely}, and more than {ALLOWED:.0%} of that is too many. "
@@ -102,13 +101,13 @@ def _small_topic(draw: random.Random) -> list[MessageQueue]:
 
 def _play(answer: StrategyClass, ids: Sequence[str], queues: Sequence[MessageQueue]) -> list[tuple[_Round, _Round]]:
     """Everybody is there; then each member leaves, and comes back as a new process. Before and after of each leave."""
-    members = {client_id: _Member(client_id, answer(), salt) for salt, client_id in enumerate(ids, 1)}
+    members = {client_id: _Member(client_id, in_own_process(answer, salt)()) for salt, client_id in enumerate(ids, 1)}
     departures = []
     present = _ask("all are there", members, queues)
     for salt, client_id in enumerate(ids, len(ids) + 1):
         del members[client_id]
         departures.append((present, _ask(f"{client_id} has left", members, queues)))
-        members[client_id] = _Member(client_id, answer(), salt)
+        members[client_id] = _Member(client_id, in_own_process(answer, salt)())
         present = _ask(f"{client_id} has come back", members, queues)
     return departures
 
@@ -117,10 +116,9 @@ def _ask(what: str, members: dict[str, _Member], queues: Sequence[MessageQueue])
     """Let each member compute its share for itself, and see whether the shares fit together."""
     shares: Shares = {}
     for member in members.values():
-        with _hash_of_a_process(member):
-            taken = member.strategy.allocate(GROUP, member.client_id, sorted(queues), sorted(members))
+        taken = member.strategy.allocate(GROUP, member.client_id, sorted(queues), sorted(members))
         if not isinstance(taken, list):
-            raise _Failure(Wrong(f"divide returned something of the type {type(taken).__name__}: it must return a list of queues"))
+            raise _Failure(Wrong(f"divide must return a list of queues, and returned a {type(taken).__name__}"))
         shares[member.client_id] = taken
     seen = _Round(what, shares)
     _judge(seen, queues)
@@ -164,24 +162,6 @@ def _judge(seen: _Round, queues: Sequence[MessageQueue]) -> None:
                 _told(seen),
             )
         )
-
-
-@contextmanager
-def _hash_of_a_process(member: _Member) -> Iterator[None]:
-    """Give a member the `hash` that it would have as a process of its own: Python salts it anew in each process."""
-    namespace = inspect.unwrap(type(member.strategy).divide).__globals__
-    own = {"hash": namespace["hash"]} if "hash" in namespace else {}
-
-    def salted(value: object) -> int:
-        digest = hashlib.sha256(f"{member.salt}/{value!r}".encode()).digest()
-        return int.from_bytes(digest[:8], "big", signed=True)
-
-    namespace["hash"] = salted
-    try:
-        yield
-    finally:
-        del namespace["hash"]
-        namespace.update(own)
 
 
 # -- telling --------------------------------------------------------------------------------------------------------

@@ -143,6 +143,18 @@ class ForgetsToTakeOut(Right):
         return [pull for pull in self.held.get(queue, []) if pull.offset < max_offset]
 
 
+class ComparesTexts(Right):
+    """Looks through all pulls, and compares the texts of their queues: no less work than comparing the queues."""
+
+    def arrived(self, queue: Any, max_offset: int) -> list[Any]:
+        """All pulls are looked at."""
+        everybody = [pull for pulls in self.held.values() for pull in pulls]
+        woken = [pull for pull in everybody if str(pull.queue) == str(queue) and pull.offset < max_offset]
+        for pulls in self.held.values():
+            pulls[:] = [pull for pull in pulls if pull not in woken]
+        return woken
+
+
 WRONG = {
     "05/hold": [
         LooksThroughAll,
@@ -155,5 +167,6 @@ WRONG = {
         NeverGivesUp,
         OffByOne,
         ForgetsToTakeOut,
+        ComparesTexts,
     ]
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import ClassVar
 
 from mqlab.protocol.message import MessageQueue
 from mqlab.rebalance import (
@@ -102,6 +103,57 @@ class BlocksInHashedOrder(AllocateMessageQueueStrategy):
         return AllocateMessageQueueAveragely().divide(current_cid, mq_all, order)
 
 
+def _sticky(had: dict[MessageQueue, str], queues: Queues, ids: Ids) -> dict[MessageQueue, str]:
+    """Keep what each had as far as its share allows, and give the rest to those that have room."""
+    share, rest = divmod(len(queues), len(ids))
+    load = dict.fromkeys(ids, 0)
+    owner = {}
+    for queue in sorted(queues, key=lambda queue: queue not in had):
+        open_ids = [cid for cid in ids if load[cid] < share] or [cid for cid in ids if load[cid] == share]
+        first = had.get(queue)
+        full = first not in load or load[first] > share or (load[first] == share and rest == 0)
+        chosen = min(open_ids, key=lambda cid: load[cid]) if full or first is None else first
+        rest -= load[chosen] == share
+        load[chosen] += 1
+        owner[queue] = chosen
+    return owner
+
+
+class TalksThroughItsClass(AllocateMessageQueueStrategy):
+    """Keeps the owners in an attribute of the class, which all members share in one process, and in no other."""
+
+    owners: ClassVar[dict[MessageQueue, str]] = {}
+
+    def divide(self, current_cid: str, mq_all: Queues, cid_all: Ids) -> list[MessageQueue]:
+        type(self).owners = _sticky(type(self).owners, mq_all, cid_all)
+        return [queue for queue in mq_all if self.owners[queue] == current_cid]
+
+
+_OWNERS: dict[MessageQueue, str] = {}
+
+
+class TalksThroughItsModule(AllocateMessageQueueStrategy):
+    """The same with a dictionary of the module."""
+
+    def divide(self, current_cid: str, mq_all: Queues, cid_all: Ids) -> list[MessageQueue]:
+        found = _sticky(_OWNERS, mq_all, cid_all)
+        _OWNERS.clear()
+        _OWNERS.update(found)
+        return [queue for queue in mq_all if found[queue] == current_cid]
+
+
+class TalksThroughADefault(AllocateMessageQueueStrategy):
+    """The same with a default argument."""
+
+    def divide(
+        self, current_cid: str, mq_all: Queues, cid_all: Ids, had: dict[MessageQueue, str] = {}  # noqa: B006
+    ) -> list[MessageQueue]:
+        found = _sticky(had, mq_all, cid_all)
+        had.clear()
+        had.update(found)
+        return [queue for queue in mq_all if found[queue] == current_cid]
+
+
 WRONG = {
     "08/fewest-moves": [
         AsRocketmqDoes,
@@ -113,5 +165,8 @@ WRONG = {
         SaltedHash,
         Remembers,
         BlocksInHashedOrder,
+        TalksThroughItsClass,
+        TalksThroughItsModule,
+        TalksThroughADefault,
     ]
 }
