@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mqlab.errors import MQBrokerException, MQClientException, ProtocolError, RemotingCommandException
@@ -194,18 +195,11 @@ class MQClientAPIImpl:
         code = RequestCode.SEND_BATCH_MESSAGE if header.batch else RequestCode.SEND_MESSAGE_V2
         return RemotingCommand.request(code, header, message.body)
 
-    async def send_message(
-        self,
-        address: str,
-        broker_name: str,
-        message: Message,
-        header: SendMessageRequestHeaderV2,
-        timeout_ms: int,
-    ) -> SendResult:
-        """Send a message and wait for what the broker says."""
-        request = self.send_request(message, header)
-        response = await self.remoting_client.invoke_sync(self._address(address), request, timeout_ms)
-        return self.process_send_response(broker_name, message, header.topic, response, address)
+    def send_message(
+        self, address: str, message: Message, header: SendMessageRequestHeaderV2, timeout_ms: int
+    ) -> Coroutine[Any, Any, RemotingCommand]:
+        """Send a message and wait for the broker's answer, which is for `process_send_response`."""
+        return self.remoting_client.invoke_sync(self._address(address), self.send_request(message, header), timeout_ms)
 
     def send_message_oneway(
         self, address: str, message: Message, header: SendMessageRequestHeaderV2, timeout_ms: int

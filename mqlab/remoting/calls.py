@@ -209,20 +209,26 @@ class RemotingCalls:
         """
         left_ms = timeout_ms
         if not self.semaphore_async.try_acquire():
-            left_ms = await self._wait_for_permit(channel, timeout_ms)
-        answer: Future[RemotingCommand] = Future(_answer_label(request.code))
-        timer = self.node.timeout(
-            timeout_ms, self._sync_timed_out, answer, channel, request, timeout_ms, name="time-out of a request"
-        )
-        begin_us = self.node.world.now_us
-        future = ResponseFuture(channel, request, left_ms, begin_us, answer, self.semaphore_async)
-        self.send_over(future, channel)
+            left_ms = await self.wait_for_permit(channel, timeout_ms)
+        answer, timer = self.begin_sync(channel, request, timeout_ms, left_ms)
         try:
             return await answer
         finally:
             timer.cancel()
 
-    async def _wait_for_permit(self, channel: Channel, timeout_ms: int) -> int:
+    def begin_sync(
+        self, channel: Channel, request: RemotingCommand, timeout_ms: int, left_ms: int
+    ) -> tuple[Future[RemotingCommand], Timer]:
+        """Send a request that has a permit: the future of its answer, and its time-out, to be cancelled after that."""
+        answer: Future[RemotingCommand] = Future(_answer_label(request.code))
+        timer = self.node.timeout(
+            timeout_ms, self._sync_timed_out, answer, channel, request, timeout_ms, name="time-out of a request"
+        )
+        begin_us = self.node.world.now_us
+        self.send_over(ResponseFuture(channel, request, left_ms, begin_us, answer, self.semaphore_async), channel)
+        return answer, timer
+
+    async def wait_for_permit(self, channel: Channel, timeout_ms: int) -> int:
         """Wait for a permit; the ms that are left then."""
         begin_us = self.node.now_us()
         permit = self.semaphore_async.acquire_later()

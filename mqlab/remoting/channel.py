@@ -88,11 +88,11 @@ class Channel:
             hooks.emit(self._sent(command))
         if world.wire_bytes:
             frame = command.encode()
-            endpoint.send(frame, len(frame))
+            endpoint.out.put(frame, len(frame))
         elif endpoint.out.link.spec.bytes_per_ms:
-            endpoint.send(command.snapshot(), len(command.encode()))
+            endpoint.out.put(command.snapshot(), len(command.encode()))
         else:
-            endpoint.send(command.snapshot())
+            endpoint.out.put(command.snapshot(), 0)
 
     def _read(self, frame: Any) -> None:
         world = self.node.world

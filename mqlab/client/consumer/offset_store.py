@@ -75,12 +75,14 @@ class OffsetStore:
             known = self.offset_table[queue] = ControllableOffset(offset)
         else:
             known.update(offset, increase_only)
-        self._report_updated(queue, known.value)
+        if self.instance.node.hooks.on:
+            self._report_updated(queue, known.value)
 
     def update_and_freeze_offset(self, queue: MessageQueue, offset: int) -> None:
         """Note an offset that nobody may change until the queue is taken anew."""
         self.offset_table.setdefault(queue, ControllableOffset(offset)).update_and_freeze(offset)
-        self._report_updated(queue, offset)
+        if self.instance.node.hooks.on:
+            self._report_updated(queue, offset)
 
     async def read_offset(self, queue: MessageQueue, kind: ReadOffsetType) -> int:
         """The offset, -1 without a record of it, -2 when it could not be read."""
@@ -124,9 +126,7 @@ class OffsetStore:
             hooks.emit(OffsetPersisted(self.group, *queue, offset))
 
     def _report_updated(self, queue: MessageQueue, offset: int) -> None:
-        hooks = self.instance.node.hooks
-        if hooks.on:
-            hooks.emit(OffsetUpdated(self.group, *queue, offset))
+        self.instance.node.hooks.emit(OffsetUpdated(self.group, *queue, offset))
 
 
 class RemoteBrokerOffsetStore(OffsetStore):

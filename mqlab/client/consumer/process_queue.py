@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sortedcontainers import SortedDict
-
 from mqlab.protocol.message import MessageConst, MessageExt
 from mqlab.sim import Lock
+
+from .tree_map import TreeMap
 
 if TYPE_CHECKING:
     from mqlab.sim import Node
@@ -54,7 +54,7 @@ class ProcessQueue:
     def __init__(self, node: Node) -> None:
         now_us = node.now_us()
         self._node = node
-        self.msg_tree_map: SortedDict[int, MessageExt] = SortedDict()
+        self.msg_tree_map = TreeMap()
         self.consuming_msg_orderly_tree_map: dict[int, MessageExt] = {}
         """What an orderly listener has at present; messages are taken, so they stand, in the order of their offsets."""
         self.msg_count = 0
@@ -82,7 +82,7 @@ class ProcessQueue:
                 new += 1
                 self.queue_offset_max = offset
                 self.msg_size += len(message.body)
-            tree[offset] = message
+            tree.put(offset, message)
         self.msg_count += new
         dispatch = bool(tree) and not self.consuming
         if dispatch:
@@ -101,18 +101,17 @@ class ProcessQueue:
 
         Java: org.apache.rocketmq.client.impl.consumer.ProcessQueue.removeMessage.
         """
-        self.last_consume_us = self._node.now_us()
+        self.last_consume_us = self._node.world.now_us
         tree = self.msg_tree_map
         if not tree:
             return -1
         for message in messages:
-            gone = tree.pop(message.queue_offset, None)
-            if gone is not None:
+            if tree.pop(message.queue_offset, None) is not None:
                 self.msg_count -= 1
                 self.msg_size -= len(message.body)
         if self.msg_count == 0:
             self.msg_size = 0
-        return tree.peekitem(0)[0] if tree else self.queue_offset_max + 1
+        return tree.first_key() if tree else self.queue_offset_max + 1
 
     def contains_message(self, message: MessageExt) -> bool:
         """Whether the message is still held."""
@@ -121,7 +120,7 @@ class ProcessQueue:
     def max_span(self) -> int:
         """The distance from the first to the last offset held; 0 when empty."""
         tree = self.msg_tree_map
-        return tree.peekitem(-1)[0] - tree.peekitem(0)[0] if tree else 0
+        return tree.last_key() - tree.first_key() if tree else 0
 
     # -- orderly consumption ----------------------------------------------------------------------------------------
 
@@ -130,7 +129,7 @@ class ProcessQueue:
         self.last_consume_us = self._node.now_us()
         taken: list[MessageExt] = []
         while self.msg_tree_map and len(taken) < batch_size:
-            offset, message = self.msg_tree_map.popitem(0)
+            offset, message = self.msg_tree_map.poll_first_entry()
             self.consuming_msg_orderly_tree_map[offset] = message
             taken.append(message)
         if not taken:
@@ -152,14 +151,15 @@ class ProcessQueue:
 
     def rollback(self) -> None:
         """Put everything set aside back to its place."""
-        self.msg_tree_map.update(self.consuming_msg_orderly_tree_map)
+        for offset, message in self.consuming_msg_orderly_tree_map.items():
+            self.msg_tree_map.put(offset, message)
         self.consuming_msg_orderly_tree_map.clear()
 
     def make_message_to_consume_again(self, messages: Sequence[MessageExt]) -> None:
         """Put these messages, which were set aside, back to their places."""
         for message in messages:
             self.consuming_msg_orderly_tree_map.pop(message.queue_offset, None)
-            self.msg_tree_map[message.queue_offset] = message
+            self.msg_tree_map.put(message.queue_offset, message)
 
     # -- time -------------------------------------------------------------------------------------------------------
 
@@ -184,12 +184,13 @@ class ProcessQueue:
         for _ in range(min(len(self.msg_tree_map), CLEAN_EXPIRED_MOST)):
             if not self.msg_tree_map:
                 return
-            offset, message = self.msg_tree_map.peekitem(0)
+            offset = self.msg_tree_map.first_key()
+            message = self.msg_tree_map[offset]
             started = message.properties.get(MessageConst.CONSUME_START_TIMESTAMP)
             if started is None or self._node.now_ms() - int(started) <= consume_timeout_minutes * 60_000:
                 return
             given_back = await send_back(message, CLEAN_EXPIRED_DELAY_LEVEL)
-            if given_back and self.msg_tree_map and self.msg_tree_map.peekitem(0)[0] == offset:
+            if given_back and self.msg_tree_map and self.msg_tree_map.first_key() == offset:
                 self.remove_message([message])
 
     def clear(self) -> None:
@@ -202,6 +203,6 @@ class ProcessQueue:
 
     def __repr__(self) -> str:
         tree = self.msg_tree_map
-        held = f"offsets {tree.peekitem(0)[0]}..{tree.peekitem(-1)[0]}" if tree else "empty"
+        held = f"offsets {tree.first_key()}..{tree.last_key()}" if tree else "empty"
         state = ", dropped" if self.dropped else ""
         return f"<ProcessQueue: {self.msg_count} messages, {self.msg_size} bytes, {held}{state}>"

@@ -98,10 +98,11 @@ class DefaultMQProducer(ProducerConfig):
 
         Java: org.apache.rocketmq.client.producer.DefaultMQProducer.send.
         """
-        timeout_ms = self._budget_ms(timeout)
-        self._check_queue(queue)
-        one = self._one(message)
-        if self._waits_for_company(one, timeout):
+        timeout_ms = self.send_msg_timeout if timeout is None else self._budget_ms(timeout)
+        if queue is not None:
+            self._check_queue(queue)
+        one = message if isinstance(message, Message) else self._one(message)
+        if self._accumulator is not None and self._waits_for_company(one, timeout):
             return await self._accumulate(one, queue, SYNC)
         if queue is None:
             result = await self.impl.send_default_impl(one, SYNC, timeout_ms)

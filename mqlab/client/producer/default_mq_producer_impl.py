@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.mq_client_manager import MQClientManager
@@ -247,9 +247,9 @@ class DefaultMQProducerImpl:
         batch.encode()
         return batch
 
-    async def send_default_impl(
+    def send_default_impl(
         self, message: Message, mode: str, timeout_ms: int, outcome: Outcome | None = None
-    ) -> SendResult | None:
+    ) -> Coroutine[Any, Any, SendResult | None]:
         """Send to a queue of the producer's choice: up to 1 + retryTimesWhenSendFailed attempts in one time budget.
 
         `outcome` is told how an asynchronous send ends; only the others wait, and SYNC alone has a result.
@@ -262,11 +262,15 @@ class DefaultMQProducerImpl:
         if info is None or not message.body or len(message.body) > self.producer.max_message_size:
             # The name of a topic that is in the table was found legal before.
             check_message(message, self.producer.max_message_size)
-        if info is None or not info.message_queue_list:
-            info = await self.try_to_find_topic_publish_info(message.topic)
-            if not info.ok:
-                raise self.no_route(message.topic)
         attempts = SendAttempts(self, message, mode, timeout_ms, begin_us, outcome)
+        if info is None or not info.message_queue_list:
+            return self._send_to_new_topic(message.topic, attempts)
+        return attempts.run(info)
+
+    async def _send_to_new_topic(self, topic: str, attempts: SendAttempts) -> SendResult | None:
+        info = await self.try_to_find_topic_publish_info(topic)
+        if not info.ok:
+            raise self.no_route(topic)
         return await attempts.run(info)
 
     async def send_async_impl(

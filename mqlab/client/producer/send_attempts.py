@@ -69,17 +69,18 @@ class SendAttempts:
     async def run(self, info: TopicPublishInfo) -> SendResult | None:
         """Try until it is sent, is refused for good, or the attempts or the time are used up."""
         impl, timeout_ms, total = self._impl, self._timeout_ms, self._total
-        producer, now_us = impl.producer, impl.node.now_us
+        producer, world = impl.producer, impl.node.world
+        faults, hooks = impl.fault_strategy, world.hooks
         last_broker: str | None = None
         call_timeout = False
         for times in range(total):
-            queue = impl.fault_strategy.select_one_message_queue(info, last_broker, times > 0)
+            queue = faults.select_one_message_queue(info, last_broker, times > 0)
             if queue is None:
                 break
-            if impl.node.hooks.on:
-                impl.node.hooks.emit(QueueSelected(*queue, times + 1, last_broker or ""))
+            if hooks.on:
+                hooks.emit(QueueSelected(*queue, times + 1, last_broker or ""))
             last_broker = queue.broker_name
-            attempt_us = now_us()
+            attempt_us = world.now_us
             cost_ms = (attempt_us - self._begin_us) // 1_000
             # Java asks for less; but a real clock is past the limit after waiting for all of it, and this one is exact.
             if timeout_ms <= cost_ms:
@@ -98,7 +99,7 @@ class SendAttempts:
                 self._failed(queue, error, attempt_us, isolated=False, reachable=True)
                 continue
             except RemotingException as error:
-                detecting = impl.fault_strategy.start_detector_enable
+                detecting = faults.start_detector_enable
                 self._failed(queue, error, attempt_us, isolated=True, reachable=not detecting)
                 continue
             except MQBrokerException as error:
@@ -109,11 +110,13 @@ class SendAttempts:
                     return self._result
                 impl.report_failure(self._message, len(self._sent), self._begin_us, str(error))
                 raise
-            impl.fault_strategy.update_fault_item(last_broker, (now_us() - attempt_us) // 1_000, False, True)
+            if faults.send_latency_fault_enable:
+                faults.update_fault_item(last_broker, (world.now_us - attempt_us) // 1_000, False, True)
             if result is None:
                 return None
             if result.send_status is SendStatus.SEND_OK or not producer.retry_another_broker_when_not_store_ok:
-                impl.report_success(self._message, result)
+                if hooks.on:
+                    impl.report_success(self._message, result)
                 return result
             self._result = result
         if self._result is not None:

@@ -108,8 +108,9 @@ class SendKernel:
             sys_flag = MessageSysFlag.COMPRESSED | compression_flag(config.compress_type)
         if properties.get(MessageConst.TRANSACTION_PREPARED, "").lower() == "true":
             sys_flag |= MessageSysFlag.TRANSACTION_PREPARED
-        self._check_forbidden(message, queue, address, mode)
-        context = self._run_before_hooks(message, queue, address, mode)
+        if self.check_forbidden_hooks:
+            self._check_forbidden(message, queue, address, mode)
+        context = self._run_before_hooks(message, queue, address, mode) if self.send_message_hooks else None
         header = self._header(message, queue, sys_flag)
         hooks = self._node.hooks
         if hooks.on:
@@ -168,13 +169,14 @@ class SendKernel:
             if mode == ONEWAY:
                 api.send_message_oneway(address, prepared.wire_message, prepared.header, left_ms)
             else:
-                result = await api.send_message(
-                    address, queue.broker_name, prepared.wire_message, prepared.header, left_ms
-                )
+                wire_message, header = prepared.wire_message, prepared.header
+                response = await api.send_message(address, wire_message, header, left_ms)
+                result = api.process_send_response(queue.broker_name, wire_message, header.topic, response, address)
         except (RemotingException, MQBrokerException) as error:
             self.run_after_hooks(prepared.context, None, error)
             raise
-        self.run_after_hooks(prepared.context, result, None)
+        if prepared.context is not None:
+            self.run_after_hooks(prepared.context, result, None)
         return result
 
     async def prepare_async(self, message: Message, queue: MessageQueue, timeout_ms: int) -> tuple[Prepared, int]:
@@ -205,19 +207,16 @@ class SendKernel:
     # -- hooks ------------------------------------------------------------------------------------------------------
 
     def _check_forbidden(self, message: Message, queue: MessageQueue, address: str, mode: str) -> None:
-        if self.check_forbidden_hooks:
-            config = self._config
-            context = CheckForbiddenContext(
-                config.namesrv_addr, self._group, message, queue, address, mode, config.unit_mode
-            )
-            for hook in self.check_forbidden_hooks:
-                hook.check_forbidden(context)
+        config = self._config
+        context = CheckForbiddenContext(
+            config.namesrv_addr, self._group, message, queue, address, mode, config.unit_mode
+        )
+        for hook in self.check_forbidden_hooks:
+            hook.check_forbidden(context)
 
     def _run_before_hooks(
         self, message: Message, queue: MessageQueue, address: str, mode: str
-    ) -> SendMessageContext | None:
-        if not self.send_message_hooks:
-            return None
+    ) -> SendMessageContext:
         context = SendMessageContext(self._group, message, queue, address, self._node.spec.ip, mode)
         properties = message.properties
         if properties.get(MessageConst.TRANSACTION_PREPARED) == "true":

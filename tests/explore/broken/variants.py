@@ -150,7 +150,8 @@ def newest_first(patch: pytest.MonkeyPatch) -> None:
         if not self.msg_tree_map:
             self.consuming = False
             return []
-        offset, message = self.msg_tree_map.popitem(-1)
+        offset = self.msg_tree_map.last_key()
+        message = self.msg_tree_map.pop(offset)
         self.consuming_msg_orderly_tree_map[offset] = message
         return [message]
 

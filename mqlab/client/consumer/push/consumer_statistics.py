@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 
@@ -30,26 +31,23 @@ class ConsumerStatistics:
     """
 
     def __init__(self) -> None:
-        self.by_topic: dict[str, ConsumeStatus] = {}
-
-    def _of(self, topic: str) -> ConsumeStatus:
-        return self.by_topic.setdefault(topic, ConsumeStatus())
+        self.by_topic: defaultdict[str, ConsumeStatus] = defaultdict(ConsumeStatus)
 
     def pulled(self, topic: str, messages: int, cost_us: int) -> None:
         """Note a pull that the broker answered with messages; `messages` are those left after the filters."""
-        sums = self._of(topic)
+        sums = self.by_topic[topic]
         sums.pulls += 1
         sums.pulled += messages
         sums.pull_us += cost_us
 
     def called(self, topic: str, cost_us: int) -> None:
         """Note one call of the listener."""
-        sums = self._of(topic)
+        sums = self.by_topic[topic]
         sums.calls += 1
         sums.consume_us += cost_us
 
     def consumed(self, topic: str, ok: int, failed: int) -> None:
         """Note what became of messages; those of a queue that was given up meanwhile count nowhere."""
-        sums = self._of(topic)
+        sums = self.by_topic[topic]
         sums.consume_ok += ok
         sums.consume_failed += failed
