@@ -39,6 +39,9 @@ class ConfigManager:
         for path in (self.path, f"{self.path}.bak"):
             if not self._node.disk.exists(path):
                 continue
+            if self._node.disk.is_dir(path):
+                found = True
+                continue
             data = self._node.disk.read_bytes(path)
             if not data:
                 continue
@@ -74,7 +77,8 @@ class ConfigManager:
             if disk.exists(self.path):
                 disk.write_bytes(f"{self.path}.bak", disk.read_bytes(self.path), flush=True)
             disk.write_bytes(self.path, data, flush=True)
-        except DiskFull as error:
+        except (DiskFull, OSError) as error:
+            # The latter when a folder has the file's name.
             if hooks.on:
                 hooks.emit(ConfigNotPersisted(self.path, str(error)))
             return False

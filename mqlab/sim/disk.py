@@ -135,9 +135,18 @@ class MemoryDisk:
         if file is None:
             if path in self._folders:
                 raise IsADirectoryError(path)
+            self._check_parents(path)
             file = MemoryFile(self, path, size)
             self._add(path, file)
         return file
+
+    def _check_parents(self, path: str) -> None:
+        """NotADirectoryError when a file stands where a folder above this path should be."""
+        folder = path.rpartition("/")[0]
+        while folder not in self._folders:
+            if folder in self._files:
+                raise NotADirectoryError(folder)
+            folder = folder.rpartition("/")[0]
 
     def _add(self, path: str, file: MemoryFile) -> None:
         self._files[path] = file

@@ -34,8 +34,8 @@ class RealFile:
 
     @property
     def size(self) -> int:
-        """The file's size in bytes."""
-        return os.stat(self._disk.real_path(self.path)).st_size
+        """The file's size in bytes; 0 for a link to nothing."""
+        return self._disk.stat(self.path).st_size if self._disk.exists(self.path) else 0
 
     def read(self, offset: int, n: int) -> bytes:
         """The `n` bytes at `offset`, or as many as there are before the end of the file."""
@@ -95,6 +95,11 @@ class RealDisk:
         """The machine's name of a file."""
         return os.path.join(self.root, *path.split("/")) if path else self.root
 
+    def stat(self, path: str) -> os.stat_result:
+        """What the machine says of a file, or of the link when that leads to nothing."""
+        real = self.real_path(path)
+        return os.stat(real) if os.path.exists(real) else os.lstat(real)
+
     def check_writable(self, path: str) -> None:
         """ReadOnlyDisk if nothing may be changed here."""
         if self.read_only:
@@ -147,17 +152,29 @@ class RealDisk:
         return sorted(os.listdir(self.real_path(path))) if self.is_dir(path) else []
 
     def files(self) -> Paths:
-        """The paths of all files, sorted."""
-        found = []
-        for folder, _, names in os.walk(self.root):
-            inside = os.path.relpath(folder, self.root).replace(os.sep, "/")
-            found += [name if inside == "." else f"{inside}/{name}" for name in names]
+        """The paths of all files, sorted; links are followed, but never in a circle.
+
+        A link to nothing counts as a file, a pipe or a socket does not.
+        """
+        found: Paths = []
+        self._add_files("", (), found)
         return sorted(found)
+
+    def _add_files(self, folder: str, above: tuple[str, ...], found: Paths) -> None:
+        real = os.path.realpath(self.real_path(folder))
+        if real in above:
+            return
+        for name in os.listdir(real):
+            path = f"{folder}/{name}" if folder else name
+            if self.is_dir(path):
+                self._add_files(path, (*above, real), found)
+            elif os.path.isfile(self.real_path(path)) or not self.exists(path):
+                found.append(path)
 
     def open(self, path: str, size: int = 0) -> RealFile:
         """The file of that name; a missing one is made, sparse, with `size` as its logical size."""
         real = self.real_path(path)
-        if not os.path.exists(real):
+        if not os.path.exists(real) and not (self.read_only and os.path.islink(real)):
             self.check_writable(path)
             os.makedirs(os.path.dirname(real), exist_ok=True)
             with open(real, "wb") as out:
@@ -204,7 +221,7 @@ class RealDisk:
 
     def mtime_ms(self, path: str) -> int:
         """When a file last changed, ms since 1970."""
-        return os.stat(self.real_path(path)).st_mtime_ns // 1_000_000
+        return self.stat(path).st_mtime_ns // 1_000_000
 
     # -- space and time ---------------------------------------------------------------------------------------------
 

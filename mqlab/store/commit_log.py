@@ -166,16 +166,17 @@ class CommitLog:
         return int.from_bytes(data[at : at + 8], "big", signed=True)
 
     def read_requests(self, start: int, end: int) -> tuple[list[DispatchRequest], int]:
-        """The records that lie whole in [start, end), and where the next one begins.
+        """The records that lie whole in [start, end), and where the next one begins, which is behind `start`.
 
-        As in RocketMQ's reput service a master passes over damage, up to the end of the file; a slave waits in front of
-        it, as it may be a record that has not come whole yet.
+        As in RocketMQ's reput service a master passes over damage, up to the end of the file, and over a missing file;
+        a slave waits in front of it, as it may be a record that has not come whole yet.
         """
         requests: list[DispatchRequest] = []
         while start < end:
             file = self.mapped_file_queue.find(start)
             if file is None:
-                return requests, self.roll_next_file(start) if start < self.min_offset else end
+                start = self._next_file_offset(start, end)
+                continue
             position = start - file.file_from_offset
             size = self.record_size(start)
             magic = int.from_bytes(file.file.read(position + 4, 4), "big", signed=True)
@@ -188,7 +189,13 @@ class CommitLog:
                     raise RecordError(start, f"its size is {size}")
                 requests.append(read_request(data, 0, self.delays_ms, check_crc=False))
             except RecordError:
-                behind = min(end, file.file_from_offset + file.wrote_position)
-                return requests, start if self.config.broker_role is BrokerRole.SLAVE else behind
+                if self.config.broker_role is BrokerRole.SLAVE:
+                    return requests, start
+                written_end = file.file_from_offset + file.wrote_position
+                return requests, min(end, written_end if written_end > start else self._next_file_offset(start, end))
             start += size
         return requests, start
+
+    def _next_file_offset(self, offset: int, end: int) -> int:
+        behind = self.mapped_file_queue.next_file_offset(offset)
+        return end if behind is None else behind

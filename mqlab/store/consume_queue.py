@@ -20,6 +20,7 @@ PRE_BLANK_SIZE = 0x7FFF_FFFF
 """The size in the entries that fill a queue's first file before its first message."""
 
 _RECOVERED_FILES = 3
+_LONG_MAX = (1 << 63) - 1
 
 
 class CqUnit(NamedTuple):
@@ -75,6 +76,9 @@ class ConsumeQueue:
     def _file_for(self, position: int) -> MappedFile | None:
         """The file to append the entry at `position` to; None when the queue is already longer than that."""
         files = self.mapped_file_queue
+        if position > _LONG_MAX - files.file_size:
+            # A damaged record with a queue offset that no queue can have.
+            return None
         is_new = not files.mapped_files
         last = files.last_for_append(position)
         if is_new and position:

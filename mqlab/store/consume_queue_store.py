@@ -10,6 +10,7 @@ from .consume_queue import ConsumeQueue
 from .dispatch_request import DispatchRequest
 from .errors import StoreError
 from .message_store_config import MessageStoreConfig
+from .store_layout import queue_id_of_name
 
 QueueKey = tuple[str, int]
 
@@ -68,24 +69,21 @@ class ConsumeQueueStore:
     # -- after a stop -----------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Take in the queues that have a folder."""
+        """Take in the queues that have a folder; other names are passed over, as in RocketMQ."""
         for kind, batch in (("consumequeue", False), ("batchconsumequeue", True)):
             root = self.config.path(kind)
             for topic in self.disk.list(root):
                 for name in self.disk.list(f"{root}/{topic}"):
-                    if not (name.isascii() and name.isdigit()):
-                        raise StoreError(
-                            f"{root}/{topic}/{name}",
-                            "its name is not a queue id",
-                            "move what does not belong there away",
-                        )
-                    if (topic, int(name)) in self.consume_queue_table:
+                    queue_id = queue_id_of_name(name)
+                    if queue_id is None:
+                        continue
+                    if (topic, queue_id) in self.consume_queue_table:
                         raise StoreError(
                             f"{root}/{topic}/{name}",
                             "the queue has a folder as consume queue and one as batch consume queue",
                             "remove the one that does not fit the topic's queue.type",
                         )
-                    self._make(topic, int(name), batch).load()
+                    self._make(topic, queue_id, batch).load()
 
     def recover(self) -> None:
         """Find the end of each queue."""

@@ -19,7 +19,7 @@ from ..sim.disk import Disk
 _HEADER = struct.Struct(">qqqqii")
 _ITEM = struct.Struct(">iqii")
 _SLOT = struct.Struct(">i")
-_SECONDS_MAX = 0x7FFF_FFFF
+_INT_MAX = 0x7FFF_FFFF
 
 
 class IndexFile:
@@ -39,7 +39,11 @@ class IndexFile:
     def __init__(self, disk: Disk, path: str, hash_slot_num: int, index_num: int) -> None:
         self.hash_slot_num = hash_slot_num
         self.index_num = index_num
-        self.file = disk.open(path, index_file_size(hash_slot_num, index_num))
+        size = index_file_size(hash_slot_num, index_num)
+        self.file = disk.open(path, size)
+        if self.file.size < size:
+            # Mapping a file that is too short makes it longer.
+            self.file.truncate(size)
         fields = _HEADER.unpack(self.file.read(0, _HEADER.size).ljust(_HEADER.size, b"\0"))
         self.begin_timestamp, self.end_timestamp, self.begin_phy_offset, self.end_phy_offset = fields[:4]
         self.hash_slot_count, self.index_count = fields[4], max(fields[5], 1)
@@ -60,14 +64,14 @@ class IndexFile:
         slot_at = _HEADER.size + key_hash % self.hash_slot_num * _SLOT.size
         slot_value = self._slot(slot_at)
         seconds = (store_timestamp - self.begin_timestamp) // 1_000 if self.begin_timestamp > 0 else 0
-        item = _ITEM.pack(key_hash, phy_offset, min(max(seconds, 0), _SECONDS_MAX), slot_value)
+        item = _ITEM.pack(key_hash, phy_offset, min(max(seconds, 0), _INT_MAX), slot_value)
         self.file.write(self._item_at(self.index_count), item)
         self.file.write(slot_at, _SLOT.pack(self.index_count))
         if self.index_count <= 1:
             self.begin_phy_offset = phy_offset
             self.begin_timestamp = store_timestamp
         if slot_value == 0:
-            self.hash_slot_count += 1
+            self.hash_slot_count = (self.hash_slot_count + 1) & _INT_MAX
         self.index_count += 1
         self.end_phy_offset = phy_offset
         self.end_timestamp = store_timestamp
@@ -104,7 +108,8 @@ class IndexFile:
         """
         key_hash = index_key_hash(key)
         number = self._slot(_HEADER.size + key_hash % self.hash_slot_num * _SLOT.size)
-        while number and len(found) < max_num:
+        # With a damaged head there may be more numbers than items.
+        while 0 < number < self.index_num and len(found) < max_num:
             item_hash, phy_offset, seconds, before = _ITEM.unpack(self.file.read(self._item_at(number), _ITEM.size))
             stored = self.begin_timestamp + max(seconds, 0) * 1_000
             if item_hash == key_hash and begin <= stored <= end:

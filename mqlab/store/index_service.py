@@ -12,9 +12,13 @@ from .dispatch_request import DispatchRequest
 from .index_file import IndexFile
 from .message_store_config import MessageStoreConfig
 from .store_checkpoint import StoreCheckpoint
+from .store_layout import check_file
 
 ReadRequests = Callable[[int, int], tuple[list[DispatchRequest], int]]
 _STRETCH_BYTES = 1 << 20
+_LONG_MAX = (1 << 63) - 1
+_LAST_MOMENT_MS = 253_402_300_799_999
+"""The end of the year 9999: a damaged record may say that it was stored later."""
 
 
 class IndexService:
@@ -38,11 +42,18 @@ class IndexService:
         """The message whose keys were put last, and how many of them."""
 
     def load(self, clean: bool) -> list[str]:
-        """Open the files; after a crash those newer than the checkpoint are deleted, to be built again: their paths."""
+        """Open the files; after a crash those newer than the checkpoint are deleted, to be built again: their paths.
+
+        As in RocketMQ what is not named by a number is passed over, and a file of another size is taken as one of the
+        right size: cut there, or with zeros behind it.
+        """
         removed = []
         folder = self.config.path("index")
         for name in self.disk.list(folder):
             path = f"{folder}/{name}"
+            if not (name.isascii() and name.isdigit() and int(name) <= _LONG_MAX):
+                continue
+            check_file(self.disk, path)
             file = IndexFile(self.disk, path, self.config.max_hash_slot_num, self.config.max_index_num)
             if not clean and file.end_timestamp > self.checkpoint.index_msg_timestamp:
                 self.disk.remove(path)
@@ -85,6 +96,8 @@ class IndexService:
             while self.is_behind:
                 end = min(self.dispatched_to, self.watermark + _STRETCH_BYTES)
                 requests, after = self.read(self.watermark, end)
+                if after <= self.watermark:
+                    break
                 for request in requests:
                     self.watermark = request.commit_log_offset
                     self._build(request)
@@ -123,7 +136,7 @@ class IndexService:
             return self.files[-1]
         previous = self.files[-1] if self.files else None
         folder = self.config.path("index")
-        moment = store_timestamp
+        moment = min(max(store_timestamp, 0), _LAST_MOMENT_MS)
         while self.disk.exists(path := f"{folder}/{_file_name(moment)}"):
             moment += 1
         if previous is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..sim.disk import PAGE_BYTES, Disk, File
 from .errors import StoreError
+from .store_layout import check_file, offset_of_name
 
 
 class MappedFile:
@@ -79,19 +80,24 @@ class MappedFileQueue:
         """When the last message that a full flush made safe was stored, ms."""
 
     def load(self) -> None:
-        """Take in the files of the folder, each as full until recovery knows better; StoreError at one of another
-        size.
+        """Take in the files of the folder, each as full until recovery knows better; StoreError at what is none.
+
+        As in RocketMQ folders are passed over and a last file without a byte is deleted. Differs from RocketMQ: it
+        takes any number for a name, and where one is no multiple of the size it reads and writes at wrong places.
         """
         names = self.disk.list(self.path)
         for name in names:
             path = f"{self.path}/{name}"
+            from_offset = offset_of_name(name)
             if self.disk.is_dir(path):
+                if from_offset is not None:
+                    check_file(self.disk, path)
                 continue
             file = self.disk.open(path)
             if file.size == 0 and name == names[-1]:
                 self.disk.remove(path)
                 continue
-            if not (name.isascii() and name.isdigit()):
+            if from_offset is None:
                 raise StoreError(path, "its name is not an offset of 20 digits", "move what does not belong there away")
             if file.size != self.file_size:
                 raise StoreError(
@@ -99,7 +105,13 @@ class MappedFileQueue:
                     f"the file has {file.size} bytes, all files here must have {self.file_size}",
                     "restore the file, or open the store with the size that it was written with",
                 )
-            mapped = MappedFile(file, int(name), self.file_size)
+            if from_offset % self.file_size:
+                raise StoreError(
+                    path,
+                    f"it begins at no multiple of {self.file_size}, the size of all files here",
+                    "give the file its own name back, or move it away",
+                )
+            mapped = MappedFile(file, from_offset, self.file_size)
             mapped.wrote_position = mapped.flushed_position = self.file_size
             self.mapped_files.append(mapped)
 
@@ -130,11 +142,15 @@ class MappedFileQueue:
             and files[index].file_from_offset <= offset < files[index].file_from_offset + self.file_size
         ):
             return files[index]
-        # A file was taken out of the middle by hand.
+        # A file was taken out of the middle by hand, or has another one's name.
         for file in files:
             if file.file_from_offset <= offset < file.file_from_offset + self.file_size:
                 return file
         return first if first_if_missing else None
+
+    def next_file_offset(self, offset: int) -> int | None:
+        """Where the first file behind an offset begins, None when there is none."""
+        return next((file.file_from_offset for file in self.mapped_files if file.file_from_offset > offset), None)
 
     def read(self, offset: int, n: int) -> bytes:
         """The `n` bytes at an offset, as far as they were written and lie in one file."""

@@ -26,6 +26,7 @@ from .recovery import Recovery, recover_commit_log
 from .running_flags import RunningFlags
 from .search_by_time import BoundaryType, offset_in_queue_by_time
 from .store_checkpoint import StoreCheckpoint
+from .store_layout import check_layout
 
 CommitLogDispatcher = Callable[[DispatchRequest], None]
 """Takes note of a stored message, for a queue, an index, ...; all of them are asked in turn, in the order of the log.
@@ -66,6 +67,7 @@ class ReadableStore:
 
     def load(self) -> Recovery:
         """Open the directory and recover what a stop left; StoreError where RocketMQ would refuse to start."""
+        check_layout(self.disk, self.config)
         clean = not self.disk.exists(self.config.path("abort"))
         self.commit_log.mapped_file_queue.load()
         self.consume_queue_store.load()

@@ -14,7 +14,6 @@ from ..protocol.record import (
     BLANK_MAGIC_CODE,
     MESSAGE_MAGIC_CODE,
     MESSAGE_MAGIC_CODE_V2,
-    PHYSICAL_OFFSET_OFFSET,
     STORE_TIMESTAMP_OFFSET,
     SYS_FLAG_OFFSET,
 )
@@ -66,7 +65,7 @@ def recover_commit_log(
     recovery.started_at = files[index].file_from_offset
     reason = ""
     for file in files[index:]:
-        position, reason = _read_file(log, file, dispatch_from if clean else -1, dispatch, recovery)
+        position, reason = _read_file(log, file, dispatch_from if clean else None, dispatch, recovery)
         recovery.end = file.file_from_offset + position
         if reason:
             break
@@ -80,24 +79,29 @@ def recover_commit_log(
 
 
 def _start_index(files: list[MappedFile], clean: bool, dispatch_from: int, safe_timestamp: int) -> int:
-    """The newest file that begins with a message known to be safe; the first one if there is none."""
+    """The newest file that is known to be safe, the first one if there is none: after a clean stop one that begins
+    before the end of what the queues know, after a crash one that begins with a message stored early enough.
+    """
     for index in range(len(files) - 1, 0, -1):
-        head = files[index].file.read(0, STORE_TIMESTAMP_OFFSET + 20)
-        if int.from_bytes(head[4:8], "big", signed=True) not in (MESSAGE_MAGIC_CODE, MESSAGE_MAGIC_CODE_V2):
-            continue
-        sys_flag = int.from_bytes(head[SYS_FLAG_OFFSET : SYS_FLAG_OFFSET + 4], "big")
-        at = STORE_TIMESTAMP_OFFSET + (12 if sys_flag & MessageSysFlag.BORNHOST_V6 else 0)
-        store_timestamp = int.from_bytes(head[at : at + 8], "big", signed=True)
-        phy_offset = int.from_bytes(head[PHYSICAL_OFFSET_OFFSET : PHYSICAL_OFFSET_OFFSET + 8], "big", signed=True)
-        if store_timestamp and (phy_offset <= dispatch_from if clean else store_timestamp <= safe_timestamp):
+        if files[index].file_from_offset <= dispatch_from if clean else _begins_safe(files[index], safe_timestamp):
             return index
     return 0
+
+
+def _begins_safe(file: MappedFile, safe_timestamp: int) -> bool:
+    head = file.file.read(0, STORE_TIMESTAMP_OFFSET + 20)
+    if int.from_bytes(head[4:8], "big", signed=True) not in (MESSAGE_MAGIC_CODE, MESSAGE_MAGIC_CODE_V2):
+        return False
+    sys_flag = int.from_bytes(head[SYS_FLAG_OFFSET : SYS_FLAG_OFFSET + 4], "big")
+    at = STORE_TIMESTAMP_OFFSET + (12 if sys_flag & MessageSysFlag.BORNHOST_V6 else 0)
+    store_timestamp = int.from_bytes(head[at : at + 8], "big", signed=True)
+    return store_timestamp != 0 and store_timestamp <= safe_timestamp
 
 
 def _read_file(
     log: CommitLog,
     file: MappedFile,
-    dispatch_behind: int,
+    dispatch_behind: int | None,
     dispatch: Callable[[DispatchRequest], None],
     recovery: Recovery,
 ) -> tuple[int, str]:
@@ -125,7 +129,7 @@ def _read_file(
         except RecordError as problem:
             return position, problem.reason
         recovery.records += 1
-        if file.file_from_offset + position > dispatch_behind:
+        if dispatch_behind is None or request.commit_log_offset > dispatch_behind:
             recovery.dispatched += 1
             dispatch(request)
         position += request.msg_size

@@ -33,7 +33,7 @@ class StoreCheckpoint:
         self.index_msg_timestamp = 0
         self.master_flushed_offset = 0
         self.confirm_phy_offset = 0
-        if disk.exists(path):
+        if disk.exists(path) and not disk.is_dir(path):
             data = disk.read_bytes(path)[: _FIELDS.size].ljust(_FIELDS.size, b"\0")
             (
                 self.physic_msg_timestamp,

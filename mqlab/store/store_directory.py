@@ -22,8 +22,9 @@ from ..protocol.sysflag import MessageSysFlag
 from ..sim.disk import MemoryDisk
 from .errors import StoreError
 from .host import DiskHost
-from .message_store_config import MessageStoreConfig
+from .message_store_config import BATCH_CQ_STORE_UNIT_SIZE, CQ_STORE_UNIT_SIZE, MessageStoreConfig
 from .readable_store import ReadableStore
+from .store_layout import offset_of_name
 
 _MARKS = ("commitlog", "consumequeue", "batchconsumequeue", "checkpoint", "abort")
 _MAGIC_CODES = (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab")
@@ -58,17 +59,20 @@ def read_config(
         commit_log_file_size or _usual_size(disk, "commitlog/") or config.mapped_file_size_commit_log
     )
     config.mapped_file_size_consume_queue = (
-        consume_queue_file_size or _usual_size(disk, "consumequeue/") or config.mapped_file_size_consume_queue
+        consume_queue_file_size
+        or _usual_size(disk, "consumequeue/", CQ_STORE_UNIT_SIZE)
+        or config.mapped_file_size_consume_queue
     )
     config.mapper_file_size_batch_consume_queue = (
-        _usual_size(disk, "batchconsumequeue/") or config.mapper_file_size_batch_consume_queue
+        _usual_size(disk, "batchconsumequeue/", BATCH_CQ_STORE_UNIT_SIZE) or config.mapper_file_size_batch_consume_queue
     )
     return config
 
 
-def _usual_size(disk: MemoryDisk, folder: str) -> int:
+def _usual_size(disk: MemoryDisk, folder: str, unit: int = 1) -> int:
+    """The size that most files have, of those that hold whole units if there are any."""
     sizes = [disk.open(path).size for path in disk.files() if path.startswith(folder)]
-    counts = Counter(size for size in sizes if size)
+    counts = Counter(size for size in sizes if size and size % unit == 0) or Counter(size for size in sizes if size)
     return max(counts, key=lambda size: (counts[size], size)) if counts else 0
 
 
@@ -104,18 +108,28 @@ def list_records(
 
     Behind damage inside a record the listing goes on with the next one, behind any other with the next file.
     """
-    disk = MemoryDisk.over_directory(find_store(directory))
+    yield from records_on(MemoryDisk.over_directory(find_store(directory)), commit_log_file_size)
+
+
+def records_on(disk: MemoryDisk, commit_log_file_size: int = 0) -> Iterator[tuple[MessageExt, bytes] | Damage]:
+    """The same for a store that lies on a disk."""
     size = commit_log_file_size or _usual_size(disk, "commitlog/")
     for name in disk.list("commitlog"):
+        if disk.is_dir(f"commitlog/{name}"):
+            continue
         file = disk.open(f"commitlog/{name}")
+        from_offset = offset_of_name(name)
         if file.size == 0:
             continue
-        if not name.isdigit() or file.size != size:
+        if from_offset is None or file.size != size:
             yield Damage(
-                int(name) if name.isdigit() else -1, f"the file {name} has {file.size} bytes, others have {size}"
+                -1 if from_offset is None else from_offset,
+                f"the file {name} has {file.size} bytes, others have {size}"
+                if file.size != size
+                else f"the name of the file {name} is not an offset of 20 digits",
             )
-        if name.isdigit():
-            yield from _records_of_file(file.read(0, file.data_end()), int(name), file.size)
+        if from_offset is not None:
+            yield from _records_of_file(file.read(0, file.data_end()), from_offset, file.size)
 
 
 def _records_of_file(data: bytes, from_offset: int, file_size: int) -> Iterator[tuple[MessageExt, bytes] | Damage]:

@@ -49,7 +49,7 @@ class GoldenStore:
         return store
 
 
-def _unpack(name: str, target: Path) -> Path:
+def unpack(name: str, target: Path) -> Path:
     """Unpack an archive; the long runs of zeros become holes."""
     with tarfile.open(GOLDEN / f"{name}.tar.xz") as archive:
         for member in archive:
@@ -77,7 +77,7 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], GoldenSt
 
     def get(name: str) -> GoldenStore:
         if name not in unpacked:
-            unpacked[name] = GoldenStore(name, _unpack(name, tmp_path_factory.mktemp(name)))
+            unpacked[name] = GoldenStore(name, unpack(name, tmp_path_factory.mktemp(name)))
         return unpacked[name]
 
     return get
