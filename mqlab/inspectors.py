@@ -231,11 +231,11 @@ def permits_of(node: Node, producers: Sequence[DefaultMQProducer]) -> Table:
         sender = producer.impl.async_sender
         rows.append(("queue of the sender's threads", sender.pool.capacity, len(sender.pool.queue), 0))
         if producer.enable_backpressure_for_async_mode:
-            for name, permits in (
-                ("semaphoreAsyncSendNum", sender.semaphore_async_send_num),
-                ("semaphoreAsyncSendSize", sender.semaphore_async_send_size),
+            for name, total, permits in (
+                ("semaphoreAsyncSendNum", sender.async_send_num, sender.semaphore_async_send_num),
+                ("semaphoreAsyncSendSize", sender.async_send_size, sender.semaphore_async_send_size),
             ):
-                rows.append((name, permits.total, permits.total - permits.free, permits.waiting))
+                rows.append((name, total, total - permits.permits, permits.waiting))
     return Table(f"permits of {node.name}", ("what", "in all", "taken", "waiting"), rows)
 
 

@@ -12,7 +12,6 @@ from mqlab.protocol.route import MASTER_ID, TopicRouteData
 from mqlab.sim import Lock
 from mqlab.trace.events.client import RouteMissing, RouteUpdated
 
-from .timed_lock import lock_within
 from .topic_publish_info import TopicPublishInfo, queues_to_publish, queues_to_subscribe
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class RouteTable:
         return await self._locked(topic, (create_topic_key, default_queue_nums))
 
     async def _locked(self, topic: str, template: tuple[str, int] | None) -> bool:
-        if not await lock_within(self._node, self._lock, LOCK_TIMEOUT_MS, "the lock of the name server"):
+        if not await self._lock.acquire(LOCK_TIMEOUT_MS):
             return False
         try:
             return await self._refresh(topic, template)

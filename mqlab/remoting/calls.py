@@ -17,7 +17,7 @@ from mqlab.errors import (
 )
 from mqlab.protocol.codes import ResponseCode, code_name
 from mqlab.protocol.command import RemotingCommand
-from mqlab.sim import EndpointClosed, Future, Pool, Semaphore, Timer, WaitTimeout
+from mqlab.sim import EndpointClosed, Future, Pool, Semaphore, Timer
 from mqlab.trace.events.remoting import RequestFailed, RequestTimedOut, ResponseDropped
 
 from .response_future import InvokeCallback, ResponseFuture
@@ -231,13 +231,8 @@ class RemotingCalls:
     async def wait_for_permit(self, channel: Channel, timeout_ms: int) -> int:
         """Wait for a permit; the ms that are left then."""
         begin_us = self.node.now_us()
-        permit = self.semaphore_async.acquire_later()
-        try:
-            await self.node.wait(permit, max(timeout_ms, 0))
-        except WaitTimeout:
-            reason = self._no_permit(channel, timeout_ms)
-            self.semaphore_async.abandon(permit)
-            raise RemotingSendRequestException(channel.remote_address) from reason
+        if not await self.semaphore_async.acquire(1, timeout_ms):
+            raise RemotingSendRequestException(channel.remote_address) from self._no_permit(channel, timeout_ms)
         return timeout_ms - (self.node.now_us() - begin_us) // 1_000
 
     def _sync_timed_out(

@@ -153,7 +153,7 @@ def test_back_pressure_makes_the_caller_wait_and_gives_up_with_the_budget(cluste
     producer.send(Message("T", "x")).play()
     outcomes, callback = noting(cluster)
     permits = producer.impl.async_sender.semaphore_async_send_num
-    assert permits.free == 10
+    assert permits.permits == 10
     cluster.fault("freeze", "broker-a")
     for _ in range(10):
         producer.send_async(Message("T", "x"), callback).play()
@@ -165,7 +165,7 @@ def test_back_pressure_makes_the_caller_wait_and_gives_up_with_the_budget(cluste
     cluster.fault("thaw", "broker-a")
     cluster.run_ms(1_000)
     assert len(outcomes) == 11
-    assert permits.free == 10
+    assert permits.permits == 10
 
 
 def test_the_senders_queue_has_an_end(cluster: Any) -> None:

@@ -14,9 +14,9 @@ from mqlab.errors import (
     RemotingTimeoutException,
     RemotingTooMuchRequestException,
 )
+from mqlab.sim import Semaphore
 from mqlab.trace.events.client import SendCallbackFailed
 
-from .back_pressure import Permits
 from .send_kernel import UNIQ_KEY, Prepared
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ class Outcome:
         self._impl = impl
         self._message = message
         self._callback = callback
-        self._held: list[tuple[Permits, int]] = []
+        self._held: list[tuple[Semaphore, int]] = []
         self.done = False
 
-    def hold(self, permits: Permits, number: int) -> None:
+    def hold(self, permits: Semaphore, number: int) -> None:
         """Keep so many permits until the callback is called."""
         self._held.append((permits, number))
 
@@ -203,8 +203,10 @@ class AsyncSender:
         self.pool = impl.node.pool("AsyncSenderExecutor", impl.node.spec.cores, SENDER_QUEUE_CAPACITY)
         number = max(producer.back_pressure_for_async_send_num, BACK_PRESSURE_MIN_NUM)
         size = max(producer.back_pressure_for_async_send_size, BACK_PRESSURE_MIN_SIZE)
-        self.semaphore_async_send_num = Permits(impl.node, number, "asynchronous sends")
-        self.semaphore_async_send_size = Permits(impl.node, size, "bytes of asynchronous sends")
+        self.async_send_num = number
+        self.async_send_size = size
+        self.semaphore_async_send_num = Semaphore(number, "asynchronous sends")
+        self.semaphore_async_send_size = Semaphore(size, "bytes of asynchronous sends")
 
     async def send(
         self,
@@ -234,10 +236,16 @@ class AsyncSender:
             if not self.pool.submit(run):
                 raise MQClientException("executor rejected. What to do: send more slowly, or enable back-pressure.")
             return
-        if await self._hold_permits(message, outcome, timeout_ms, begin_us) and not self.pool.submit(run):
+        if await self.hold_permits(message, outcome, timeout_ms, begin_us) and not self.pool.submit(run):
             await run()
 
-    async def _hold_permits(self, message: Message, outcome: Outcome, timeout_ms: int, begin_us: int) -> bool:
+    async def hold_permits(self, message: Message, outcome: Outcome, timeout_ms: int, begin_us: int) -> bool:
+        """Wait for a permit for the message and for one for each of its bytes; False if they did not come in time.
+
+        First come, first served; the outcome keeps them until its callback is called.
+
+        Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.executeAsyncMessageSend.
+        """
         size = len(message.body or b"") or 1
         for permits, number, name in (
             (self.semaphore_async_send_num, 1, "semaphoreAsyncNum"),

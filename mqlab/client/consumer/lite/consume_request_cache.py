@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from mqlab.sim import Future, WaitTimeout
+from mqlab.sim import Semaphore
 
 if TYPE_CHECKING:
     from mqlab.protocol.message import MessageExt, MessageQueue
@@ -31,30 +31,27 @@ class ConsumeRequestCache:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._requests: deque[LiteConsumeRequest] = deque()
-        self._arrival: Future[None] | None = None
+        self._arrived = Semaphore(0, "the cached batches")
 
     def put(self, request: LiteConsumeRequest) -> None:
         """Add a batch; whoever waits for one goes on."""
         self._requests.append(request)
-        if self._arrival is not None:
-            self._arrival.try_set_result(None)
+        self._arrived.release()
 
     async def poll(self, timeout_ms: int) -> LiteConsumeRequest | None:
-        """Take the oldest batch, waiting for one up to `timeout_ms`; None if there is none. One task at a time."""
+        """Take the oldest batch, waiting for one up to `timeout_ms`; None if there is none."""
         end_us = self._node.now_us() + timeout_ms * 1_000
-        while not self._requests and self._node.now_us() < end_us:
-            self._arrival = Future("a batch of messages")
-            try:
-                await self._node.wait(self._arrival, (end_us - self._node.now_us()) / 1_000)
-            except WaitTimeout:
-                return None
-            finally:
-                self._arrival = None
-        return self._requests.popleft() if self._requests else None
+        while await self._arrived.acquire(1, (end_us - self._node.now_us()) / 1_000):
+            if self._requests:
+                return self._requests.popleft()
+        return None
 
     def remove_queue(self, queue: MessageQueue) -> None:
-        """Throw away the batches of one queue."""
-        self._requests = deque(request for request in self._requests if request.message_queue != queue)
+        """Throw away the batches of one queue; one that a `poll` was just woken for may be among them."""
+        kept = [request for request in self._requests if request.message_queue != queue]
+        for _ in range(len(self._requests) - len(kept)):
+            self._arrived.try_acquire()
+        self._requests = deque(kept)
 
     def __len__(self) -> int:
         return len(self._requests)

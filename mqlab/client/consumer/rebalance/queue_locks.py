@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.client.timed_lock import lock_within
 from mqlab.errors import MQBrokerException, RemotingException
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.route import MASTER_ID
@@ -110,7 +109,7 @@ class QueueLocks:
         store.persist(queue)
         forced = self._node.now_us() > process_queue.last_lock_us + UNLOCK_DELAY_MS * 1_000
         lock = process_queue.consume_lock
-        if not forced and not await lock_within(self._node, lock, CONSUME_LOCK_WAIT_MS, "the end of a listener's call"):
+        if not forced and not await lock.acquire(CONSUME_LOCK_WAIT_MS):
             process_queue.try_unlock_times += 1
             return False
         try:

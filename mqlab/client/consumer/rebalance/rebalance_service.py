@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.sim import Future, Task
+from mqlab.sim import Semaphore, Task
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
@@ -25,7 +25,7 @@ class RebalanceService:
         self._node = instance.node
         self._last_us = instance.node.now_us()
         self._task: Task | None = None
-        self._gate: Future[None] | None = None
+        self._wait_point = Semaphore(0, "a reason to rebalance")
         self._notified = False
 
     def start(self) -> None:
@@ -40,15 +40,15 @@ class RebalanceService:
 
     def wakeup(self) -> None:
         """Rebalance as soon as possible; a call while a run is under way is not lost."""
-        if self._gate is not None:
-            self._gate.try_set_result(None)
-        else:
+        if not self._notified:
             self._notified = True
+            self._wait_point.release()
 
     async def _run(self) -> None:
         wait_ms = WAIT_INTERVAL_MS
         while True:
-            await self._wait_for_running(wait_ms)
+            await self._wait_point.acquire(1, wait_ms)
+            self._notified = False
             passed_ms = (self._node.now_us() - self._last_us) // 1_000
             if passed_ms < MIN_INTERVAL_MS:
                 wait_ms = MIN_INTERVAL_MS - passed_ms
@@ -56,15 +56,3 @@ class RebalanceService:
             balanced = await self._instance.do_rebalance()
             wait_ms = WAIT_INTERVAL_MS if balanced else MIN_INTERVAL_MS
             self._last_us = self._node.now_us()
-
-    async def _wait_for_running(self, ms: int) -> None:
-        if self._notified:
-            self._notified = False
-            return
-        gate = self._gate = Future("a reason to rebalance")
-        timer = self._node.timeout(ms, gate.try_set_result, None, name="rebalance interval")
-        try:
-            await gate
-        finally:
-            timer.cancel()
-            self._gate = None
