@@ -134,6 +134,16 @@ def test_each_level_waits_its_time_and_at_most_100_ms_more(cluster: Any, client:
         assert level_s * 1_000 <= waited <= level_s * 1_000 + 100
 
 
+def test_a_message_is_not_delivered_together_with_an_earlier_one_before_its_own_time(cluster: Any, client: Any) -> None:
+    for gap_ms in (0, 150, 450, 399, 990):
+        cluster.run(gap_ms)
+        send_delayed(client, 2)
+    cluster.run(8_000)
+    waited = waits_ms(cluster)
+    assert len(waited) == 5
+    assert all(5_000 <= ms <= 5_100 for ms in waited), waited
+
+
 def test_all_levels_are_looked_at_every_100_ms_from_a_second_after_the_start(cluster: Any, client: Any) -> None:
     (started,) = cluster.seen("BrokerStarted")
     for _ in range(3):

@@ -425,6 +425,24 @@ def test_a_new_group_on_a_young_topic_starts_at_0_even_in_last_offset_mode(clust
     assert cluster.bodies == ["old"]
 
 
+def test_a_message_that_is_done_late_does_not_set_its_queue_back(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    queue = MessageQueue("T", "broker-a", 0)
+
+    def jump_ahead(messages: Any, context: Any) -> Any:
+        consumer.impl.offset_store.update_offset(queue, 50, increase_only=False)
+        return CONSUME_SUCCESS
+
+    consumer = cluster.new_consumer()
+    consumer.register_message_listener(jump_ahead)
+    consumer.start().play()
+    send(cluster, ["a"])
+    cluster.run_ms(3_000)
+    assert consumer.impl.offset_store.read_from_memory(queue) == 50
+    consumer.impl.offset_store.update_offset(queue, 3, increase_only=False)
+    assert consumer.impl.offset_store.read_from_memory(queue) == 3
+
+
 def test_a_restarted_consumer_goes_on_where_it_stopped(cluster: Any) -> None:
     cluster.create_topic("T", 1)
     consumer = cluster.consumer()
