@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from ..protocol.codes import ResponseCode
 from ..protocol.command import RemotingCommand
 from ..remoting import Channel, RequestProcessor
-from ..trace.events.broker import RequestRejected
 from .admin_groups import AdminGroups
 from .admin_offsets import AdminOffsets
 from .admin_queues import AdminQueues
 from .admin_settings import AdminSettings
 from .admin_topics import AdminTopics
-from .errors import RequestError
+from .errors import RequestError, rejected
 
 if TYPE_CHECKING:
     from .broker_controller import BrokerController
@@ -44,8 +43,4 @@ class AdminBrokerProcessor(RequestProcessor):
                 raise RequestError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark)
             return handler(channel, request)
         except RequestError as error:
-            if self._hooks.on:
-                self._hooks.emit(
-                    RequestRejected(request.code, request.opaque, error.code, error.remark, channel.remote_address)
-                )
-            return error.to_response()
+            return rejected(self._hooks, channel, request, error)

@@ -116,6 +116,12 @@ class BrokerController:
         self.broker_fast_failure = BrokerFastFailure(
             node, broker_config, self.executors, self.message_store.is_os_page_cache_busy
         )
+        self.notify_message_arriving_listener = NotifyMessageArrivingListener(
+            broker_config, self.schedule_message_service, [self.pull_request_hold_service]
+        )
+        self.master_addr: str | None = None
+        self.master_ha_addr: str | None = None
+        """Of a slave: where its master serves clients, and where it gives its log away, as a name server said last."""
         self._periodic: list[PeriodicTask] = []
 
     def _is_batch_topic(self, topic: str) -> bool:
@@ -130,9 +136,7 @@ class BrokerController:
             manager.load_or_fail()
         self.message_store.load()
         self.schedule_message_service.load_or_fail()
-        self.message_store.message_arriving_listener = NotifyMessageArrivingListener(
-            self.broker_config, self.pull_request_hold_service, self.schedule_message_service
-        ).arriving
+        self.message_store.message_arriving_listener = self.notify_message_arriving_listener.arriving
         self._register_processors()
         self.message_store.start()
         self.remoting_server.channel_listeners.append(self.client_housekeeping_service)
@@ -271,11 +275,13 @@ class BrokerController:
             None,
             False,
         )
-        tables = await self.broker_outer_api.register_broker_all(
+        results = await self.broker_outer_api.register_broker_all(
             header, RegisterBrokerBody(wrapper), config.register_broker_timeout_mills, oneway=oneway
         )
-        for table in tables:
-            self.topic_config_manager.update_order_topic_config(table)
+        for result in results:
+            self.master_addr, self.master_ha_addr = result.master_addr, result.ha_server_addr
+            if result.kv_table is not None:
+                self.topic_config_manager.update_order_topic_config(result.kv_table)
 
     def _restricted(self, topic: TopicConfig) -> TopicConfig:
         """The topic as it is reported: with the broker's own permissions, where those are less than all."""

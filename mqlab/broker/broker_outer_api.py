@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from ..errors import MQBrokerException, RemotingException
+from ..errors import MQBrokerException, ProtocolError, RemotingException
 from ..protocol.codes import RequestCode, ResponseCode
 from ..protocol.command import RemotingCommand
-from ..protocol.errors import BodyError
-from ..protocol.headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
+from ..protocol.headers import (
+    RegisterBrokerRequestHeader,
+    RegisterBrokerResponseHeader,
+    UnRegisterBrokerRequestHeader,
+)
 from ..protocol.topic_config import KVTable
 from ..remoting import RemotingClient
 from ..sim import Future
@@ -20,6 +23,17 @@ if TYPE_CHECKING:
     from ..sim import Node
 
 UNREGISTER_TIMEOUT_MS = 3_000
+
+
+class RegisterBrokerResult(NamedTuple):
+    """What a name server answers to a report: to a slave where its master is, and which topics are ordered.
+
+    Java: org.apache.rocketmq.remoting.protocol.namesrv.RegisterBrokerResult.
+    """
+
+    master_addr: str | None = None
+    ha_server_addr: str | None = None
+    kv_table: dict[str, str] | None = None
 
 
 class BrokerOuterAPI:
@@ -43,20 +57,20 @@ class BrokerOuterAPI:
 
     async def register_broker_all(
         self, header: RegisterBrokerRequestHeader, body: RegisterBrokerBody, timeout_ms: int, *, oneway: bool = False
-    ) -> list[dict[str, str]]:
-        """Report to every name server; returns the ORDER_TOPIC_CONFIG table of each that sent one."""
+    ) -> list[RegisterBrokerResult]:
+        """Report to every name server; returns what each said that took the report."""
         data = body.encode()
         header = header._replace(body_crc32=crc32(data) & 0x7FFFFFFF)
         topics = len(body.topic_config_serialize_wrapper.topic_config_table)
         answers = []
         for address in self.name_servers:
-            answer: Future[dict[str, str] | None] = Future(f"the registration at {address}")
+            answer: Future[RegisterBrokerResult | None] = Future(f"the registration at {address}")
             answers.append(answer)
             if self._node.hooks.on:
                 self._node.hooks.emit(RegistrationSent(header.broker_name, address, topics))
             self._node.spawn(self._register(address, header, data, timeout_ms, oneway, answer), "register broker")
-        tables = [await answer for answer in answers]
-        return [table for table in tables if table is not None]
+        results = [await answer for answer in answers]
+        return [result for result in results if result is not None]
 
     async def _register(
         self,
@@ -65,10 +79,10 @@ class BrokerOuterAPI:
         data: bytes,
         timeout_ms: int,
         oneway: bool,
-        answer: Future[dict[str, str] | None],
+        answer: Future[RegisterBrokerResult | None],
     ) -> None:
         request = RemotingCommand.request(RequestCode.REGISTER_BROKER, header, data)
-        table: dict[str, str] | None = None
+        result: RegisterBrokerResult | None = None
         try:
             if oneway:
                 self.remoting_client.invoke_oneway(address, request, timeout_ms)
@@ -76,12 +90,13 @@ class BrokerOuterAPI:
                 response = await self.remoting_client.invoke_sync(address, request, timeout_ms)
                 if response.code != ResponseCode.SUCCESS:
                     raise MQBrokerException(response.code, response.remark or "", address)
-                if response.body:
-                    table = KVTable.decode(response.body).table
-        except (RemotingException, MQBrokerException, BodyError) as error:
+                said = response.header_as(RegisterBrokerResponseHeader)
+                ordered = KVTable.decode(response.body).table if response.body else None
+                result = RegisterBrokerResult(said.master_addr, said.ha_server_addr, ordered)
+        except (RemotingException, MQBrokerException, ProtocolError) as error:
             if self._node.hooks.on:
                 self._node.hooks.emit(RegistrationFailed(header.broker_name, address, str(error)))
-        answer.set_result(table)
+        answer.set_result(result)
 
     async def unregister_broker_all(self, header: UnRegisterBrokerRequestHeader) -> None:
         """Tell every name server, one after the other, that the broker leaves."""

@@ -14,12 +14,11 @@ from ..protocol.headers import (
     UnregisterClientResponseHeader,
 )
 from ..protocol.heartbeat import ConsumerData, ConsumeType, ExpressionType, HeartbeatData
-from ..protocol.sysflag import TopicSysFlag
+from ..protocol.sysflag import PermName, TopicSysFlag
 from ..protocol.topics import retry_topic
 from ..remoting import Channel, RequestProcessor
 from ..trace.events.broker import HeartbeatReceived
 from .client_channel_info import ClientChannelInfo
-from .send_checks import READ_WRITE
 
 if TYPE_CHECKING:
     from .broker_controller import BrokerController
@@ -82,7 +81,7 @@ class ClientManageProcessor(RequestProcessor):
         topics.create_topic_in_send_message_back_method(
             retry_topic(consumer.group_name),
             group.retry_queue_nums,
-            READ_WRITE,
+            PermName.READ_WRITE,
             TopicSysFlag.build(False, True) if consumer.unit_mode else 0,
             order=any(topics.is_order_topic(subscribed.topic) for subscribed in consumer.subscription_data_set),
         )

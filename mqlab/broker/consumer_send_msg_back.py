@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.codes import ResponseCode
+from ..protocol.codes import V3_4_9, ResponseCode
 from ..protocol.command import RemotingCommand
 from ..protocol.headers import ConsumerSendMsgBackRequestHeader
 from ..protocol.message import MessageExt
@@ -13,10 +13,9 @@ from ..protocol.sysflag import PermName, TopicSysFlag
 from ..protocol.topics import dlq_topic, retry_topic
 from ..sim import Future
 from ..store import MessageExtBrokerInner, PutMessageResult
-from ..trace.events.broker import RequestRejected, SendBackStored
-from .errors import FAQ, RequestError
-from .put_message_answers import STORED_CODES
-from .send_checks import READ_WRITE
+from ..trace.events.broker import SendBackStored
+from .errors import FAQ, RequestError, rejected
+from .put_message_answers import STORED_CODES, answer_when_put
 
 if TYPE_CHECKING:
     from ..protocol.topic_config import SubscriptionGroupConfig
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 FIRST_RETRY_LEVEL = 3
 DLQ_NUMS_PER_GROUP = 1
-V3_4_9 = 121
 
 
 class ConsumerSendMsgBack:
@@ -50,11 +48,7 @@ class ConsumerSendMsgBack:
         try:
             return self._send_back(request, header)
         except RequestError as error:
-            if self._node.hooks.on:
-                self._node.hooks.emit(
-                    RequestRejected(request.code, request.opaque, error.code, error.remark, channel.remote_address)
-                )
-            return error.to_response()
+            return rejected(self._node.hooks, channel, request, error)
 
     def _send_back(
         self, request: RemotingCommand, header: ConsumerSendMsgBackRequestHeader
@@ -74,7 +68,7 @@ class ConsumerSendMsgBack:
         queue_id = self._node.choose("retry-queue", group.retry_queue_nums) if group.retry_queue_nums > 1 else 0
         sys_flag = TopicSysFlag.build(False, True) if header.unit_mode else 0
         topic_config = topics.create_topic_in_send_message_back_method(
-            topic, group.retry_queue_nums, READ_WRITE, sys_flag
+            topic, group.retry_queue_nums, PermName.READ_WRITE, sys_flag
         )
         if not PermName.is_writeable(topic_config.perm):
             remark = f"the topic[{topic}] sending message is forbidden"
@@ -88,13 +82,13 @@ class ConsumerSendMsgBack:
         delay_level = self._delay_level(request, header, group, original)
         if delay_level < 0:
             topic, queue_id = dlq_topic(header.group), 0
-            topics.create_topic_in_send_message_back_method(topic, DLQ_NUMS_PER_GROUP, READ_WRITE)
+            topics.create_topic_in_send_message_back_method(topic, DLQ_NUMS_PER_GROUP, PermName.READ_WRITE)
             delay_level = 0
         properties["DELAY"] = str(delay_level)
         properties.setdefault("ORIGIN_MESSAGE_ID", original.offset_msg_id)
         copy = self._copy(original, topic, queue_id, properties)
         self._emit(header.group, copy, original, delay_level)
-        return self._answer_when_put(broker.message_store.put_message(copy))
+        return answer_when_put(broker.message_store.put_message(copy), "the answer to a message sent back", _answer)
 
     @staticmethod
     def _delay_level(
@@ -142,15 +136,6 @@ class ConsumerSendMsgBack:
                     delay_level,
                 )
             )
-
-    def _answer_when_put(
-        self, outcome: PutMessageResult | Future[PutMessageResult]
-    ) -> RemotingCommand | Future[RemotingCommand | None]:
-        if isinstance(outcome, PutMessageResult):
-            return _answer(outcome)
-        answer: Future[RemotingCommand | None] = Future("the answer to a message sent back")
-        outcome.add_done_callback(lambda done: answer.set_result(_answer(done.result())))
-        return answer
 
 
 def _answer(result: PutMessageResult) -> RemotingCommand:

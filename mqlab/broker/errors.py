@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..errors import MqlabError
 from ..protocol.command import RemotingCommand
+from ..trace.events.broker import RequestRejected
+
+if TYPE_CHECKING:
+    from ..remoting import Channel
+    from ..trace.bus import Bus
 
 FAQ = "See https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 """What RocketMQ adds to the errors that it was asked about most often."""
@@ -24,3 +31,10 @@ class RequestError(MqlabError):
         for name, value in self.ext_fields.items():
             response.add_ext_field(name, value)
         return response
+
+
+def rejected(hooks: Bus, channel: Channel, request: RemotingCommand, error: RequestError) -> RemotingCommand:
+    """Answer a request with the error for which it is refused, and say so in the trace."""
+    if hooks.on:
+        hooks.emit(RequestRejected(request.code, request.opaque, error.code, error.remark, channel.remote_address))
+    return error.to_response()

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ..protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
     from .broker_config import BrokerConfig
-    from .pull_request_hold_service import PullRequestHoldService
     from .schedule_message_service import ScheduleMessageService
 
 
+class ArrivalListener(Protocol):
+    """Whoever holds requests back until a message comes, as PullRequestHoldService does."""
+
+    def notify_message_arriving(
+        self,
+        topic: str,
+        queue_id: int,
+        max_offset: int,
+        tags_code: int | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """The queue now reaches up to `max_offset`; its last message has this tags code and these properties."""
+
+
 class NotifyMessageArrivingListener:
-    """Tells the hold service of each message that the store has dispatched.
+    """Tells everybody in `listeners`, in their order, of each message that the store has dispatched.
 
     Java: org.apache.rocketmq.broker.longpolling.NotifyMessageArrivingListener. With long polling off held requests are
     not told, and wait for the next pass. Differs from RocketMQ: parked messages wake the delivery loops, which sleep
@@ -24,13 +37,12 @@ class NotifyMessageArrivingListener:
     def __init__(
         self,
         config: BrokerConfig,
-        hold_service: PullRequestHoldService,
         schedule_message_service: ScheduleMessageService,
+        listeners: list[ArrivalListener],
     ) -> None:
         self._config = config
-        self._hold_service = hold_service
         self._schedule_message_service = schedule_message_service
-        self._table = hold_service.pull_request_table
+        self.listeners = listeners
 
     def arriving(
         self,
@@ -45,5 +57,6 @@ class NotifyMessageArrivingListener:
         """The queue now reaches up to `logic_offset`."""
         if topic == RMQ_SYS_SCHEDULE_TOPIC:
             self._schedule_message_service.arrived(queue_id)
-        if self._table and self._config.long_polling_enable:
-            self._hold_service.notify_message_arriving(topic, queue_id, logic_offset, tags_code, properties)
+        if self._config.long_polling_enable:
+            for listener in self.listeners:
+                listener.notify_message_arriving(topic, queue_id, logic_offset, tags_code, properties)

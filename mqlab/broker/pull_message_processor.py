@@ -13,9 +13,9 @@ from ..protocol.sysflag import PermName, PullSysFlag
 from ..remoting import Channel, RequestProcessor
 from ..sim import EndpointClosed
 from ..store import GetMessageResult, GetMessageStatus
-from ..trace.events.broker import PullReceived, RequestRejected
+from ..trace.events.broker import PullReceived
 from .default_pull_message_result_handler import DefaultPullMessageResultHandler
-from .errors import FAQ, RequestError
+from .errors import FAQ, RequestError, rejected
 from .expression_message_filter import ExpressionMessageFilter
 
 if TYPE_CHECKING:
@@ -82,11 +82,7 @@ class PullMessageProcessor(RequestProcessor):
             group, topic = self._check(channel, request, header)
             subscription = self._subscription(header, group)
         except RequestError as error:
-            if hooks.on:
-                hooks.emit(
-                    RequestRejected(request.code, request.opaque, error.code, error.remark, channel.remote_address)
-                )
-            return error.to_response()
+            return rejected(hooks, channel, request, error)
         message_filter = ExpressionMessageFilter(subscription)
         result = self._get_message(header, message_filter)
         if result is None:
@@ -248,11 +244,8 @@ class PullMessageProcessor(RequestProcessor):
         """
         if self._broker.executors.pull.submit(self._answer_held, held, service_us=self._config.service_us.pull):
             return
-        hooks = self._node.hooks
-        if hooks.on:
-            request, remark = held.request, "no thread is free for a held request, which is lost"
-            busy = int(ResponseCode.SYSTEM_BUSY)
-            hooks.emit(RequestRejected(request.code, request.opaque, busy, remark, held.channel.remote_address))
+        lost = RequestError(ResponseCode.SYSTEM_BUSY, "no thread is free for a held request, which is lost")
+        rejected(self._node.hooks, held.channel, held.request, lost)
 
     def _answer_held(self, held: PullRequest) -> None:
         response = self.process(held.channel, held.request, broker_allow_suspend=False)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ..protocol.codes import ResponseCode
+from ..protocol.command import RemotingCommand
+from ..sim import Future
 from ..store import PutMessageResult, PutMessageStatus
 
 STORED_CODES: dict[PutMessageStatus, int] = {
@@ -51,3 +56,18 @@ def refusal(result: PutMessageResult, max_message_size: int, disk: str) -> tuple
         return int(ResponseCode.SYSTEM_ERROR), result.remark or "UNKNOWN_ERROR"
     code, text = _REFUSALS.get(result.status, (ResponseCode.SYSTEM_ERROR, "UNKNOWN_ERROR DEFAULT"))
     return int(code), text.format(max_message_size=max_message_size, disk=disk)
+
+
+def answer_when_put(
+    outcome: PutMessageResult | Future[PutMessageResult],
+    label: str,
+    answer: Callable[..., RemotingCommand],
+    *args: Any,
+) -> RemotingCommand | Future[RemotingCommand | None]:
+    """`answer(result, *args)`: now, or when what the store still waits for has come; `label` says who waits for it."""
+    if type(outcome) is PutMessageResult:
+        return answer(outcome, *args)
+    assert isinstance(outcome, Future)
+    later: Future[RemotingCommand | None] = Future(label)
+    outcome.add_done_callback(lambda done: later.set_result(answer(done.result(), *args)))
+    return later

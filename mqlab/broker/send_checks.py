@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
-READ_WRITE = PermName.READ | PermName.WRITE
-
 
 def topic_text(config: TopicConfig) -> str:
     """A topic's settings as RocketMQ puts them into an error text."""
@@ -74,7 +72,7 @@ def _check_unusual_topic(topics: TopicConfigManager, header: SendHeader) -> Topi
         topic, header.default_topic, header.default_topic_queue_nums, sys_flag
     )
     if created is None and is_retry:
-        created = topics.create_topic_in_send_message_back_method(topic, 1, READ_WRITE, sys_flag)
+        created = topics.create_topic_in_send_message_back_method(topic, 1, PermName.READ_WRITE, sys_flag)
     if created is None:
         raise RequestError(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!\n{FAQ}")
     return created

@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..protocol.batch import decode_batch
-from ..protocol.codes import RequestCode, ResponseCode
+from ..protocol.codes import V3_4_9, RequestCode, ResponseCode
 from ..protocol.command import RemotingCommand
 from ..protocol.headers import SendMessageResponseHeader, parse_send_header
 from ..protocol.message_id import UniqueKeyGenerator
 from ..protocol.properties import DECODED_MAP_CAPACITY, decode_properties, encode_properties
-from ..protocol.sysflag import MessageSysFlag
+from ..protocol.sysflag import MessageSysFlag, PermName
 from ..protocol.topic_config import MULTI_TAG
 from ..protocol.topics import RETRY_GROUP_TOPIC_PREFIX, RMQ_SYS_SCHEDULE_TOPIC, TOPIC_MAX_LENGTH, dlq_topic
 from ..remoting import Channel, RequestProcessor
 from ..sim import Future
 from ..store import MessageExtBrokerInner, PutMessageResult
-from ..trace.events.broker import MessageSendAnswered, MessageSendReceived, RequestRejected
+from ..trace.events.broker import MessageSendAnswered, MessageSendReceived
 from .consumer_send_msg_back import ConsumerSendMsgBack
-from .errors import FAQ, RequestError
-from .put_message_answers import STORED_CODES, refusal
-from .send_checks import READ_WRITE, check_message
+from .errors import FAQ, RequestError, rejected
+from .put_message_answers import STORED_CODES, answer_when_put, refusal
+from .send_checks import check_message
 from .topic_attributes import is_batch_cq
 
 if TYPE_CHECKING:
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 Answer = RemotingCommand | Future[RemotingCommand | None]
 
-V3_4_9 = 121
-"""From this version on a client may say how often a message is delivered at most."""
-
+THE_ANSWER = "the answer to a send"
 NO_BODY = (
     'java.lang.NullPointerException: Cannot read the array length because the return value of '
     '"org.apache.rocketmq.remoting.protocol.RemotingCommand.getBody()" is null, '
@@ -125,12 +123,12 @@ class SendMessageProcessor(RequestProcessor):
         if topic.startswith(RETRY_GROUP_TOPIC_PREFIX) and self._belongs_to_dead_letters(request, header, properties):
             topic = dlq_topic(topic[len(RETRY_GROUP_TOPIC_PREFIX) :])
             queue_id = 0
-            topic_config = self._topics.create_topic_in_send_message_back_method(topic, 1, READ_WRITE)
+            topic_config = self._topics.create_topic_in_send_message_back_method(topic, 1, PermName.READ_WRITE)
         if properties.get("TRAN_MSG", "").lower() == "true":
             remark = f"the broker[{self._broker.broker_ip}] sending transaction message is forbidden"
             raise RequestError(ResponseCode.NO_PERMISSION, remark)
         inner = self._inner(channel, request, header, properties, topic_config, topic, queue_id)
-        return self._answer_when_put(self._store.put_message(inner), request, inner)
+        return answer_when_put(self._store.put_message(inner), THE_ANSWER, self._answer, request, inner)
 
     def _inner(
         self,
@@ -209,36 +207,21 @@ class SendMessageProcessor(RequestProcessor):
             raise RequestError(ResponseCode.MESSAGE_ILLEGAL, f"batch request does not support retry group {topic}")
         inner = self._inner(channel, request, header, properties, topic_config, topic, header.queue_id)
         if not is_batch_cq(topic_config.attributes):
-            return self._answer_when_put(self._store.put_messages(inner), request, inner)
+            return answer_when_put(self._store.put_messages(inner), THE_ANSWER, self._answer, request, inner)
         inner.sys_flag |= MessageSysFlag.NEED_UNWRAP | MessageSysFlag.INNER_BATCH
         properties["INNER_NUM"] = str(len(decode_batch(inner.body)))
         inner.properties_string = encode_properties(properties, DECODED_MAP_CAPACITY)
-        return self._answer_when_put(self._store.put_message(inner), request, inner, properties["UNIQ_KEY"])
+        outcome = self._store.put_message(inner)
+        return answer_when_put(outcome, THE_ANSWER, self._answer, request, inner, properties["UNIQ_KEY"])
 
     # -- answers ----------------------------------------------------------------------------------------------------
-
-    def _answer_when_put(
-        self,
-        outcome: PutMessageResult | Future[PutMessageResult],
-        request: RemotingCommand,
-        inner: MessageExtBrokerInner,
-        batch_uniq_id: str | None = None,
-    ) -> Answer:
-        if type(outcome) is PutMessageResult:
-            return self._answer(outcome, request, inner, batch_uniq_id)
-        answer: Future[RemotingCommand | None] = Future("the answer to a send")
-        assert isinstance(outcome, Future)
-        outcome.add_done_callback(
-            lambda done: answer.set_result(self._answer(done.result(), request, inner, batch_uniq_id))
-        )
-        return answer
 
     def _answer(
         self,
         result: PutMessageResult,
         request: RemotingCommand,
         inner: MessageExtBrokerInner,
-        batch_uniq_id: str | None,
+        batch_uniq_id: str | None = None,
     ) -> RemotingCommand:
         topic, queue_id = inner.topic, inner.queue_id
         if topic == RMQ_SYS_SCHEDULE_TOPIC:
@@ -276,11 +259,6 @@ class SendMessageProcessor(RequestProcessor):
         return response
 
     def _refused(self, request: RemotingCommand, error: RequestError, channel: Channel) -> RemotingCommand:
-        hooks = self._node.hooks
-        if hooks.on:
-            hooks.emit(
-                RequestRejected(request.code, request.opaque, error.code, error.remark, channel.remote_address)
-            )
-        response = error.to_response()
+        response = rejected(self._node.hooks, channel, request, error)
         response.add_ext_fields(self._answer_fields)
         return response

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from .broker_config import BrokerConfig
 
 SCHEDULE_TOPIC_QUEUE_NUM = 18
-READ_WRITE = PermName.READ | PermName.WRITE
 MAP_CAPACITY = 2048
 """The size of RocketMQ's table, which decides in which order it writes the topics."""
 
@@ -59,27 +58,27 @@ class TopicConfigManager(ConfigManager):
 
     def _system_topics(self) -> list[tuple[str, int, int]]:
         config = self._config
-        inherited = READ_WRITE | PermName.INHERIT
-        topics = [(RMQ_SYS_SELF_TEST_TOPIC, 1, READ_WRITE)]
+        inherited = PermName.READ_WRITE | PermName.INHERIT
+        topics = [(RMQ_SYS_SELF_TEST_TOPIC, 1, PermName.READ_WRITE)]
         if config.auto_create_topic_enable:
             topics.append((AUTO_CREATE_TOPIC_KEY_TOPIC, config.default_topic_queue_nums, inherited))
         topics += [
-            (RMQ_SYS_BENCHMARK_TOPIC, 1024, READ_WRITE),
+            (RMQ_SYS_BENCHMARK_TOPIC, 1024, PermName.READ_WRITE),
             (config.broker_cluster_name, 16, inherited if config.cluster_topic_enable else PermName.INHERIT),
             (config.broker_name, 1, inherited if config.broker_topic_enable else PermName.INHERIT),
-            (RMQ_SYS_OFFSET_MOVED_EVENT, 1, READ_WRITE),
-            (RMQ_SYS_SCHEDULE_TOPIC, SCHEDULE_TOPIC_QUEUE_NUM, READ_WRITE),
+            (RMQ_SYS_OFFSET_MOVED_EVENT, 1, PermName.READ_WRITE),
+            (RMQ_SYS_SCHEDULE_TOPIC, SCHEDULE_TOPIC_QUEUE_NUM, PermName.READ_WRITE),
         ]
         if config.trace_topic_enable:
-            topics.append((config.msg_trace_topic_name, 1, READ_WRITE))
+            topics.append((config.msg_trace_topic_name, 1, PermName.READ_WRITE))
         return [
             *topics,
-            (reply_topic(config.broker_cluster_name), 1, READ_WRITE),
-            (REVIVE_TOPIC_PREFIX + config.broker_cluster_name, config.revive_queue_num, READ_WRITE),
+            (reply_topic(config.broker_cluster_name), 1, PermName.READ_WRITE),
+            (REVIVE_TOPIC_PREFIX + config.broker_cluster_name, config.revive_queue_num, PermName.READ_WRITE),
             (SYNC_BROKER_MEMBER_GROUP_PREFIX + config.broker_name, 1, PermName.INHERIT),
-            (RMQ_SYS_TRANS_HALF_TOPIC, 1, READ_WRITE),
-            (RMQ_SYS_TRANS_OP_HALF_TOPIC, 1, READ_WRITE),
-            (TIMER_TOPIC, 1, READ_WRITE),
+            (RMQ_SYS_TRANS_HALF_TOPIC, 1, PermName.READ_WRITE),
+            (RMQ_SYS_TRANS_OP_HALF_TOPIC, 1, PermName.READ_WRITE),
+            (TIMER_TOPIC, 1, PermName.READ_WRITE),
         ]
 
     # -- asking -----------------------------------------------------------------------------------------------------
@@ -110,7 +109,7 @@ class TopicConfigManager(ConfigManager):
         if template is None:
             return None
         if default_topic == AUTO_CREATE_TOPIC_KEY_TOPIC and not self._config.auto_create_topic_enable:
-            template.perm = READ_WRITE
+            template.perm = PermName.READ_WRITE
         if not PermName.is_inherited(template.perm):
             return None
         queues = max(0, min(client_default_topic_queue_nums, template.write_queue_nums))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.errors import RemotingCommandException
 from mqlab.protocol.message import MessageQueue
+from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.sysflag import PermName
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from mqlab.sim import Node
 
 QueueFilter = Callable[[MessageQueue], bool]
-
-MASTER_ID = 0
 
 
 class TopicPublishInfo:

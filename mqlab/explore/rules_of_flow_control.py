@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from ..client import DefaultMQPushConsumer, ProcessQueue
 from ..processes import ClientProcess
-from ..protocol.message import MessageQueue
+from ..protocol.message import MEBIBYTE, MessageQueue
 from ..trace.record import Record
 from .rule import Rule
-
-MEBIBYTE = 1024 * 1024
 
 
 class ThresholdsHold(Rule):

@@ -335,7 +335,7 @@ class RouteInfoManager:
         for queues in self.topic_queue_table.values():
             queue = queues.get(broker_name)
             if queue is not None:
-                perm = PermName.READ | PermName.WRITE if writeable else queue.perm & ~PermName.WRITE
+                perm = PermName.READ_WRITE if writeable else queue.perm & ~PermName.WRITE
                 queues[broker_name] = replace(queue, perm=perm)
                 count += 1
         if self._node.hooks.on:

@@ -12,6 +12,11 @@ from enum import IntEnum
 CURRENT_VERSION = 479
 """What a 5.3.3 client or server says of itself: the ordinal of V5_3_3 in MQVersion."""
 
+V3_4_9 = 121
+"""From this version on a client may say how often a message is delivered at most."""
+V5_3_1 = 475
+"""Peers of later versions understand GO_AWAY."""
+
 
 class RequestCode(IntEnum):
     """What the sender of a request wants done."""

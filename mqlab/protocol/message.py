@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from mqlab.errors import LearnerError
 
+MEBIBYTE = 1024 * 1024
+"""The unit in which RocketMQ limits what is held of messages."""
+
 
 class MessageConst:
     """The names of the properties that RocketMQ itself uses."""

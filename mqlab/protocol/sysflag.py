@@ -139,6 +139,7 @@ class PermName:
     INHERIT = 0x1
     WRITE = 0x2
     READ = 0x4
+    READ_WRITE = READ | WRITE
     PRIORITY = 0x8
 
     @staticmethod

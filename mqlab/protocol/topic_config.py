@@ -63,7 +63,7 @@ class TopicConfig(JsonBody):
     topic_name: str
     read_queue_nums: int = 16
     write_queue_nums: int = 16
-    perm: int = PermName.READ | PermName.WRITE
+    perm: int = PermName.READ_WRITE
     topic_filter_type: str = SINGLE_TAG
     topic_sys_flag: int = 0
     order: bool = False

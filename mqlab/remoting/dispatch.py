@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.errors import SimulationError
-from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.codes import V5_3_1, ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.sim import Future, Pool
 from mqlab.trace.events.remoting import ProcessorFailed, RequestRefused
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from .channel import Channel
     from .processor import ChannelEventListener
-
-V5_3_1 = 475
-"""Peers of later versions understand GO_AWAY."""
 
 BUSY = "system busy, start flow control for a while"
 """The text that a server gives when it has no room for a request."""

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from ..broker.notify_message_arriving_listener import NotifyMessageArrivingListener
 from ..broker.pull_request_hold_service import CHECK_PERIOD_MS, PullRequestHoldService
 from ..lab import Lab
 from ..protocol import Message, MessageQueue
@@ -178,7 +177,7 @@ class OwnHoldService(PullRequestHoldService):
 
     def notify_message_arriving(self, topic: str, queue_id: int, max_offset: int, *_: Any) -> None:
         """A message can be read; the notice may get lost."""
-        if topic != TOPIC or self.wrong:
+        if topic != TOPIC or self.wrong or not self.pull_request_table:
             return
         drawn = self._random.randrange(8)
         if drawn == 0:
@@ -276,9 +275,7 @@ class WaitingRoom:
     def _install(self, controller: BrokerController) -> None:
         controller.pull_request_hold_service.shutdown()
         controller.pull_request_hold_service = self.service
-        controller.message_store.message_arriving_listener = NotifyMessageArrivingListener(
-            controller.broker_config, self.service, controller.schedule_message_service
-        ).arriving
+        controller.notify_message_arriving_listener.listeners[:] = [self.service]
         self.service.start()
 
     def play(self) -> None:

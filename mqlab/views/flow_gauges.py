@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..protocol.message import MEBIBYTE
 from ..protocol.topics import RETRY_GROUP_TOPIC_PREFIX
 from .labelled_bytes import PALETTE
 from .svg import FAINT, INK, box, line, picture, text
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from ..client.consumer.process_queue import ProcessQueue
 
 FREE, HOLDS, TROUGH = PALETTE[0], PALETTE[5], "#e8e8e8"
-MEBIBYTE = 1024 * 1024
 _LEFT, _GAUGE, _GAP, _BAR, _ROW, _TOP = 12, 250, 30, 18, 84, 44
 
 

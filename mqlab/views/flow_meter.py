@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LearnerError
+from ..protocol.message import MEBIBYTE
 from ..trace.record import Record
 from .time_chart import BLUE, GREEN, VERMILION, Limit, Series, TimeChart
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from ..lab import Lab
     from ..trace.bus import Row
 
-MEBIBYTE = 1024 * 1024
 LOG_EVERY = 1_000
 """Of so many refusals RocketMQ writes the first into its log (DefaultMQPushConsumerImpl.queueFlowControlTimes)."""
 _UNITS = {"count": "messages", "size": "MiB of bodies", "span": "offsets from first to last"}

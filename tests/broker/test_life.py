@@ -62,6 +62,37 @@ def test_a_name_server_that_comes_back_hears_of_the_broker_within_30_seconds(clu
     assert "T" in cluster.namesrv.route_info_manager.topic_queue_table
 
 
+def test_a_slave_learns_from_its_report_where_its_master_is_and_a_master_learns_nothing(cluster: Any) -> None:
+    node = cluster.world.node("broker-a-slave")
+    slave = BrokerController(
+        node, BrokerConfig(namesrv_addr=cluster.namesrv.address, broker_id=1), MessageStoreConfig(broker_role="SLAVE")
+    )
+    node.boot = lambda _: slave.start()
+    cluster.do("start", node=node.name)
+    cluster.run(100)
+    ip = cluster.broker_node.spec.ip
+    assert (slave.master_addr, slave.master_ha_addr) == (f"{ip}:10911", f"{ip}:10912")
+    assert (cluster.broker.master_addr, cluster.broker.master_ha_addr) == (None, None)
+
+
+@pytest.mark.parametrize("long_polling", [True, False])
+def test_everybody_who_holds_requests_is_told_of_an_arrival_when_long_polling_is_on(
+    make_cluster: Callable[..., Any], long_polling: bool
+) -> None:
+    cluster = make_cluster(long_polling_enable=long_polling)
+    cluster.topic("T")
+    told: list[Any] = []
+
+    class Listener:
+        def notify_message_arriving(self, *arrival: Any) -> None:
+            told.append(arrival[:3])
+
+    cluster.broker.notify_message_arriving_listener.listeners.append(Listener())
+    cluster.client().send("T")
+    cluster.run(5)
+    assert told == ([("T", 0, 1)] if long_polling else [])
+
+
 def test_ordered_topics_are_marked_as_the_name_server_says(cluster: Any, client: Any) -> None:
     from mqlab.protocol.headers import PutKVConfigRequestHeader
 

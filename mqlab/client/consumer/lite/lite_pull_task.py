@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.heartbeat import ExpressionType
+from mqlab.protocol.message import MEBIBYTE
 from mqlab.protocol.sysflag import PullSysFlag
 from mqlab.trace.events.client import FlowControlled, MessagesCached, PullPutOff, PullRequested
 
@@ -27,7 +28,6 @@ PULL_DELAY_BROKER_FLOW_CONTROL_MS = 20
 PULL_DELAY_PAUSED_MS = 1_000
 PULL_DELAY_NO_OFFSET_MS = 3_000
 
-MEBIBYTE = 1024 * 1024
 NO_BYTE_LIMIT = 0x7FFF_FFFF
 
 

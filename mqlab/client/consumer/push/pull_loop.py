@@ -8,6 +8,7 @@ from mqlab.client.service_state import ServiceState
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.heartbeat import MessageModel
+from mqlab.protocol.message import MEBIBYTE
 from mqlab.protocol.sysflag import PullSysFlag
 from mqlab.trace.events.client import FlowControlled, MessagesCached, PullPutOff, PullRequested
 
@@ -29,7 +30,6 @@ PULL_DELAY_PAUSED_MS = 1_000
 BROKER_SUSPEND_MAX_TIME_MS = 15_000
 CONSUMER_TIMEOUT_WHEN_SUSPEND_MS = 30_000
 
-MEBIBYTE = 1024 * 1024
 
 
 class PullLoop:
