@@ -103,6 +103,10 @@ explore-seeds: $(STAMPS)/labs $(STAMPS)/project ## play the scenarios under seed
 labs: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/project ## build the notebooks from their sources
 	$(PY) -m mqlab.labs build
 
+.PHONY: truths
+truths: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/project ## say which bets have the same answer for eight students
+	$(PY) -m mqlab.labs truths --ids 8
+
 .PHONY: lint
 lint: $(STAMPS)/dev $(STAMPS)/project ## ruff and the import rules
 	$(BIN)/ruff check

@@ -52,13 +52,20 @@ def _named(wanted: list[str] | None, known: list[str]) -> str:
     return " " + " and ".join(missing) if missing else ""
 
 
-_noting: list[list[Lab]] = []
+class _Noted(list["Lab"]):
+    """The labs that were made since somebody wanted to know."""
+
+    keep_history = False
+
+
+_noting: list[_Noted] = []
 
 
 @contextmanager
-def noting_labs() -> Iterator[list[Lab]]:
-    """The labs that are made meanwhile, in order; each of them keeps its history, whatever its maker says."""
-    made: list[Lab] = []
+def noting_labs(*, keep_history: bool = False) -> Iterator[list[Lab]]:
+    """The labs that are made meanwhile, in order; with `keep_history` each keeps it, whatever its maker says."""
+    made = _Noted()
+    made.keep_history = keep_history
     _noting.append(made)
     try:
         yield made
@@ -93,7 +100,7 @@ class Lab(Playing, Acting):
         self.actions: list[Action] = []
         self.origin: Origin | None = None
         """The scenario that made this world, or None for a world built cell by cell."""
-        self._history = History(follow=True) if history or _noting else None
+        self._history = History(follow=True) if history or any(made.keep_history for made in _noting) else None
         if self._history is not None:
             self.world.hooks.attach(self._history)
         self._breakpoints: list[Breakpoint] = []

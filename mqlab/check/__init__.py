@@ -6,6 +6,7 @@ A prediction is stored and shown again beside the truth; it is never scored for 
 over public seeds and says what it tried, what went wrong and with which seed. Both print the same text every time.
 """
 
+from mqlab.check.draws import Draws, Said, draws_for, say
 from mqlab.check.predictions import Prediction, Predictions, Reveal, Revealed, predict, predictions, reveal
 from mqlab.check.registry import (
     PUBLIC_SEEDS,
@@ -25,6 +26,7 @@ __all__ = [
     "DEFAULT_SEED",
     "PUBLIC_SEEDS",
     "VERDICT_MIME",
+    "Draws",
     "LabCheck",
     "NotSolvedYet",
     "Prediction",
@@ -32,14 +34,17 @@ __all__ = [
     "Reveal",
     "Revealed",
     "Right",
+    "Said",
     "Verdict",
     "Wrong",
     "check",
     "checks_of",
+    "draws_for",
     "find_check",
     "lab_check",
     "predict",
     "predictions",
     "reveal",
+    "say",
     "seed_for",
 ]

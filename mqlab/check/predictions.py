@@ -184,6 +184,16 @@ class Predictions:
         return Reveal(shown.question, shown.said, shown.seen, shown.why)
 
 
+    def take_all(self) -> dict[str, Prediction]:
+        """The predictions so far, by name; none are left."""
+        taken, self._by_name = self._by_name, {}
+        return taken
+
+    def put_back(self, taken: dict[str, Prediction]) -> None:
+        """What was taken is there again, and nothing else."""
+        self._by_name = taken
+
+
 predictions = Predictions()
 predict = predictions.predict
 reveal = predictions.reveal

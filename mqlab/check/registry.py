@@ -27,6 +27,7 @@ from typing import Any
 from mqlab.check.patience import PATIENCE_S, EndlessLoop, Patience
 from mqlab.check.verdict import Verdict
 from mqlab.errors import LearnerError
+from mqlab.lab import noting_labs
 
 PUBLIC_SEEDS = range(1, 51)
 _FRAMES_SHOWN = 5
@@ -89,10 +90,13 @@ class LabCheck:
         """
         played = 0
         failures: list[tuple[int, Wrong]] = []
+        worlds: set[int] = set()
+        """The failed seeds whose worlds can be opened."""
         figures: dict[str, dict[str, float]] = {}
         for seed in seeds:
             try:
-                found = self._judge_one(answers, seed, patience_s)
+                with noting_labs() as labs:
+                    found = self._judge_one(answers, seed, patience_s)
             except NotSolvedYet:
                 return Verdict(name=self.name, tries=self.tries, points=self.points, state="not solved yet", tried=0)
             except EndlessLoop as endless:
@@ -108,6 +112,8 @@ class LabCheck:
                 _add_up(figures, found.figures)
             if isinstance(found, Wrong):
                 failures.append((seed, found))
+                if labs:
+                    worlds.add(seed)
                 if len(failures) == failures_wanted:
                     break
         if not failures:
@@ -126,6 +132,7 @@ class LabCheck:
             explanation=shortest.explanation,
             trace=shortest.trace,
             again=partial(self._judge_one, answers, failed_seed, patience_s),
+            has_world=failed_seed in worlds,
         )
 
     def _judge_one(self, answers: tuple[Any, ...], seed: int, patience_s: float) -> Right | Wrong | None:

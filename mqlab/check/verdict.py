@@ -14,6 +14,7 @@ from mqlab.lab import Lab, noting_labs
 
 VERDICT_MIME = "application/vnd.mqlab.verdict+json"
 
+OPENS = "to look into this world: from mqlab_widgets import Stepper, and Stepper(_.open()) in the next cell"
 State = Literal["passed", "wrong", "not solved yet"]
 
 
@@ -39,6 +40,9 @@ class Verdict:
     again: Callable[[], object] | None = field(default=None, repr=False, compare=False)
     """Judges the failed seed once more."""
 
+    has_world: bool = False
+    """Whether the failed seed had a world that can be opened."""
+
     def open(self) -> Lab:
         """The world in which it went wrong, as it was at that moment, with its history: `Stepper(verdict.open())`.
 
@@ -46,12 +50,11 @@ class Verdict:
         """
         if self.again is None:
             raise LearnerError(f"{self.name} has no failure to open", "a world is opened when the check fails")
-        with noting_labs() as made, suppress(EndlessLoop):
+        with noting_labs(keep_history=True) as made, suppress(EndlessLoop):
             self.again()
-        played = [lab for lab in made if len(lab.history)]
-        if not played:
+        if not made:
             raise LearnerError(f"{self.name} plays no world", "what the verdict shows is all that there is")
-        return played[-1]
+        return max(reversed(made), key=lambda lab: bool(len(lab.history)))
 
     @property
     def passed(self) -> bool:
@@ -84,6 +87,8 @@ class Verdict:
             rows.append(f"  seed {self.failed_seed}: {_continued(self.explanation)}")
         if self.trace:
             rows.append(show.indent(self.trace, 4))
+        if self.has_world:
+            rows.append(f"  {OPENS}")
         return "\n".join(rows)
 
     def _repr_html_(self) -> str:
@@ -96,6 +101,7 @@ class Verdict:
             *(show.line("", told) for told in self.beaten),
             show.line(f"seed {self.failed_seed}:", self.explanation),
             show.block(self.trace),
+            show.line("", OPENS) if self.has_world else "",
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`python -m mqlab.labs build|check|new`: the labs' notebooks from their text sources."""
+"""`python -m mqlab.labs build|check|truths|new`: the labs' notebooks from their text sources."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mqlab.labs.build import build, read_lab, save
 from mqlab.labs.drift import orphans, require_no_drift, require_same_outputs
 from mqlab.labs.project import Project
 from mqlab.labs.skeleton import write_skeleton
+from mqlab.labs.truths import student_ids, truths_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,6 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _new(options.name, project)
         if options.command == "check":
             return _check(options.lab, project, execute=options.execute)
+        if options.command == "truths":
+            return _truths(options.lab, project, options.ids)
         return _build(options.lab, project)
     except LearnerError as wrong:
         print(wrong, file=sys.stderr)
@@ -35,7 +38,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     building = commands.add_parser("build", help="build the notebooks of all labs, or of those named")
     checking = commands.add_parser("check", help="say which built notebooks no longer fit their sources")
-    for command in (building, checking):
+    asking = commands.add_parser("truths", help="say which bets have the same answer for all students")
+    asking.add_argument("--ids", type=int, default=8, metavar="N", help="how many students (default 8)")
+    for command in (building, checking, asking):
         command.add_argument("lab", nargs="*", help="a lab's number or name; all when none is given")
     checking.add_argument("--execute", action="store_true", help="execute the labs again and compare the outputs too")
     new = commands.add_parser("new", help="begin a lab: a source, a check and wrong solutions that pass")
@@ -64,6 +69,18 @@ def _check(wanted: Sequence[str], project: Project, *, execute: bool) -> int:
         print(f"labs/{path.name} has no source\n  What to do: git rm labs/{path.name}", file=sys.stderr)
         failed = 1
     return failed
+
+
+def _truths(wanted: Sequence[str], project: Project, count: int) -> int:
+    same = asked = 0
+    for path in project.select(wanted):
+        bets = truths_of(read_lab(path), student_ids(count))
+        print(f"{path.stem}: {sum(bet.same_for_all for bet in bets)} of {len(bets)} bets are the same for {count} ids")
+        for bet in bets:
+            print(f"  {'same ' if bet.same_for_all else '     '} {bet}", flush=True)
+        same, asked = same + sum(bet.same_for_all for bet in bets), asked + len(bets)
+    print(f"in all {same} of {asked} bets are the same for {count} ids")
+    return 0
 
 
 def _each(paths: Sequence[Path], work: Callable[[Path], None]) -> int:

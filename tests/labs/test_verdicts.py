@@ -199,6 +199,7 @@ def test_a_failed_check_opens_the_world_in_which_it_failed() -> None:
         return Wrong("too small", "x" * seed) if answer(seed) < 5 else None
 
     verdict = judge.play(lambda n: n, seeds=[7, 3])
+    assert repr(verdict).endswith("Stepper(_.open()) in the next cell")
     lab = verdict.open()
     assert (lab.seed, lab.history.last("MessageStored").topic) == (3, "Orders")
     with pytest.raises(LearnerError, match="has no failure to open"):
