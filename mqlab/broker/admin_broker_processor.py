@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..protocol.codes import ResponseCode
@@ -16,15 +15,12 @@ from .admin_topics import AdminTopics
 from .errors import RequestError, rejected
 
 if TYPE_CHECKING:
-    from .broker_controller import BrokerController
-
-Handler = Callable[[Channel, RemotingCommand], RemotingCommand]
-
+    from .broker_parts import BrokerParts, Handler
 
 class AdminBrokerProcessor(RequestProcessor):
     """The processor of all codes that have no other (org.apache.rocketmq.broker.processor.AdminBrokerProcessor)."""
 
-    def __init__(self, broker: BrokerController) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._hooks = broker.node.hooks
         self._handlers: dict[int, Handler] = {
             **AdminTopics(broker).handlers(),

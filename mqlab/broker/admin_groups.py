@@ -17,8 +17,7 @@ from .errors import RequestError
 
 if TYPE_CHECKING:
     from ..remoting import Channel
-    from .admin_broker_processor import Handler
-    from .broker_controller import BrokerController
+    from .broker_parts import BrokerParts, Handler
     from .client_channel_info import ClientChannelInfo
 
 
@@ -35,7 +34,7 @@ class AdminGroups:
     Differs from RocketMQ: a group with more than 10,000 retry queues is refused.
     """
 
-    def __init__(self, broker: BrokerController) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._broker = broker
         self._groups = broker.subscription_group_manager
 

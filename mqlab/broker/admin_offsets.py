@@ -13,8 +13,7 @@ from .errors import RequestError
 
 if TYPE_CHECKING:
     from ..remoting import Channel
-    from .admin_broker_processor import Handler
-    from .broker_controller import BrokerController
+    from .broker_parts import BrokerParts, Handler
 
 
 class AdminOffsets:
@@ -26,7 +25,7 @@ class AdminOffsets:
     Java: org.apache.rocketmq.broker.processor.AdminBrokerProcessor.
     """
 
-    def __init__(self, broker: BrokerController) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._broker = broker
         self._store = broker.message_store
         self._offsets = broker.consumer_offset_manager

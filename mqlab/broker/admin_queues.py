@@ -12,8 +12,7 @@ from ..store import BoundaryType
 
 if TYPE_CHECKING:
     from ..remoting import Channel
-    from .admin_broker_processor import Handler
-    from .broker_controller import BrokerController
+    from .broker_parts import BrokerParts, Handler
 
 
 class AdminQueues:
@@ -22,7 +21,7 @@ class AdminQueues:
     Differs from RocketMQ: a lock is decided by this broker alone, as with lockInStrictMode=false.
     """
 
-    def __init__(self, broker: BrokerController) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._broker = broker
         self._store = broker.message_store
 

@@ -20,8 +20,7 @@ from .errors import RequestError
 
 if TYPE_CHECKING:
     from ..remoting import Channel
-    from .admin_broker_processor import Handler
-    from .broker_controller import BrokerController
+    from .broker_parts import BrokerParts, Handler
 
 CONFIG_BLACK_LIST = ("configBlackList", "brokerConfigPath")
 
@@ -33,7 +32,7 @@ class AdminSettings:
     made with.
     """
 
-    def __init__(self, broker: BrokerController) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._broker = broker
 
     def handlers(self) -> dict[int, Handler]:

@@ -19,8 +19,7 @@ from .topic_attributes import parse_attributes
 
 if TYPE_CHECKING:
     from ..remoting import Channel
-    from .admin_broker_processor import Handler
-    from .broker_controller import BrokerController
+    from .broker_parts import BrokerParts, Handler
 
 NO_REMARK_SET = "not set any response code"
 """The remark of some successful answers: RocketMQ's placeholder, which nobody took away."""
@@ -39,7 +38,7 @@ class AdminTopics:
     Differs from RocketMQ: a topic with more than 10,000 queues on a broker is refused.
     """
 
-    def __init__(self, broker: BrokerController) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._broker = broker
         self._topics = broker.topic_config_manager
         self._store = broker.message_store

@@ -21,7 +21,7 @@ from ..trace.events.broker import HeartbeatReceived
 from .client_channel_info import ClientChannelInfo
 
 if TYPE_CHECKING:
-    from .broker_controller import BrokerController
+    from .broker_parts import BrokerParts
 
 
 class ClientManageProcessor(RequestProcessor):
@@ -32,7 +32,7 @@ class ClientManageProcessor(RequestProcessor):
     client may leave out subscriptions that the broker knows already.
     """
 
-    def __init__(self, broker: BrokerController) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._broker = broker
         self._node = broker.node
         self._fingerprints: dict[str, int] = {}

@@ -19,7 +19,7 @@ from ..protocol.headers import (
 from ..remoting import Channel, RequestProcessor
 
 if TYPE_CHECKING:
-    from .broker_controller import BrokerController
+    from .broker_parts import BrokerParts
 
 _OFFSET_FIELDS = {"queue_id": "QueueId", "commit_offset": "Offset"}
 
@@ -30,7 +30,7 @@ class ConsumerManageProcessor(RequestProcessor):
     Java: org.apache.rocketmq.broker.processor.ConsumerManageProcessor.
     """
 
-    def __init__(self, broker: BrokerController) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._broker = broker
 
     def process_request(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:

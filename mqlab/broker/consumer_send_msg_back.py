@@ -20,7 +20,7 @@ from .put_message_answers import STORED_CODES, answer_when_put
 if TYPE_CHECKING:
     from ..protocol.topic_config import SubscriptionGroupConfig
     from ..remoting import Channel
-    from .broker_controller import BrokerController
+    from .broker_parts import BrokerParts
 
 FIRST_RETRY_LEVEL = 3
 DLQ_NUMS_PER_GROUP = 1
@@ -36,7 +36,7 @@ class ConsumerSendMsgBack:
     Java: org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor.consumerSendMsgBack.
     """
 
-    def __init__(self, broker: BrokerController) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._broker = broker
         self._node = broker.node
 

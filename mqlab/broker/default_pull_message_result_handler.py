@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..protocol.headers import PullMessageRequestHeader
     from ..protocol.topic_config import SubscriptionGroupConfig, TopicConfig
     from ..remoting import Channel
-    from .broker_controller import BrokerController
+    from .broker_parts import BrokerParts
     from .expression_message_filter import ExpressionMessageFilter
 
 RESPONSE_CODES: dict[GetMessageStatus, int] = {
@@ -48,7 +48,7 @@ class DefaultPullMessageResultHandler:
     is always a master, so no consumer is sent to another one.
     """
 
-    def __init__(self, broker: BrokerController) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._broker = broker
         self._node = broker.node
         self._config = broker.broker_config

@@ -20,7 +20,7 @@ from .expression_message_filter import ExpressionMessageFilter
 
 if TYPE_CHECKING:
     from ..protocol.topic_config import SubscriptionGroupConfig, TopicConfig
-    from .broker_controller import BrokerController
+    from .broker_parts import BrokerParts
     from .pull_request import PullRequest
 
 FORBIDDEN_BROKER = "1"
@@ -42,7 +42,7 @@ class PullMessageProcessor(RequestProcessor):
     forgotten.
     """
 
-    def __init__(self, broker: BrokerController) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._broker = broker
         self._node = broker.node
         self._config = broker.broker_config

@@ -15,7 +15,7 @@ from ..protocol.headers import (
 from ..remoting import Channel, RequestProcessor
 
 if TYPE_CHECKING:
-    from .broker_controller import BrokerController
+    from .broker_parts import BrokerParts
 
 DEFAULT_QUERY_MAX_NUM = 32
 
@@ -26,7 +26,7 @@ class QueryMessageProcessor(RequestProcessor):
     The index keeps hashes of keys only: who asked must compare the keys of what comes back.
     """
 
-    def __init__(self, broker: BrokerController) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._store = broker.message_store
 
     def process_request(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:

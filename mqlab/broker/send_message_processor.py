@@ -26,7 +26,7 @@ from .topic_attributes import is_batch_cq
 if TYPE_CHECKING:
     from ..protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
     from ..protocol.topic_config import TopicConfig
-    from .broker_controller import BrokerController
+    from .broker_parts import BrokerParts
 
     SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
@@ -49,7 +49,7 @@ class SendMessageProcessor(RequestProcessor):
     message is always refused, as with rejectTransactionMessage=true.
     """
 
-    def __init__(self, broker: BrokerController) -> None:
+    def __init__(self, broker: BrokerParts) -> None:
         self._broker = broker
         self._node = broker.node
         self._config = broker.broker_config

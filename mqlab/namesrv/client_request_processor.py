@@ -12,7 +12,10 @@ from ..trace.events.namesrv import RouteQueried
 from .kv_config_manager import ORDER_TOPIC_CONFIG
 
 if TYPE_CHECKING:
-    from .namesrv_controller import NamesrvController
+    from ..sim import Node
+    from .kv_config_manager import KVConfigManager
+    from .namesrv_config import NamesrvConfig
+    from .route_info_manager import RouteInfoManager
 
 STRICT_JSON_VERSION = 401
 """V4_9_4: from here on clients read JSON in which all keys are quoted."""
@@ -26,25 +29,27 @@ class ClientRequestProcessor(RequestProcessor):
     It has threads of its own, so that clients' questions and brokers' reports do not wait for each other.
     """
 
-    def __init__(self, controller: NamesrvController) -> None:
-        self._controller = controller
-        self._node = controller.node
-        self._started_ms = controller.node.now_ms()
+    def __init__(self, node: Node, config: NamesrvConfig, routes: RouteInfoManager, kv: KVConfigManager) -> None:
+        self._node = node
+        self._config = config
+        self._routes = routes
+        self._kv = kv
+        self._started_ms = node.now_ms()
 
     def process_request(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         """The route of the topic, 17 without one."""
         header = request.header_as(GetRouteInfoRequestHeader)
-        config = self._controller.config
+        config = self._config
         if config.need_wait_for_service:
             waited_ms = self._node.now_ms() - self._started_ms
             if waited_ms < config.wait_seconds_for_service * 1_000:
                 return self._answer(header.topic, channel, ResponseCode.SYSTEM_ERROR, "name server not ready")
-        route = self._controller.route_info_manager.pick_up_topic_route_data(header.topic)
+        route = self._routes.pick_up_topic_route_data(header.topic)
         if route is None:
             remark = f"No topic route info in name server for the topic: {header.topic}{FAQ}"
             return self._answer(header.topic, channel, ResponseCode.TOPIC_NOT_EXIST, remark)
         if config.order_message_enable:
-            route.order_topic_conf = self._controller.kv_config_manager.get_kv_config(ORDER_TOPIC_CONFIG, header.topic)
+            route.order_topic_conf = self._kv.get_kv_config(ORDER_TOPIC_CONFIG, header.topic)
         strict = bool(header.accept_standard_json_only) or request.version >= STRICT_JSON_VERSION
         response = self._answer(header.topic, channel, ResponseCode.SUCCESS, None, len(route.broker_datas))
         response.body = route.encode_standard() if strict else route.encode()

@@ -25,7 +25,9 @@ from .kv_config_manager import ORDER_TOPIC_CONFIG
 from .route_info_manager import ASKED
 
 if TYPE_CHECKING:
-    from .namesrv_controller import NamesrvController
+    from .kv_config_manager import KVConfigManager
+    from .namesrv_config import NamesrvConfig
+    from .route_info_manager import RouteInfoManager
 
 Handler = Callable[[Channel, RemotingCommand], RemotingCommand]
 _NOTHING = RegisterBrokerBody(TopicConfigAndMappingSerializeWrapper())
@@ -38,10 +40,10 @@ class DefaultRequestProcessor(RequestProcessor):
     Java: org.apache.rocketmq.namesrv.processor.DefaultRequestProcessor.
     """
 
-    def __init__(self, controller: NamesrvController) -> None:
-        self._controller = controller
-        self._routes = controller.route_info_manager
-        self._kv = controller.kv_config_manager
+    def __init__(self, config: NamesrvConfig, routes: RouteInfoManager, kv: KVConfigManager) -> None:
+        self._config = config
+        self._routes = routes
+        self._kv = kv
         self._handlers: dict[int, Handler] = {
             RequestCode.PUT_KV_CONFIG: self._put_kv_config,
             RequestCode.GET_KV_CONFIG: self._get_kv_config,
@@ -125,7 +127,7 @@ class DefaultRequestProcessor(RequestProcessor):
         if result is None:
             return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, "register broker failed")
         ordered: bytes | None = None
-        if self._controller.config.return_order_topic_config_to_broker:
+        if self._config.return_order_topic_config_to_broker:
             ordered = self._kv.get_kv_list_by_namespace(ORDER_TOPIC_CONFIG)
         return _success(h.RegisterBrokerResponseHeader(*result), body=ordered)
 
@@ -175,7 +177,7 @@ class DefaultRequestProcessor(RequestProcessor):
         return _success(h.AddWritePermOfBrokerResponseHeader(count))
 
     def _get_all_topic_list(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
-        if not self._controller.config.enable_all_topic_list:
+        if not self._config.enable_all_topic_list:
             return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, "disable")
         return _success(body=TopicList(self._routes.get_all_topic_list()).encode())
 
@@ -190,7 +192,7 @@ class DefaultRequestProcessor(RequestProcessor):
         return _success()
 
     def _get_topics_by_cluster(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
-        if not self._controller.config.enable_topic_list:
+        if not self._config.enable_topic_list:
             return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, "disable")
         header = request.header_as(h.GetTopicsByClusterRequestHeader)
         return _success(body=TopicList(self._routes.get_topics_by_cluster(header.cluster)).encode())
@@ -206,13 +208,13 @@ class DefaultRequestProcessor(RequestProcessor):
         if any(name in CONFIG_BLACK_LIST for name in properties):
             return RemotingCommand.response(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
         try:
-            update_settings(self._controller.config, properties)
+            update_settings(self._config, properties)
         except LearnerError as error:
             return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, error.message)
         return _success()
 
     def _get_namesrv_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
-        text = encode_java_properties(settings_to_properties(self._controller.config))
+        text = encode_java_properties(settings_to_properties(self._config))
         return _success(body=text.encode())
 
 

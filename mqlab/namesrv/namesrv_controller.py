@@ -54,12 +54,14 @@ class NamesrvController:
         server, config = self.remoting_server, self.config
         server.register_processor(
             RequestCode.GET_ROUTEINFO_BY_TOPIC,
-            ClientRequestProcessor(self),
+            ClientRequestProcessor(self.node, config, self.route_info_manager, self.kv_config_manager),
             self.client_request_executor,
             config.route_service_us,
         )
         server.register_default_processor(
-            DefaultRequestProcessor(self), self.default_executor, config.default_service_us
+            DefaultRequestProcessor(config, self.route_info_manager, self.kv_config_manager),
+            self.default_executor,
+            config.default_service_us,
         )
         server.channel_listeners.append(BrokerHousekeepingService(self.route_info_manager))
         server.start()

@@ -1,0 +1,63 @@
+"""What a processor may use of its broker: its parts, and nothing of how they are made, started and ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from ..protocol.command import RemotingCommand
+from ..remoting import Channel
+
+if TYPE_CHECKING:
+    from ..protocol.topic_config import DataVersion
+    from ..remoting import RemotingServer
+    from ..sim import Node
+    from ..store import DefaultMessageStore, MessageStoreConfig
+    from .broadcast_offset_manager import BroadcastOffsetManager
+    from .broker_config import BrokerConfig
+    from .broker_executors import BrokerExecutors
+    from .broker_stats import BrokerStats
+    from .consumer_manager import ConsumerManager
+    from .consumer_offset_manager import ConsumerOffsetManager
+    from .producer_manager import ProducerManager
+    from .pull_request_hold_service import PullRequestHoldService
+    from .rebalance_lock_manager import RebalanceLockManager
+    from .schedule_message_service import ScheduleMessageService
+    from .subscription_group_manager import SubscriptionGroupManager
+    from .topic_config_manager import TopicConfigManager
+
+
+Handler = Callable[[Channel, RemotingCommand], RemotingCommand]
+"""Answers one kind of request."""
+
+
+class BrokerParts(Protocol):
+    """A broker, as its processors see it; `BrokerController` is one."""
+
+    node: Node
+    broker_config: BrokerConfig
+    message_store_config: MessageStoreConfig
+    config_version: DataVersion
+    broker_ip: str
+    store_host: str
+    stats: BrokerStats
+    message_store: DefaultMessageStore
+    remoting_server: RemotingServer
+    executors: BrokerExecutors
+    topic_config_manager: TopicConfigManager
+    subscription_group_manager: SubscriptionGroupManager
+    consumer_offset_manager: ConsumerOffsetManager
+    schedule_message_service: ScheduleMessageService
+    rebalance_lock_manager: RebalanceLockManager
+    consumer_manager: ConsumerManager
+    producer_manager: ProducerManager
+    broadcast_offset_manager: BroadcastOffsetManager
+    pull_request_hold_service: PullRequestHoldService
+
+    async def register_broker_all(self, *, oneway: bool = False) -> None:
+        """Report all topics to all name servers now."""
+        ...
+
+    def describe_disk_use(self) -> str:
+        """How full the disk is, as an answer to a producer says it."""
+        ...
