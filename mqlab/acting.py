@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from .errors import LearnerError
 from .sim import FAULTS, LinkSpec, World
@@ -13,18 +14,24 @@ from .sim.schedule import parse_schedule
 from .sim.timer import Timer
 from .trace.events.world import ActionTaken
 
-if TYPE_CHECKING:
-    from .processes import Process
-
 Action = tuple[int, int, str, dict[str, Any]]
 """(slice number, time in us, verb, JSON-able arguments): what was done to the world from outside, and when."""
+
+
+class HasState(Protocol):
+    """A process, as far as it matters here."""
+
+    @property
+    def state(self) -> str:
+        """ "running", "frozen" or "down"."""
+        ...
 
 
 class Acting:
     """The part of a Lab that breaks and mends its world; every action is recorded, so that it can be played again."""
 
     world: World
-    processes: dict[str, Process]
+    processes: Mapping[str, HasState]
     actions: list[Action]
 
     def _note_change(self, what: str) -> None:

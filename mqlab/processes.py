@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from .arguments import check_settings
 from .client.service_state import ServiceState
@@ -18,7 +18,6 @@ from .sim.life import STATE_NAMES
 
 if TYPE_CHECKING:
     from .broker import BrokerController
-    from .lab import Lab
     from .namesrv import NamesrvController
     from .sim import Node
     from .store import DefaultMessageStore
@@ -26,10 +25,43 @@ if TYPE_CHECKING:
 ClientT = TypeVar("ClientT")
 
 
+class Owner(Protocol):
+    """The lab of a process, as far as a process needs it."""
+
+    @property
+    def name_server_address(self) -> str:
+        """What clients and brokers are given as name server address."""
+        ...
+
+    def crash(self, name: str) -> None:
+        """Kill a process."""
+        ...
+
+    def power_off(self, name: str) -> None:
+        """Pull the plug of a machine."""
+        ...
+
+    def restart(self, name: str) -> None:
+        """Start a process (again)."""
+        ...
+
+    def freeze(self, name: str) -> None:
+        """Let a process hang."""
+        ...
+
+    def thaw(self, name: str) -> None:
+        """Let it go on."""
+        ...
+
+    def run_for(self, ms: float) -> Self:
+        """Let time pass."""
+        ...
+
+
 class Process:
     """A node's process, by name: what a cell holds on to, whatever happens to the process."""
 
-    def __init__(self, lab: Lab, node: Node) -> None:
+    def __init__(self, lab: Owner, node: Node) -> None:
         self.lab = lab
         self.node = node
         node.boot = self._boot
@@ -85,7 +117,7 @@ class Process:
 class NameServerProcess(Process):
     """A name server of the lab."""
 
-    def __init__(self, lab: Lab, node: Node, settings: dict[str, Any]) -> None:
+    def __init__(self, lab: Owner, node: Node, settings: dict[str, Any]) -> None:
         from .namesrv import NamesrvConfig
 
         super().__init__(lab, node)
@@ -118,7 +150,7 @@ class NameServerProcess(Process):
 class BrokerProcess(Process):
     """A broker of the lab."""
 
-    def __init__(self, lab: Lab, node: Node, settings: dict[str, Any]) -> None:
+    def __init__(self, lab: Owner, node: Node, settings: dict[str, Any]) -> None:
         from .broker import BrokerConfig
         from .store import MessageStoreConfig
 
@@ -177,7 +209,7 @@ class ClientProcess(Process):
     running.
     """
 
-    def __init__(self, lab: Lab, node: Node) -> None:
+    def __init__(self, lab: Owner, node: Node) -> None:
         super().__init__(lab, node)
         self.clients: list[tuple[Any, str, dict[str, Any]]] = []
 

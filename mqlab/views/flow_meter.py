@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..errors import LearnerError
 from ..protocol.message import MEBIBYTE
@@ -12,7 +12,7 @@ from .time_chart import BLUE, GREEN, VERMILION, Limit, Series, TimeChart
 
 if TYPE_CHECKING:
     from ..client import DefaultMQPushConsumer
-    from ..lab import Lab
+    from ..sim import World
     from ..trace.bus import Row
 
 LOG_EVERY = 1_000
@@ -29,13 +29,19 @@ class Sample(NamedTuple):
     span: int
 
 
+class Played(Protocol):
+    """A lab: it has a world, whose events can be followed."""
+
+    world: World
+
+
 class FlowMeter:
     """Reads count, size and span of one queue's cache at each event of its consumer's machine.
 
     Make it before the consumer starts: `meter = FlowMeter(lab, consumer, "Orders")`. It changes nothing in the world.
     """
 
-    def __init__(self, lab: Lab, consumer: DefaultMQPushConsumer, topic: str, queue_id: int = 0) -> None:
+    def __init__(self, lab: Played, consumer: DefaultMQPushConsumer, topic: str, queue_id: int = 0) -> None:
         if topic not in consumer.impl.rebalance_impl.subscription_inner:
             raise LearnerError(f"this consumer does not subscribe to {topic!r}", "subscribe first, then make the meter")
         self._consumer = consumer
