@@ -49,10 +49,11 @@ class Acting:
             raise LearnerError(
                 f"the arguments of {verb!r} are not JSON: {error}", "use texts, numbers and lists"
             ) from None
-        self.actions.append((self.world.slice_no, self.world.now_us, verb, arguments))
-        if self.world.hooks.on:
-            self.world.hooks.emit(ActionTaken(verb, text))
-        FAULTS[verb](self.world, **arguments)
+        with self.world.door.held():
+            self.actions.append((self.world.slice_no, self.world.now_us, verb, arguments))
+            if self.world.hooks.on:
+                self.world.hooks.emit(ActionTaken(verb, text))
+            FAULTS[verb](self.world, **arguments)
 
     def start(self, name: str) -> None:
         """Start a process that was added with `start=False` (or that ended); it begins with the next slice."""

@@ -50,14 +50,15 @@ class Call(Generic[T]):
         """Let it begin with the next slice and wait for nothing: step the world, and `await` this call later."""
         if self._awaited or self._answer is not None:
             raise LearnerError(f"{self.text} was started already", "call it again to let it happen once more")
-        if self.node.life.over:
-            self._awaited = True
-            raise LearnerError(
-                f"{self.node.name} is down, so {self.text} cannot run", f"lab.restart({self.node.name!r})"
-            )
-        self.node.world.outside_calls.append(self.text)
-        self._answer = self.node.spawn(self._coroutine(), self.text).join()
-        self._answer.label = self.text
+        with self.node.world.door.held():
+            if self.node.life.over:
+                self._awaited = True
+                raise LearnerError(
+                    f"{self.node.name} is down, so {self.text} cannot run", f"lab.restart({self.node.name!r})"
+                )
+            self.node.world.outside_calls.append(self.text)
+            self._answer = self.node.spawn(self._coroutine(), self.text).join()
+            self._answer.label = self.text
         return self
 
     @property
@@ -69,11 +70,13 @@ class Call(Generic[T]):
         """Play the world until the answer is there (at most `limit_ms` of its time) and return it."""
         if self._awaited:
             raise self._awaited_before()
-        if self._answer is None:
-            self.start()
-        self._awaited = True
-        assert self._answer is not None
-        result: T = self.node.world.wait_for(self._answer, limit_ms)
+        world = self.node.world
+        with world.door.held():
+            if self._answer is None:
+                self.start()
+            self._awaited = True
+            assert self._answer is not None
+            result: T = world.wait_for(self._answer, limit_ms)
         return result
 
     def _coroutine(self) -> Coroutine[Any, Any, T]:
@@ -90,8 +93,7 @@ class Call(Generic[T]):
         return LearnerError(f"{self.text} was awaited already", "call it again for another answer")
 
     def __await__(self) -> Generator[Any, Any, T]:
-        world = self.node.world
-        if world.current is world.life:
+        if not self.node.world.door.inside:
             return AnswerFromOutside(self)  # type: ignore[return-value]  # an iterator is all that an await needs
         if self._awaited:
             raise self._awaited_before()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 from _thread import RLock, get_ident
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -42,19 +41,33 @@ class Door:
         self.interrupted = False
         self.thread: int | None = None
 
+    @property
+    def inside(self) -> bool:
+        """Whether this thread is in the middle of a slice of the world."""
+        return self.thread == get_ident() and self._world.current is not self._world.life
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let no other thread play meanwhile, nor do anything that takes the door; wait for those who do."""
+        try:
+            with self._lock:
+                yield
+        finally:
+            self._serve_if_idle()
+
     @contextmanager
     def playing(self) -> Iterator[None]:
         """Hold the door while slices are played; the stop button of the main thread is ours meanwhile."""
-        world = self._world
-        if world.broken:
-            raise SimulationError(f"this world is broken: {world.broken}. Make a new one.")
-        if world.current is not world.life:
+        if self.inside:
             raise SimulationError(
                 "the world is already playing a slice: code inside the world cannot play it. Use 'await' there, "
                 "and step or run the world from outside."
             )
+        world = self._world
         try:
             with self._lock:
+                if world.broken:
+                    raise SimulationError(f"this world is broken: {world.broken}. Make a new one.")
                 previous_thread, self.thread = self.thread, get_ident()
                 first_slice = world.slice_no
                 _playing.append(world)
@@ -77,14 +90,18 @@ class Door:
 
     def _take_stop_button(self) -> Any:
         self.interrupted = False
-        try:
+        # There may be no signals (a browser's Python), and they come to the main thread alone.
+        with suppress(ImportError, ValueError):
+            import signal
+
             return signal.signal(signal.SIGINT, self._on_interrupt) or signal.SIG_DFL
-        except ValueError:  # not the main thread: signals do not come here
-            return None
+        return None
 
     def _give_back_stop_button(self, button_before: Any) -> None:
         if button_before is None:
             return
+        import signal
+
         if self._alarm_before is not None:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self._alarm_before)
@@ -92,6 +109,8 @@ class Door:
         signal.signal(signal.SIGINT, button_before)
 
     def _on_interrupt(self, signum: int, frame: FrameType | None) -> None:
+        import signal
+
         if self.interrupted:
             self._break_off()
         self.interrupted = True
@@ -141,8 +160,7 @@ class Door:
 
 def playing_world() -> Any:
     """The world that this thread is playing a slice of, or None."""
-    here = get_ident()
     for world in reversed(_playing):
-        if world.door.thread == here and world.current is not world.life:
+        if world.door.inside:
             return world
     return None

@@ -1,9 +1,12 @@
-"""Fences: real sleeping and real threads inside a world are errors that name the substitute."""
+"""Fences: real sleeping, real threads, sockets and loops of asyncio inside a world are errors that name the
+substitute.
+"""
 
 from __future__ import annotations
 
+import _thread
 import functools
-import threading
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,35 +14,58 @@ from typing import Any
 from ..errors import SimulationError
 from .door import playing_world
 
+_SLEEP = (
+    "called time.sleep, which stops the real clock's thread and no time in the world. Use 'await ctx.sleep(ms=...)' in "
+    "a coroutine listener, and build the lab anew: to this listener the same message would come again."
+)
+_THREAD = "started a real thread; what it does could not be replayed. Use 'node.spawn(coroutine, name)'."
+_INSTEAD = "'await' things of the world, such as ctx.sleep(ms=...) or a call of mqlab."
+_LOOP = f"ran a loop of asyncio, which waits for real time. In a coroutine listener {_INSTEAD}"
+_SOCKET = f"opened a real socket; what comes over it could not be replayed. In a coroutine listener {_INSTEAD}"
 _fenced = "mqlab_fence"
 
 
-def _fence(function: Callable[..., Any], message: str) -> Callable[..., Any]:
+def _refuse_in_a_slice(message: str) -> None:
+    world = playing_world()
+    if world is not None:
+        raise SimulationError(f"{world.current.name!r} on {world.current.life.node_name} {message}")
+
+
+def _fence(owner: Any, name: str, message: str) -> None:
+    """Wrap a function where it stands, unless it is wrapped already or not there on this Python."""
+    function: Callable[..., Any] | None = getattr(owner, name, None)
+    if function is None or hasattr(function, _fenced):
+        return
+
     @functools.wraps(function)
     def fenced(*args: Any, **kwargs: Any) -> Any:
-        world = playing_world()
-        if world is not None:
-            raise SimulationError(f"{world.current.name!r} on {world.current.life.node_name} {message}")
+        _refuse_in_a_slice(message)
         return function(*args, **kwargs)
 
     setattr(fenced, _fenced, True)
-    return fenced
+    setattr(owner, name, fenced)
+
+
+def _on_audit(event: str, _: tuple[Any, ...]) -> None:
+    if event == "socket.__new__":
+        _refuse_in_a_slice(_SOCKET)
 
 
 def put_up_fences() -> None:
-    """Wrap `time.sleep` and the start of threads, once for the whole process.
+    """Wrap `time.sleep` and the start of threads and loops, and watch for sockets, once for the whole process.
 
-    Outside a slice, and on every other thread, the wrapped functions do what they always did.
+    Outside a slice, and on every other thread, all of it does what it always did. What is not imported yet is not
+    imported for this: a thread has to pass through `_thread`, and no loop of asyncio can be had without a socket, of
+    which Python tells.
     """
     if not hasattr(time.sleep, _fenced):
-        time.sleep = _fence(
-            time.sleep,
-            "called time.sleep, which stops the real clock's thread and no time in the world. "
-            "Use 'await ctx.sleep(ms=...)' in a coroutine listener, and build the lab anew: to this listener the same "
-            "message would come again.",
-        )
-    if not hasattr(threading.Thread.start, _fenced):
-        threading.Thread.start = _fence(  # type: ignore[method-assign]  # the fence is the point
-            threading.Thread.start,
-            "started a real thread; what it does could not be replayed. Use 'node.spawn(coroutine, name)'.",
-        )
+        sys.addaudithook(_on_audit)
+    _fence(time, "sleep", _SLEEP)
+    for name in ("start_new_thread", "start_new", "start_joinable_thread"):
+        _fence(_thread, name, _THREAD)
+    # Where threading was imported before, it has the unwrapped function.
+    if threading := sys.modules.get("threading"):
+        _fence(threading.Thread, "start", _THREAD)
+    if asyncio := sys.modules.get("asyncio"):
+        _fence(asyncio.BaseEventLoop, "run_forever", _LOOP)
+        _fence(asyncio, "run", _LOOP)

@@ -243,11 +243,13 @@ class World(Agenda):
 
     def run_for(self, us: int) -> bool:
         """Let `us` microseconds pass; False if a breakpoint stopped the world before."""
-        return self._run(self.now_us + us)
+        with self.door.held():
+            return self._run(self.now_us + us)
 
     def run_to(self, at_us: int) -> bool:
         """Let time pass up to `at_us`; False if a breakpoint stopped the world before."""
-        return self._run(max(at_us, self.now_us))
+        with self.door.held():
+            return self._run(max(at_us, self.now_us))
 
     def run_to_slice(self, slice_no: int) -> None:
         """Play up to and including slice `slice_no`, through breakpoints; SimulationError if the agenda ends before."""
@@ -262,26 +264,28 @@ class World(Agenda):
         """Play until `done()` holds; False if a breakpoint came first, SimulationError after `limit_ms` of virtual
         time.
         """
-        limit_us = self.now_us + limit_ms * 1_000
-        if self._run(limit_us, done):
-            return True
-        if self.now_us >= limit_us or not (self.heap or self.ready):
-            raise SimulationError(self._too_late(what, limit_ms))
-        return False
+        with self.door.held():
+            limit_us = self.now_us + limit_ms * 1_000
+            if self._run(limit_us, done):
+                return True
+            if self.now_us >= limit_us or not (self.heap or self.ready):
+                raise SimulationError(self._too_late(what, limit_ms))
+            return False
 
     def wait_for(self, future: Future[Any], limit_ms: int = WAIT_LIMIT_MS) -> Any:
         """Play until the future is complete and return its result, through any number of breakpoints."""
-        limit_us = self.now_us + limit_ms * 1_000
-        if not future.done:
-            future.add_done_callback(self._wake_outside)
-        try:
-            while not future.done:
-                self._run(limit_us)
-                if not future.done and self.now_us >= limit_us:
-                    raise SimulationError(self._too_late(future.label or "the answer", limit_ms))
-        finally:
-            future.remove_done_callback(self._wake_outside)
-        return future.result()
+        with self.door.held():
+            limit_us = self.now_us + limit_ms * 1_000
+            if not future.done:
+                future.add_done_callback(self._wake_outside)
+            try:
+                while not future.done:
+                    self._run(limit_us)
+                    if not future.done and self.now_us >= limit_us:
+                        raise SimulationError(self._too_late(future.label or "the answer", limit_ms))
+            finally:
+                future.remove_done_callback(self._wake_outside)
+            return future.result()
 
     def _wake_outside(self, _: Future[Any]) -> None:
         self.request_stop()

@@ -74,3 +74,17 @@ def test_the_hash_is_the_same_in_every_process_and_on_every_python() -> None:
             }
             answer = subprocess.run([python, *command], capture_output=True, text=True, env=environment, check=False)
             assert answer.stdout.strip() == golden_hashes()["first-message"], f"{python}: {answer.stderr}"
+
+
+IN_A_BROWSER = """
+import sys
+for name in ("signal", "threading", "subprocess", "multiprocessing", "concurrent", "select", "socket", "asyncio"):
+    sys.modules[name] = None
+from mqlab import scenarios
+print(scenarios.get("first-message").play(7).trace_hash())
+"""
+
+
+def test_a_python_without_threads_signals_and_processes_plays_the_same_world() -> None:
+    answer = subprocess.run([sys.executable, "-c", IN_A_BROWSER], capture_output=True, text=True, check=False)
+    assert answer.stdout.strip() == golden_hashes()["first-message"], answer.stderr

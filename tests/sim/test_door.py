@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -9,12 +10,12 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from mqlab.sim import Node, World
+from mqlab.sim import Node, World, public_call
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -25,6 +26,16 @@ def in_thread(function: Callable[..., object], *args: object) -> None:
     thread.start()
     thread.join(10)
     assert not thread.is_alive()
+
+
+def in_threads(*functions: Callable[[], object]) -> None:
+    """Call functions, each on a thread of its own, at the same time."""
+    threads = [threading.Thread(target=function) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in threads)
 
 
 class Poster:
@@ -58,6 +69,75 @@ class Poster:
         self._done.clear()
         self._asked.set()
         assert self._done.wait(10)
+
+
+@pytest.fixture
+def hasty() -> Iterator[None]:
+    """Threads take turns all the time."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_threads_that_play_at_the_same_time_wait_for_each_other(world: World, node: Node) -> None:
+    node.schedule_at_fixed_rate(lambda: None, 1, 1, "tick")
+    errors: list[Exception] = []
+
+    def play() -> None:
+        try:
+            for _ in range(15):
+                world.run_for(2_000)
+        except Exception as error:  # noqa: BLE001  # any is a failure of this test
+            errors.append(error)
+
+    in_threads(play, play, play, play)
+    assert errors == []
+    assert (world.now_us, world.slice_no) == (120_000, 120)
+
+
+class Sleeper:
+    """Something to call from outside."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    @public_call
+    async def nap(self) -> int:
+        """Sleep for 1 ms; the time of waking."""
+        await self.node.sleep(1)
+        return self.node.now_us()
+
+
+@pytest.mark.usefixtures("hasty")
+def test_calls_of_several_threads_wait_for_each_other(world: World, node: Node) -> None:
+    sleeper = Sleeper(node)
+    woke: list[int] = []
+
+    async def cell() -> None:
+        for _ in range(10):
+            woke.append(await sleeper.nap())
+            woke.append(sleeper.nap().play())
+
+    in_threads(*[lambda: asyncio.run(cell())] * 3)
+    assert woke == list(range(1_000, 61_000, 1_000))
+
+
+def test_a_thread_that_comes_while_a_slice_is_played_waits_until_it_can_play(world: World, node: Node) -> None:
+    playing = threading.Event()
+    waited = threading.Thread(target=lambda: (playing.wait(10), world.run_for(1_000)))
+    waited.start()
+
+    def long_slice() -> None:
+        playing.set()
+        waited.join(0.02)
+        assert waited.is_alive()
+
+    node.call_soon(long_slice)
+    world.run_for(0)
+    waited.join(10)
+    assert world.now_us == 1_000
 
 
 def test_a_command_from_another_thread_runs_at_once_while_nobody_plays(world: World) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
+import asyncio
+import socket
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -29,6 +33,38 @@ def test_a_real_thread_inside_the_world_is_an_error_that_names_the_substitute(wo
         world.run_for(0)
 
 
+@pytest.mark.parametrize("name", ["start_new_thread", "start_new"])
+def test_a_thread_of_the_lower_module_is_fenced_too(world: World, node: Node, name: str) -> None:
+    node.call_soon(getattr(_thread, name), print, (), name="listener")
+    with pytest.raises(SimulationError, match=r"'listener' on alpha started a real thread.*node\.spawn"):
+        world.run_for(0)
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """A loop that was made outside of the world."""
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()
+
+
+def test_a_loop_of_asyncio_inside_the_world_is_an_error_that_names_the_substitute(
+    world: World, node: Node, loop: asyncio.AbstractEventLoop
+) -> None:
+    for run in (asyncio.run, loop.run_until_complete):
+        work = asyncio.sleep(0.01)
+        node.call_soon(run, work, name="listener")
+        with pytest.raises(SimulationError, match=r"'listener' on alpha ran a loop of asyncio.*ctx\.sleep"):
+            world.run_for(0)
+        work.close()
+
+
+def test_a_real_socket_inside_the_world_is_an_error_that_names_the_substitute(world: World, node: Node) -> None:
+    node.call_soon(socket.socket, name="listener")
+    with pytest.raises(SimulationError, match=r"'listener' on alpha opened a real socket.*ctx\.sleep"):
+        world.run_for(0)
+
+
 def test_a_callback_is_fenced_as_a_task_is(world: World, node: Node) -> None:
     node.call_later(1, time.sleep, 0, name="timer")
     with pytest.raises(SimulationError, match=r"'timer' on alpha called time\.sleep"):
@@ -42,6 +78,7 @@ def test_outside_of_the_world_sleeps_and_threads_work(world: World, node: Node) 
     thread.start()
     thread.join()
     assert seen == ["ran"]
+    asyncio.run(asyncio.sleep(0))
 
 
 def test_another_thread_may_sleep_while_this_one_plays(world: World, node: Node) -> None:
