@@ -141,6 +141,7 @@ def test_a_call_is_started_once(node: Node) -> None:
     call = Greeter(node).greet("ann").start()
     with pytest.raises(LearnerError, match=r"greeter\.greet\(\.\.\.\) was started already"):
         call.start()
+    assert call.play() == "hello ann"
 
 
 def test_the_error_of_a_started_call_comes_when_it_is_awaited_or_as_a_warning(world: World, node: Node) -> None:
