@@ -10,11 +10,19 @@ from typing import Any
 
 from .errors import LearnerError
 
+MOST_DAYS = 1_000
+"""A world of one broker that has nothing to do is played through so many days in some ten minutes."""
+
 
 def span_us(ms: float, seconds: float = 0) -> int:
-    """Microseconds of a stretch of time given as ms and seconds; LearnerError unless both are numbers from 0 up."""
+    """Microseconds of a stretch of time given as ms and seconds; LearnerError unless both are numbers from 0 up, and
+    small enough to be played to their end.
+    """
     for name, value in (("ms", ms), ("seconds", seconds)):
         check_number(name, value, "write lab.run_for(ms=500) or lab.run_for(seconds=3)")
+    days = (ms / 1_000 + seconds) / 86_400
+    if days > MOST_DAYS:
+        raise LearnerError(f"{days:,.0f} days are more than can be played", f"give at most {MOST_DAYS:,} days at once")
     return round((ms + seconds * 1_000) * 1_000)
 
 

@@ -66,12 +66,19 @@ class Playing:
         return self
 
     def run_until_event(self, kind: Kinds, *, limit_ms: int = 600_000, **fields: Any) -> Record:
-        """Play until the next event of this kind (with these field values), and return it."""
+        """Play until the next event of this kind (with these field values), through all other breakpoints, and return
+        it; LearnerError if somebody stops the world before.
+        """
+        end_us = self.world.now_us + limit_ms * 1_000
         with self.break_on(kind, **fields) as awaited:
-            self._stopped_at = None
-            self.world.run_until(lambda: awaited.hits > 0, limit_ms, what=f"an event {awaited.about}")
-        assert self._stopped_at is not None
-        return self._stopped_at
+            while awaited.first_hit is None:
+                self._stopped_at = None
+                left_ms = (end_us - self.world.now_us) // 1_000
+                self.world.run_until(lambda: awaited.hits > 0, left_ms, what=f"an event {awaited.about}")
+                if self._stopped_at is None:
+                    raise LearnerError(f"the world was stopped before an event {awaited.about} came", "go on playing")
+        self._stopped_at = awaited.first_hit
+        return awaited.first_hit
 
     def step(self, slices: int = 1) -> list[Record]:
         """Play one slice (or some) and return the events of it; an empty list means that nothing worth an event

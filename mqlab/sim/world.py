@@ -217,9 +217,7 @@ class World(Agenda):
         return stop
 
     def _run(self, limit_us: int, done: Callable[[], bool] | None = None) -> bool:
-        """Play until `done()`, the limit, or somebody asks to stop; True if done or, without `done`, the limit was
-        reached.
-        """
+        """Play until `done()` or the limit; False if somebody asked to stop before."""
         slices = _NEVER if done is None else 1
         with self.door.playing():
             while True:
@@ -229,9 +227,8 @@ class World(Agenda):
                     return True
                 if not self.play(limit_us, slices) and not self.attention:
                     self._check_halt(limit_us)
-                    if limit_us != _NEVER:
-                        self.advance(limit_us)
-                    return done is None
+                    self.advance(limit_us)
+                    return True
 
     def step(self) -> bool:
         """Play one slice; False if the agenda is empty."""
@@ -266,9 +263,10 @@ class World(Agenda):
         """
         with self.door.held():
             limit_us = self.now_us + limit_ms * 1_000
-            if self._run(limit_us, done):
+            came_to_its_end = self._run(limit_us, done)
+            if done():
                 return True
-            if self.now_us >= limit_us or not (self.heap or self.ready):
+            if came_to_its_end:
                 raise SimulationError(self._too_late(what, limit_ms))
             return False
 

@@ -22,6 +22,7 @@ class Breakpoint:
         self, kind: Kinds | Callable[[Record], bool], on_hit: Callable[[Record], None] | None = None, **fields: Any
     ) -> None:
         self.hits = 0
+        self.first_hit: Record | None = None
         self._on_hit = on_hit
         if callable(kind) and not isinstance(kind, type):
             if fields:
@@ -38,9 +39,11 @@ class Breakpoint:
 
     def __call__(self, row: Row) -> None:
         if self.matches(row):
+            record = Record(row)
             self.hits += 1
+            self.first_hit = self.first_hit or record
             if self._on_hit is not None:
-                self._on_hit(Record(row))
+                self._on_hit(record)
 
     def __repr__(self) -> str:
         return f"<Breakpoint {self.about}: {self.hits} hits>"

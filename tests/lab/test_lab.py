@@ -8,6 +8,7 @@ import pytest
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message
 from mqlab.errors import LearnerError, SimulationError
+from mqlab.trace.events.world import ActionTaken
 
 
 def cluster(**options: Any) -> Lab:
@@ -95,6 +96,35 @@ def test_run_until_event_returns_the_event_and_leaves_no_breakpoint_behind() -> 
     record = lab.run_until_event("RequestReceived")
     assert record.kind == "RequestReceived"
     assert len(list(lab.world.hooks.sinks)) == 1
+
+
+def test_run_until_event_goes_through_the_breakpoints_that_come_first() -> None:
+    lab = cluster()
+    producer = started_producer(lab)
+    first = lab.add_breakpoint("SendAttempted")
+    producer.send(Message("TopicTest", b"hello")).start()
+    stored = lab.run_until_event("MessageStored", topic="TopicTest")
+    assert (stored.kind, first.hits) == ("MessageStored", 1)
+    assert lab.stopped_at == stored
+
+
+def test_run_until_event_says_that_somebody_stopped_the_world() -> None:
+    lab = cluster()
+    lab.world.nodes["broker-a"].call_later(5, lab.world.request_stop)
+    with pytest.raises(LearnerError, match="stopped before an event MessageStored came"):
+        lab.run_until_event("MessageStored")
+
+
+def test_an_event_of_the_very_last_slice_is_found() -> None:
+    lab = Lab(seed=7)
+    lab.node("alone").call_later(1, lambda: lab.world.hooks.emit(ActionTaken("done", "")))
+    assert lab.run_until_event("ActionTaken").verb == "done"
+
+
+@pytest.mark.parametrize("too_long", [{"seconds": 1e30}, {"ms": 1e12}])
+def test_a_time_that_could_never_be_played_is_refused(too_long: dict[str, float]) -> None:
+    with pytest.raises(LearnerError, match=r"(?s)days are more than can be played.*1,000 days"):
+        cluster().run_for(**too_long)
 
 
 def test_an_unknown_event_kind_is_answered_with_the_near_ones() -> None:

@@ -83,6 +83,13 @@ def test_to_the_next_event_of_a_kind_through_the_history_and_beyond(viewed: View
     assert viewed.session.event() == seen[-2]
 
 
+def test_the_next_of_a_kind_is_of_that_kind_although_breakpoints_come_first(viewed: Viewed) -> None:
+    viewed.lab.add_breakpoint("RequestSent")
+    viewed.do("set_kind", kind="PullHeld")
+    viewed.do("next_kind")
+    assert viewed.session.event().kind == "PullHeld"
+
+
 def test_to_a_time_ahead_and_to_a_breakpoint_the_world_is_played(viewed: Viewed) -> None:
     viewed.do("to_time", ms=5_000)
     assert viewed.lab.now_ms == 5_000
