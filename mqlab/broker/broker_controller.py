@@ -278,7 +278,8 @@ class BrokerController:
         results = await self.broker_outer_api.register_broker_all(
             header, RegisterBrokerBody(wrapper), config.register_broker_timeout_mills, oneway=oneway
         )
-        for result in results:
+        # As in RocketMQ only the first name server to answer is listened to.
+        for result in results[:1]:
             self.master_addr, self.master_ha_addr = result.master_addr, result.ha_server_addr
             if result.kv_table is not None:
                 self.topic_config_manager.update_order_topic_config(result.kv_table)

@@ -58,18 +58,21 @@ class BrokerOuterAPI:
     async def register_broker_all(
         self, header: RegisterBrokerRequestHeader, body: RegisterBrokerBody, timeout_ms: int, *, oneway: bool = False
     ) -> list[RegisterBrokerResult]:
-        """Report to every name server; returns what each said that took the report."""
+        """Report to every name server; returns what each said that took the report, the quickest first."""
         data = body.encode()
         header = header._replace(body_crc32=crc32(data) & 0x7FFFFFFF)
         topics = len(body.topic_config_serialize_wrapper.topic_config_table)
         answers = []
+        results: list[RegisterBrokerResult | None] = []
         for address in self.name_servers:
             answer: Future[RegisterBrokerResult | None] = Future(f"the registration at {address}")
+            answer.add_done_callback(lambda done: results.append(done.result()))
             answers.append(answer)
             if self._node.hooks.on:
                 self._node.hooks.emit(RegistrationSent(header.broker_name, address, topics))
             self._node.spawn(self._register(address, header, data, timeout_ms, oneway, answer), "register broker")
-        results = [await answer for answer in answers]
+        for answer in answers:
+            await answer
         return [result for result in results if result is not None]
 
     async def _register(

@@ -187,12 +187,11 @@ class TopicConfigManager(ConfigManager):
             self._node.hooks.emit(TopicDeleted(topic))
 
     def update_order_topic_config(self, ordered: dict[str, str]) -> None:
-        """Mark the topics that a name server's KV table lists as ordered, and no others."""
-        changed = [
-            config for config in self.topic_config_table.values() if config.order != (config.topic_name in ordered)
-        ]
+        """Mark the topics that a name server's KV table lists as ordered; a mark stays when the list gets shorter."""
+        known = (self.topic_config_table.get(topic) for topic in ordered)
+        changed = [config for config in known if config is not None and not config.order]
         for config in changed:
-            config.order = not config.order
+            config.order = True
         if changed:
             self.data_version.next_version(self._node.now_ms())
             self.persist()

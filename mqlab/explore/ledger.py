@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..protocol.route import MASTER_ID
 from ..protocol.topics import is_retry_topic, retry_topic
 from ..trace.bus import Row
 from ..trace.record import FIRST_FIELD, KIND
@@ -81,7 +82,7 @@ class Ledger:
         self.last: Row | None = None
         self.last_stored_us = 0
         self._tries_of: dict[Delivery, int] = {}
-        self._broker_of: dict[str, str] = {}
+        self._broker_of: dict[tuple[str, int], str] = {}
         self._of_group: dict[str, Reader] = {}
         self._asked_from: dict[tuple[str, str, str, str, int], int] = {}
         """(process, group, topic, broker name, queue id) -> the offset of the last pull."""
@@ -109,13 +110,14 @@ class Ledger:
 
     # -- names ------------------------------------------------------------------------------------------------------
 
-    def broker_of(self, broker_name: str) -> str:
-        """The process of the broker that calls itself so."""
-        if broker_name not in self._broker_of:
+    def broker_of(self, broker_name: str, broker_id: int = MASTER_ID) -> str:
+        """The process of the broker that calls itself so; the master unless told, where messages are stored first."""
+        if (broker_name, broker_id) not in self._broker_of:
             for broker in self._lab.brokers:
                 if broker.controller is not None:
-                    self._broker_of[broker.controller.broker_config.broker_name] = broker.name
-        return self._broker_of.get(broker_name, broker_name)
+                    config = broker.controller.broker_config
+                    self._broker_of[config.broker_name, config.broker_id] = broker.name
+        return self._broker_of.get((broker_name, broker_id), broker_name)
 
     def reader_of(self, group: str, process: str) -> str:
         """The reader for whom a member of a group consumes."""

@@ -10,6 +10,7 @@ import pytest
 from mqlab.broker import BrokerConfig, BrokerController
 from mqlab.errors import MqlabError
 from mqlab.namesrv import NamesrvController
+from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.sim import World, faults
 from mqlab.store import FlushDiskType, MessageStoreConfig
@@ -94,12 +95,29 @@ def test_everybody_who_holds_requests_is_told_of_an_arrival_when_long_polling_is
 
 
 def test_ordered_topics_are_marked_as_the_name_server_says(cluster: Any, client: Any) -> None:
-    from mqlab.protocol.headers import PutKVConfigRequestHeader
-
-    header = PutKVConfigRequestHeader("ORDER_TOPIC_CONFIG", "T", "broker-a:1")
+    header = h.PutKVConfigRequestHeader("ORDER_TOPIC_CONFIG", "T", "broker-a:1")
     client.call(RequestCode.PUT_KV_CONFIG, header, to=cluster.namesrv_address)
     cluster.run(41_000)
     assert cluster.broker.topic_config_manager.is_order_topic("T")
+    other = h.PutKVConfigRequestHeader("ORDER_TOPIC_CONFIG", "U", "broker-a:1")
+    gone = h.DeleteKVConfigRequestHeader("ORDER_TOPIC_CONFIG", "T")
+    client.call(RequestCode.PUT_KV_CONFIG, other, to=cluster.namesrv_address)
+    client.call(RequestCode.DELETE_KV_CONFIG, gone, to=cluster.namesrv_address)
+    cluster.run(31_000)
+    assert cluster.broker.topic_config_manager.is_order_topic("T"), "nobody takes the mark away"
+
+
+@pytest.mark.parametrize("slow", ["namesrv", "other"])
+def test_of_several_name_servers_the_first_to_answer_says_what_is_ordered(cluster: Any, slow: str) -> None:
+    node = cluster.world.node("other")
+    other = NamesrvController(node)
+    node.boot = lambda _: other.start()
+    cluster.do("start", node="other")
+    other.kv_config_manager.put_kv_config("ORDER_TOPIC_CONFIG", "T", "broker-a:1")
+    cluster.broker.broker_outer_api.update_name_server_address_list([cluster.namesrv.address, other.address])
+    cluster.do("delay", source="broker-a", target=slow, ms=50)
+    cluster.run(60_000)
+    assert cluster.broker.topic_config_manager.is_order_topic("T") is (slow == "namesrv")
 
 
 def test_a_clean_stop_takes_the_broker_out_of_the_routes(cluster: Any) -> None:

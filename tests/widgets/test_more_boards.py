@@ -10,6 +10,7 @@ import pytest
 from mqlab import DefaultMQPushConsumer, Lab
 from mqlab.diagram import SpaceTimeDiagram
 from mqlab.errors import LearnerError, ProtocolError
+from mqlab.explore.ledger import Ledger
 from mqlab.scenarios import get
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
 from mqlab_widgets.boards.board import Board, Fold
@@ -18,6 +19,7 @@ from mqlab_widgets.boards.lights import LightsBoard
 from mqlab_widgets.boards.owners import OwnersBoard
 from mqlab_widgets.boards.owners_picture import owners_svg
 from mqlab_widgets.boards.space_time import SpaceTimeBoard
+from mqlab_widgets.world_numbers import WorldNumbers
 
 BOARDS = (FlowControlBoard, OwnersBoard, SpaceTimeBoard, LightsBoard)
 
@@ -120,6 +122,24 @@ def test_the_lock_of_an_orderly_group_is_the_brokers() -> None:
     assert board.html().count('class="lock"') == 2
     lab.crash("broker-a")
     assert at_the_end(OwnersBoard, lab).text()[0] == "readers, Orders queue 0 on broker-a: consumer-1"
+
+
+def test_a_slave_is_not_mistaken_for_its_master() -> None:
+    lab = get("push-orderly").build(7)
+    lab.broker("slave", broker_name="broker-a", broker_id=1, broker_role="SLAVE")
+    lab.run_for(seconds=8)
+    locked = at_the_end(OwnersBoard, lab).text()
+    assert locked[0].endswith("locked for consumer-1")
+    lab.crash("slave")
+    assert at_the_end(OwnersBoard, lab).text() == locked
+    ledger = Ledger(lab)
+    assert (ledger.broker_of("broker-a"), ledger.broker_of("broker-a", 1)) == ("broker-a", "broker-a")
+    lab.restart("slave")
+    lab.run_for(ms=10)
+    assert (Ledger(lab).broker_of("broker-a"), Ledger(lab).broker_of("broker-a", 1)) == ("broker-a", "slave")
+    numbers = WorldNumbers(lab)
+    numbers.follow()
+    assert {queue[0] for _, queue in numbers._began} == {"broker-a"}
 
 
 def test_a_queue_without_an_owner_is_seen() -> None:

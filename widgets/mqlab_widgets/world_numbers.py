@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_retry_topic, is_system_topic
 from mqlab.trace.record import KIND, Record
 
@@ -147,7 +148,8 @@ class WorldNumbers:
         log.add(record.queue_offset, record.ts_us)
 
     def _on_broker_started(self, record: Record) -> None:
-        self._names[record.broker_name] = record.node
+        if record.broker_id == MASTER_ID:
+            self._names[record.broker_name] = record.node
 
     def _on_allocated(self, record: Record) -> None:
         queue = (self._names.get(record.broker_name, record.broker_name), record.topic, record.queue_id)

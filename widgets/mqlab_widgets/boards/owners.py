@@ -6,6 +6,7 @@ from collections import Counter
 from html import escape
 from typing import ClassVar
 
+from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_retry_topic
 from mqlab.trace.record import Record
 
@@ -34,7 +35,7 @@ class OwnersBoard(Board):
         self.locks: dict[tuple[Read, Queue], str] = {}
         """Who has the lock of a queue, as its broker knows it."""
         self.names: dict[str, str] = {}
-        """Client id -> process, and process of a broker -> the name it has in routes."""
+        """Client id -> process, and process of a master, which has the locks, -> the name it has in routes."""
 
     def on_queue_allocated(self, record: Record) -> None:
         self._queues(record)[_queue(record)] = None
@@ -50,7 +51,8 @@ class OwnersBoard(Board):
         self.names[record.client_id] = record.node
 
     def on_broker_started(self, record: Record) -> None:
-        self.names[record.node] = record.broker_name
+        if record.broker_id == MASTER_ID:
+            self.names[record.node] = record.broker_name
 
     def on_queue_locked(self, record: Record) -> None:
         self.locks[self._locked(record)] = self.names.get(record.client_id, record.client_id)
