@@ -17,16 +17,21 @@ if TYPE_CHECKING:
 QueueFilter = Callable[[MessageQueue], bool]
 
 
+APPLICATION, CALLBACK, FIRST_SENDER = 0, 1, 2
+"""The threads whose turns a producer counts apart: the application's, those of callbacks, and each of its senders."""
+
+
 class TopicPublishInfo:
     """The queues of a topic that a producer may send to, and whose turn it is.
 
-    Java: org.apache.rocketmq.client.impl.producer.TopicPublishInfo with ThreadLocalIndex. Differs from RocketMQ: one
-    index serves all tasks of the process, where Java has one for each thread: a task is made for every call from a
-    cell, so that one for each task would never come to its second queue. As there, it starts anywhere, and anew with
-    every new route.
+    Each thread has its own turn, which starts anywhere, and anew with every new route.
+
+    Java: org.apache.rocketmq.client.impl.producer.TopicPublishInfo with ThreadLocalIndex. Differs from RocketMQ: the
+    application counts as one thread, whatever tasks it has: a task is made for every call from a cell, so that one turn
+    for each task would never come to its second queue. So do all threads of callbacks, which choose for retries.
     """
 
-    __slots__ = ("_index", "_node", "have_topic_router_info", "message_queue_list", "order_topic", "route", "topic")
+    __slots__ = ("_indices", "_node", "have_topic_router_info", "message_queue_list", "order_topic", "route", "topic")
 
     def __init__(
         self,
@@ -38,7 +43,7 @@ class TopicPublishInfo:
         route: TopicRouteData | None = None,
     ) -> None:
         self._node = node
-        self._index = -1
+        self._indices: dict[int, int] = {}
         self.topic = topic
         self.message_queue_list = list(message_queue_list)
         self.order_topic = order_topic
@@ -50,30 +55,31 @@ class TopicPublishInfo:
         """Whether there is a queue at all."""
         return bool(self.message_queue_list)
 
-    def reset_index(self) -> None:
-        """Go on from a queue anywhere in the list."""
-        self._index = self._node.choose(f"first-queue/{self.topic}", len(self.message_queue_list)) - 1
+    def reset_index(self, thread: int = APPLICATION) -> None:
+        """Let a thread go on from a queue anywhere in the list."""
+        self._indices[thread] = self._node.choose(f"first-queue/{self.topic}", len(self.message_queue_list)) - 1
 
-    def _next(self) -> MessageQueue:
+    def _next(self, thread: int) -> MessageQueue:
+        indices = self._indices
+        if thread not in indices:
+            self.reset_index(thread)
+        index = indices[thread] = indices[thread] + 1
         queues = self.message_queue_list
-        if self._index < 0:
-            self.reset_index()
-        self._index += 1
-        return queues[self._index % len(queues)]
+        return queues[index % len(queues)]
 
-    def select_one(self, *filters: QueueFilter) -> MessageQueue | None:
-        """The next queue in turn that passes all filters, or None."""
+    def select_one(self, *filters: QueueFilter, thread: int = APPLICATION) -> MessageQueue | None:
+        """The next queue in a thread's turn that passes all filters, or None."""
         if not self.message_queue_list:
             return None
         if not filters:
-            return self._next()
+            return self._next(thread)
         for _ in self.message_queue_list:
-            queue = self._next()
+            queue = self._next(thread)
             if all(passes(queue) for passes in filters):
                 return queue
         return None
 
-    def select_avoiding(self, last_broker: str | None) -> MessageQueue | None:
+    def select_avoiding(self, last_broker: str | None, thread: int = APPLICATION) -> MessageQueue | None:
         """The next queue on another broker than `last_broker`; any next queue if there is no other broker.
 
         Java: org.apache.rocketmq.client.latency.MQFaultStrategy.selectOneMessageQueue.
@@ -81,8 +87,8 @@ class TopicPublishInfo:
         if not self.message_queue_list:
             return None
         if last_broker is None:
-            return self._next()
-        return self.select_one(lambda queue: queue.broker_name != last_broker) or self._next()
+            return self._next(thread)
+        return self.select_one(lambda queue: queue.broker_name != last_broker, thread=thread) or self._next(thread)
 
     def __repr__(self) -> str:
         return f"<TopicPublishInfo {self.topic}: {len(self.message_queue_list)} queues>"

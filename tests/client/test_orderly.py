@@ -220,3 +220,17 @@ def test_a_lock_that_runs_out_between_two_messages_holds_the_queue(cluster: Any)
     cluster.fault("heal", "consumer", "broker-a")
     cluster.run_ms(30_000)
     assert listener.bodies == ["a", "b"]
+
+
+@pytest.mark.parametrize("status", [ConsumeOrderlyStatus.COMMIT, ConsumeOrderlyStatus.ROLLBACK])
+def test_with_auto_commit_commit_and_rollback_count_as_consumed(cluster: Any, status: ConsumeOrderlyStatus) -> None:
+    cluster.create_topic("T", 1)
+    listener = Ordered(cluster, lambda messages, context: status)
+    send(cluster, ["a", "b"])
+    consumer = start(cluster, listener)
+    cluster.run_ms(5_000)
+    assert listener.bodies == ["a", "b"]
+    sums = consumer.impl.statistics.by_topic["T"]
+    assert (sums.consume_ok, sums.consume_failed) == (2, 0)
+    consumer.shutdown().play()
+    assert cluster.brokers["broker-a"].consumer_offset_manager.query_offset("G", "T", 0) == 2

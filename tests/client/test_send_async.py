@@ -177,3 +177,21 @@ def test_the_senders_queue_has_an_end(cluster: Any) -> None:
     producer.impl.async_sender.pool.threads = 0
     with pytest.raises(MQClientException, match="executor rejected"):
         producer.send_async(Message("T", "x"), callback).play()
+
+
+def test_each_thread_that_sends_has_its_own_turn_with_a_start_of_its_own(cluster: Any) -> None:
+    cluster.create_topic("T", 8)
+    producer = cluster.producer()
+    outcomes, callback = noting(cluster)
+    in_turn: list[int] = []
+    for k in range(24):
+        producer.send_async(Message("T", f"m{k}"), callback).play()
+        cluster.run_ms(20)
+        in_turn.append(producer.send(Message("T", f"s{k}")).play().message_queue.queue_id)
+    queues = [result.message_queue.queue_id for _, result, _ in outcomes if result]
+    threads = producer.node.spec.cores
+    for k in range(len(queues) - threads):
+        assert queues[k + threads] == (queues[k] + 1) % 8, "idle threads take over one after the other"
+    starts = queues[:threads]
+    assert starts != [(starts[0] + k) % 8 for k in range(threads)]
+    assert in_turn == [(in_turn[0] + k) % 8 for k in range(24)], "the application is a thread as well"

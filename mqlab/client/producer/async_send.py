@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.call_back import OutcomeCallback, call_back
+from mqlab.client.topic_publish_info import APPLICATION, CALLBACK, FIRST_SENDER
 from mqlab.errors import (
     MQBrokerException,
     MQClientException,
@@ -50,7 +52,7 @@ SendCallbackFunction = Callable[["SendResult | None", Exception | None], object]
 class Outcome:
     """Calls the application back once, and gives back what the send held."""
 
-    __slots__ = ("_callback", "_held", "_impl", "_message", "done")
+    __slots__ = ("_callback", "_held", "_impl", "_message", "done", "thread")
 
     def __init__(
         self, impl: DefaultMQProducerImpl, message: Message, callback: SendCallback | SendCallbackFunction
@@ -60,6 +62,8 @@ class Outcome:
         self._callback = callback
         self._held: list[tuple[Semaphore, int]] = []
         self.done = False
+        self.thread = APPLICATION
+        """The thread that chooses the queue."""
 
     def hold(self, permits: Semaphore, number: int) -> None:
         """Keep so many permits until the callback is called."""
@@ -176,7 +180,7 @@ class AsyncSend:
         if again:
             broker_name = self._queue.broker_name
             if self._info is not None:
-                chosen = impl.fault_strategy.select_one_message_queue(self._info, broker_name, False)
+                chosen = impl.fault_strategy.select_one_message_queue(self._info, broker_name, False, CALLBACK)
                 broker_name = chosen.broker_name if chosen is not None else broker_name
             address = impl.instance.routes.find_broker_address_in_publish(broker_name)
             if address is not None:
@@ -200,7 +204,10 @@ class AsyncSender:
         producer = impl.producer
         self._impl = impl
         self._node = impl.node
-        self.pool = impl.node.pool("AsyncSenderExecutor", impl.node.spec.cores, SENDER_QUEUE_CAPACITY)
+        cores = impl.node.spec.cores
+        self.pool = impl.node.pool("AsyncSenderExecutor", cores, SENDER_QUEUE_CAPACITY)
+        # A new thread for each of the first jobs, then the one that has been idle the longest, as in Java.
+        self._idle_threads = deque(range(FIRST_SENDER, FIRST_SENDER + cores))
         number = max(producer.back_pressure_for_async_send_num, BACK_PRESSURE_MIN_NUM)
         size = max(producer.back_pressure_for_async_send_size, BACK_PRESSURE_MIN_SIZE)
         self.async_send_num = number
@@ -222,7 +229,7 @@ class AsyncSender:
         begin_us = self._node.now_us()
         outcome = Outcome(self._impl, message, callback)
 
-        async def run() -> None:
+        async def send() -> None:
             left_ms = timeout_ms - (self._node.now_us() - begin_us) // 1_000
             if left_ms <= 0:
                 outcome(None, RemotingTooMuchRequestException("DEFAULT ASYNC send call timeout"))
@@ -232,12 +239,19 @@ class AsyncSender:
             except (MQClientException, MQBrokerException, RemotingException) as error:
                 outcome(None, error)
 
+        async def run() -> None:
+            outcome.thread = self._idle_threads.popleft()
+            try:
+                await send()
+            finally:
+                self._idle_threads.append(outcome.thread)
+
         if not self._impl.producer.enable_backpressure_for_async_mode:
             if not self.pool.submit(run):
                 raise MQClientException("executor rejected. What to do: send more slowly, or enable back-pressure.")
             return
         if await self.hold_permits(message, outcome, timeout_ms, begin_us) and not self.pool.submit(run):
-            await run()
+            await send()
 
     async def hold_permits(self, message: Message, outcome: Outcome, timeout_ms: int, begin_us: int) -> bool:
         """Wait for a permit for the message and for one for each of its bytes; False if they did not come in time.

@@ -27,24 +27,24 @@ class MQFaultStrategy:
         self.latency_fault_tolerance = LatencyFaultTolerance(node)
 
     def select_one_message_queue(
-        self, info: TopicPublishInfo, last_broker: str | None, reset_index: bool
+        self, info: TopicPublishInfo, last_broker: str | None, reset_index: bool, thread: int
     ) -> MessageQueue | None:
-        """The queue for the next attempt; `last_broker` is that of the attempt before, which is avoided."""
+        """The queue for a thread's next attempt; `last_broker` is that of the attempt before, which is avoided."""
         if not self.send_latency_fault_enable:
-            return info.select_avoiding(last_broker)
+            return info.select_avoiding(last_broker, thread)
         if not info.ok:
             return None
         if reset_index:
-            info.reset_index()
+            info.reset_index(thread)
         faults = self.latency_fault_tolerance
 
         def elsewhere(queue: MessageQueue) -> bool:
             return queue.broker_name != last_broker
 
         return (
-            info.select_one(lambda queue: faults.is_available(queue.broker_name), elsewhere)
-            or info.select_one(lambda queue: faults.is_reachable(queue.broker_name), elsewhere)
-            or info.select_one()
+            info.select_one(lambda queue: faults.is_available(queue.broker_name), elsewhere, thread=thread)
+            or info.select_one(lambda queue: faults.is_reachable(queue.broker_name), elsewhere, thread=thread)
+            or info.select_one(thread=thread)
         )
 
     def update_fault_item(self, broker_name: str, latency_ms: int, isolated: bool, reachable: bool) -> None:

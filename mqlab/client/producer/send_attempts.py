@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.client.topic_publish_info import APPLICATION
 from mqlab.errors import (
     MQBrokerException,
     MQClientException,
@@ -71,10 +72,11 @@ class SendAttempts:
         impl, timeout_ms, total = self._impl, self._timeout_ms, self._total
         producer, world = impl.producer, impl.node.world
         faults, hooks = impl.fault_strategy, world.hooks
+        thread = APPLICATION if self._outcome is None else self._outcome.thread
         last_broker: str | None = None
         call_timeout = False
         for times in range(total):
-            queue = faults.select_one_message_queue(info, last_broker, times > 0)
+            queue = faults.select_one_message_queue(info, last_broker, times > 0, thread)
             if queue is None:
                 break
             if hooks.on:

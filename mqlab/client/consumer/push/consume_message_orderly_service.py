@@ -184,7 +184,7 @@ class ConsumeMessageOrderlyService:
     ) -> bool:
         """Commit, or put the messages back and stop for a moment; whether to go on."""
         offset, go_on = NO_COMMIT, True
-        if status in (SUSPEND, ConsumeOrderlyStatus.SUCCESS):
+        if status in (SUSPEND, ConsumeOrderlyStatus.SUCCESS) or context.auto_commit:
             failed = len(messages) if status is SUSPEND else 0
             self._owner.statistics.consumed(context.message_queue.topic, len(messages) - failed, failed)
         if status is SUSPEND:
