@@ -44,7 +44,7 @@ def ink_on(fill: str) -> str:
 
 
 def line(x1: float, y1: float, x2: float, y2: float, colour: str, *, width: float = 1.5, dash: str = "") -> str:
-    """A straight line."""
+    """A straight line from (x1, y1) to (x2, y2); `dash` is an SVG dash pattern, as in "4 3"."""
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
     return f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{colour}" stroke-width="{width:g}"{dashes}/>'
 
