@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..protocol.batch import decode_batch
 from ..protocol.codes import V3_4_9, RequestCode, ResponseCode
-from ..protocol.command import RemotingCommand
+from ..protocol.command import RESPONSE_FLAG, RemotingCommand
 from ..protocol.headers import SendMessageResponseHeader, parse_send_header
 from ..protocol.message_id import UniqueKeyGenerator
 from ..protocol.properties import DECODED_MAP_CAPACITY, decode_properties, encode_properties
@@ -15,7 +15,7 @@ from ..protocol.topic_config import MULTI_TAG
 from ..protocol.topics import RETRY_GROUP_TOPIC_PREFIX, RMQ_SYS_SCHEDULE_TOPIC, TOPIC_MAX_LENGTH, dlq_topic
 from ..remoting import Channel, RequestProcessor
 from ..sim import Future
-from ..store import MessageExtBrokerInner, PutMessageResult
+from ..store import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
 from ..trace.events.broker import MessageSendAnswered, MessageSendReceived
 from .consumer_send_msg_back import ConsumerSendMsgBack
 from .errors import FAQ, RequestError, rejected
@@ -124,11 +124,14 @@ class SendMessageProcessor(RequestProcessor):
             topic = dlq_topic(topic[len(RETRY_GROUP_TOPIC_PREFIX) :])
             queue_id = 0
             topic_config = self._topics.create_topic_in_send_message_back_method(topic, 1, PermName.READ_WRITE)
-        if properties.get("TRAN_MSG", "").lower() == "true":
+        if "TRAN_MSG" in properties and properties["TRAN_MSG"].lower() == "true":
             remark = f"the broker[{self._broker.broker_ip}] sending transaction message is forbidden"
             raise RequestError(ResponseCode.NO_PERMISSION, remark)
         inner = self._inner(channel, request, header, properties, topic_config, topic, queue_id)
-        return answer_when_put(self._store.put_message(inner), THE_ANSWER, self._answer, request, inner)
+        outcome = self._store.put_message(inner)
+        if type(outcome) is PutMessageResult:
+            return self._answer(outcome, request, inner)
+        return answer_when_put(outcome, THE_ANSWER, self._answer, request, inner)
 
     def _inner(
         self,
@@ -228,7 +231,8 @@ class SendMessageProcessor(RequestProcessor):
             # The producer of a parked message is told the queue that it chose, but the offset in the schedule topic.
             topic, queue_id = inner.properties["REAL_TOPIC"], int(inner.properties["REAL_QID"])
         unique_key = inner.properties["UNIQ_KEY"]
-        code: int | None = ResponseCode.SUCCESS if result.is_ok else STORED_CODES.get(result.status)
+        stored = result.status is PutMessageStatus.PUT_OK
+        code: int | None = ResponseCode.SUCCESS if stored else STORED_CODES.get(result.status)
         if code is None:
             code, remark = refusal(
                 result, self._broker.message_store_config.max_message_size, self._broker.describe_disk_use()
@@ -238,7 +242,7 @@ class SendMessageProcessor(RequestProcessor):
             header = SendMessageResponseHeader(
                 result.msg_id, queue_id, result.logics_offset, unique_key, batch_uniq_id
             )
-            response = RemotingCommand.response(code, None, header)
+            response = RemotingCommand(code, header, None, RESPONSE_FLAG)
             self._broker.stats.messages_put += result.msg_num
         response.add_ext_fields(self._answer_fields)
         hooks = self._node.hooks

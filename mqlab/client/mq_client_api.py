@@ -193,7 +193,7 @@ class MQClientAPIImpl:
     def send_request(self, message: Message, header: SendMessageRequestHeaderV2) -> RemotingCommand:
         """The request that sends a message: SEND_MESSAGE_V2, or SEND_BATCH_MESSAGE for a batch."""
         code = RequestCode.SEND_BATCH_MESSAGE if header.batch else RequestCode.SEND_MESSAGE_V2
-        return RemotingCommand.request(code, header, message.body)
+        return RemotingCommand(code, header, message.body)
 
     def send_message(
         self, address: str, message: Message, header: SendMessageRequestHeaderV2, timeout_ms: int
@@ -220,7 +220,9 @@ class MQClientAPIImpl:
         status = SEND_STATUS.get(response.code)
         if status is None:
             raise MQBrokerException(response.code, response.remark or "", address)
-        header = _header(SendMessageResponseHeader, response, address)
+        header = response.header
+        if type(header) is not SendMessageResponseHeader:
+            header = _header(SendMessageResponseHeader, response, address)
         unique = header.batch_uniq_id or message.properties.get(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX) or ""
         if isinstance(message, MessageBatch) and header.batch_uniq_id is None:
             unique = ",".join(

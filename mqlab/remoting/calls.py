@@ -97,8 +97,11 @@ class RemotingCalls:
 
         A synchronous caller needs no thread to itself, but the answer waits while callbacks hold all of them.
         """
-        if not future.settle(response, error):
+        if future.done:
             return
+        future.done = True
+        future.response = response
+        future.error = error
         pool = self.public_pool
         if (future.is_sync and pool.busy < pool.threads) or not pool.submit(future.execute_callback):
             future.execute_callback()

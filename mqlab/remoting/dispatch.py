@@ -64,13 +64,11 @@ class RemotingDispatch(RemotingCalls):
         self.default_processor = ProcessorEntry(processor, pool or self.public_pool, service_us)
 
     def on_command(self, channel: Channel, command: RemotingCommand) -> None:
-        """Take in one command from a channel."""
+        """Take in one command from a channel: the answer to a request, or a request for one of the processors."""
         if command.flag & 1:
             self.process_response(channel, command)
-        else:
-            self._process_request(channel, command)
-
-    def _process_request(self, channel: Channel, request: RemotingCommand) -> None:
+            return
+        request = command
         entry = self.processor_table.get(request.code, self.default_processor)
         if entry is None:
             self.refuse(
@@ -118,7 +116,10 @@ class RemotingDispatch(RemotingCalls):
             self._answer_error(channel, request, error)
             return None
         if type(result) is RemotingCommand:
-            self._answer(channel, request, result)
+            if self.rpc_hooks:
+                self._answer(channel, request, result)
+            else:
+                self.respond(channel, request, result)
         elif type(result) is Future:
             result.add_done_callback(lambda future: self._answer_later(channel, request, future))
         elif result is not None:

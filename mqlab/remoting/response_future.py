@@ -33,6 +33,7 @@ class ResponseFuture:
         "channel",
         "done",
         "error",
+        "is_sync",
         "opaque",
         "request",
         "response",
@@ -60,6 +61,8 @@ class ResponseFuture:
         self.response: RemotingCommand | None = None
         self.error: RemotingException | None = None
         self.done = False
+        self.is_sync = type(callback) is Future
+        """Whether a task waits for the answer, so that there is nothing to run on a callback thread."""
         self._callback = callback
         self._semaphore = semaphore
 
@@ -67,29 +70,17 @@ class ResponseFuture:
         """When the scan of the response table may remove this entry: a second after its time-out."""
         return self.begin_us + self.timeout_ms * 1_000 + 1_000_000
 
-    def settle(self, response: RemotingCommand | None, error: RemotingException | None) -> bool:
-        """Note the outcome; False if there was one already."""
-        if self.done:
-            return False
-        self.done = True
-        self.response = response
-        self.error = error
-        return True
-
     def hold_permit(self, semaphore: Semaphore) -> None:
         """Keep a permit of this semaphore until the callback has run."""
         self._semaphore = semaphore
-
-    @property
-    def is_sync(self) -> bool:
-        """Whether a task waits for the answer, so that there is nothing to run on a callback thread."""
-        return type(self._callback) is Future
 
     def execute_callback(self) -> Coroutine[object, object, None] | None:
         """Tell the caller, and give the permit back when its callback has ended."""
         callback = self._callback
         if isinstance(callback, Future):
-            self._release()
+            semaphore, self._semaphore = self._semaphore, None
+            if semaphore is not None:
+                semaphore.release()
             if callback.done:
                 return None
             if self.response is not None:

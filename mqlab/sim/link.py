@@ -60,9 +60,10 @@ class Pipe:
             due = self.last_due_us
         else:
             self.last_due_us = due
-        self.frames.append((due, frame, world.cause))
-        if len(self.frames) == 1:
-            world.push_caused(due, self, self.token, world.cause)
+        cause = world.cause
+        if not self.frames:
+            world.push_caused(due, self, self.token, cause)
+        self.frames.append((due, frame, cause))
 
     def _arm(self) -> None:
         due, _, cause = self.frames[0]
@@ -73,9 +74,11 @@ class Pipe:
         if self.link.cut:
             self.stalled = True
             return
-        _, frame, _ = self.frames.popleft()
-        if self.frames:
-            self._arm()
+        frames = self.frames
+        _, frame, _ = frames.popleft()
+        if frames:
+            due, _, cause = frames[0]
+            self.world.push_caused(due, self, self.token, cause)
         self.receiver.deliver(frame)
 
     def heal(self) -> None:

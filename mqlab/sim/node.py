@@ -71,6 +71,7 @@ class Node:
         self._clock_base_us = 0
         self._clock_offset_us = 0
         self._clock_ppm = 0
+        self._clock_is_right = True
 
     @property
     def powered(self) -> bool:
@@ -86,7 +87,7 @@ class Node:
     def now_ms(self) -> int:
         """This machine's wall clock: ms since 1970, with its drift."""
         world = self.world
-        if not self._clock_ppm and not self._clock_offset_us:
+        if self._clock_is_right:
             return world.epoch_ms + world.now_us // 1_000
         since = world.now_us - self._clock_base_us
         return world.epoch_ms + (world.now_us + self._clock_offset_us + since * self._clock_ppm // 1_000_000) // 1_000
@@ -99,6 +100,7 @@ class Node:
         self._clock_offset_us += since * self._clock_ppm // 1_000_000 + jump_ms * 1_000
         self._clock_base_us = self.world.now_us
         self._clock_ppm = ppm
+        self._clock_is_right = not ppm and not self._clock_offset_us
         for listener in self.life.clock_listeners:
             listener()
 
@@ -149,7 +151,8 @@ class Node:
 
     def timeout(self, ms: float, callback: Callable[..., Any], *args: Any, name: str = "timeout") -> Timer:
         """Like `call_later`, for time-outs: thousands of equal duration that nearly all get cancelled."""
-        return time_out(self.life, whole_us(ms) if ms > 0 else 0, callback, args, name)
+        us = ms * 1_000 if type(ms) is int else whole_us(max(ms, 0))
+        return time_out(self.life, us, callback, args, name)
 
     def schedule_at_fixed_rate(
         self, callback: Callable[[], Any], initial_ms: int, period_ms: int, name: str

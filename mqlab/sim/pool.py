@@ -56,8 +56,11 @@ class PoolJob:
             task = Task(self.life, pool.name, result)
             task.resume()
             task.join().add_done_callback(pool._task_ended)
-        else:
-            pool._free_slot()
+            return
+        pool.busy -= 1
+        pool.completed += 1
+        if pool.queue:
+            pool.queue.popleft().start()
 
 
 class Pool:

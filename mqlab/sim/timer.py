@@ -42,10 +42,13 @@ class Timer:
         if self.token != DEAD:
             self.token = DEAD
             self.args = ()
-            if self.lane is None:
+            lane = self.lane
+            if lane is None:
                 self.life.world.entry_died()
             else:
-                self.lane.entry_died()
+                lane.dead += 1
+                if lane.dead > 1_000:
+                    lane.throw_out()
 
     def fire(self) -> None:
         """Call the callback (the world does this when the timer is due)."""
@@ -86,11 +89,12 @@ class Lane:
     that was cancelled is skipped when its time comes, which is not a slice.
     """
 
-    __slots__ = ("_agenda", "_dead", "_queue", "duration_us", "token")
+    __slots__ = ("_agenda", "_queue", "dead", "duration_us", "token")
 
     def __init__(self, agenda: Agenda, duration_us: int) -> None:
         self._agenda = agenda
-        self._dead = 0
+        self.dead = 0
+        """How many timers were cancelled since the dead ones were thrown out last."""
         self.duration_us = duration_us
         self.token = 0
         self._queue: deque[Timer] = deque()
@@ -135,13 +139,12 @@ class Lane:
         """The time-outs of running processes that still wait."""
         return [timer for timer in self._queue if timer.token != DEAD and not timer.life.state]
 
-    def entry_died(self) -> None:
-        """Count a timer that was cancelled; when half of the lane is dead, it is thrown out."""
-        self._dead += 1
-        if self._dead > 1_000 and self._dead * 2 > len(self._queue):
+    def throw_out(self) -> None:
+        """Throw out the timers that were cancelled, once they are half of the lane."""
+        if self.dead * 2 > len(self._queue):
             head = self._queue[0]
             self._queue = deque(timer for timer in self._queue if timer is head or timer.token != DEAD)
-            self._dead = 0
+            self.dead = 0
 
     def __len__(self) -> int:
         return len(self._queue)

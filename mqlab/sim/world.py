@@ -124,7 +124,7 @@ class World(Agenda):
         This is the hot loop: everything rare (an interrupt, a command, a dead task, a breakpoint) sets `attention`, and
         the caller looks what it was.
         """
-        ready = self.ready
+        ready, ties = self.ready, self.tie_is_choice
         popleft = ready.popleft
         slice_no = first = self.slice_no
         last = first + slices if self.halt_at_slice is None else min(first + slices, self.halt_at_slice)
@@ -136,7 +136,7 @@ class World(Agenda):
                         break
                     self._report_endless_instant()
                 if ready:
-                    target, token, cause = self._choose_ready() if self.tie_is_choice else popleft()
+                    target, token, cause = self._choose_ready() if ties else popleft()
                 else:
                     entry = self.move_on(limit_us)
                     if entry is None:
@@ -144,7 +144,7 @@ class World(Agenda):
                     self._endless_at = stop = slice_no + self.max_slices_per_instant
                     if stop > last:
                         stop = last
-                    if self.tie_is_choice:
+                    if ties:
                         ready.appendleft(entry)
                         continue
                     target, token, cause = entry

@@ -62,13 +62,6 @@ class GetMessageResult:
         self.message_count = 0
         self.suggest_pulling_from_slave = False
 
-    def add(self, record: bytes, queue_offset: int, batch_num: int) -> None:
-        """Take one more record into the answer."""
-        self.messages.append(record)
-        self.queue_offsets.append(queue_offset)
-        self.buffer_total_size += len(record)
-        self.message_count += batch_num
-
     @property
     def body(self) -> bytes:
         """The records one behind the other: the body of a pull response."""
@@ -114,10 +107,11 @@ def get_message(
         result.status = GetMessageStatus.OFFSET_FOUND_NULL
         result.next_begin_offset = _corrected(config, offset, queue.roll_next_file(offset))
         return result
+    last_offset = offset + scan_limit // queue.unit_size
     last_scanned = 0
     next_file_start = -1
     for queue_offset, pos, size, tags_code, batch_num in units:
-        if queue_offset >= max_offset or (queue_offset - offset) * queue.unit_size > scan_limit:
+        if queue_offset >= max_offset or queue_offset > last_offset:
             break
         in_memory = log_end - pos <= near
         if result.messages and _is_the_batch_full(config, result, size, batch_num, max_msg_nums, max_size, in_memory):
@@ -138,7 +132,10 @@ def get_message(
             if not result.messages:
                 result.status = GetMessageStatus.NO_MATCHED_MESSAGE
             continue
-        result.add(record, queue_offset, batch_num)
+        result.messages.append(record)
+        result.queue_offsets.append(queue_offset)
+        result.buffer_total_size += len(record)
+        result.message_count += batch_num
         result.status = GetMessageStatus.FOUND
         next_file_start = -1
     result.suggest_pulling_from_slave = log_end - last_scanned > near

@@ -137,11 +137,10 @@ class MappedFileQueue:
             return None
         first = files[0]
         index = offset // self.file_size - first.file_from_offset // self.file_size
-        if (
-            0 <= index < len(files)
-            and files[index].file_from_offset <= offset < files[index].file_from_offset + self.file_size
-        ):
-            return files[index]
+        if 0 <= index < len(files):
+            file = files[index]
+            if 0 <= offset - file.file_from_offset < self.file_size:
+                return file
         # A file was taken out of the middle by hand, or has another one's name.
         for file in files:
             if file.file_from_offset <= offset < file.file_from_offset + self.file_size:

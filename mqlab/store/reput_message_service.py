@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..protocol.sysflag import MessageSysFlag
 from ..sim.disk import DiskFull
 from ..sim.service import ServiceThread
 from ..trace.events.store import DispatchStalled, MessageDispatched
@@ -84,7 +85,8 @@ class Reput:
     def _dispatch(self, request: DispatchRequest) -> bool:
         store = self.store
         try:
-            store.dispatch(request)
+            for dispatcher in store.dispatcher_list:
+                dispatcher(request)
         except DiskFull as problem:
             self.stalled = True
             store.running_flags.set(RunningFlags.LOGIC_DISK_FULL)
@@ -92,7 +94,7 @@ class Reput:
                 store.hooks.emit(DispatchStalled(request.commit_log_offset, f"no space left for {problem.path}"))
             return False
         self.reput_from_offset = request.commit_log_offset + request.msg_size
-        if not request.has_queue_entry:
+        if request.sys_flag & MessageSysFlag.TRANSACTION_ROLLBACK and not request.has_queue_entry:
             return True
         if store.services is not None:
             store.services.dispatched()

@@ -14,7 +14,7 @@ from mqlab.protocol.errors import HeaderError, RecordError
 from mqlab.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
 from mqlab.protocol.heartbeat import ExpressionType
 from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
-from mqlab.protocol.record import scan_records
+from mqlab.protocol.record import decode_record
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.sysflag import MessageSysFlag, PullSysFlag
 from mqlab.trace.events.client import MessagesFiltered, PullFinished
@@ -238,7 +238,7 @@ class PullAPIWrapper:
     ) -> list[MessageExt]:
         messages = decoded(result.message_binary or b"")
         result.message_binary = None
-        if any(message.sys_flag & INNER_BATCH == INNER_BATCH for message in messages):
+        if [message for message in messages if message.sys_flag & INNER_BATCH == INNER_BATCH]:
             # A batch whose body cannot be read stays as it is, and so do all messages beside it, as in RocketMQ.
             with suppress(ProtocolError):
                 messages = [single for message in messages for single in unwrap_inner_batch(message)]
@@ -258,7 +258,7 @@ class PullAPIWrapper:
         delta = result.offset_delta
         for message in messages:
             properties = message.properties
-            if properties.get(MessageConst.TRANSACTION_PREPARED, "").lower() == "true":
+            if "TRAN_MSG" in properties and properties["TRAN_MSG"].lower() == "true":
                 message.transaction_id = properties.get(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
             properties["MIN_OFFSET"] = min_offset
             properties["MAX_OFFSET"] = max_offset
@@ -276,7 +276,10 @@ def decoded(message_binary: bytes) -> list[MessageExt]:
     org.apache.rocketmq.common.message.MessageDecoder.decodesBatch.
     """
     messages: list[MessageExt] = []
+    offset = 0
     with suppress(RecordError):
-        for message in scan_records(message_binary, check_crc=False):
+        while offset < len(message_binary):
+            message = decode_record(message_binary, offset, check_crc=False)
             messages.append(message)
+            offset += message.store_size
     return messages

@@ -98,20 +98,21 @@ class SendKernel:
         """
         config = self._config
         is_batch = isinstance(message, MessageBatch)
-        if not is_batch:
-            self.set_unique_key(message)
         properties = message.properties
+        now_ms = self._node.now_ms()
+        if not is_batch and UNIQ_KEY not in properties:
+            properties[UNIQ_KEY] = self._unique_keys.next(now_ms)
         sys_flag = 0
         wire_message = message
         if not is_batch and len(message.body) >= config.compress_msg_body_over_howmuch:
             wire_message = _with_body(message, compress(config.compress_type, message.body, config.compress_level))
             sys_flag = MessageSysFlag.COMPRESSED | compression_flag(config.compress_type)
-        if properties.get(MessageConst.TRANSACTION_PREPARED, "").lower() == "true":
+        if "TRAN_MSG" in properties and properties["TRAN_MSG"].lower() == "true":
             sys_flag |= MessageSysFlag.TRANSACTION_PREPARED
         if self.check_forbidden_hooks:
             self._check_forbidden(message, queue, address, mode)
         context = self._run_before_hooks(message, queue, address, mode) if self.send_message_hooks else None
-        header = self._header(message, queue, sys_flag)
+        header = self._header(message, queue, sys_flag, now_ms)
         hooks = self._node.hooks
         if hooks.on:
             hooks.emit(
@@ -127,7 +128,9 @@ class SendKernel:
             )
         return Prepared(address, wire_message, header, context)
 
-    def _header(self, message: Message, queue: MessageQueue, sys_flag: int) -> SendMessageRequestHeaderV2:
+    def _header(
+        self, message: Message, queue: MessageQueue, sys_flag: int, now_ms: int
+    ) -> SendMessageRequestHeaderV2:
         config, properties = self._config, message.properties
         # The text is made first: a message for a retry topic carries both numbers in its properties as well.
         properties_text = encode_properties(properties, NEW_MAP_CAPACITY)
@@ -143,7 +146,7 @@ class SendKernel:
             config.default_topic_queue_nums,
             queue.queue_id,
             sys_flag,
-            self._node.now_ms(),
+            now_ms,
             message.flag,
             properties_text,
             reconsume_times,

@@ -130,6 +130,9 @@ class RecallMessageResponseHeader(NamedTuple):
 
 def parse_send_header(command: RemotingCommand) -> SendMessageRequestHeader | SendMessageRequestHeaderV2:
     """The header of any request that sends, in the class that its code uses; both classes have the same fields."""
+    header = command.header
+    if type(header) is SendMessageRequestHeaderV2:
+        return header
     if command.code in (RequestCode.SEND_MESSAGE, RequestCode.SEND_REPLY_MESSAGE):
         return command.header_as(SendMessageRequestHeader)
     return command.header_as(SendMessageRequestHeaderV2)

@@ -249,14 +249,18 @@ class ConsumeMessageConcurrentlyService:
 
         Java: org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService.processConsumeResult.
         """
-        if not request.messages:
+        messages = request.messages
+        if not messages:
             return None
-        consumed = min(request.context.ack_index + 1, len(request.messages)) if status is CONSUME_SUCCESS else 0
-        failed = request.messages[max(consumed, 0) :]
-        self._owner.statistics.consumed(request.message_queue.topic, len(request.messages) - len(failed), len(failed))
+        consumed = max(request.context.ack_index + 1, 0) if status is CONSUME_SUCCESS else 0
+        failed = messages[consumed:]
+        self._owner.statistics.consumed(request.message_queue.topic, len(messages) - len(failed), len(failed))
         if failed and self._owner.message_model is MessageModel.CLUSTERING:
             return self._give_back(request, failed)
-        self._remove(request)
+        process_queue = request.process_queue
+        offset = process_queue.remove_message(messages)
+        if offset >= 0 and not process_queue.dropped:
+            self._owner.offset_store.update_offset(request.message_queue, offset, increase_only=True)
         return None
 
     async def _give_back(self, request: ConsumeRequest, failed: list[MessageExt]) -> None:
@@ -272,9 +276,6 @@ class ConsumeMessageConcurrentlyService:
             request.messages = [message for message in request.messages if message.queue_offset not in offsets]
             again = ConsumeRequest(self, kept, request.process_queue, request.message_queue)
             self.submit_later(again)
-        self._remove(request)
-
-    def _remove(self, request: ConsumeRequest) -> None:
         offset = request.process_queue.remove_message(request.messages)
         if offset >= 0 and not request.process_queue.dropped:
             self._owner.offset_store.update_offset(request.message_queue, offset, increase_only=True)
