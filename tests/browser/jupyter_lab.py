@@ -60,11 +60,12 @@ class JupyterLab:
         command += ["--ServerApp.ip=127.0.0.1", f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0"]
         command += ["--IdentityProvider.token=", f"--ServerApp.root_dir={self.files}"]
         with self._log.open("w") as log:
-            self._server = subprocess.Popen(command, env=self._environment(), stdout=log, stderr=log)
+            self._server = subprocess.Popen(command, env=self.environment(), stdout=log, stderr=log)
         self._wait()
         return self
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """The server's environment, in which Jupyter keeps its files in directories of its own."""
         paths = [str(ROOT), str(ROOT / "widgets"), str(ROOT / "spark"), *filter(None, [os.environ.get("PYTHONPATH")])]
         own = {f"JUPYTER_{name}_DIR": str(self._home / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
         ours = {"IPYTHONDIR": str(self._home / "ipython"), "PYTHONPATH": os.pathsep.join(paths)}

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from mqlab.my_labs import copy_labs
+
 from .jupyter_lab import ROOT
 from .notebook_page import NotebookPage
 
@@ -55,3 +57,21 @@ def test_what_comes_of_a_bet_is_shown_when_its_cell_is_run(notebooks: NotebookPa
     notebook.run_cell(0)
     shown.first.wait_for()
     assert shown.all_inner_texts() == ["18.5"]
+
+
+def test_the_working_copy_draws_its_pictures_before_any_cell_has_run(
+    notebooks: NotebookPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTER_DATA_DIR", notebooks.lab.environment()["JUPYTER_DATA_DIR"])
+    copy_labs(ROOT, notebooks.lab.files / "my-labs")
+    notebook = notebooks.open("my-labs/00_tour.ipynb")
+    notebook.root.locator(".jp-OutputArea-output svg .card").first.wait_for()
+    cells = json.loads((ROOT / "labs" / "00_tour.ipynb").read_text(encoding="utf-8"))["cells"]
+    kept = [index for index, cell in enumerate(cells) if cell.get("outputs")]
+    drawn = [index for index in kept if notebook.cell(index).locator(".jp-OutputArea-output:visible").count()]
+    assert drawn == [index for index in kept if not hidden(cells[index])]
+
+
+def hidden(cell: dict[str, Any]) -> bool:
+    """Whether the outputs of a cell are not shown until it runs."""
+    return bool(cell["metadata"].get("jupyter", {}).get("outputs_hidden"))
