@@ -79,13 +79,13 @@ class _Traces:
     """The worlds of fifty seeds as one DataFrame, held in Spark's memory: the last fifty that were asked for."""
 
     def __init__(self) -> None:
-        self._key: tuple[str, int] | None = None
+        self._key: tuple[str, range] | None = None
         self._frame: DataFrame | None = None
 
     def of(self, spark: SparkSession, block: int) -> DataFrame:
-        key = (spark.sparkContext.applicationId, block)
+        key = (spark.sparkContext.applicationId, _seeds_of(block))
         if self._frame is None or self._key != key:
-            self._key, self._frame = key, _recorded(spark, _seeds_of(block)).cache()
+            self._key, self._frame = key, _recorded(spark, key[1]).cache()
         return self._frame
 
 
@@ -117,7 +117,7 @@ def _file_of(seed: int) -> str:
 def _recorded(spark: SparkSession, seeds: Iterable[int]) -> DataFrame:
     from mqlab_spark import read_trace
 
-    directory = Path(mkdtemp(prefix="mqlab-lab-03-"))
+    directory = Path(mkdtemp(prefix="mqlab-lab-20-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     for seed in seeds:
         with ParquetRecorder(directory / _file_of(seed), {"scenario": SCENARIO, "seed": seed}) as recorder:
