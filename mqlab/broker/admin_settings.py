@@ -45,7 +45,7 @@ class AdminSettings:
 
     def _update_broker_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         broker = self._broker
-        properties = decode_java_properties((request.body or b"").decode())
+        properties = decode_java_properties((request.body or b"").decode("utf-8", "replace"))
         if any(name in CONFIG_BLACK_LIST for name in properties):
             raise RequestError(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
         try:
@@ -65,7 +65,7 @@ class AdminSettings:
         text = encode_java_properties(dict(sorted(properties.items())))
         version = fastjson.dumps(broker.config_version.to_json())
         return RemotingCommand.response(
-            ResponseCode.SUCCESS, None, GetBrokerConfigResponseHeader(version), text.encode()
+            ResponseCode.SUCCESS, None, GetBrokerConfigResponseHeader(version), text.encode("utf-8", "replace")
         )
 
     def _get_broker_runtime_info(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:

@@ -204,7 +204,7 @@ class DefaultRequestProcessor(RequestProcessor):
     # -- the name server's own settings -----------------------------------------------------------------------------
 
     def _update_namesrv_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
-        properties = decode_java_properties((request.body or b"").decode())
+        properties = decode_java_properties((request.body or b"").decode("utf-8", "replace"))
         if any(name in CONFIG_BLACK_LIST for name in properties):
             return RemotingCommand.response(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
         try:
@@ -215,7 +215,7 @@ class DefaultRequestProcessor(RequestProcessor):
 
     def _get_namesrv_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         text = encode_java_properties(settings_to_properties(self._config))
-        return _success(body=text.encode())
+        return _success(body=text.encode("utf-8", "replace"))
 
 
 def _success(header: object = None, body: bytes | None = None) -> RemotingCommand:

@@ -32,9 +32,9 @@ class KVConfigManager:
                 continue
             try:
                 table = json.loads(self._node.disk.read_bytes(path))["configTable"]
-            except (ValueError, KeyError, TypeError):
+                self.config_table = {namespace: dict(values) for namespace, values in table.items()}
+            except (ValueError, KeyError, TypeError, AttributeError):
                 continue
-            self.config_table = {namespace: dict(values) for namespace, values in table.items()}
             return
 
     def put_kv_config(self, namespace: str, key: str, value: str) -> None:
@@ -74,4 +74,5 @@ class KVConfigManager:
 
 
 def _dump(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    # Java writes half of a surrogate pair as a question mark.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -14,7 +14,7 @@ from .strategy import AllocateMessageQueueStrategy
 
 def md5_hash(key: str) -> int:
     """The first four bytes of the key's MD5, as an unsigned number: a place on the ring."""
-    return int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest()[:4], "big")
+    return int.from_bytes(hashlib.md5(key.encode("utf-8", "replace"), usedforsecurity=False).digest()[:4], "big")
 
 
 class AllocateMessageQueueConsistentHash(AllocateMessageQueueStrategy):

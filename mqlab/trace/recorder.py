@@ -212,12 +212,20 @@ class ParquetRecorder(Recorder):
     def _write(self, rows: list[Row]) -> None:
         columns = _columns(rows)
         arrays = [
-            self._arrow.array(columns[field.name], field.type)
+            self._array(columns[field.name], field.type)
             if field.name in columns
             else self._arrow.nulls(len(rows), field.type)
             for field in self._schema
         ]
         self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema), row_group_size=BATCH_ROWS)
+
+    def _array(self, values: Sequence[Any], kind: Any) -> Any:
+        try:
+            return self._arrow.array(values, kind)
+        except UnicodeEncodeError:
+            # Half of a surrogate pair has no form in UTF-8; Java writes it as a question mark.
+            whole = [None if text is None else text.encode("utf-8", "replace").decode() for text in values]
+            return self._arrow.array(whole, kind)
 
     def _mark_end(self) -> None:
         self._writer.add_key_value_metadata({END_MARK: str(self.count)})

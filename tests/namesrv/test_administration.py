@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.route import ClusterInfo, GetBrokerMemberGroupResponseBody, QueueData, TopicRouteData
@@ -26,6 +28,21 @@ def test_keys_are_put_listed_got_and_deleted(client: Any) -> None:
         ResponseCode.QUERY_NOT_FOUND,
         "No config item, Namespace: ORDER_TOPIC_CONFIG Key: T",
     )
+
+
+def test_half_a_surrogate_pair_becomes_a_question_mark_in_the_file(server: Any, client: Any) -> None:
+    for value in ("x\ud800", "y"):
+        answer = client.call(RequestCode.PUT_KV_CONFIG, h.PutKVConfigRequestHeader("N", "k" + value, value))
+        assert answer.code == ResponseCode.SUCCESS
+    table = json.loads(server.node.disk.read_bytes(server.config.kv_config_path))
+    assert table == {"configTable": {"N": {"kx?": "x?", "ky": "y"}}}
+
+
+@pytest.mark.parametrize("content", [b'{"configTable":[]}', b'{"configTable":{"N":7}}', b"[]", b'{"configTable":'])
+def test_a_file_of_keys_that_holds_something_else_is_left_alone(server: Any, content: bytes) -> None:
+    server.node.disk.write_bytes(server.config.kv_config_path, content)
+    server.controller.kv_config_manager.load()
+    assert server.controller.kv_config_manager.config_table == {}
 
 
 def test_a_namespace_that_nobody_used_is_not_found(client: Any) -> None:
