@@ -54,6 +54,8 @@ class Acting:
             if self.world.hooks.on:
                 self.world.hooks.emit(ActionTaken(verb, text))
             FAULTS[verb](self.world, **arguments)
+            if not self.world.door.inside:
+                self.world.report_failed_observer()
 
     def start(self, name: str) -> None:
         """Start a process that was added with `start=False` (or that ended); it begins with the next slice."""

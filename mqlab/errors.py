@@ -49,6 +49,19 @@ class SimulationError(MqlabError):
     """The world cannot go on: a dead task, a wait without end, a real clock or thread inside the world."""
 
 
+class ObserverError(SimulationError):
+    """Somebody who watches a world has failed: a recorder, a breakpoint, a view. The world itself did nothing wrong.
+
+    It is never raised inside of the world, where it would become a part of what happens, but to whoever plays it.
+    """
+
+    def __init__(self, observer: str, event: str, error: Exception) -> None:
+        text = f"{type(error).__name__}: {error}"
+        super().__init__(f"{observer}, which watches the world, failed at an event {event}: {text}")
+        self.observer = observer
+        self.event = event
+
+
 class RemotingException(MqlabError):
     """A call between two nodes failed (org.apache.rocketmq.remoting.exception.RemotingException)."""
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LearnerError, MqlabError, SimulationError
+from ..errors import LearnerError, MqlabError, ObserverError, SimulationError
 from ..trace.bus import Bus
 from .agenda import Agenda, Ready
 from .choices import Choices
@@ -86,6 +86,7 @@ class World(Agenda):
         """The calls that were awaited from outside, which no replay can repeat."""
         self._endless_at = max_slices_per_instant
         self._died: tuple[Task, BaseException] | None = None
+        self._observer_error: ObserverError | None = None
         self.network = Network(self)
         put_up_fences()
 
@@ -210,6 +211,7 @@ class World(Agenda):
     def _attend(self) -> bool:
         """Look at what set `attention`; True if the world shall stop."""
         self.attention = False
+        self.report_failed_observer()
         if self._died is not None:
             self._report_dead_task()
         self.door.attend()
@@ -316,6 +318,20 @@ class World(Agenda):
         raise SimulationError(
             f"task {task.name!r} on {task.life.node_name} died: {type(error).__name__}: {error}"
         ) from error
+
+    def observer_failed(self, error: ObserverError) -> None:
+        """Remember that a sink failed; the world stops after this slice, and is broken, for what was to be seen is not.
+        """
+        if self._observer_error is None:
+            self._observer_error = error
+            self.broken = str(error)
+        self.attention = True
+
+    def report_failed_observer(self) -> None:
+        """Raise the error of an observer that nobody was told of yet."""
+        error, self._observer_error = self._observer_error, None
+        if error is not None:
+            raise error
 
     def _report_endless_instant(self) -> None:
         names: Counter[str] = Counter()

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+from ..errors import ObserverError
+
 Row = tuple[Any, ...]
 """One event as atoms: (slice, i, ts_us, node, task, cause_slice, cause_i, kind, *fields)."""
 
@@ -36,12 +38,16 @@ class Moment(Protocol):
     cause: tuple[int, int]
     current: Any
 
+    def observer_failed(self, error: ObserverError) -> None:
+        """Tell whoever plays the world, when the slice has ended."""
+
 
 class Bus:
     """Numbers the events of one world and hands them to its sinks, in the order in which the sinks came.
 
     Everybody sees the same numbering, because (slice, i) depends on the world alone: attaching or removing a sink
-    changes no id, no hash and no choice. The cause of an event is the event before it in the same slice, else the event
+    changes no id, no hash and no choice, also when the sink fails: that is told to whoever plays the world, between two
+    slices. The cause of an event is the event before it in the same slice, else the event
     that scheduled the slice; (-1, -1) means that there was none, or that nobody listened then.
     """
 
@@ -93,4 +99,14 @@ class Bus:
             frame = sys._getframe(1)
             self.sources[at] = (frame.f_code.co_filename, frame.f_lineno)
         for sink in self._sinks:
-            sink(row)
+            try:
+                sink(row)
+            except Exception as error:  # noqa: BLE001  # whatever it is, it must not become a part of the world
+                self._sink_failed(sink, row, error)
+
+    def _sink_failed(self, sink: Sink, row: Row, error: Exception) -> None:
+        name = getattr(sink, "__qualname__", type(sink).__name__)
+        about = getattr(sink, "about", "")
+        failed = ObserverError(f"{name} {about}".rstrip(), row[7], error)
+        failed.__cause__ = error
+        self._moment.observer_failed(failed)
