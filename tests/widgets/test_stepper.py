@@ -18,6 +18,7 @@ from mqlab_widgets.boards.held_pulls import HeldPullsBoard
 from mqlab_widgets.boards.lights import LightsBoard
 from mqlab_widgets.stepper import Stepper
 from mqlab_widgets.viewer import FramePump, Viewer
+from mqlab_widgets.weak_sink import WeakSink
 from mqlab_widgets.world_charts import WorldCharts
 
 
@@ -198,6 +199,29 @@ def test_closed_views_are_freed_and_leave_nothing_in_the_world(lab: Lab) -> None
     assert [thing() for thing in seen] == [None] * len(seen)
     lab.step_event()
     assert (list(lab.world.hooks.sinks), list(lab.watchers), lab.world.hooks.sources) == before
+
+
+def test_a_view_that_is_only_forgotten_is_not_kept_by_the_world(lab: Lab) -> None:
+    class View:
+        seen = 0
+
+        def see(self, row: Any) -> None:
+            View.seen += 1
+
+    before = list(lab.world.hooks.sinks)
+    view = View()
+    sink = WeakSink(lab.world.hooks, view.see)
+    lab.run_for(ms=300)
+    assert View.seen > 0
+    assert sink.view is view
+    seen, gone = View.seen, weakref.ref(view)
+    del view
+    gc.collect()
+    assert gone() is None
+    assert sink.view is None
+    lab.run_for(ms=300)
+    assert View.seen == seen
+    assert list(lab.world.hooks.sinks) == before
 
 
 def test_a_closed_view_leaves_the_others_of_its_world_alone(lab: Lab) -> None:
