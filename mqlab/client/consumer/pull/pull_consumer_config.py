@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from mqlab.client.client_config import ClientConfig
 from mqlab.errors import MQClientException
 from mqlab.protocol.heartbeat import MessageModel
 from mqlab.protocol.topics import DEFAULT_CONSUMER_GROUP, check_group
 from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
-
-if TYPE_CHECKING:
-    from ..lite.lite_pull_consumer_config import LitePullConsumerConfig
 
 
 @dataclass(eq=False, repr=False)
@@ -37,7 +34,16 @@ class PullConsumerConfig(ClientConfig):
     """False: the consumer takes no queues of its own; `pull` works with any queue all the same."""
 
 
-def check_pull_config(config: PullConsumerConfig | LitePullConsumerConfig, group: str) -> None:
+class PullSettings(Protocol):
+    """What all consumers that pull by themselves may set."""
+
+    message_model: MessageModel
+    allocate_message_queue_strategy: AllocateMessageQueueStrategy
+    broker_suspend_max_time_millis: int
+    consumer_timeout_millis_when_suspend: int
+
+
+def check_pull_config(config: PullSettings, group: str) -> None:
     """Raise MQClientException, with RocketMQ's text, for the first setting of any pull consumer that is not legal."""
     check_group(group)
     if group == DEFAULT_CONSUMER_GROUP:
