@@ -148,8 +148,11 @@ class Lab(Playing, Acting):
             )
         return self.origin
 
+    def _done_again_by_itself(self) -> bool:
+        return self.world.door.inside or (self._building and self.origin is not None)
+
     def _note_change(self, what: str) -> None:
-        if self.origin is not None and not self._building:
+        if self.origin is not None and not self._done_again_by_itself():
             self._changed_from_outside.append(what)
 
     # -- building ---------------------------------------------------------------------------------------------------

@@ -3,19 +3,62 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import __version__
 from .errors import LearnerError, ProtocolError
+from .sim.faults import FAULTS, check_fault
 
 if TYPE_CHECKING:
     from .lab import Lab
 
 FORMAT = 1
-KEYS = {"actions", "mqlab", "now_us", "overrides", "parameters", "scenario", "seed", "slice", "source"}
-KEYS |= {"trace_hash", "wire"}
+
+
+def _is_action(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 4
+        and all(_is_count(number) for number in value[:2])
+        and isinstance(value[2], str)
+        and value[2] in FAULTS
+        and isinstance(value[3], dict)
+    )
+
+
+def _is_override(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 3 and isinstance(value[0], str) and all(map(_is_count, value[1:]))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _all(one: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(map(one, value))
+
+
+_PARTS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "scenario": (_is_text, "a text"),
+    "parameters": (lambda value: isinstance(value, dict), "an object"),
+    "source": (lambda value: value is None or _is_text(value), "a text or null"),
+    "seed": (lambda value: type(value) in (int, str), "a whole number or a text"),
+    "wire": (lambda value: value in ("objects", "bytes"), '"objects" or "bytes"'),
+    "actions": (_all(_is_action), "a list of [slice, time in us, a verb of mqlab, {arguments}]"),
+    "overrides": (_all(_is_override), "a list of [point, k, value]"),
+    "slice": (_is_count, "a whole number from 0 up"),
+    "now_us": (_is_count, "a whole number from 0 up"),
+    "trace_hash": (_is_text, "a text"),
+    "mqlab": (_is_text, "a text"),
+}
+"""The parts that a report must have, what each must be, and in words."""
 
 
 class Origin(NamedTuple):
@@ -86,10 +129,24 @@ def read_report(path: str) -> dict[str, Any]:
         raise ProtocolError(f"{path} is not a report of mqlab: {error}") from None
     if not isinstance(report, dict) or report.get("format") != FORMAT:
         raise ProtocolError(f"{path} is not a report of mqlab in format {FORMAT}")
-    missing = sorted(KEYS - report.keys())
-    if missing:
-        raise ProtocolError(f"{path} is not a complete report of mqlab: it has no {', '.join(missing)}")
+    check_report(report, path)
     return report
+
+
+def check_report(report: dict[str, Any], name: str = "this") -> None:
+    """ProtocolError unless a report has all its parts, and each is what it must be."""
+    missing = sorted(_PARTS.keys() - report.keys())
+    if missing:
+        raise ProtocolError(f"{name} is not a complete report of mqlab: it has no {', '.join(missing)}")
+    for part, (fits, wanted) in _PARTS.items():
+        value = report[part]
+        if not fits(value):
+            if part in ("actions", "overrides") and isinstance(value, list):
+                # Of a long list the first entry that does not fit says more than all of it.
+                value = next(entry for entry in value if not fits([entry]))
+            raise ProtocolError(f"{name} is no report that can be played: {part} must be {wanted}, not {value!r}")
+    if not isinstance(report.get("tie_is_choice", False), bool):
+        raise ProtocolError(f"{name} is no report that can be played: tie_is_choice must be true or false")
 
 
 def replay(report: dict[str, Any], *, allow_source: bool = False) -> ReplayResult:
@@ -105,6 +162,7 @@ def replay_to(report: dict[str, Any], slice_no: int, now_us: int | None = None, 
     """A new world, played from the start up to and including slice `slice_no` of the report's world."""
     from . import scenarios
 
+    check_report(report)
     if report["source"] is not None:
         if not allow_source:
             raise LearnerError(
@@ -125,6 +183,7 @@ def replay_to(report: dict[str, Any], slice_no: int, now_us: int | None = None, 
             break
         lab.world.run_to_slice(at_slice)
         lab.world.move_clock(at_us)
+        check_fault(lab.world, verb, arguments)
         # What the world refused then, it refuses again.
         with suppress(LearnerError):
             lab.act(verb, **arguments)

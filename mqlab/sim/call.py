@@ -56,7 +56,8 @@ class Call(Generic[T]):
                 raise LearnerError(
                     f"{self.node.name} is down, so {self.text} cannot run", f"lab.restart({self.node.name!r})"
                 )
-            self.node.world.outside_calls.append(self.text)
+            if not self.node.world.door.inside:
+                self.node.world.outside_calls.append(self.text)
             self._answer = self.node.spawn(self._coroutine(), self.text).join()
             self._answer.label = self.text
         return self

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from mqlab import scenarios
+import re
+
+import pytest
+
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
+from mqlab.errors import LearnerError, ProtocolError
 from mqlab.replay import replay, replay_to, report_of
+from mqlab.scenarios import registry
 
 
 def test_a_world_in_which_ties_are_choices_can_be_played_again() -> None:
@@ -33,3 +39,69 @@ def test_a_report_from_before_ties_could_be_choices_still_replays() -> None:
     report = report_of(lab)
     del report["tie_is_choice"]
     assert replay_to(report, lab.world.slice_no).trace_hash() == lab.trace_hash()
+
+
+async def meddling(lab: Lab) -> None:
+    """A listener kills another process and lets it start again, and so does the scenario itself."""
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.broker("broker-b")
+    lab.create_topic("TopicTest", 1, brokers="broker-a")
+    lab.crash("broker-b")
+    lab.restart("broker-b")
+    producer, consumer = lab.producer("orders"), lab.consumer("readers")
+    consumer.subscribe("TopicTest", "*")
+
+    def listener(messages: object, context: object) -> ConsumeConcurrentlyStatus:
+        lab.crash("broker-b")
+        lab.restart("broker-b")
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+    consumer.register_message_listener(listener)
+    await producer.start()
+    await consumer.start()
+    await producer.send(Message("TopicTest", b"hello"))
+
+
+def test_what_a_scenario_and_its_listeners_do_themselves_is_not_done_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._SCENARIOS, "meddling", scenarios.Scenario("meddling", meddling, 30))
+    lab = scenarios.get("meddling").play(7)
+    lab.freeze("broker-a")
+    lab.run_for(seconds=1)
+    assert len(list(lab.history.find("ActionTaken", verb="crash"))) == 2
+    report = report_of(lab)
+    assert [action[2] for action in report["actions"]] == ["freeze"]
+    assert replay(report).agrees
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "says"),
+    [
+        ("seed", [7], "seed must be a whole number or a text, not [7]"),
+        ("wire", "morse", 'wire must be "objects" or "bytes", not \'morse\''),
+        ("slice", "12", "slice must be a whole number from 0 up, not '12'"),
+        ("now_us", -1, "now_us must be a whole number"),
+        ("parameters", [], "parameters must be an object"),
+        ("scenario", 3, "scenario must be a text, not 3"),
+        ("overrides", [["ties", 0, 1], ["ties", "x", 1]], "a list of [point, k, value], not ['ties', 'x'"),
+        ("actions", [[1, 2, "explode", {"node": "broker-a"}]], "a verb of mqlab, {arguments}], not [1, 2, 'explode'"),
+        ("actions", [[1, 2, "crash"]], "actions must be a list of [slice, time in us"),
+        ("actions", "crash", "actions must be a list"),
+        ("source", 1, "source must be a text or null"),
+        ("trace_hash", None, "trace_hash must be a text"),
+        ("tie_is_choice", "yes", "tie_is_choice must be true or false"),
+    ],
+)
+def test_a_report_with_a_wrong_part_is_refused_with_its_name(part: str, value: object, says: str) -> None:
+    report = report_of(scenarios.get("first-message").build(7))
+    with pytest.raises(ProtocolError, match=re.escape(says)):
+        replay({**report, part: value})
+
+
+def test_an_action_on_a_node_that_the_world_does_not_have_is_an_error() -> None:
+    lab = scenarios.get("first-message").play(7)
+    lab.freeze("broker-a")
+    report = report_of(lab)
+    report["actions"][0][3] = {"node": "broker-z"}
+    with pytest.raises(LearnerError, match="there is no node 'broker-z'"):
+        replay(report)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab import __version__
 from mqlab.errors import LearnerError, ProtocolError
-from mqlab.replay import KEYS, read_report, replay, report_of
+from mqlab.replay import check_report, read_report, replay, report_of
 
 if TYPE_CHECKING:
     from mqlab import Lab
@@ -50,6 +50,9 @@ def reopened(shared: str | PurePath, *, allow_source: bool = False) -> Lab:
     """
     text = str(shared)
     report = _unpacked(text.strip()) if text.strip().startswith(PREFIX) else read_report(text)
+    cursor = report.get(CURSOR, 0)
+    if type(cursor) is not int:
+        raise ProtocolError(f"this is not a world that was shared: {CURSOR} must be a whole number, not {cursor!r}")
     made_by = report["mqlab"]
     if made_by != __version__:
         raise LearnerError(
@@ -63,7 +66,7 @@ def reopened(shared: str | PurePath, *, allow_source: bool = False) -> Lab:
             "the code of mqlab or of the scenario has changed since; share it again from there",
         )
     lab = result.lab
-    lab.history.move_to(int(report.get(CURSOR, len(lab.history))))
+    lab.history.move_to(cursor if CURSOR in report else len(lab.history))
     return lab
 
 
@@ -77,6 +80,7 @@ def _unpacked(text: str) -> dict[str, Any]:
         raise ProtocolError(
             f"this is not a world that was shared, or some of its text is missing ({error}): copy all of it"
         ) from None
-    if not isinstance(report, dict) or KEYS - report.keys():
+    if not isinstance(report, dict):
         raise ProtocolError("this is not a world that was shared: it lacks what a report of mqlab has")
+    check_report(report, "what was shared")
     return report
