@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from mqlab.check import checks_of
 from mqlab.labs.errors import LabError
 from mqlab.labs.hints import hint_problems
 from mqlab.labs.solution import BEGIN, END, region_problems
 from mqlab.labs.source import LabSource, text_argument
+
+_MINUTES = re.compile(r"(?m)^##+ .*\((\d+) minutes?\)$")
 
 
 def require_rules(lab: LabSource) -> None:
@@ -21,6 +24,7 @@ def require_rules(lab: LabSource) -> None:
         *_checks(lab),
         *_hints(lab),
         *_extension(lab),
+        *_minutes(lab),
     ]
     if problems:
         raise LabError(lab.name, problems, f"correct labs/sources/{lab.name}.py; docs/labs.md describes the format")
@@ -166,3 +170,11 @@ def _extension(lab: LabSource) -> list[str]:
         for cell in lab.cells
         if cell.kind == "code" and "load_ext mqlab" in cell.source
     ]
+
+
+def _minutes(lab: LabSource) -> list[str]:
+    """Where headings say how long their part takes, all parts together take what the head says."""
+    said = [int(found) for cell in lab.cells if cell.kind == "markdown" for found in _MINUTES.findall(cell.source)]
+    if not said or sum(said) == lab.head.minutes:
+        return []
+    return [f"the headings name {sum(said)} minutes, the head says {lab.head.minutes}"]

@@ -29,7 +29,7 @@ _COUNTED = {"MessageStored", "PullRequested", "PullFinished"}
 
 
 class Rival(NamedTuple):
-    """One way of consuming, measured: how many requests in how long, how many of them in vain, and all delays.
+    """One way of consuming, measured: how many requests in how long, how many brought nothing, and all delays.
 
     A delay is the time from the moment a message is stored to the moment its answer is in the consumer's hands; the
     delays are sorted. `waiting` messages were stored and not delivered yet. Rivals of one `family` are the same way
@@ -60,7 +60,7 @@ class Rival(NamedTuple):
 
     @property
     def empty_per_minute(self) -> float:
-        """How often it asks in vain."""
+        """How often it asks and gets nothing."""
         return self.empty_answers * 60_000 / self.span_ms
 
     @property
@@ -142,7 +142,7 @@ class RivalsChart:
 
     def table(self) -> Table:
         """The numbers of the picture."""
-        header = ("rival", "requests per min", "in vain per min", "median delay, ms", "95 of 100 within, ms")
+        header = ("rival", "requests per min", "empty answers per min", "median delay, ms", "95 of 100 within, ms")
         rows = [
             (
                 rival.name,

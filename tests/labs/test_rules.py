@@ -52,6 +52,7 @@ BROKEN = {
     "solution without a tag": ('# %% tags=["exercise"]', "# %%", "has a solution without the tag `exercise`"),
     "nothing checked": ('check("90/pull", pull)', 'check("90/pull", print)', "no check is called with pull"),
     "unknown check": ('check("90/pull", pull)', 'check("90/push", pull)', "there is no check '90/push'"),
+    "minutes": ("A queue of five\n", "A queue of five (3 minutes)\n", "headings name 3 minutes, the head says 5"),
     "two hints": ("# - A list can be cut in two.\n", "", "has 2 hints; write a list of 3"),
     "hints elsewhere": (
         '# %% tags=["check"]',

@@ -328,7 +328,7 @@ def _too_many(town: Town, *, answered: bool, limit: tuple[int, int], hint: str) 
             if last - first < seconds * 1_000:
                 rate = sum(first <= at_ms < first + seconds * 1_000 for at_ms in asked)
                 told = f"{rate} questions for {topic} within {seconds} s, from {first / 1_000:.3f} s on, were "
-                told += "answered" if answered else "asked in vain"
+                told += "answered" if answered else "asked without an answer"
                 return Wrong(f"{told}; at most {most} are allowed ({hint})", town.story(topic, last + 1))
     return None
 

@@ -214,7 +214,7 @@ class Shop:
 
 @lab_check("04/fault-tolerance", points=3)
 def fault_tolerance(answer: Callable[[Node, Probe], FaultTolerance], *, seed: int) -> Wrong | None:
-    """No call fails, at most 2 attempts in vain for an outage, back in use within 6 s, and one probe a second."""
+    """No call fails, at most 2 failed attempts for an outage, back in use within 6 s, and one probe a second."""
     shop = Shop(answer, seed)
     shop.play()
     for judge in (_delivered, _in_vain, _probed_often, _left_out, _probed_healthy):
@@ -247,7 +247,7 @@ def _in_vain(shop: Shop) -> Wrong | None:
         ]
         if len(lost) > MOST_IN_VAIN:
             seconds = (outage.end_ms - outage.begin_ms) / 1_000
-            told = f"{outage.broker} was down for {seconds:.1f} s, and {len(lost)} attempts went there in vain"
+            told = f"{outage.broker} was down for {seconds:.1f} s, and {len(lost)} attempts went there and failed"
             at_ms = lost[MOST_IN_VAIN].begin_ms
             return Wrong(f"{told}; at most {MOST_IN_VAIN} are allowed", shop.story(at_ms, f"{outage.broker} is tried"))
     return None
