@@ -28,6 +28,11 @@ def test_start_hands_over_to_the_server() -> None:
     assert read("binder/start").rstrip().splitlines()[-1] == 'exec "$@"'
 
 
+def test_students_begin_in_their_working_copy() -> None:
+    assert "python -m mqlab my-labs" in read("binder/postBuild").splitlines()
+    assert "cd my-labs" in read("binder/start").splitlines()
+
+
 @pytest.mark.parametrize("name", ["postBuild", "start"])
 def test_a_script_can_be_executed_and_says_with_what(name: str) -> None:
     assert os.access(ROOT / "binder" / name, os.X_OK)
