@@ -59,7 +59,7 @@ def test_a_part_imports_what_the_page_says(part: str, names: set[str]) -> None:
     folder = PACKAGE / part
     modules = sorted(folder.rglob("*.py")) if folder.is_dir() else [PACKAGE / f"{part}.py"]
     imported = {name for module in modules for name in imports_of(module)} - {part, "errors"}
-    assert imported == names
+    assert imported == names, f"say in docs/architecture.md what {part} imports: {', '.join(sorted(imported))}"
 
 
 def test_every_part_stands_on_the_page() -> None:

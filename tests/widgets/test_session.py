@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,14 @@ def test_what_was_picked_and_held_back_is_part_of_the_replay(viewed: Viewed) -> 
     again = sharing.reopened(sharing.shared_text(viewed.lab))
     assert again.trace_hash() == viewed.lab.trace_hash()
     assert [action[2] for action in again.actions] == ["hold", "pick"]
+
+
+def test_each_button_of_the_list_says_what_it_is_about_to_those_who_do_not_see_its_row(viewed: Viewed) -> None:
+    viewed.do("set_kind", kind="RequestSent")
+    viewed.do("next_kind")
+    labels = re.findall(r'aria-label="(now|later|break): ([^"]+)"', panels.side(viewed.session))
+    assert {what for what, _ in labels} == {"now", "later", "break"}
+    assert any(re.fullmatch(r"broker-[ab]: [A-Z_0-9]+ from \S+", about) for _, about in labels)
 
 
 def test_a_click_on_an_old_list_means_what_stood_there_or_nothing(viewed: Viewed) -> None:

@@ -39,11 +39,12 @@ MOST_PENDING = 24
 HOLD_MS = 100
 
 
-def command(do: str, words: str, tip: str = "", **arguments: Any) -> str:
-    """A button that carries out a command."""
+def command(do: str, words: str, tip: str = "", *, about: str = "", **arguments: Any) -> str:
+    """A button that carries out a command; `about` tells those who do not see the row what it is about."""
     data = "".join(f' data-{name}="{escape(str(value), quote=True)}"' for name, value in arguments.items())
     title = f' title="{escape(tip, quote=True)}"' if tip else ""
-    return f'<button type="button" data-do="{do}"{data}{title}>{escape(words)}</button>'
+    label = f' aria-label="{escape(f"{words}: {about}", quote=True)}"' if about else ""
+    return f'<button type="button" data-do="{do}"{data}{title}{label}>{escape(words)}</button>'
 
 
 def where(session: Session) -> str:
@@ -148,16 +149,17 @@ def _next(session: Session) -> str:
 
 def _pending_row(key: str, entry: Pending, now_us: int) -> str:
     wait_ms = max(0, entry.due_us - now_us) / 1_000
-    what = entry.name
-    buttons = command("pick", "now", "let this happen next", entry=key)
+    what = f"{_frame_name(entry.frame)} from {entry.source}" if entry.source else entry.name
+    about = f"{entry.node}: {what}"
+    buttons = command("pick", "now", "let this happen next", about=about, entry=key)
     if entry.holdable:
-        buttons += command("hold", "later", f"hold it back for {HOLD_MS} ms", entry=key, ms=HOLD_MS)
+        buttons += command("hold", "later", f"hold it back for {HOLD_MS} ms", about=about, entry=key, ms=HOLD_MS)
     if entry.source:
-        what = f"{_frame_name(entry.frame)} from {entry.source}"
-        buttons += command("disconnect", "break", "break this connection", source=entry.source, target=entry.node)
+        ends = {"source": entry.source, "target": entry.node}
+        buttons += command("disconnect", "break", "break this connection", about=about, **ends)
     return (
         f'<div class="mq-row" data-key="{escape(key, quote=True)}">{buttons}'
-        f"<span>{escape(entry.node)}: {escape(what)}</span>"
+        f"<span>{escape(about)}</span>"
         f'<span class="mq-faint">in {wait_ms:,.3f} ms</span></div>'
     )
 
