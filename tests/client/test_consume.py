@@ -590,3 +590,14 @@ def test_a_topic_that_nobody_has_is_waited_for(cluster: Any) -> None:
     send(cluster, ["at last"], topic="LATER")
     cluster.run_ms(60_000)
     assert cluster.bodies == ["at last"]
+
+
+def test_threads_that_overtake_each_other_never_take_an_offset_back(make_cluster: Any) -> None:
+    cluster = make_cluster(seed=1)
+    cluster.create_topic("T", 1)
+    cluster.world.tie_is_choice = True
+    consumer = cluster.consumer()
+    send(cluster, [f"m{k}" for k in range(30)])
+    cluster.run_ms(5_000)
+    assert sorted(cluster.bodies) == sorted(f"m{k}" for k in range(30))
+    assert consumer.impl.offset_store.read_from_memory(MessageQueue("T", "broker-a", 0)) == 30

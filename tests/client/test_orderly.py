@@ -234,3 +234,20 @@ def test_with_auto_commit_commit_and_rollback_count_as_consumed(cluster: Any, st
     assert (sums.consume_ok, sums.consume_failed) == (2, 0)
     consumer.shutdown().play()
     assert cluster.brokers["broker-a"].consumer_offset_manager.query_offset("G", "T", 0) == 2
+
+
+def test_all_queues_that_are_given_up_are_dropped_at_once_though_they_are_let_go_one_after_the_other(
+    cluster: Any,
+) -> None:
+    cluster.create_topic("T", 4)
+
+    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
+        await context.sleep(15_000)
+        return SUCCESS
+
+    first = start(cluster, Ordered(cluster, slowly), "c1")
+    cluster.run_ms(3_000)
+    send(cluster, list("abcd"))
+    start(cluster, Ordered(cluster), "c2")
+    cluster.world.run_until(lambda: any(held.dropped for held in first.process_queues.values()))
+    assert [queue.queue_id for queue, held in sorted(first.process_queues.items()) if held.dropped] == [2, 3]

@@ -263,7 +263,7 @@ class DefaultLitePullConsumerImpl(ConsumerImpl):
             if self.consumer.auto_commit:
                 self.offsets.maybe_auto_commit()
             request = await self._next_request(timeout_ms)
-            return self._hand_out(request) if request is not None else []
+            return await self._hand_out(request) if request is not None else []
 
     async def _next_request(self, timeout_ms: int) -> LiteConsumeRequest | None:
         """The first batch of a queue that is still ours; without time left one batch at most is looked at."""
@@ -276,9 +276,10 @@ class DefaultLitePullConsumerImpl(ConsumerImpl):
             request = await self.consume_request_cache.poll(left_ms)
         return request
 
-    def _hand_out(self, request: LiteConsumeRequest) -> list[MessageExt]:
+    async def _hand_out(self, request: LiteConsumeRequest) -> list[MessageExt]:
         messages, queue, process_queue = request
         offset = process_queue.remove_message(messages)
+        await self.node.preempt("lite-poll.messages-removed")
         self.assigned_message_queue.update_consume_offset(queue, offset)
         if self.node.hooks.on:
             first = messages[0]

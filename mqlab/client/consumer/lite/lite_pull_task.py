@@ -82,7 +82,7 @@ class LitePullTask:
             return self._put_off(self._delay_after(error), str(error))
         if self.cancelled or process_queue.dropped:
             return None
-        self._take_in(result, process_queue)
+        await self._take_in(result, process_queue)
         return 0
 
     # -- before the pull --------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class LitePullTask:
         finally:
             self._waiting = None
 
-    def _take_in(self, result: PullResult, process_queue: ProcessQueue) -> None:
+    async def _take_in(self, result: PullResult, process_queue: ProcessQueue) -> None:
         owner, queue = self._owner, self.message_queue
         assigned = owner.assigned_message_queue
         messages = result.msg_found_list
@@ -164,6 +164,7 @@ class LitePullTask:
                         owner.group_name, *queue, len(messages), process_queue.msg_count, process_queue.msg_size
                     )
                 )
+        await self._node.preempt("lite-pull.messages-cached")
         assigned.update_pull_offset(queue, result.next_begin_offset, process_queue)
 
     def __repr__(self) -> str:

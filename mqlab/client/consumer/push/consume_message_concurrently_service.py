@@ -245,7 +245,7 @@ class ConsumeMessageConcurrentlyService:
     ) -> Coroutine[Any, Any, None] | None:
         """Take consumed messages out of the process queue and move the offset; give the failed ones back.
 
-        Only giving back takes time: then a coroutine is returned.
+        Giving back takes time: then a coroutine is returned.
 
         Java: org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService.processConsumeResult.
         """
@@ -259,6 +259,8 @@ class ConsumeMessageConcurrentlyService:
             return self._give_back(request, failed)
         process_queue = request.process_queue
         offset = process_queue.remove_message(messages)
+        if self.node.world.tie_is_choice:
+            return self._update_offset(request, offset)
         if offset >= 0 and not process_queue.dropped:
             self._owner.offset_store.update_offset(request.message_queue, offset, increase_only=True)
         return None
@@ -276,6 +278,10 @@ class ConsumeMessageConcurrentlyService:
             request.messages = [message for message in request.messages if message.queue_offset not in offsets]
             again = ConsumeRequest(self, kept, request.process_queue, request.message_queue)
             self.submit_later(again)
-        offset = request.process_queue.remove_message(request.messages)
+        await self._update_offset(request, request.process_queue.remove_message(request.messages))
+
+    async def _update_offset(self, request: ConsumeRequest, offset: int) -> None:
+        """Move the offset; before that, another thread may overtake this one, or the queue may be given up."""
+        await self.node.preempt("consume.messages-removed")
         if offset >= 0 and not request.process_queue.dropped:
             self._owner.offset_store.update_offset(request.message_queue, offset, increase_only=True)

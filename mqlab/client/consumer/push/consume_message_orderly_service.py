@@ -120,10 +120,12 @@ class ConsumeMessageOrderlyService:
             return False
         self._owner.reset_retry_topic(messages)
         context = ConsumeOrderlyContext(self.node, message_queue)
+        await self.node.preempt("orderly.messages-taken")
         async with process_queue.consume_lock:
             if process_queue.dropped:
                 return False
             status = await self._call(messages, context)
+        await self.node.preempt("orderly.listener-done")
         return await self._process_result(messages, context, status or SUSPEND, process_queue)
 
     async def _call(self, messages: list[MessageExt], context: ConsumeOrderlyContext) -> OrderlyResult:
@@ -203,6 +205,7 @@ class ConsumeMessageOrderlyService:
             if pause_ms == -1:
                 pause_ms = self._owner.consumer.suspend_current_queue_time_millis
             self._submit_later(process_queue, context.message_queue, pause_ms)
+        await self.node.preempt("orderly.committed")
         if offset >= 0 and not process_queue.dropped:
             self._owner.offset_store.update_offset(context.message_queue, offset, increase_only=False)
         return go_on

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mqlab.client.service_state import ServiceState
 from mqlab.errors import LearnerError, MQClientException
@@ -97,9 +97,9 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
             return False
         return await self.rebalance_impl.do_rebalance()
 
-    async def pull_message(self, pull_request: PullRequest) -> None:
+    def pull_message(self, pull_request: PullRequest) -> Coroutine[Any, Any, None]:
         """One turn of the pull loop."""
-        await self.pull_loop.pull_message(pull_request)
+        return self.pull_loop.pull_message(pull_request)
 
     async def message_queue_changed(
         self, topic: str, mq_all: Sequence[MessageQueue], mq_divided: Sequence[MessageQueue]

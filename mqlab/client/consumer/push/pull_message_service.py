@@ -1,4 +1,4 @@
-"""The pull thread of a client instance: it only sends the requests, so one thread serves all queues."""
+"""The pull thread of a client instance: it only sends requests, so one thread serves all queues of all consumers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, cast
 
 from mqlab.sim import Queue, Task
 
-from .pull_request import PullRequest
-
 if TYPE_CHECKING:
     from mqlab.client.inner import MQPushConsumerInner
     from mqlab.client.mq_client_instance import MQClientInstance
 
+    from .message_request import MessageRequest
+
 
 class PullMessageService:
-    """Takes pull requests off its queue and hands each to its consumer.
+    """Takes requests for messages off its queue and lets each have its turn at its consumer.
 
     Java: org.apache.rocketmq.client.impl.consumer.PullMessageService.
     """
@@ -22,7 +22,7 @@ class PullMessageService:
     def __init__(self, instance: MQClientInstance) -> None:
         self._instance = instance
         self._node = instance.node
-        self._requests: Queue[PullRequest] = Queue("the pull request queue")
+        self._requests: Queue[MessageRequest] = Queue("the pull request queue")
         self._task: Task | None = None
         self.stopped = False
 
@@ -37,13 +37,13 @@ class PullMessageService:
             self._task.cancel()
             self._task = None
 
-    def execute_pull_request_immediately(self, request: PullRequest) -> None:
-        """Take the next turn for this queue as soon as the thread is free."""
+    def execute_pull_request_immediately(self, request: MessageRequest) -> None:
+        """Let a request have its turn as soon as the thread is free."""
         if not self.stopped:
             self._requests.put(request)
 
-    def execute_pull_request_later(self, request: PullRequest, delay_ms: int) -> None:
-        """Take the next turn for this queue after a while."""
+    def execute_pull_request_later(self, request: MessageRequest, delay_ms: int) -> None:
+        """Let a request have its turn after a while."""
         if not self.stopped:
             self._node.timeout(delay_ms, self.execute_pull_request_immediately, request, name="pull later")
 
@@ -53,8 +53,8 @@ class PullMessageService:
             request = await self._requests.take()
             consumer = consumers.get(request.consumer_group)
             if consumer is not None:
-                # Only push consumers make pull requests.
-                await cast("MQPushConsumerInner", consumer).pull_message(request)
+                # Only push consumers make such requests.
+                await request.take_turn(cast("MQPushConsumerInner", consumer))
 
     def __len__(self) -> int:
         return len(self._requests)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mqlab.client.inner import MQPushConsumerInner
     from mqlab.protocol.message import MessageQueue
 
     from ..process_queue import ProcessQueue
@@ -27,6 +29,10 @@ class PullRequest:
         self.process_queue = process_queue
         self.next_offset = next_offset
         self.previously_locked = False
+
+    def take_turn(self, consumer: MQPushConsumerInner) -> Coroutine[Any, Any, None]:
+        """Pull the queue once, if it may be pulled now."""
+        return consumer.pull_message(self)
 
     def __repr__(self) -> str:
         return f"<PullRequest {self.consumer_group} {self.message_queue} from {self.next_offset}>"

@@ -210,12 +210,13 @@ class RebalanceImpl:
                 to_remove.append((queue, "it belongs to another member now"))
             elif process_queue.is_pull_expired and self._owner.consume_type is ConsumeType.CONSUME_PASSIVELY:
                 to_remove.append((queue, "it was not pulled for 120 s: taken anew"))
+        for queue, _ in to_remove:
+            self.process_queue_table[queue].dropped = True
         changed = False
         for queue, reason in to_remove:
             held = self.process_queue_table.get(queue)
             if held is None:
                 continue
-            held.dropped = True
             if await self.remove_unnecessary_message_queue(queue, held):
                 self.process_queue_table.pop(queue, None)
                 self._dropped(queue, reason)
