@@ -37,6 +37,14 @@ class Work:
         self.done = 0
 
 
+class Comparisons:
+    """What all arrivals cost together, and what they may cost."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.allowed = 0
+
+
 class Number(int):
     """A whole number that counts how often it is compared."""
 
@@ -131,6 +139,7 @@ class OwnHoldService(PullRequestHoldService):
             controller.pull_message_processor.execute_request_when_wakeup,
         )
         self.work = Work()
+        self.comparisons = Comparisons()
         self.lost: set[tuple[int, int]] = set()
         self.late: list[tuple[int, int]] = []
         """Notices that are yet to come a second time: queue id and the offset that the next message will get."""
@@ -196,6 +205,8 @@ class OwnHoldService(PullRequestHoldService):
         self.work.done = 0
         woken = self._ask(self._answer.arrived, Queue(queue_id, self.work), max_offset)
         allowed = SPARE + COMPARISONS * waiting
+        self.comparisons.done += self.work.done
+        self.comparisons.allowed += allowed
         if self.work.done > allowed:
             told = f"one arrival cost {self.work.done} comparisons; of {len(self._pulls)} pulls that are held"
             self._object(f"{told}, {_counted(waiting)} for this queue, so {allowed} are allowed")

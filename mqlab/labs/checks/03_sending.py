@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from mqlab.check import Wrong, lab_check
+from mqlab.check import Right, Wrong, lab_check
 from mqlab.errors import MQBrokerException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.scenarios.bad_day import BadDay, RetryRule, naive_rule
@@ -18,12 +18,13 @@ def _naive_day(seed: int) -> tuple[int, int]:
 
 
 @lab_check("03/retry-rule", points=3)
-def retry_rule(answer: RetryRule, *, seed: int) -> Wrong | None:
+def retry_rule(answer: RetryRule, *, seed: int) -> Right | Wrong:
     """On a bad day of two brokers every legal message is delivered in 3 s, with no more copies than the naive rule."""
     day = BadDay(answer, seed).play()
     wrong = _asked_too_much(day) or _gave_up(day) or _in_vain(day) or _too_many_duplicates(day)
     if wrong is None:
-        return None
+        _, naively = _naive_day(seed)
+        return Right({"copies too many": {"yours": day.duplicates, "naive_rule": naively}})
     explanation, number = wrong
     return Wrong(
         f"{explanation}. To open this day: day = BadDay(your_rule, {seed}).play(), "
