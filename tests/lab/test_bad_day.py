@@ -17,6 +17,13 @@ def test_one_seed_is_one_day() -> None:
     assert (first.delivered, first.duplicates) == (second.delivered, second.duplicates)
 
 
+def test_a_time_that_is_no_whole_number_is_rounded() -> None:
+    def halves(failed: Sequence[Failed], left_ms: int, brokers: Sequence[str]) -> Try | None:
+        return Try(brokers[0], left_ms / 2) if left_ms > 10 else None  # type: ignore[arg-type]  # as students write it
+
+    assert BadDay(halves, 7).play().delivered > 0
+
+
 def test_the_naive_rule_gives_messages_up_and_makes_copies() -> None:
     day = BadDay(naive_rule, 7).play()
     assert len(day.orders) == 110
