@@ -42,9 +42,10 @@ class AddressServer:
     def _accept(self, endpoint: Endpoint) -> None:
         endpoint.on_frame = partial(self._answer, endpoint)
 
-    def _answer(self, endpoint: Endpoint, request: bytes) -> None:
+    def _answer(self, endpoint: Endpoint, request: object) -> None:
         self.requests += 1
-        found = request.startswith(b"GET /rocketmq/nsaddr")
+        # Whoever takes this for a name server sends remoting commands.
+        found = isinstance(request, bytes) and request.startswith(b"GET /rocketmq/nsaddr")
         body = f"{self.addresses}\n".encode() if found else b""
         status = "200 OK" if found else "404 Not Found"
         answer = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body

@@ -8,10 +8,15 @@ from typing import Any
 
 import pytest
 
+from mqlab.errors import RemotingSendRequestException
+from mqlab.namesrv.address_server import AddressServer
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.route import ClusterInfo, GetBrokerMemberGroupResponseBody, QueueData, TopicRouteData
 from mqlab.protocol.topic_config import TopicList
+from mqlab.remoting import RemotingClient
+from mqlab.sim import World
 
 NAMESPACE = "ORDER_TOPIC_CONFIG"
 
@@ -201,3 +206,17 @@ def test_the_tables_can_be_looked_at(server: Any, broker: Any) -> None:
     ]
     (row,) = server.controller.route_info_manager.show()
     assert (row["broker"], row["id"], row["address"], row["topics"]) == ("broker-a", 0, "10.0.0.2:10911", 2)
+
+
+@pytest.mark.parametrize("wire_bytes", [False, True])
+def test_an_address_server_that_is_taken_for_a_name_server_answers_nothing_that_a_client_can_read(
+    wire_bytes: bool,
+) -> None:
+    world = World(1, wire_bytes=wire_bytes)
+    server = AddressServer(world.node("http"), "10.0.0.9:9876")
+    server.start()
+    node = world.node("client")
+    call = RemotingClient(node).invoke_sync(server.address, RemotingCommand.request(RequestCode.HEART_BEAT), 3_000)
+    with pytest.raises(RemotingSendRequestException):
+        world.wait_for(node.spawn(call, "call").join())
+    assert server.requests == 1
