@@ -46,6 +46,14 @@ def check_whole(name: str, value: object, hint: str) -> None:
         raise LearnerError(f"{name}={value!r} is not a whole number", hint)
 
 
+def check_least(settings: Any, least: int, *names: str) -> None:
+    """LearnerError when one of these settings is less than it may be."""
+    for name in names:
+        value = getattr(settings, name)
+        if isinstance(value, int) and value < least:
+            raise LearnerError(f"{name}={value} is too little", f"give {least} or more")
+
+
 def check_settings(config_class: type[Any], settings: Mapping[str, Any]) -> None:
     """LearnerError if a setting has another type than the dataclass `config_class` says by its default.
 

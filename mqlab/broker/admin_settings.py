@@ -23,13 +23,21 @@ if TYPE_CHECKING:
     from .broker_parts import BrokerParts, Handler
 
 CONFIG_BLACK_LIST = ("configBlackList", "brokerConfigPath")
+FIXED = (
+    "storePathRootDir",
+    "mappedFileSizeCommitLog",
+    "mappedFileSizeConsumeQueue",
+    "mapperFileSizeBatchConsumeQueue",
+    "maxHashSlotNum",
+    "maxIndexNum",
+)
 
 
 class AdminSettings:
     """The settings requests of org.apache.rocketmq.broker.processor.AdminBrokerProcessor.
 
     Differs from RocketMQ: changed settings are not written to a file, a restarted process begins with those it was
-    made with.
+    made with; and what no broker could work with is refused (a period of 0 ms, another place or size of the files).
     """
 
     def __init__(self, broker: BrokerParts) -> None:
@@ -48,9 +56,10 @@ class AdminSettings:
         properties = decode_java_properties((request.body or b"").decode("utf-8", "replace"))
         if any(name in CONFIG_BLACK_LIST for name in properties):
             raise RequestError(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
+        if fixed := next((name for name in properties if name in FIXED), None):
+            raise RequestError(ResponseCode.NO_PERMISSION, f"{fixed} shapes the files of the store, which is open")
         try:
-            update_settings(broker.broker_config, properties)
-            update_settings(broker.message_store_config, properties)
+            update_settings(properties, broker.broker_config, broker.message_store_config)
         except LearnerError as error:
             raise RequestError(ResponseCode.SYSTEM_ERROR, error.message) from None
         broker.config_version.next_version(broker.node.now_ms())

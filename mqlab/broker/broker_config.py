@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..arguments import check_least
+from ..protocol.topic_config import check_queue_nums
+from ..protocol.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, REVIVE_TOPIC_PREFIX
+
 
 @dataclass
 class ServiceTimes:
@@ -101,6 +105,11 @@ class BrokerConfig:
     wait_time_mills_in_admin_broker_queue: int = 5_000
 
     service_us: ServiceTimes = field(default_factory=ServiceTimes)
+
+    def __post_init__(self) -> None:
+        check_least(self, 1, "short_polling_time_mills", "flush_consumer_offset_interval")
+        check_queue_nums(AUTO_CREATE_TOPIC_KEY_TOPIC, self.default_topic_queue_nums)
+        check_queue_nums(REVIVE_TOPIC_PREFIX, self.revive_queue_num)
 
     def namesrv_list(self) -> list[str]:
         """The addresses of the name servers, in the order given."""

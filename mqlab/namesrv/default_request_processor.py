@@ -208,7 +208,7 @@ class DefaultRequestProcessor(RequestProcessor):
         if any(name in CONFIG_BLACK_LIST for name in properties):
             return RemotingCommand.response(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
         try:
-            update_settings(self._config, properties)
+            update_settings(properties, self._config)
         except LearnerError as error:
             return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, error.message)
         return _success()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..arguments import check_least
+
 
 @dataclass
 class NamesrvConfig:
@@ -30,3 +32,6 @@ class NamesrvConfig:
 
     route_service_us: int = 20
     default_service_us: int = 30
+
+    def __post_init__(self) -> None:
+        check_least(self, 1, "scan_not_active_broker_interval")

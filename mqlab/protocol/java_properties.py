@@ -6,7 +6,7 @@ Settings are dataclasses whose fields are int, bool or str; a field `listen_port
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from mqlab.errors import LearnerError
@@ -27,18 +27,23 @@ def settings_to_properties(settings: Any) -> dict[str, str]:
     return {name: _text(getattr(settings, field)) for field, name in property_names(type(settings)).items()}
 
 
-def update_settings(settings: Any, properties: dict[str, str]) -> None:
-    """Set what the properties say; unknown names are passed over, as in RocketMQ.
+def update_settings(properties: dict[str, str], *several: Any) -> None:
+    """Set what the properties say, in each of several settings; unknown names are passed over, as in RocketMQ.
 
-    LearnerError, with nothing set, when a value does not fit the type of its setting.
+    LearnerError, with nothing set, when a value does not fit the type of its setting or is one that a process cannot
+    be started with either.
     """
-    by_property = {name: field for field, name in property_names(type(settings)).items()}
-    changes = {
-        by_property[name]: _value(name, getattr(settings, by_property[name]), text.strip())
-        for name, text in properties.items()
-        if name in by_property
-    }
-    for field, value in changes.items():
+    changed: list[tuple[Any, str, Any]] = []
+    for settings in several:
+        by_property = {name: field for field, name in property_names(type(settings)).items()}
+        changes = {
+            by_property[name]: _value(name, getattr(settings, by_property[name]), text.strip())
+            for name, text in properties.items()
+            if name in by_property
+        }
+        made = replace(settings, **changes)
+        changed += [(settings, field, getattr(made, field)) for field in changes]
+    for settings, field, value in changed:
         setattr(settings, field, value)
 
 

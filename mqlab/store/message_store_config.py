@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
+from ..arguments import check_least
 from ..errors import LearnerError
+from .dispatch_request import delay_level_table
 
 EnumT = TypeVar("EnumT", bound=Enum)
 
@@ -15,6 +17,18 @@ CQ_STORE_UNIT_SIZE = 20
 
 BATCH_CQ_STORE_UNIT_SIZE = 46
 """Bytes of a batch consume queue entry."""
+
+
+_AT_LEAST_1 = (
+    "mapped_file_size_commit_log",
+    "flush_interval_commit_log",
+    "flush_commit_log_thorough_interval",
+    "flush_interval_consume_queue",
+    "flush_consume_queue_thorough_interval",
+    "flush_delay_offset_interval",
+    "clean_resource_interval",
+    "max_hash_slot_num",
+)
 
 
 class FlushDiskType(Enum):
@@ -90,6 +104,10 @@ class MessageStoreConfig:
     def __post_init__(self) -> None:
         self.flush_disk_type = _member(FlushDiskType, self.flush_disk_type)
         self.broker_role = _member(BrokerRole, self.broker_role)
+        check_least(self, 1, *_AT_LEAST_1)
+        check_least(self, CQ_STORE_UNIT_SIZE, "mapped_file_size_consume_queue")
+        check_least(self, BATCH_CQ_STORE_UNIT_SIZE, "mapper_file_size_batch_consume_queue")
+        delay_level_table(self.message_delay_level)
 
     def path(self, *parts: str) -> str:
         """A path inside the store directory."""

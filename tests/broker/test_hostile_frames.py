@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from mqlab.broker import BrokerConfig
 from mqlab.errors import LearnerError
+from mqlab.namesrv import NamesrvConfig
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.topic_config import MAX_QUEUE_NUMS, SubscriptionGroupConfig
+from mqlab.store import MessageStoreConfig
 from tests.broker.mutated_frames import play
 
 TOO_MANY = 10**9
@@ -84,3 +87,33 @@ def test_a_number_that_javas_type_cannot_hold_is_refused_before_anything_is_done
         f"'{number}'"
     )
     assert not cluster.seen("MessageSendReceived")
+
+
+@pytest.mark.parametrize(
+    ("setting", "code", "remark"),
+    [
+        ("flushConsumerOffsetInterval=0", 1, "flush_consumer_offset_interval=0 is too little"),
+        ("shortPollingTimeMills=-1", 1, "short_polling_time_mills=-1 is too little"),
+        ("flushCommitLogThoroughInterval=0", 1, "flush_commit_log_thorough_interval=0 is too little"),
+        ("defaultTopicQueueNums=1000000000", 1, "'TBW102' with 1000000000 queues: 10000 are the most"),
+        ("messageDelayLevel=1s soon", 1, "'soon' is not a delay"),
+        ("storePathRootDir=elsewhere", 16, "storePathRootDir shapes the files of the store, which is open"),
+        ("maxHashSlotNum=7", 16, "maxHashSlotNum shapes the files of the store, which is open"),
+    ],
+)
+def test_settings_with_which_no_broker_can_work_are_refused_and_change_nothing(
+    cluster: Any, client: Any, setting: str, code: int, remark: str
+) -> None:
+    before = client.call(RequestCode.GET_BROKER_CONFIG).body
+    answer = client.call(RequestCode.UPDATE_BROKER_CONFIG, None, f"traceOn=false\n{setting}\n".encode())
+    assert (answer.code, answer.remark) == (code, remark)
+    assert client.call(RequestCode.GET_BROKER_CONFIG).body == before
+
+
+def test_settings_with_which_no_broker_can_work_are_told_when_they_are_made() -> None:
+    with pytest.raises(LearnerError, match="mapped_file_size_consume_queue=19 is too little"):
+        MessageStoreConfig(mapped_file_size_consume_queue=19)
+    with pytest.raises(LearnerError, match="flush_consumer_offset_interval=0 is too little"):
+        BrokerConfig(flush_consumer_offset_interval=0)
+    with pytest.raises(LearnerError, match="scan_not_active_broker_interval=0 is too little"):
+        NamesrvConfig(scan_not_active_broker_interval=0)
