@@ -102,6 +102,23 @@ def check_keywords(what: str, function: Callable[..., Any], given: Mapping[str, 
         raise LearnerError(f"{what}: {error}", f"its arguments are: {known}") from None
 
 
+def check_takes(what: str, function: Callable[..., Any], *names: str) -> None:
+    """LearnerError unless `function` can be called with so many arguments; `names` is what they mean."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # some functions that are written in C say nothing of their arguments
+    try:
+        signature.bind(*names)
+    except TypeError:
+        name = getattr(function, "__name__", type(function).__name__)
+        arguments = ", ".join(names)
+        raise LearnerError(
+            f"{what} is called with ({arguments}), but {name} takes ({', '.join(signature.parameters)})",
+            f"write def {name}({arguments}):" if name.isidentifier() else f"write lambda {arguments}: ...",
+        ) from None
+
+
 def named_values(given: list[str]) -> dict[str, str]:
     """The values of texts like "messages=10", by name; LearnerError for a text that is not like that."""
     pairs = {}

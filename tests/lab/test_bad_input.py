@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mqlab import ConsumeConcurrentlyStatus, DefaultMQProducer, Lab, Message
-from mqlab.client import MessageModel
+from mqlab.client import MessageModel, MessageQueue
 from mqlab.errors import LearnerError, MQBrokerException, MQClientException, SimulationError
 from mqlab.protocol import RemotingCommand, RequestCode, ResponseCode
 from mqlab.sim import DiskFull
@@ -397,7 +397,6 @@ def changes_the_list(messages: Any, context: Any) -> Any:
     ("listener", "status"),
     [
         (bad_value, "ValueError: no such order"),
-        (takes_one_argument, "TypeError: takes_one_argument() takes 1 positional argument but 2 were given"),
         (changes_the_list, "AttributeError: 'tuple' object has no attribute 'clear'"),
         (lambda messages, context: None, "None"),
     ],
@@ -414,7 +413,8 @@ def test_a_listener_that_raises_gets_the_message_again_and_the_trace_says_what_i
 
 @pytest.mark.parametrize("answer", [True, "CONSUME_SUCCESS", 0])
 def test_a_listener_that_returns_no_status_is_a_loud_error(answer: object) -> None:
-    with pytest.raises(LearnerError, match=r"the listener returned .*\n  What to do: return ConsumeConcurrentlyStatus"):
+    told = r"the listener of group 'readers' returned .*\n  What to do: return ConsumeConcurrentlyStatus"
+    with pytest.raises(LearnerError, match=told):
         consume_one(lambda messages, context: answer)
 
 
@@ -422,8 +422,37 @@ def test_a_coroutine_listener_that_returns_no_status_is_a_loud_error() -> None:
     async def listener(messages: Any, context: Any) -> Any:
         return True
 
-    with pytest.raises(LearnerError, match="the listener returned True"):
+    with pytest.raises(LearnerError, match="the listener of group 'readers' returned True"):
         consume_one(listener)
+
+
+def test_a_listener_with_other_arguments_is_refused_before_it_is_called() -> None:
+    lab, _ = shop()
+    with pytest.raises(LearnerError) as refused:
+        lab.consumer("readers").register_message_listener(takes_one_argument)  # type: ignore[arg-type]  # the mistake
+    assert str(refused.value) == (
+        "the listener of group 'readers' is called with (messages, context), but takes_one_argument takes (messages)\n"
+        "  What to do: write def takes_one_argument(messages, context):"
+    )
+    with pytest.raises(LearnerError, match=r"write lambda messages, context: \.\.\."):
+        lab.consumer("others").register_message_listener(lambda messages: SUCCESS)  # type: ignore[arg-type,misc]
+    with pytest.raises(LearnerError, match="the pull task of group 'pulling' is called with"):
+        lab.pull_schedule_service("pulling").register_pull_task_callback("T", takes_one_argument)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("change", [lambda offset: 99, lambda offset: 1 - offset])
+def test_a_listener_that_changes_the_offset_of_a_message_is_a_loud_error(change: Any) -> None:
+    lab, producer = shop()
+    for body in (b"a", b"b"):
+        lab.run(producer.send(Message("T", body), queue=MessageQueue("T", "broker-a", 0)))
+
+    def listener(messages: Any, context: Any) -> Any:
+        messages[0].queue_offset = change(messages[0].queue_offset)
+        return SUCCESS
+
+    consumer(lab, listener)
+    with pytest.raises(LearnerError, match=r"a listener changed queue_offset of the message at 0 of queue 0 of T to "):
+        lab.run_for(seconds=5)
 
 
 def test_what_is_no_listener_is_refused() -> None:

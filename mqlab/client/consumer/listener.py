@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mqlab.arguments import check_takes
 from mqlab.errors import LearnerError
 
 if TYPE_CHECKING:
@@ -101,20 +102,21 @@ class MessageListenerConcurrently:
         raise NotImplementedError(f"{type(self).__name__} must define consume_message()")
 
 
-def listener_function(listener: object) -> MessageListenerFunction:
-    """The function to call for a listener of any kind."""
-    if isinstance(listener, MessageListenerConcurrently):
-        return listener.consume_message
-    if callable(listener):
-        return listener
-    raise LearnerError(
-        f"{listener!r} is not a listener", "write a function listener(messages, context) that returns CONSUME_SUCCESS"
-    )
+def listener_function(group: str, listener: object) -> MessageListenerFunction:
+    """The function to call for a listener of any kind; LearnerError if it takes no messages and no context."""
+    if not isinstance(listener, MessageListenerConcurrently) and not callable(listener):
+        raise LearnerError(
+            f"{listener!r} is not a listener",
+            "write a function listener(messages, context) that returns CONSUME_SUCCESS",
+        )
+    function = listener.consume_message if isinstance(listener, MessageListenerConcurrently) else listener
+    check_takes(f"the listener of group {group!r}", function, "messages", "context")
+    return function
 
 
-def checked_status(status: object, kind: type[StatusT]) -> StatusT | None:
+def checked_status(group: str, status: object, kind: type[StatusT]) -> StatusT | None:
     """What a listener returned, if it is a status of this kind or None; LearnerError says what to return instead."""
     if status is None or isinstance(status, kind):
         return status
     names = " or ".join(f"{kind.__name__}.{member.name}" for member in kind)
-    raise LearnerError(f"the listener returned {status!r}", f"return {names}")
+    raise LearnerError(f"the listener of group {group!r} returned {status!r}", f"return {names}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mqlab.errors import LearnerError
 from mqlab.protocol.message import MessageConst, MessageExt
 from mqlab.sim import Lock
 
@@ -106,7 +107,10 @@ class ProcessQueue:
         if not tree:
             return -1
         for message in messages:
-            if tree.pop(message.queue_offset, None) is not None:
+            held = tree.pop(message.queue_offset, None)
+            if held is not message:
+                _check_offset_unchanged(message, tree)
+            if held is not None:
                 self.msg_count -= 1
                 self.msg_size -= len(message.body)
         if self.msg_count == 0:
@@ -158,7 +162,8 @@ class ProcessQueue:
     def make_message_to_consume_again(self, messages: Sequence[MessageExt]) -> None:
         """Put these messages, which were set aside, back to their places."""
         for message in messages:
-            self.consuming_msg_orderly_tree_map.pop(message.queue_offset, None)
+            if self.consuming_msg_orderly_tree_map.pop(message.queue_offset, None) is not message:
+                _check_offset_unchanged(message, self.consuming_msg_orderly_tree_map)
             self.msg_tree_map.put(message.queue_offset, message)
 
     # -- time -------------------------------------------------------------------------------------------------------
@@ -206,3 +211,15 @@ class ProcessQueue:
         held = f"offsets {tree.first_key()}..{tree.last_key()}" if tree else "empty"
         state = ", dropped" if self.dropped else ""
         return f"<ProcessQueue: {self.msg_count} messages, {self.msg_size} bytes, {held}{state}>"
+
+
+def _check_offset_unchanged(message: MessageExt, held: Mapping[int, MessageExt]) -> None:
+    """LearnerError if the message is held at another offset than its own: RocketMQ would hold it for ever."""
+    for offset, other in held.items():
+        if other is message:
+            queue = f"queue {message.queue_id} of {message.topic}"
+            raise LearnerError(
+                f"a listener changed queue_offset of the message at {offset} of {queue} to {message.queue_offset}: its "
+                "consumer would not find it again, and never commit an offset behind it",
+                "leave messages as they are; put what is to be changed into an object of your own",
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mqlab.arguments import check_takes
 from mqlab.client.client_config import checked_group, checked_settings
 from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.message import MessageExt, MessageQueue
@@ -92,6 +93,8 @@ class DefaultMQPullConsumer(PullConsumerConfig):
         if topic not in self.register_topics:
             self.register_topics.append(topic)
         if listener is not None:
+            what = f"the queue listener of group {self.consumer_group!r}"
+            check_takes(what, listener, "topic", "all_queues", "mine")
             self.message_queue_listener = listener
 
     def add_register_subscriptions(self, topic: str, selector: MessageSelector | None = None) -> None:

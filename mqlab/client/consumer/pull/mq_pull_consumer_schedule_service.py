@@ -162,7 +162,7 @@ class MQPullConsumerScheduleService:
 
         Java: org.apache.rocketmq.client.consumer.MQPullConsumerScheduleService.registerPullTaskCallback.
         """
-        function = pull_task_function(callback)
+        function = pull_task_function(self.group_name, callback)
         if self.impl.service_state is ServiceState.RUNNING and topic not in self.callback_table:
             raise LearnerError(
                 f"the service runs already, and would never run a task for {topic!r}",

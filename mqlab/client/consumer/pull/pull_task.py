@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from mqlab.arguments import check_takes
 from mqlab.errors import LearnerError
 
 if TYPE_CHECKING:
@@ -62,10 +63,10 @@ class PullTaskCallback:
         raise NotImplementedError(f"{type(self).__name__} must define do_pull_task()")
 
 
-def pull_task_function(callback: object) -> PullTaskFunction:
-    """The function to call for a pull task of any kind."""
-    if isinstance(callback, PullTaskCallback):
-        return callback.do_pull_task
-    if callable(callback):
-        return callback
-    raise LearnerError(f"{callback!r} is not a pull task", "write a function: async def task(queue, context)")
+def pull_task_function(group: str, callback: object) -> PullTaskFunction:
+    """The function to call for a pull task of any kind; LearnerError if it takes no queue and no context."""
+    if not isinstance(callback, PullTaskCallback) and not callable(callback):
+        raise LearnerError(f"{callback!r} is not a pull task", "write a function: async def task(queue, context)")
+    function = callback.do_pull_task if isinstance(callback, PullTaskCallback) else callback
+    check_takes(f"the pull task of group {group!r}", function, "queue", "context")
+    return function

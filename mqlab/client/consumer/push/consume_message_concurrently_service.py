@@ -93,7 +93,7 @@ class ConsumeRequest:
     def _finish(self, status: ConcurrentlyResult) -> Coroutine[Any, Any, None] | None:
         service = self._service
         if status is not CONSUME_SUCCESS:
-            status = checked_status(status, ConsumeConcurrentlyStatus)
+            status = checked_status(service.group_name, status, ConsumeConcurrentlyStatus)
         service.after(self, status, service.node.world.now_us - self._began_us)
         if self.process_queue.dropped:
             service.report_ignored(self)
@@ -110,9 +110,10 @@ class ConsumeMessageConcurrentlyService:
     def __init__(self, owner: DefaultMQPushConsumerImpl, listener: MessageListenerFunction) -> None:
         self._owner = owner
         self.node = owner.node
+        self.group_name = owner.group_name
         self.listener = listener
         consumer = owner.consumer
-        self.pool = owner.node.pool(f"ConsumeMessageThread_{owner.group_name[:100]}", consumer.consume_thread_min)
+        self.pool = owner.node.pool(f"ConsumeMessageThread_{self.group_name[:100]}", consumer.consume_thread_min)
         self._clean_expired: PeriodicTask | None = None
         self._stopped = False
         self._told: set[str] = set()

@@ -148,7 +148,7 @@ class ConsumeMessageOrderlyService:
         except Exception as error:  # noqa: BLE001  # whatever a listener raises means: the same again in a moment
             failure = error
             warn_that_listener_raised(owner.group_name, error, self._told)
-        status = checked_status(status, ConsumeOrderlyStatus)
+        status = checked_status(owner.group_name, status, ConsumeOrderlyStatus)
         cost_us = self.node.now_us() - begin_us
         self._tell_hooks(seen, status, failure, cost_us)
         owner.statistics.called(queue.topic, cost_us)

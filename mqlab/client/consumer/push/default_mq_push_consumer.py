@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mqlab.arguments import check_takes
 from mqlab.client.client_config import checked_group, checked_settings
 from mqlab.client.service_state import ServiceState
 from mqlab.errors import LearnerError
@@ -104,8 +105,11 @@ class DefaultMQPushConsumer(PushConsumerConfig):
                 "the consumer runs already, and keeps the listener with which it was started",
                 "make a new consumer: await consumer.shutdown(), then lab.consumer(...)",
             )
-        if not isinstance(listener, MessageListenerOrderly):
-            listener = listener_function(listener)
+        if isinstance(listener, MessageListenerOrderly):
+            what = f"the listener of group {self.consumer_group!r}"
+            check_takes(what, listener.consume_message, "messages", "context")
+        else:
+            listener = listener_function(self.consumer_group, listener)
         self.message_listener = listener
 
     def register_consume_message_hook(self, hook: ConsumeMessageHook) -> None:
