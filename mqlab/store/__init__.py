@@ -32,8 +32,7 @@ What a broker uses:
     store.select_one_message_by_offset(commit_log_offset) -> bytes | None
     store.query_message(topic, key, max_num, begin, end)
         -> QueryMessageResult (messages, index_last_update_timestamp, index_last_update_phyoffset, body)
-    store.check_in_mem_by_consume_offset(topic, queue_id, queue_offset, batch_size=1)
-    store.is_in_memory(commit_log_offset)
+    store.check_in_mem_by_consume_offset(topic, queue_id, queue_offset)
     store.is_os_page_cache_busy(); .dispatch_behind_bytes; .min_phy_offset; .max_phy_offset; .running_flags
     store.delete_topics([topic, ...]); store.consume_queue_store.topics() -> {topic: [queue ids]}
 

@@ -68,6 +68,11 @@ class BatchConsumeQueue(ConsumeQueue):
         )
         return _unit(BATCH_ENTRY.unpack(data)) if data else None
 
+    def entries_of(self, file: MappedFile) -> list[tuple[int, int]]:
+        """(store time in ms, queue offset of the first message) of each entry of a file."""
+        entries = BATCH_ENTRY.iter_unpack(file.file.read(0, file.wrote_position))
+        return [(entry[3], entry[4]) for entry in entries]
+
     def iterate_from(self, queue_offset: int, count: int) -> Iterator[CqUnit] | None:
         """At most `count` entries, from the one that holds `queue_offset`; None when it is not there."""
         low, high = self.min_logic_offset // self.unit_size, self.mapped_file_queue.max_offset // self.unit_size
@@ -88,21 +93,18 @@ class BatchConsumeQueue(ConsumeQueue):
         return (_unit(entry) for entry in BATCH_ENTRY.iter_unpack(data))
 
     def _recover_file(self, file: MappedFile) -> int:
-        data = file.file.read(0, file.file_size)
         wrote = 0
-        for entry in BATCH_ENTRY.iter_unpack(data[: len(data) - len(data) % self.unit_size]):
-            offset, size, batch_num = entry[0], entry[1], entry[5]
-            if offset < 0 or size <= 0 or batch_num <= 0:
+        for entry in BATCH_ENTRY.iter_unpack(file.file.read(0, file.file_size)):
+            if not _is_entry(entry):
                 break
             wrote += self.unit_size
-            self.max_physic_offset = offset + size
+            self.max_physic_offset = entry[0] + entry[1]
         return wrote
 
     def _units_before(self, file: MappedFile, phy_offset: int) -> int:
         count = 0
-        data = file.file.read(0, file.wrote_position)
-        for entry in BATCH_ENTRY.iter_unpack(data[: len(data) - len(data) % self.unit_size]):
-            if entry[0] < 0 or entry[1] <= 0 or entry[0] >= phy_offset:
+        for entry in BATCH_ENTRY.iter_unpack(file.file.read(0, file.file_size)):
+            if entry[0] >= phy_offset or (count and not _is_entry(entry)):
                 break
             count += 1
         return count
@@ -110,6 +112,11 @@ class BatchConsumeQueue(ConsumeQueue):
     def _read_max_physic_offset(self, last: MappedFile) -> None:
         offset, size = BATCH_ENTRY.unpack(last.file.read(last.wrote_position - self.unit_size, self.unit_size))[:2]
         self.max_physic_offset = offset + size
+
+
+def _is_entry(entry: tuple[int, ...]) -> bool:
+    offset, size, _, _, base, batch_num, _, _ = entry
+    return offset >= 0 and size > 0 and base >= 0 and batch_num > 0
 
 
 def _unit(entry: tuple[int, ...]) -> CqUnit:

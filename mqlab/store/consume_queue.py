@@ -46,7 +46,7 @@ class ConsumeQueue:
     def __init__(self, disk: Disk, path: str, topic: str, queue_id: int, file_size: int) -> None:
         self.topic = topic
         self.queue_id = queue_id
-        self.mapped_file_queue = MappedFileQueue(disk, path, file_size - file_size % self.unit_size)
+        self.mapped_file_queue = MappedFileQueue(disk, path, -(-file_size // self.unit_size) * self.unit_size)
         self.max_physic_offset = -1
         self.min_logic_offset = 0
 
@@ -87,7 +87,8 @@ class ConsumeQueue:
             except DiskFull:
                 files.drop_last()
                 raise
-        if position < last.file_from_offset + last.wrote_position:
+        # As in RocketMQ the first message of a queue is never taken for one that is there already.
+        if position and position < last.file_from_offset + last.wrote_position:
             return None
         # A gap: RocketMQ only writes it to its log, and so the entry stands at an earlier queue offset than it should.
         return last
@@ -168,9 +169,8 @@ class ConsumeQueue:
         self.mapped_file_queue.set_position(end)
 
     def _recover_file(self, file: MappedFile) -> int:
-        data = file.file.read(0, file.file_size)
         wrote = 0
-        for offset, size, _ in ENTRY.iter_unpack(data[: len(data) - len(data) % CQ_STORE_UNIT_SIZE]):
+        for offset, size, _ in ENTRY.iter_unpack(file.file.read(0, file.file_size)):
             if offset < 0 or size <= 0:
                 break
             wrote += CQ_STORE_UNIT_SIZE
@@ -194,11 +194,14 @@ class ConsumeQueue:
         files.flushed_where = 0
 
     def _units_before(self, file: MappedFile, phy_offset: int) -> int:
-        """How many entries at the head of a file belong to messages before `phy_offset`."""
+        """How many entries at the head of a file belong to messages before `phy_offset`.
+
+        As in RocketMQ nobody asks whether the first one is an entry: of a file of zeros it is kept.
+        """
         count = 0
-        data = file.file.read(0, file.wrote_position)
-        for offset, size, _ in ENTRY.iter_unpack(data[: len(data) - len(data) % CQ_STORE_UNIT_SIZE]):
-            if offset < 0 or size <= 0 or offset >= phy_offset:
+        data = file.file.read(0, file.file_size)
+        for offset, size, _ in ENTRY.iter_unpack(data):
+            if offset >= phy_offset or (count and (offset < 0 or size <= 0)):
                 break
             count += 1
         return count

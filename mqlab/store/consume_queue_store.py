@@ -109,7 +109,7 @@ class ConsumeQueueStore:
             before = queue.mapped_file_queue.max_offset
             change(queue)
             entries = (before - queue.mapped_file_queue.max_offset) // queue.unit_size
-            if entries:
+            if entries > 0:
                 cut: dict[str, int | str] = {"what": "consume queue", "topic": topic, "queueId": queue_id}
                 cuts.append({**cut, "entries": entries, "reason": reason})
         return cuts

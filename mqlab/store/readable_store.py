@@ -16,7 +16,6 @@ from .get_message import (
     GetMessageStatus,
     MessageFilter,
     get_message,
-    in_memory_bytes,
 )
 from .host import Host
 from .index_service import IndexService
@@ -101,10 +100,11 @@ class ReadableStore:
             safe = self.store_checkpoint.min_timestamp
             if self.config.message_index_safe:
                 safe = self.store_checkpoint.min_timestamp_index
+            known = queues.max_physic_offset
             recovery = recover_commit_log(
-                log, clean=clean, dispatch_from=queues.max_physic_offset, safe_timestamp=safe, dispatch=dispatch
+                log, clean=clean, dispatch_from=known, safe_timestamp=safe, dispatch=dispatch
             )
-            if queues.max_physic_offset >= recovery.end:
+            if known >= recovery.end:
                 recovery.cuts += queues.truncate_dirty(recovery.end)
             log.mapped_file_queue.set_position(recovery.end)
         else:
@@ -231,16 +231,14 @@ class ReadableStore:
         size = self.commit_log.record_size(start) if start >= 0 else 0
         return self.commit_log.store_time(start, size) if size > 0 else -1
 
-    def check_in_mem_by_consume_offset(self, topic: str, queue_id: int, queue_offset: int, batch_size: int = 1) -> bool:
-        """Would the messages from a queue offset on be read from memory?"""
+    def check_in_mem_by_consume_offset(self, topic: str, queue_id: int, queue_offset: int) -> bool:
+        """Is the page of the message at a queue offset loaded? Of one that is there it is, as a new Java always says.
+
+        Java: org.apache.rocketmq.store.logfile.DefaultMappedFile.isLoaded.
+        """
         queue = self.consume_queue_store.find(topic, queue_id)
         unit = queue.get(queue_offset) if queue is not None else None
-        return unit is not None and self.is_in_memory(unit.pos)
-
-    def is_in_memory(self, commit_log_offset: int) -> bool:
-        """Is what lies at a commit-log offset taken to be in the machine's memory?"""
-        near = in_memory_bytes(self.config, self.host.spec.memory_bytes)
-        return self.commit_log.max_offset - commit_log_offset <= near
+        return unit is not None and self.commit_log.get_message(unit.pos, unit.size) is not None
 
     @property
     def max_phy_offset(self) -> int:

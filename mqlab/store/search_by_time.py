@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from .batch_consume_queue import BatchConsumeQueue
 from .commit_log import CommitLog
 from .consume_queue import ConsumeQueue
 
@@ -18,6 +19,55 @@ class BoundaryType(Enum):
     """The last one stored at that time or earlier."""
 
 
+def batch_offset_in_queue_by_time(queue: BatchConsumeQueue, timestamp: int, boundary: BoundaryType) -> int:
+    """The queue offset at which the batch begins that the boundary means (ms since 1970), -1 when none is found.
+
+    The times are those in the entries. Only one file is searched: the newest whose first batch is not younger, the
+    first one for earlier times. At and behind the newest batch of that file both boundaries give that batch. Between
+    two batches LOWER gives the later one, UPPER the later one or none, as its search happens to end.
+
+    Java: org.apache.rocketmq.store.queue.BatchConsumeQueue.getOffsetInQueueByTime.
+    """
+    files = queue.mapped_file_queue.mapped_files
+    heads = [(file, queue.entries_of(file)) for file in files if file.wrote_position >= queue.unit_size]
+    if not heads:
+        return -1
+    early = [entries for _, entries in heads if entries[0][0] <= timestamp]
+    if not early and heads[0][0] is not files[0]:
+        return -1
+    entries = early[-1] if early else heads[0][1]
+    if timestamp >= entries[-1][0]:
+        return entries[-1][1]
+    found = _search_right([stored for stored, _ in entries], timestamp, boundary)
+    return entries[found][1] if found >= 0 else -1
+
+
+def _search_right(times: list[int], timestamp: int, boundary: BoundaryType) -> int:
+    """RocketMQ's search among the times of a file's batches, with its ways at the ends: an index, -1 for none.
+
+    Java: org.apache.rocketmq.store.queue.BatchConsumeQueue.binarySearchRight.
+    """
+    left, right = 0, len(times) - 1
+    while left <= right:
+        middle = (left + right) // 2
+        if middle in (left, right):
+            if times[middle] >= timestamp:
+                return middle
+            if middle == right:
+                return -1
+            left = middle + 1
+        elif boundary is BoundaryType.LOWER:
+            if times[middle] < timestamp:
+                left = middle + 1
+            else:
+                right = middle
+        elif times[middle] <= timestamp:
+            left = middle
+        else:
+            right = middle - 1
+    return -1
+
+
 def offset_in_queue_by_time(queue: ConsumeQueue, log: CommitLog, timestamp: int, boundary: BoundaryType) -> int:
     """The queue offset of the message that the boundary means, clamped to the queue (ms since 1970).
 
@@ -26,6 +76,8 @@ def offset_in_queue_by_time(queue: ConsumeQueue, log: CommitLog, timestamp: int,
 
     Java: org.apache.rocketmq.store.ConsumeQueue.getOffsetInQueueByTime.
     """
+    if isinstance(queue, BatchConsumeQueue):
+        return batch_offset_in_queue_by_time(queue, timestamp, boundary)
     first = queue.min_logic_offset // queue.unit_size
     end = queue.mapped_file_queue.max_offset // queue.unit_size
     low, high = first, end

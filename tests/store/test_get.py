@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mqlab.protocol.sysflag import MessageSysFlag
 from mqlab.store import BoundaryType, BrokerRole, GetMessageStatus
 
 
@@ -86,8 +87,6 @@ def test_messages_that_are_no_longer_in_memory_come_in_lots_of_8(store_world: An
     result = _get(sw, 0)
     assert result.message_count == 8
     assert result.suggest_pulling_from_slave
-    assert not sw.store.check_in_mem_by_consume_offset("TopicTest", 0, 0)
-    assert sw.store.check_in_mem_by_consume_offset("TopicTest", 0, 99)
     assert not _get(sw, 98).suggest_pulling_from_slave
 
 
@@ -240,3 +239,51 @@ def test_the_earliest_time_is_that_of_the_first_message(store_world: Any) -> Non
     sw.put(2)
     assert sw.store.get_earliest_message_time() == sw.world.epoch_ms + 50
     assert sw.store.get_earliest_message_time("TopicTest", 0) == sw.world.epoch_ms + 50
+
+
+BATCHES = [
+    # (ms after the start, LOWER, UPPER), with batches of 3, 2, 4 and 1 messages stored at 100, 200, 300 and 400 ms
+    (50, 0, 0),
+    (100, 0, 0),
+    (150, 3, -1),
+    (200, 3, 3),
+    (250, 5, -1),
+    (300, 5, 5),
+    (350, 9, 9),
+    (400, 9, 9),
+    (10_000, 9, 9),
+]
+
+
+@pytest.mark.parametrize(("at_ms", "lower", "upper"), BATCHES)
+def test_a_batch_queue_is_searched_by_time_in_rocketmqs_own_way(
+    store_world: Any, at_ms: int, lower: int, upper: int
+) -> None:
+    """Behind the newest batch that batch is the answer, not the end; UPPER may find nothing between two batches."""
+    sw = _with_batches(store_world, 46 * 100)
+    moment = sw.world.epoch_ms + at_ms
+    assert sw.store.get_offset_in_queue_by_time("Batches", 0, moment, BoundaryType.LOWER) == lower
+    assert sw.store.get_offset_in_queue_by_time("Batches", 0, moment, BoundaryType.UPPER) == upper
+
+
+def _with_batches(store_world: Any, file_size: int) -> Any:
+    sw = store_world(mapper_file_size_batch_consume_queue=file_size)
+    sw.batch_topics.add("Batches")
+    for count in (3, 2, 4, 1):
+        sw.run(100 - sw.node.now_ms() % 100)
+        message = sw.message(topic="Batches", sys_flag=MessageSysFlag.INNER_BATCH | MessageSysFlag.NEED_UNWRAP)
+        message.properties["INNER_NUM"] = str(count)
+        sw.store.put_message(message)
+        sw.run(1)
+    return sw
+
+
+def test_a_batch_queue_of_several_files_is_searched_in_one(store_world: Any) -> None:
+    """Behind the newest batch of a file that batch is the answer, even when the next file begins later."""
+    sw = _with_batches(store_world, 46 * 2)
+
+    def found(at_ms: int) -> int:
+        offset: int = sw.store.get_offset_in_queue_by_time("Batches", 0, sw.world.epoch_ms + at_ms)
+        return offset
+
+    assert [found(at_ms) for at_ms in (50, 150, 250, 299, 300, 350, 500)] == [0, 3, 3, 3, 5, 9, 9]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mqlab.sim.disk import MemoryDisk
 from mqlab.sim.faults import crash, power_off, restart
-from mqlab.store import DiskHost, FlushDiskType, MessageStoreConfig, ReadableStore
+from mqlab.store import DiskHost, DispatchRequest, FlushDiskType, MessageStoreConfig, ReadableStore
 from mqlab.trace.events.store import StoreRecovered
 
 LOG = "store/commitlog/00000000000000000000"
@@ -223,3 +224,51 @@ def test_an_empty_directory_is_an_empty_store() -> None:
     store = ReadableStore(DiskHost(MemoryDisk("alpha", lambda: 0)), MessageStoreConfig())
     recovery = store.load()
     assert (recovery.clean, store.max_phy_offset, store.min_phy_offset) == (True, 0, -1)
+
+
+def test_of_a_last_queue_file_of_zeros_an_entry_is_kept_when_the_queues_are_cut(store_world: Any) -> None:
+    """A real 5.3.3 does so, too: truncation asks of the first entry of a file only where it points to."""
+    sw = store_world()
+    sw.put(21)
+    sw.put(1, topic="Other")
+    sw.store.shutdown()
+    sw.node.disk.open("store/consumequeue/TopicTest/0/00000000000000000400").write(0, bytes(20))
+    store = ReadableStore(sw.node, sw.config)
+    assert store.load().cuts == []
+    queue = store.find_consume_queue("TopicTest", 0)
+    assert queue.max_offset_in_queue == 21
+    assert queue.get(20) == (20, 0, 0, 0, 1)
+    assert store.consume_queue_store.topic_queue_table["TopicTest", 0] == 21
+
+
+def test_queues_that_end_before_the_log_are_not_cut(store_world: Any) -> None:
+    """What counts is what they knew before recovery dispatched the rest, so the file of zeros stays empty here."""
+    sw = store_world()
+    sw.put(21)
+    sw.put(1, topic="Other")
+    sw.store.shutdown()
+    sw.node.disk.open("store/consumequeue/TopicTest/0/00000000000000000400").write(0, bytes(20))
+    sw.node.disk.open("store/consumequeue/Other/0/00000000000000000000").write(0, bytes(20))
+    store = ReadableStore(sw.node, sw.config)
+    assert store.load().dispatched == 1
+    assert store.get_max_offset_in_queue("TopicTest", 0) == 20
+    assert store.get_max_offset_in_queue("Other", 0) == 1
+
+
+def test_the_first_message_of_a_queue_is_appended_even_to_a_longer_one(store_world: Any) -> None:
+    """As in RocketMQ: only from the second one on it asks whether the queue is longer already."""
+    sw = store_world()
+    sw.put(3)
+    queue = sw.store.find_consume_queue("TopicTest", 0)
+    end = sw.store.max_phy_offset
+    for offset in (1, 0):
+        request = DispatchRequest("TopicTest", 0, end, 100, 0, 0, offset, 0, 0, {})
+        queue.put(request)
+    assert [unit.pos for unit in queue.units()][3:] == [end]
+
+
+@pytest.mark.parametrize(("asked", "size"), [(400, 400), (401, 420), (419, 420)])
+def test_a_queue_file_holds_whole_entries(store_world: Any, asked: int, size: int) -> None:
+    sw = store_world(mapped_file_size_consume_queue=asked)
+    sw.put()
+    assert sw.node.disk.open("store/consumequeue/TopicTest/0/00000000000000000000").size == size
