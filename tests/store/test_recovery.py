@@ -132,9 +132,10 @@ def test_a_power_loss_takes_only_what_was_not_flushed(
     store_world: Any, puts: list[tuple[int, bool]], sync: bool, seed: int
 ) -> None:
     """Whichever pages survive: what is left begins with all that was flushed, and what was acknowledged after a
-    flush is there.
+    flush is there. (A queue of several files may keep entries of lost messages, as RocketMQ's.)
     """
-    sw = store_world(flush_disk_type=FlushDiskType.SYNC_FLUSH if sync else FlushDiskType.ASYNC_FLUSH)
+    flush = FlushDiskType.SYNC_FLUSH if sync else FlushDiskType.ASYNC_FLUSH
+    sw = store_world(flush_disk_type=flush, mapped_file_size_consume_queue=6_000)
     sure = 0
     for i, (size, wait) in enumerate(puts):
         answer = sw.store.put_message(sw.message(i, size=size))
@@ -272,3 +273,26 @@ def test_a_queue_file_holds_whole_entries(store_world: Any, asked: int, size: in
     sw = store_world(mapped_file_size_consume_queue=asked)
     sw.put()
     assert sw.node.disk.open("store/consumequeue/TopicTest/0/00000000000000000000").size == size
+
+
+def test_entries_of_lost_messages_come_back_after_one_more_clean_restart(store_world: Any) -> None:
+    """As in RocketMQ: cutting a queue moves its end and leaves the bytes behind it, which the next start finds again.
+
+    By then the log has grown over their offsets: here they point to the messages of another queue.
+    """
+    sw = store_world()
+    sw.put(5)
+    sw.run(11_000)
+    sw.put(5)
+    sw.world.choose = lambda point, n: int("consumequeue" in point)
+    power_off(sw.world, "broker-a")
+    store = _again(sw)
+    assert (store.recovery.records, store.get_max_offset_in_queue("TopicTest", 0)) == (5, 5)
+    sw.put(5, queue_id=1)
+    assert store.get_max_offset_in_queue("TopicTest", 0) == 5
+    store.shutdown()
+    store = _again(sw)
+    assert store.recovery.clean
+    assert store.get_max_offset_in_queue("TopicTest", 0) == 10
+    twice = [store.look_message_by_offset(unit.pos) for unit in store.find_consume_queue("TopicTest", 0).units()]
+    assert [message.queue_id for message in twice] == [0] * 5 + [1] * 5
