@@ -84,7 +84,8 @@ Table("how many of 40 old orders a new group gets", ("ConsumeFromWhere", "young 
       zip(("FIRST_OFFSET", "LAST_OFFSET", "TIMESTAMP"), young, old, strict=True))
 
 # %% [markdown]
-# And the setting counts **once**. As soon as the broker has an offset of the group, that is where it goes on,
+# Of the old topic only the newest orders are left; `FIRST_OFFSET` begins with them, `LAST_OFFSET` behind them. And the
+# setting counts **once**. As soon as the broker has an offset of the group, that is where it goes on,
 # whatever the program says.
 #
 # ### The other surprise of a new group
