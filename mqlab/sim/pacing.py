@@ -9,15 +9,19 @@ from ..errors import LearnerError
 if TYPE_CHECKING:
     from .world import World
 
-FRAMES_PER_SECOND = 20
+FRAME_SECONDS = 0.05
+"""At least so often the world's clock follows, although nothing is due: for those who look at it or do something."""
+
+LEAST_SECONDS = 0.002
+"""What is due within this time is played together: the loop has other work, too."""
 
 
 async def play_in_real_time(world: World, speed: float = 1.0, for_ms: int | None = None) -> bool:
     """Play the world from the running asyncio loop, `speed` seconds of its time per real second.
 
-    Between two frames the loop is free, so that widgets and sockets are served. Ends after `for_ms` of the world's
-    time, or when a breakpoint or `world.stop_requested` stops it: then it returns False. Which events happen, and when
-    in the world's time, does not depend on the speed.
+    What is due is played when it is due, and in between the loop is free, so that widgets and sockets are served. Ends
+    after `for_ms` of the world's time, or when a breakpoint or `world.stop_requested` stops it: then it returns False.
+    Which events happen, and when in the world's time, does not depend on the speed.
     """
     import asyncio
 
@@ -34,4 +38,12 @@ async def play_in_real_time(world: World, speed: float = 1.0, for_ms: int | None
             return False
         if world.now_us == end_us:
             return True
-        await asyncio.sleep(1 / FRAMES_PER_SECOND)
+        await asyncio.sleep(_pause_seconds(world, speed))
+
+
+def _pause_seconds(world: World, speed: float) -> float:
+    """Until the next thing is due, within bounds."""
+    due_us = world.next_due_us()
+    if due_us is None:
+        return FRAME_SECONDS
+    return min(FRAME_SECONDS, max(LEAST_SECONDS, (due_us - world.now_us) / speed / 1_000_000))

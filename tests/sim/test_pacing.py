@@ -61,6 +61,27 @@ def test_time_passes_at_the_speed_that_was_asked_for(world: World, node: Node) -
     assert 0.2 <= asyncio.run(cell()) < 5
 
 
+def test_the_loop_sleeps_until_the_next_thing_is_due_and_no_longer_than_a_frame(
+    world: World, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    now = [0.0]
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(round(seconds, 4))
+        now[0] += seconds
+
+    async def cell() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now[0])
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        await play_in_real_time(world, 1, for_ms=100)
+
+    for ms in (7, 8, 70):
+        node.call_later(ms, lambda: None)
+    asyncio.run(cell())
+    assert pauses == [0.007, 0.002, 0.05, 0.011, 0.05]
+
+
 @pytest.mark.parametrize("speed", [0, -1])
 def test_a_speed_that_is_none_is_refused(world: World, speed: float) -> None:
     with pytest.raises(LearnerError, match=r"(?s)speed must be above 0.*slow motion"):
