@@ -14,13 +14,15 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.sim import ConnectionRefused, ConnectTimeout, Future, Timer, WaitTimeout
 from mqlab.trace.events.remoting import NameServerChosen
 
-from .channel import Channel
 from .config import RemotingClientConfig
 from .dispatch import RemotingDispatch
+from .endpoint_channel import EndpointChannel
 from .response_future import InvokeCallback, ResponseFuture
 
 if TYPE_CHECKING:
     from mqlab.sim import Node
+
+    from .channel import Channel
 
 MIN_CLOSE_TIMEOUT_MS = 100
 """A synchronous call that had more time than this, or a quarter of its budget, closes its channel on time-out."""
@@ -139,7 +141,7 @@ class RemotingClient(RemotingDispatch):
             future.set_exception(RemotingConnectException(address))
             return
         idle_seconds = self.config.client_channel_max_idle_time_seconds
-        channel = Channel(self.node, endpoint, self.on_command, self._closed, idle_seconds)
+        channel = EndpointChannel(self.node, endpoint, self.on_command, self._closed, idle_seconds)
         self.channel_table[address] = channel
         future.set_result(channel)
         self.node.call_soon(self.channel_connected, channel, name="channel event")

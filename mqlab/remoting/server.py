@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 from mqlab.protocol.command import RemotingCommand
 from mqlab.sim import Endpoint, PoolJob
 
-from .channel import Channel
 from .config import RemotingServerConfig
 from .dispatch import RemotingDispatch
+from .endpoint_channel import EndpointChannel
 from .response_future import InvokeCallback
 
 if TYPE_CHECKING:
     from mqlab.sim import Node
+
+    from .channel import Channel
 
 
 class RemotingServer(RemotingDispatch):
@@ -58,7 +60,7 @@ class RemotingServer(RemotingDispatch):
 
     def _accept(self, endpoint: Endpoint) -> None:
         idle_seconds = self.config.server_channel_max_idle_time_seconds
-        channel = Channel(self.node, endpoint, self.on_command, self._closed, idle_seconds)
+        channel = EndpointChannel(self.node, endpoint, self.on_command, self._closed, idle_seconds)
         self.channels[channel] = None
         self.channel_connected(channel)
 
@@ -90,6 +92,6 @@ def waiting_request(job: PoolJob) -> tuple[Channel, RemotingCommand] | None:
     With `pool.take_older_than` this lets a server answer requests that have waited too long for a thread.
     """
     args = job.args
-    if len(args) == 3 and isinstance(args[1], Channel) and isinstance(args[2], RemotingCommand):
+    if len(args) == 3 and isinstance(args[2], RemotingCommand):
         return args[1], args[2]
     return None

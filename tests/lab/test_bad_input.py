@@ -300,8 +300,8 @@ def say(lab: Lab, frame: bytes) -> list[Any]:
 @pytest.mark.parametrize(
     ("frame", "reason"),
     [
-        (b"GET / HTTP/1.1\r\n\r\n", "the length field says 1195725856 bytes, 14 follow it"),
-        (b"\x00\x00", "a frame has at least 8 bytes, this has 2"),
+        (b"GET / HTTP/1.1\r\n\r\n", "a frame of 1195725860 bytes is over the limit of 16777216"),
+        (b"\x00\x00\x00\x02\x00\x00", "the length field says 2 bytes, a frame has at least 4 after it"),
         (b'\x00\x00\x00\x09\x00\x00\x00\x05{"a":', "the JSON header cannot be read"),
     ],
 )

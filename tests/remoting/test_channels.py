@@ -118,6 +118,25 @@ def test_bytes_that_are_no_command_close_the_connection() -> None:
     assert [row[7] for row in rows].count("FrameRefused") == 1
 
 
+def test_a_command_that_comes_in_pieces_is_answered_once_it_is_whole() -> None:
+    world = World(1)
+    serve(world, "server")
+    node = world.node("client")
+    heard: list[RemotingCommand] = []
+    frame = RemotingCommand.request(9_999).encode()
+
+    async def send_in_pieces() -> None:
+        endpoint = await node.connect("10.0.0.1:9876", 3000)
+        endpoint.on_frame = heard.append
+        endpoint.send(frame[:3])
+        await node.sleep(5)
+        endpoint.send(frame[3:] + frame)
+
+    world.wait_for(node.spawn(send_in_pieces(), "pieces").join())
+    world.run_for(1_000_000)
+    assert [answer.code for answer in heard] == [0, 0]
+
+
 def test_a_server_that_was_shut_down_refuses_connections() -> None:
     world = World(1)
     _, server = serve(world, "server")
