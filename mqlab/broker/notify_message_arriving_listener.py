@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import TYPE_CHECKING, Protocol
 
 from ..protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 class ArrivalListener(Protocol):
     """Whoever holds requests back until a message comes, as PullRequestHoldService does."""
+
+    waiting: Sized
+    """What is held back; while it is empty nobody is told of a message."""
 
     def notify_message_arriving(
         self,
@@ -59,4 +62,5 @@ class NotifyMessageArrivingListener:
             self._schedule_message_service.arrived(queue_id)
         if self._config.long_polling_enable:
             for listener in self.listeners:
-                listener.notify_message_arriving(topic, queue_id, logic_offset, tags_code, properties)
+                if listener.waiting:
+                    listener.notify_message_arriving(topic, queue_id, logic_offset, tags_code, properties)

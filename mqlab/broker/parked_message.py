@@ -29,9 +29,9 @@ def is_timer_message(message: MessageExt) -> bool:
     Java: org.apache.rocketmq.broker.util.HookUtils.checkIfTimerMessage.
     """
     properties = message.properties
-    if "TIMER_DELAY_MS" in properties or "TIMER_DELAY_SEC" in properties or "TIMER_DELIVER_MS" in properties:
-        return message.topic != TIMER_TOPIC and MessageConst.TIMER_OUT_MS not in properties
-    return False
+    if message.topic == TIMER_TOPIC or MessageConst.TIMER_OUT_MS in properties:
+        return False
+    return any(name in properties for name in _TIMER_PROPERTIES)
 
 
 def park(message: MessageExtBrokerInner, max_level: int) -> int:

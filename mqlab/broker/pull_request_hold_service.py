@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from typing import TYPE_CHECKING
 
 from ..sim import ServiceThread
@@ -40,6 +40,7 @@ class PullRequestHoldService(ServiceThread):
         self._max_offset_in_queue = max_offset_in_queue
         self._execute_request_when_wakeup = execute_request_when_wakeup
         self.pull_request_table: dict[tuple[str, int], list[PullRequest]] = {}
+        self.waiting: Sized = self.pull_request_table
         self.set_period()
 
     def set_period(self) -> None:

@@ -58,7 +58,10 @@ class ScheduleMessageService(ConfigManager):
         """
         properties = message.properties
         delayed = "DELAY" in properties
-        if not (delayed or is_timer_message(message)):
+        # Nearly all messages end here: no call is spent on them.
+        if not delayed and not (
+            "TIMER_DELAY_MS" in properties or "TIMER_DELAY_SEC" in properties or "TIMER_DELIVER_MS" in properties
+        ):
             return None
         if MessageSysFlag.transaction_value(message.sys_flag) not in (
             MessageSysFlag.TRANSACTION_NOT_TYPE,

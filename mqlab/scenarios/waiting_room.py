@@ -186,7 +186,7 @@ class OwnHoldService(PullRequestHoldService):
 
     def notify_message_arriving(self, topic: str, queue_id: int, max_offset: int, *_: Any) -> None:
         """A message can be read; the notice may get lost."""
-        if topic != TOPIC or self.wrong or not self.pull_request_table:
+        if topic != TOPIC or self.wrong:
             return
         drawn = self._random.randrange(8)
         if drawn == 0:

@@ -169,7 +169,7 @@ class Siege:
         self.answers[RemotingCommand.decode(frame).code] += 1
 
     def end(self) -> None:
-        """Let the periodic work come around, ask something honest, and end in good order; nothing may fail."""
+        """Let the periodic work come around, ask something honest, stop and start again; nothing may fail."""
         cluster, client = self.cluster, self.cluster.client()
         cluster.run(35_000)
         for topic in list(cluster.broker.topic_config_manager.topic_config_table):
@@ -184,6 +184,10 @@ class Siege:
         cluster.topic("honest", 2)
         assert client.send("honest").code == ResponseCode.SUCCESS
         cluster.broker.shutdown().play()
+        for name in ("namesrv", "broker-a"):
+            cluster.do("restart", node=name)
+        cluster.run(2_000)
+        assert client.send("honest").code == ResponseCode.SUCCESS
 
 
 def play(first: int, count: int) -> Counter[int]:
