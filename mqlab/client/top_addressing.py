@@ -56,5 +56,5 @@ class TopAddressing:
             return None
         if head.split(b" ")[1:2] != [b"200"]:
             return None
-        lines = body.decode().strip().splitlines()
+        lines = body.decode(errors="replace").strip().splitlines()
         return lines[0].strip() if lines else None

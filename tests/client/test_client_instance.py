@@ -174,6 +174,21 @@ def test_an_address_server_that_is_away_or_knows_nothing_leaves_the_client_witho
             producer.send(Message("T", "x")).play()
 
 
+def test_an_address_server_whose_answer_is_no_text_is_asked_again_later(cluster: Any) -> None:
+    node = cluster.node("addresses")
+
+    def accept(endpoint: Any) -> None:
+        answer = b"HTTP/1.1 200 OK\r\n\r\n\xff\xfe"
+        endpoint.on_frame = lambda frame: endpoint.send(answer, len(answer))
+
+    node.listen(8080, accept)
+    producer = cluster.producer(namesrv_addr=None, namesrv_domain=f"{node.spec.ip}:8080")
+    with pytest.raises(MQClientException, match="No route info of this topic"):
+        producer.send(Message("T", "x")).play()
+    cluster.run_ms(15_000)
+    assert producer.impl.service_state.value == "RUNNING"
+
+
 def test_a_client_that_was_given_a_name_server_asks_no_address_server(cluster: Any) -> None:
     server, times = address_server(cluster)
     cluster.producer(namesrv_domain=server.address)
