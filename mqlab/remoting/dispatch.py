@@ -91,7 +91,12 @@ class RemotingDispatch(RemotingCalls):
         if hooks.on:
             hooks.emit(
                 RequestRefused(
-                    channel.connection_id, channel.remote_address, request.opaque, request.code, response_code, remark
+                    channel.connection_id,
+                    channel.remote_address,
+                    request.opaque,
+                    request.code,
+                    int(response_code),
+                    remark,
                 )
             )
         self.respond(channel, request, RemotingCommand.response(response_code, remark))
