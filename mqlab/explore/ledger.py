@@ -58,7 +58,9 @@ class Ledger:
         self.attempted: dict[str, None] = {}
         """The ids of all messages that a producer handed to remoting."""
         self.acknowledged: dict[str, Row] = {}
-        """The ids of all messages that were answered SEND_OK, with the answer."""
+        """The ids of all messages that were answered SEND_OK, with the answer; of batches see below."""
+        self.acknowledged_places: dict[Place, Row] = {}
+        """Where the messages of batches are that were answered SEND_OK. All of a batch are stored with one id."""
         self.stored: dict[Place, Kept] = {}
         self.tags: dict[Place, int] = {}
         self.tries: dict[Place, int] = {}
@@ -67,6 +69,14 @@ class Ledger:
         """What a broker's recovery did not find again."""
         self.lost_keys: dict[str, None] = {}
         """The unique keys of all messages of which a copy was lost so."""
+        self.deleted: dict[Place, None] = {}
+        """What lay in a file that a broker deleted because its disk was full."""
+        self.gaps: dict[tuple[str, str, int], None] = {}
+        """(broker, topic, queue id) of the queues that lost entries of messages which the log still has."""
+        self.in_gaps: dict[str, None] = {}
+        """The unique keys of messages whose places there were given to others."""
+        self.in_batches: dict[str, None] = {}
+        """The unique keys that several messages of a batch have."""
         self.used_twice: dict[Place, None] = {}
         """Places that were filled again after what lay there was lost."""
         self.delivered: dict[Delivery, int] = {}
@@ -81,6 +91,8 @@ class Ledger:
         """When each process was last frozen."""
         self.last: Row | None = None
         self.last_stored_us = 0
+        self._last_stored = (-1, "")
+        """(slice, unique key) of the newest message."""
         self._tries_of: dict[Delivery, int] = {}
         self._broker_of: dict[tuple[str, int], str] = {}
         self._of_group: dict[str, Reader] = {}
@@ -96,6 +108,8 @@ class Ledger:
             "MessageDispatched": self._dispatched,
             "ParkedMessageDelivered": self._parked_delivered,
             "StoreRecovered": self._recovered,
+            "BrokerStarted": self._broker_started,
+            "FileDeleted": self._file_deleted,
             "ConsumeStarted": self._consume_started,
             "ConsumeFinished": self._consume_finished,
             "MessageGivenBack": self._message_given_back,
@@ -133,7 +147,18 @@ class Ledger:
     def wants(self, reader: Reader, place: Place) -> bool:
         """Does the reader's subscription let this message through?"""
         codes = reader.topics.get(place.topic)
-        return codes is not None and (not codes or self.tags.get(place, 0) in codes)
+        if codes is None or not codes:
+            return codes is not None
+        return self.tags.get(place, 0) in codes and self._tag_at(place) in ("", *reader.tags[place.topic])
+
+    def _tag_at(self, place: Place) -> str:
+        """The tag of a message: two tags may have one code. Empty where its broker cannot be asked."""
+        kept = self.stored.get(place)
+        broker = next((broker for broker in self._lab.brokers if broker.name == place.broker), None)
+        if kept is None or broker is None or not broker.is_up():
+            return ""
+        message = broker.store.look_message_by_offset(kept.commit_log_offset)
+        return "" if message is None else message.tags or ""
 
     def is_done(self, reader: str, place: Place, kept: Kept) -> bool:
         """Did a listener of this reader consume the message at this place, or give it back?"""
@@ -161,16 +186,28 @@ class Ledger:
             self.attempted[msg_id] = None
 
     def _succeeded(self, row: Row) -> None:
-        msg_ids, status = row[FIRST_FIELD + 4 : FIRST_FIELD + 6]
-        if status == "SEND_OK":
-            for msg_id in msg_ids.split(","):
-                self.acknowledged[msg_id] = row
+        topic, broker_name, queue_id, queue_offset, msg_ids, status = row[FIRST_FIELD:]
+        if status != "SEND_OK":
+            return
+        ids = msg_ids.split(",")
+        if len(ids) == 1 and msg_ids in self.attempted:
+            self.acknowledged[msg_ids] = row
+            return
+        broker = self.broker_of(broker_name)
+        for offset in range(queue_offset, queue_offset + len(ids)):
+            self.acknowledged_places[Place(broker, topic, queue_id, offset)] = row
 
     def _stored(self, row: Row) -> None:
         topic, queue_id, queue_offset, log_offset, _, unique_key = row[FIRST_FIELD:]
         place = Place(row[NODE], topic, queue_id, queue_offset)
+        if self._last_stored == (row[0], unique_key):
+            self.in_batches[unique_key] = None
+        self._last_stored = (row[0], unique_key)
         if self.lost.pop(place, None) is not None:
             self.used_twice[place] = None
+        before = self.stored.get(place)
+        if before is not None and place[:3] in self.gaps:
+            self.in_gaps[before.unique_key] = None
         self.stored[place] = Kept(unique_key, log_offset, row)
         self.last_stored_us = row[TS_US]
 
@@ -187,6 +224,30 @@ class Ledger:
         for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and kept.commit_log_offset >= end]:
             self.lost[place] = kept = self.stored.pop(place)
             self.lost_keys[kept.unique_key] = None
+
+    def _broker_started(self, row: Row) -> None:
+        """Find the queues that have lost entries which recovery did not write again."""
+        broker = next((broker for broker in self._lab.brokers if broker.name == row[NODE]), None)
+        if broker is None or row[NODE] not in self.power_lost_us or broker.controller is None:
+            return
+        store = broker.controller.message_store
+        for place, kept in self.stored.items():
+            if place.broker == row[NODE] and place[:3] not in self.gaps:
+                queue = store.find_consume_queue(place.topic, place.queue_id)
+                unit = queue.get(place.queue_offset) if queue is not None else None
+                if unit is None or unit.pos != kept.commit_log_offset:
+                    self.gaps[place[:3]] = None
+
+    def _file_deleted(self, row: Row) -> None:
+        path, reason = row[FIRST_FIELD:]
+        *_, folder, name = path.split("/")
+        if folder != "commitlog" or reason != "space":
+            return
+        broker = next(broker for broker in self._lab.brokers if broker.name == row[NODE])
+        end = int(name) + broker.store.config.mapped_file_size_commit_log
+        for place, kept in self.stored.items():
+            if place.broker == row[NODE] and kept.commit_log_offset < end:
+                self.deleted[place] = None
 
     def _consume_started(self, row: Row) -> None:
         group, _, broker_name, queue_id, queue_offset, msg_id, _, tries = row[FIRST_FIELD:]

@@ -51,6 +51,7 @@ class Reader(NamedTuple):
     """The consumer that keeps the offsets; None when the brokers keep them."""
     topics: dict[str, frozenset[int]]
     """The topics with the hash codes of their tags; none are all."""
+    tags: dict[str, frozenset[str]]
     from_first_offset: bool
     in_order: bool
     without_end: bool
@@ -68,6 +69,15 @@ def consumers_of(lab: Lab) -> Iterator[tuple[str, object, Member]]:
             for client, _, _ in process.clients:
                 if hasattr(client.impl, "rebalance_impl"):
                     yield name, client, client.impl
+
+
+def push_consumer_of(lab: Lab, process: str, group: str) -> DefaultMQPushConsumer | None:
+    """The push consumer of this group in this process."""
+    found = lab.processes.get(process)
+    for client, of_group, _ in found.clients if isinstance(found, ClientProcess) else ():
+        if of_group == group and isinstance(client, DefaultMQPushConsumer):
+            return client
+    return None
 
 
 def is_running(lab: Lab, process: str, member: Member) -> bool:
@@ -99,13 +109,16 @@ def readers_of(lab: Lab, *, running: bool = False) -> dict[str, Reader]:
         broadcasting = member.message_model is MessageModel.BROADCASTING
         name = reader_name(member.group_name, process, broadcasting)
         topics = dict(readers[name].topics) if name in readers else {}
+        tags = dict(readers[name].tags) if name in readers else {}
         for topic, subscription in sorted(member.rebalance_impl.subscription_inner.items()):
             topics[topic] = subscription.code_set
+            tags[topic] = subscription.tags_set
         readers[name] = Reader(
             name,
             member.group_name,
             member if broadcasting else None,
             topics,
+            tags,
             _begins_at_first(client),
             isinstance(client, DefaultMQPushConsumer) and client.impl.consume_orderly,
             isinstance(client, DefaultMQPushConsumer) and client.max_reconsume_times == -1,

@@ -12,6 +12,7 @@ from ..trace.record import Record
 from .ledger import Ledger
 from .readers import Reader, readers_of
 from .store_contents import StoreContents
+from .weather import Weather
 
 if TYPE_CHECKING:
     from ..lab import Lab
@@ -24,6 +25,9 @@ class Case:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.ledger = Ledger(lab)
+        self.weather = Weather()
+        self.is_live = False
+        """Does the world stand at the event that is judged? Not while the events of its building are read."""
 
     @property
     def readers(self) -> dict[str, Reader]:
@@ -60,7 +64,10 @@ class Rule(Monitor):
         self.excused: Counter[str] = Counter()
 
     def on_event(self, record: Record) -> None:
-        """Look at one event of the rule's kinds; a rule without kinds judges at the end alone."""
+        """Look at one event of the rule's kinds; a rule without kinds judges at the end alone.
+
+        A rule that compares the event with the world itself asks `case.is_live` first.
+        """
 
     def at_end(self) -> None:
         """Judge what is left when the world has settled."""

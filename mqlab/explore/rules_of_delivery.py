@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import ClassVar
 
+from ..client import MessageModel
 from ..protocol.topics import is_dlq_topic
 from ..trace.record import Record
 from .ledger import Kept, Place
-from .readers import Reader, progress
+from .readers import Reader, consumers_of, progress, reader_name
 from .rule import Case, Rule
-from .rules_of_storing import TORN, TORN_TEXT
+from .rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT, TORN, TORN_TEXT
 from .store_contents import Found
 
 USED_TWICE = "an offset used twice"
@@ -34,7 +35,7 @@ class CommittedIsConsumed(Rule):
     """
 
     kinds = ("OffsetCommitted", "OffsetPersisted")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {USED_TWICE: USED_TWICE_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {USED_TWICE: USED_TWICE_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -63,7 +64,11 @@ class CommittedIsConsumed(Rule):
     def _passes(self, record: Record, reader: Reader, place: Place) -> None:
         ledger = self.case.ledger
         kept = ledger.stored.get(place) or ledger.lost.get(place)
-        if kept is None:
+        if place[:3] in ledger.gaps:
+            self.excuse(GAP)
+        elif place in ledger.deleted:
+            self.excuse(DELETED)
+        elif kept is None:
             self.found(record.row, f"{reader.name} committed an offset behind {place}, where no message was stored")
         elif place in ledger.used_twice:
             self.excuse(USED_TWICE)
@@ -74,7 +79,9 @@ class CommittedIsConsumed(Rule):
 class StoredIsDelivered(Rule):
     """In the end every stored message was delivered, or waits: for a delay, among dead letters, behind the offset."""
 
-    EXCEPTIONS: ClassVar[dict[str, str]] = {USED_TWICE: USED_TWICE_TEXT, NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        USED_TWICE: USED_TWICE_TEXT, NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT, GAP: GAP_TEXT
+    }  # fmt: skip
 
     def at_end(self) -> None:
         """Go through the stores."""
@@ -87,6 +94,8 @@ class StoredIsDelivered(Rule):
                 target = (found.unique_key, found.real_topic, found.reconsume_times)
                 if place.queue_offset < due and target not in targets:
                     self._parked_is_gone(found)
+            elif place[:3] in self.case.ledger.gaps:
+                self.excuse(GAP)
             elif not is_dlq_topic(place.topic):
                 kept = self.case.ledger.stored.get(place)
                 if kept is None:
@@ -96,10 +105,19 @@ class StoredIsDelivered(Rule):
                     self._look(reader, place, kept)
 
     def _parked_is_gone(self, found: Found) -> None:
-        if found.unique_key in self.case.ledger.lost_keys or found.is_torn:
+        if found.place[:3] in self.case.ledger.gaps or self._has_gap(found):
+            self.excuse(GAP)
+        elif found.unique_key in self.case.ledger.lost_keys or found.is_torn:
             self.excuse(NOT_WAITED_FOR)
         else:
             self.found(None, f"the delayed message at {found.place} was passed over and never delivered to its topic")
+
+    def _has_gap(self, found: Found) -> bool:
+        """Was the copy delivered to a queue that lost entries?"""
+        stored, gaps = self.case.ledger.stored, self.case.ledger.gaps
+        if found.unique_key in self.case.ledger.in_gaps:
+            return True
+        return any(kept.unique_key == found.unique_key and place[:3] in gaps for place, kept in stored.items())
 
     def _look(self, reader: Reader, place: Place, kept: Kept) -> None:
         ledger = self.case.ledger
@@ -115,10 +133,31 @@ class StoredIsDelivered(Rule):
             self.found(kept.row, f"message {kept.unique_key} at {place} was never delivered to {reader.name}")
 
 
+class OnlySubscribedIsDelivered(Rule):
+    """A listener gets only what its group subscribes to, also when the hash codes of two tags are the same."""
+
+    def at_end(self) -> None:
+        """Compare the tags of what was delivered with the subscriptions."""
+        ledger = self.case.ledger
+        for process, _, member in consumers_of(self.case.lab):
+            for topic, subscription in member.rebalance_impl.subscription_inner.items():
+                if not subscription.tags_set:
+                    continue
+                broadcasting = member.message_model is MessageModel.BROADCASTING
+                name = reader_name(member.group_name, process, broadcasting)
+                for found in self.case.contents.found.values():
+                    kept = ledger.stored.get(found.place)
+                    is_other = found.place.topic == topic and found.tags not in subscription.tags_set
+                    if is_other and not found.is_torn and kept and ledger.is_delivered(name, found.place, kept):
+                        self.found(kept.row, f"{name} wants {subscription.sub_string} and got {found.tags!r}")
+
+
 class GivenBackComesAgain(Rule):
     """Whenever a message was given back, a copy of it was stored: for another try, or among the dead letters."""
 
-    EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT, TORN: TORN_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT, TORN: TORN_TEXT, GAP: GAP_TEXT, DELETED: DELETED_TEXT
+    }  # fmt: skip
 
     def at_end(self) -> None:
         """Count the copies. One that the client sent itself may have another id, so the keys count, too."""
@@ -135,5 +174,7 @@ class GivenBackComesAgain(Rule):
                 self.excuse(NOT_WAITED_FOR)
             elif any(message.is_torn for message in found):
                 self.excuse(TORN)
+            elif self.case.ledger.gaps or self.case.ledger.deleted:
+                self.excuse(GAP if self.case.ledger.gaps else DELETED)
             else:
                 self.found(given_back.row, f"message {msg_id} was given back, and no broker has a copy for that")

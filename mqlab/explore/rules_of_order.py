@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ..protocol.message import MessageQueue
+from ..protocol.topics import retry_topic
 from ..trace.record import Record
+from .readers import push_consumer_of
 from .rule import Case, Rule
 
 FORGOTTEN_LOCK = "a broker forgets its locks"
@@ -13,6 +16,8 @@ LEAVING_OWNER = "an owner that leaves does not wait for its listener"
 
 TRUSTED_US = 60_000_000
 """30 s in which an owner trusts its lock, and as much for calls of listeners that began in them."""
+
+SOON_US = 1_000_000
 
 QueueKey = tuple[str, str, str, int]
 
@@ -103,3 +108,58 @@ class OneOwner(Rule):
         else:
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
             self.found(record.row, f"{record.node} and {other} consume {at} at the same time")
+
+
+class LockedIsConsumed(Rule):
+    """An orderly listener is called only while its consumer holds the lock of the queue, and gives it back in the end.
+
+    A lock counts for 30 s after its last renewal.
+    """
+
+    kinds = ("ConsumeStarted", "QueueDropped", "QueueLocked", "QueueUnlocked", "NodeCrashed", "PowerLost")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._owner: dict[QueueKey, str] = {}
+        """(group, topic, broker's process, queue id) -> the client that holds the lock."""
+        self._dropped: list[tuple[QueueKey, Record]] = []
+        self._unlocked_us: dict[tuple[QueueKey, str], int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note who holds which lock, and judge the calls of listeners."""
+        if record.kind == "ConsumeStarted":
+            self._called(record)
+        elif record.kind in ("NodeCrashed", "PowerLost"):
+            self._owner = {key: owner for key, owner in self._owner.items() if key[2] != record.target}
+        elif record.kind == "QueueDropped":
+            key = (record.group, record.topic, self.case.ledger.broker_of(record.broker_name), record.queue_id)
+            if self._owner.get(key) == record.client_id:
+                self._dropped.append((key, record))
+        else:
+            key = (record.group, record.topic, record.node, record.queue_id)
+            if record.kind == "QueueLocked":
+                self._owner[key] = record.client_id
+            else:
+                self._owner.pop(key, None)
+                self._unlocked_us[key, record.client_id] = record.ts_us
+
+    def at_end(self) -> None:
+        """Judge which locks were kept."""
+        now_us = self.case.lab.world.now_us
+        for key, record in self._dropped:
+            soon_us = record.ts_us + SOON_US
+            is_fair = soon_us < now_us and self.case.weather.was_fair(record.ts_us - SOON_US, soon_us)
+            if is_fair and not record.ts_us <= self._unlocked_us.get((key, record.client_id), -1):
+                self.found(record.row, f"{record.node} gave a queue up and has not given its lock back")
+
+    def _called(self, record: Record) -> None:
+        consumer = push_consumer_of(self.case.lab, record.node, record.group)
+        if not self.case.is_live or consumer is None or not consumer.impl.rebalance_impl.needs_lock:
+            return
+        table = consumer.impl.rebalance_impl.process_queue_table
+        for topic in (record.topic, retry_topic(record.group)):
+            held = table.get(MessageQueue(topic, record.broker_name, record.queue_id))
+            if held is not None and held.locked and not held.is_lock_expired:
+                return
+        at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
+        self.found(record.row, f"{record.node} calls its listener for {at}, whose lock it does not hold")

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..client import DefaultMQPushConsumer
-from ..processes import ClientProcess
 from ..protocol.message import MessageQueue
 from ..protocol.topics import retry_topic
 from ..trace.record import Record
+from .readers import push_consumer_of
 from .rule import Case, Rule
 
 LATE_PULL = "a pull that was being prepared"
 
 
 class DroppedIsLeftAlone(Rule):
-    """A consumer that has given a queue up neither pulls it nor calls its listener with messages of it.
+    """A consumer that has given a queue up neither pulls it nor calls its listener, whose late results do not count.
 
-    A listener that was called before may go on; what it returns counts for nothing.
+    A listener that was called before may go on.
     """
 
-    kinds = ("PullRequested", "ConsumeStarted", "QueueDropped")
+    kinds = ("PullRequested", "ConsumeStarted", "QueueDropped", "ConsumeFinished", "MessageGivenBack")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         LATE_PULL: (
             "A pull looks at the beginning of its turn whether its queue was given up. When it then has to ask for a "
@@ -32,27 +31,38 @@ class DroppedIsLeftAlone(Rule):
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._may_pull_once: set[tuple[str, str, str, str, int]] = set()
+        self._too_late: dict[tuple[str, str, str, str, int, int], None] = {}
+        """The calls of listeners that ended when their queue was given up."""
 
     def on_event(self, record: Record) -> None:
         """Look whether the consumer still has the queue."""
         key = (record.node, record.group, record.topic, record.broker_name, record.queue_id)
+        at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
         if record.kind == "QueueDropped":
             self._may_pull_once.add(key)
+        elif not self.case.is_live:
             return
-        process = self.case.lab.processes.get(record.node)
-        if not isinstance(process, ClientProcess):
-            return
-        for client, group, _ in process.clients:
-            if group == record.group and isinstance(client, DefaultMQPushConsumer):
-                held = client.impl.rebalance_impl.process_queue_table
-                # A listener sees messages of the retry topic under their own topic.
-                topics = (record.topic, retry_topic(group))
-                if any(MessageQueue(topic, record.broker_name, record.queue_id) in held for topic in topics):
-                    continue
-                if record.kind == "PullRequested" and key in self._may_pull_once:
-                    self._may_pull_once.remove(key)
-                    self.excuse(LATE_PULL)
-                else:
-                    at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
-                    did = "pulls" if record.kind == "PullRequested" else "calls its listener for"
-                    self.found(record.row, f"{record.node} {did} {at}, which it has given up")
+        elif record.kind == "MessageGivenBack":
+            if (*key, record.queue_offset) in self._too_late:
+                self.found(record.row, f"{record.node} gives a message of {at} back, and has no say in it any more")
+        elif self._has(record):
+            if record.kind == "ConsumeStarted":
+                self._too_late.pop((*key, record.queue_offset), None)
+        elif record.kind == "ConsumeFinished":
+            self._too_late[(*key, record.queue_offset)] = None
+        elif record.kind == "PullRequested" and key in self._may_pull_once:
+            self._may_pull_once.remove(key)
+            self.excuse(LATE_PULL)
+        else:
+            did = "pulls" if record.kind == "PullRequested" else "calls its listener for"
+            self.found(record.row, f"{record.node} {did} {at}, which it has given up")
+
+    def _has(self, record: Record) -> bool:
+        """Does the consumer have the queue at this moment? Others than push consumers are not judged."""
+        consumer = push_consumer_of(self.case.lab, record.node, record.group)
+        if consumer is None:
+            return True
+        held = consumer.impl.rebalance_impl.process_queue_table
+        # A listener sees messages of the retry topic under their own topic.
+        topics = (record.topic, retry_topic(record.group))
+        return any(MessageQueue(topic, record.broker_name, record.queue_id) in held for topic in topics)

@@ -72,7 +72,9 @@ class EverythingSettles(Rule):
             for topic, queue_id in sorted(store.consume_queue_store.consume_queue_table):
                 end = store.get_max_offset_in_queue(topic, queue_id)
                 if topic == RMQ_SYS_SCHEDULE_TOPIC:
-                    first = Place(broker.name, topic, queue_id, due.get(queue_id + 1, 0))
+                    # What was deleted with its file waits no more.
+                    least = store.get_min_offset_in_queue(topic, queue_id)
+                    first = Place(broker.name, topic, queue_id, max(due.get(queue_id + 1, 0), least))
                     if first.queue_offset < end and not (overdue and self._is_early(broker, first)):
                         yield f"{broker.name} still has messages parked for delay level {queue_id + 1}"
                 elif not is_dlq_topic(topic):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..trace.monitors import AcknowledgedIsStored
+from ..trace.bus import Row
 from ..trace.record import Record
 from .fault_plan import flushes_before_the_answer
+from .ledger import Place
 from .rule import Case, Rule
 
 UNFLUSHED = "acknowledged before the flush"
@@ -21,51 +22,110 @@ TORN_TEXT = (
     "record is gone, recovery takes it for whole, and its properties (id, keys, tags) are zeros."
 )
 
+DELETED = "a file deleted for its space"
+DELETED_TEXT = (
+    "From 85 % of its disk on a broker deletes the oldest files of its commit log, whatever their age and whoever has "
+    "not consumed them, until there is room."
+)
+
+GAP = "an entry that was not flushed"
+GAP_TEXT = (
+    "Queues are flushed less often than the log, and the checkpoint tells when an entry was written, not when it was "
+    "flushed. When the machine loses power and recovery begins at a later file, the entries that are gone are not "
+    "written again: the messages are in the log and in no queue, and what is stored next takes their offsets."
+)
+
 
 class AcknowledgedSurvives(Rule):
-    """A message that a producer was told is stored survives every restart of its broker."""
+    """A message that a producer was told is stored is in a store, and survives every restart of its broker."""
 
-    kinds = AcknowledgedIsStored.kinds
+    kinds = ("MessageStored", "SendSucceeded", "StoreRecovered")
     EXCEPTIONS: ClassVar[dict[str, str]] = {UNFLUSHED: UNFLUSHED_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._monitor = AcknowledgedIsStored()
+        self._stored: dict[str, dict[tuple[str, int], None]] = {}
+        """Unique key -> (broker, commit-log offset) of each copy."""
+        self._acknowledged: dict[str, None] = {}
 
     def on_event(self, record: Record) -> None:
-        """Let the monitor of the ground rules look, and name the exception where it applies."""
-        known = len(self._monitor.violations)
-        self._monitor.on_event(record)
-        for violation in self._monitor.violations[known:]:
-            if record.kind == "StoreRecovered" and may_lose_the_unflushed(self.case, record.node):
-                self.excuse(UNFLUSHED)
-            else:
-                self.violations.append(violation)
+        """Note what is stored, and judge answers to producers and recoveries."""
+        if record.kind == "MessageStored":
+            self._stored.setdefault(record.unique_key, {})[record.node, record.commit_log_offset] = None
+        elif record.kind == "StoreRecovered":
+            self._recovered(record)
+        elif record.send_status == "SEND_OK":
+            self._answered(record)
+
+    def _answered(self, record: Record) -> None:
+        ledger = self.case.ledger
+        for msg_id in [record.msg_id] if record.msg_id in ledger.acknowledged else []:
+            self._acknowledged[msg_id] = None
+            if not self._stored.get(msg_id):
+                self.found(record.row, f"message {msg_id} was acknowledged and is in no store")
+        for place, row in ledger.acknowledged_places.items():
+            if row is record.row and place not in ledger.stored:
+                self.found(row, f"a batch was acknowledged, and nothing of it is at {place}")
+
+    def _recovered(self, record: Record) -> None:
+        for msg_id, places in self._stored.items():
+            kept = {at: None for at in places if at[0] != record.node or at[1] < record.commit_log_max_offset}
+            if places and not kept and msg_id in self._acknowledged:
+                self._lost(record, f"message {msg_id} was acknowledged and is lost")
+            self._stored[msg_id] = kept
+        for place in self.case.ledger.acknowledged_places:
+            if place.broker == record.node and place in self.case.ledger.lost:
+                self._lost(record, f"the message of a batch at {place} was acknowledged and is lost")
+
+    def _lost(self, record: Record, reason: str) -> None:
+        if may_lose_the_unflushed(self.case, record.node):
+            self.excuse(UNFLUSHED)
+        else:
+            self.found(record.row, reason)
 
 
 class AcknowledgedIsReadable(Rule):
     """In the end every message that a producer was told is stored can be read from a broker."""
 
-    EXCEPTIONS: ClassVar[dict[str, str]] = {UNFLUSHED: UNFLUSHED_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {UNFLUSHED: UNFLUSHED_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT}
 
     def at_end(self) -> None:
         """Read the stores."""
+        ledger, found = self.case.ledger, self.case.contents.found
         for place in self.case.contents.unreadable:
-            self.found(None, f"the queue has an entry for {place}, but no message can be read there")
-        ledger = self.case.ledger
+            text = f"the queue has an entry for {place}, but no message can be read there"
+            self._judge(None, [place], False, text)
         # A torn record has lost the key under which the ledger knows it.
         kept = {
-            ledger.stored[place].unique_key if found.is_torn and place in ledger.stored else found.unique_key
-            for place, found in self.case.contents.found.items()
+            ledger.stored[place].unique_key if each.is_torn and place in ledger.stored else each.unique_key
+            for place, each in found.items()
         }
+        places: dict[str, list[Place]] = {}
+        for place, stored in (*ledger.stored.items(), *ledger.lost.items()):
+            places.setdefault(stored.unique_key, []).append(place)
         for msg_id, row in ledger.acknowledged.items():
-            if msg_id in kept:
-                continue
-            brokers = [broker.name for broker in self.case.lab.brokers]
-            if msg_id in ledger.lost_keys and any(may_lose_the_unflushed(self.case, name) for name in brokers):
-                self.excuse(UNFLUSHED)
-            else:
-                self.found(row, f"message {msg_id} was acknowledged, and no broker has it")
+            if msg_id not in kept:
+                if msg_id in ledger.in_gaps:
+                    self.excuse(GAP)
+                    continue
+                text = f"message {msg_id} was acknowledged, and no broker has it"
+                self._judge(row, places.get(msg_id, []), msg_id in ledger.lost_keys, text)
+        for place, row in ledger.acknowledged_places.items():
+            if place not in found:
+                is_lost = place in ledger.lost or place in ledger.used_twice
+                text = f"the message of a batch at {place} was acknowledged, and is not there"
+                self._judge(row, [place], is_lost, text)
+
+    def _judge(self, row: Row | None, places: list[Place], is_lost: bool, reason: str) -> None:
+        ledger = self.case.ledger
+        if any(place in ledger.deleted for place in places):
+            self.excuse(DELETED)
+        elif any(place[:3] in ledger.gaps for place in places):
+            self.excuse(GAP)
+        elif is_lost and any(may_lose_the_unflushed(self.case, broker.name) for broker in self.case.lab.brokers):
+            self.excuse(UNFLUSHED)
+        else:
+            self.found(row, reason)
 
 
 class NothingUnsentIsDelivered(Rule):
@@ -93,6 +153,8 @@ class NothingUnsentIsDelivered(Rule):
         """All copies of a message, in retry topics and elsewhere, must have one body."""
         bodies: dict[str, bytes] = {}
         for found in self.case.contents.found.values():
+            if found.unique_key in self.case.ledger.in_batches:
+                continue
             if bodies.setdefault(found.unique_key, found.body) != found.body:
                 self.found(None, f"message {found.unique_key} has another body at {found.place}")
 

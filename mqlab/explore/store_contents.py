@@ -20,6 +20,7 @@ class Found(NamedTuple):
     keys: str
     reconsume_times: int
     real_topic: str
+    tags: str
     body: bytes
 
     @property
@@ -64,6 +65,7 @@ class StoreContents:
                     properties.get(MessageConst.KEYS, ""),
                     message.reconsume_times,
                     properties.get(MessageConst.REAL_TOPIC, ""),
+                    properties.get(MessageConst.TAGS, ""),
                     message.body,
                 )
         for level, offset in controller.schedule_message_service.offset_table.items():

@@ -10,16 +10,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..client.consumer.listener import ListenerRaised
 from ..errors import LearnerError, MqlabError
 from ..scenarios import registry
+from ..sim.choices import Choices
 from ..trace.bus import Row
 from ..trace.record import KIND, Record
 from .fault_plan import Plan, draw_plan, faults_of
 from .rule import Case, Rule
-from .rules_of_delivery import CommittedIsConsumed, GivenBackComesAgain, StoredIsDelivered
+from .rules_of_calls import CallsEnd, FramesArrive, SendsEnd
+from .rules_of_delivery import (
+    CommittedIsConsumed,
+    GivenBackComesAgain,
+    OnlySubscribedIsDelivered,
+    StoredIsDelivered,
+)
 from .rules_of_flow_control import ThresholdsHold
-from .rules_of_order import InOrder, OneOwner
+from .rules_of_flushing import EveryKeyIsFound, PowerCutsBite, RecoveredIsWhole, SafeIsFlushed
+from .rules_of_leftovers import NothingIsLeftOver
+from .rules_of_offsets import CorrectedOffsetsFit, GivenUpIsWritten, OffsetsKeepUp, OffsetsOnlyGrow, ProgressIsKept
+from .rules_of_order import InOrder, LockedIsConsumed, OneOwner
 from .rules_of_queues import DroppedIsLeftAlone
 from .rules_of_settling import EverythingSettles
 from .rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
+from .rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn
 
 if TYPE_CHECKING:
     from ..lab import Lab
@@ -32,10 +43,29 @@ RULES: tuple[type[Rule], ...] = (
     DroppedIsLeftAlone,
     CommittedIsConsumed,
     StoredIsDelivered,
+    OnlySubscribedIsDelivered,
     GivenBackComesAgain,
     InOrder,
     OneOwner,
+    LockedIsConsumed,
     EverythingSettles,
+    SafeIsFlushed,
+    RecoveredIsWhole,
+    EveryKeyIsFound,
+    PowerCutsBite,
+    OffsetsOnlyGrow,
+    OffsetsKeepUp,
+    CorrectedOffsetsFit,
+    GivenUpIsWritten,
+    ProgressIsKept,
+    HoldsEnd,
+    RetriesComeInTime,
+    SignsOfLifeGoOn,
+    RoutesForgetTheDead,
+    FramesArrive,
+    CallsEnd,
+    SendsEnd,
+    NothingIsLeftOver,
 )
 """What is judged in every world, unless there is nothing in it that a rule speaks of."""
 
@@ -45,6 +75,17 @@ SETTLE_STEP_S = 5
 SETTLE_MOST_S = 600
 """How long a world has to settle once the faults are over: far more than every period in it."""
 QUIET_US = 10_000_000
+AFTER_S = 45
+"""How long a world goes on when it has settled: time-outs, held pulls, heartbeats and renewals are over by then."""
+
+
+TIES_ONE_IN = 4
+"""In so many seeds one also draws what goes first of all that is due at one instant, and who loses the processor."""
+
+
+def draws_ties(seed: int | str) -> bool:
+    """Is this one of the seeds in which ties are choices?"""
+    return Choices(seed).choose("faults/ties", TIES_ONE_IN) == 0
 
 
 class Breach(NamedTuple):
@@ -100,12 +141,13 @@ class Trial:
                 self._breaches.append(Breach("the world goes on", f"{type(error).__name__}: {error}", ""))
 
     def _play(self, parameters: dict[str, Any], plan: Plan | None) -> None:
-        lab = self.lab = self.scenario.build(self.seed, parameters=parameters)
+        lab = self.lab = self.scenario.build(self.seed, parameters=parameters, tie_is_choice=draws_ties(self.seed))
         case = Case(lab)
         self.rules = [rule(case) for rule in RULES]
         watch = _watching(case, self.rules)
         for row in lab.history.rows():
             watch(row)
+        case.is_live = True
         lab.world.hooks.attach(watch)
         window_ms = round(self.scenario.seconds * 1_000)
         end_ms = lab.now_ms + window_ms
@@ -113,6 +155,8 @@ class Trial:
             plan = self.plan = draw_plan(lab, self.scenario.faults, round(window_ms * FAULTY_PART))
         self._do_faults(lab, plan)
         lab.world.run_to(round(end_ms * 1_000))
+        self._settle(lab)
+        lab.run_for(seconds=AFTER_S)
         self._settle(lab)
         lab.world.hooks.detach(watch)
         for rule in self.rules:
@@ -154,10 +198,11 @@ def _watching(case: Case, rules: list[Rule]) -> Callable[[Row], None]:
         kinds = rule.kinds if isinstance(rule.kinds, tuple) else ()
         for kind in kinds:
             by_kind.setdefault(str(kind), []).append(rule.on_event)
-    ledger = case.ledger
+    ledger, weather = case.ledger, case.weather
 
     def watch(row: Row) -> None:
         ledger(row)
+        weather(row)
         interested = by_kind.get(row[KIND])
         if interested is not None:
             record = Record(row)

@@ -9,12 +9,15 @@ import pytest
 
 from mqlab import Lab, Message
 from mqlab.client import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageListenerOrderly
-from mqlab.explore import RULES, Outcome, Trial
+from mqlab.explore import RULES, Outcome, Trial, plan_from_text
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, USED_TWICE
+from mqlab.explore.rules_of_leftovers import GHOST
+from mqlab.explore.rules_of_offsets import ILLEGAL, LATE_COMMIT, TWO_OWNERS
 from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER
 from mqlab.explore.rules_of_queues import LATE_PULL
 from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
-from mqlab.explore.rules_of_storing import TORN, UNFLUSHED
+from mqlab.explore.rules_of_storing import DELETED, GAP, TORN, UNFLUSHED
+from mqlab.explore.rules_of_time import GHOST_BROKER
 from mqlab.scenarios import Scenario, add
 from mqlab.scenarios.registry import _SCENARIOS
 
@@ -27,6 +30,13 @@ def first_with(name: str, scenario: str, plan: tuple[str, ...], seeds: int, **pa
         if name in outcome.excused:
             return outcome
     pytest.fail(f"{seeds} seeds of {scenario} did not need: {name}")
+
+
+def excused(scenario: str, seed: int, plan: str) -> dict[str, int]:
+    """What this seed, which must pass, has needed."""
+    outcome = Trial(scenario, seed, plan=plan_from_text(plan)).outcome
+    assert outcome.passed, outcome.breaches[0]
+    return outcome.excused
 
 
 def test_every_exception_is_explained_in_a_sentence() -> None:
@@ -74,6 +84,37 @@ def test_a_pull_that_was_being_prepared_goes_out_after_its_queue_was_given_up() 
 
 def test_a_lite_pull_consumer_that_nobody_polls_leaves_its_messages() -> None:
     first_with(NO_MEMBER, "lite-pull", ("at 5s: crash consumer-1 for 1s",), 3)
+
+
+def test_a_heartbeat_that_is_looked_at_too_late_makes_a_ghost() -> None:
+    seen = excused("hurried-senders", 29, "at 8488ms: freeze broker-b for 1927ms")
+    assert GHOST in seen
+
+
+def test_a_report_that_is_looked_at_too_late_makes_a_ghost_of_a_broker() -> None:
+    assert GHOST_BROKER in excused("one-way", 36, "at 4967ms: cut broker-b > namesrv-1 for 67343ms")
+
+
+def test_two_owners_overwrite_each_others_offsets() -> None:
+    assert TWO_OWNERS in excused("retry-and-dead-letters", 43, "at 4833ms: power_off broker-a for 762ms")
+
+
+def test_a_commit_arrives_when_the_queue_has_another_owner() -> None:
+    plan = "at 106634ms: cut consumer-2 > broker-b for 60075ms"
+    assert LATE_COMMIT in excused("silence", 26, plan)
+
+
+def test_a_full_disk_costs_the_oldest_files() -> None:
+    assert DELETED in excused("power-cuts", 3, "at 17965ms: fill_disk broker-a by 14517 for 91604ms")
+
+
+def test_entries_that_were_not_flushed_are_not_written_again_when_recovery_begins_behind_them() -> None:
+    plan = "at 5703ms: power_off broker-a for 250ms; at 16721ms: power_off broker-a for 1661ms"
+    assert GAP in excused("many-files", 21, plan)
+
+
+def test_a_consumer_that_is_ahead_of_its_queue_is_told_another_offset() -> None:
+    assert ILLEGAL in excused("many-files", 6, "at 27896ms: power_off broker-a for 617ms")
 
 
 # -- worlds made for one exception ------------------------------------------------------------------------------------

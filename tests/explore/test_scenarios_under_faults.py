@@ -9,16 +9,19 @@ import pytest
 
 from mqlab import scenarios
 from mqlab.explore import Trial, plan_text
+from mqlab.explore.rules_of_storing import UNFLUSHED
 
 UNDER_FAULTS = [name for name in scenarios.names() if scenarios.get(name).faults]
-SEEDS = range(15)
-COSTLY = {"pull-schedule": range(3), "lite-pull": range(6)}
+SEEDS = range(10)
+COSTLY = {"pull-schedule": range(2), "lite-pull": range(4), "many-files": range(4), "silence": range(4)}
 
 
 def test_the_scenarios_of_this_chapter_bear_faults() -> None:
     wanted = {
         "sync-send-two-brokers", "async-send", "one-way", "push-clustering", "push-orderly", "slow-listener",
-        "broadcasting", "retry-and-dead-letters", "delayed-messages", "pull-schedule", "lite-pull",
+        "broadcasting", "retry-and-dead-letters", "delayed-messages", "pull-schedule", "lite-pull", "power-cuts",
+        "many-files", "batches", "short-consume-timeout", "orderly-rebalance", "silence", "hurried-senders",
+        "tag-twins", "maintenance",
     }  # fmt: skip
     assert wanted <= set(UNDER_FAULTS)
 
@@ -35,3 +38,18 @@ def test_every_rule_holds_without_faults(name: str) -> None:
     outcome = Trial(name, 1, plan=()).outcome
     assert outcome.passed, outcome.breaches[0]
     assert outcome.plan == ()
+
+
+@pytest.mark.parametrize(
+    "name", ["first-message", "steady-load", "held-pulls", "rebalance", "two-brokers", "new-topic"]
+)
+def test_the_rules_judge_any_scenario(name: str) -> None:
+    outcome = Trial(name, 7, plan=()).outcome
+    assert outcome.passed, outcome.breaches[0]
+
+
+@pytest.mark.parametrize(("flush", "keeps"), [("SYNC_FLUSH", True), ("ASYNC_FLUSH", False)])
+def test_a_power_cut_costs_acknowledged_messages_unless_each_is_flushed_first(flush: str, keeps: bool) -> None:
+    outcome = Trial("power-cut", 7, {"flush": flush, "cut_ms": 1, "messages": 20}, ()).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert (UNFLUSHED not in outcome.excused) == keeps

@@ -94,6 +94,7 @@ class WhilePlaying(_Judge):
 
     def __init__(self, lab: Lab, rules: Sequence[type[Rule]]) -> None:
         super().__init__(lab, rules)
+        self.case.is_live = True
         missed = any(row[KIND] in self._by_kind for row in lab.history.rows())
         self.since = len(lab.history) if missed else 0
 

@@ -1,0 +1,147 @@
+"""Rules of calls: every frame arrives, every request is answered, every call comes to an end."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from ..processes import ClientProcess
+from ..trace.record import Record
+from .rule import Case, Rule
+
+WIRE_US = 5_000_000
+"""A frame on a whole connection arrives within this time, when nothing is wrong."""
+ANSWER_US = 35_000_000
+"""A request is answered within this time: a held pull takes up to 20 s."""
+MOST_TRIES = 3
+
+
+class FramesArrive(Rule):
+    """What was written to a connection arrives there, in order, unless the connection ends."""
+
+    kinds = (
+        "RequestSent", "ResponseSent", "RequestReceived", "ResponseReceived", "ConnectionClosed", "ConnectionBroken"
+    )  # fmt: skip
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._under_way: dict[tuple[int, str], deque[Record]] = {}
+        """(connection, address of the sender) -> what was sent and has not arrived."""
+        self._ended: dict[int, None] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Compare what arrives with what was sent."""
+        if record.kind.startswith("Connection"):
+            self._ended[record.connection] = None
+        elif record.kind.endswith("Sent"):
+            self._under_way.setdefault((record.connection, record.local), deque()).append(record)
+        else:
+            sent = self._under_way.get((record.connection, record.remote))
+            first = sent.popleft() if sent else None
+            if first is None or first.opaque != record.opaque:
+                self.found(record.row, f"{record.kind} on connection {record.connection} is not what was sent next")
+
+    def at_end(self) -> None:
+        """Judge what never arrived."""
+        fair_us = self.case.weather.fair_since_us()
+        if fair_us is None:
+            return
+        lives = {endpoint.connection_id for endpoint in self._whole()}
+        for (connection, _), sent in self._under_way.items():
+            is_whole = connection in lives and connection not in self._ended
+            if sent and is_whole and self.case.lab.world.now_us - max(sent[0].ts_us, fair_us) > WIRE_US:
+                self.found(sent[0].row, f"what was sent on connection {connection} never arrived")
+
+    def _whole(self) -> list[Any]:
+        return [endpoint for endpoint in self.case.lab.world.network.connections() if endpoint.peer.open]
+
+
+class CallsEnd(Rule):
+    """A request on a connection that ends fails at once; every other one is answered, or given up in its time."""
+
+    kinds = (
+        "RequestSent", "ResponseReceived", "RequestTimedOut", "RequestFailed", "ConnectionClosed", "ConnectionBroken",
+        "NodeCrashed", "PowerLost",
+    )  # fmt: skip
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._waiting: dict[tuple[str, int], dict[int, Record]] = {}
+        """(process, connection) -> opaque -> the request."""
+        self._closed_us: dict[tuple[str, int], int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note who waits, and judge who waits in vain."""
+        if record.kind in ("NodeCrashed", "PowerLost"):
+            self._waiting = {key: calls for key, calls in self._waiting.items() if key[0] != record.target}
+            return
+        key = (record.node, record.connection)
+        if record.kind == "RequestSent":
+            if not record.oneway:
+                self._waiting.setdefault(key, {})[record.opaque] = record
+        elif record.kind.startswith("Connection"):
+            self._closed_us[key] = record.ts_us
+        else:
+            self._waiting.get(key, {}).pop(record.opaque, None)
+            closed_us = self._closed_us.get(key)
+            if record.kind == "RequestTimedOut" and closed_us is not None and record.ts_us > closed_us:
+                self.found(record.row, f"request {record.opaque} waited in vain: its connection had ended")
+
+    def at_end(self) -> None:
+        """Judge who still waits."""
+        now_us, fair_us = self.case.lab.world.now_us, self.case.weather.fair_since_us()
+        if fair_us is None:
+            return
+        for key, calls in self._waiting.items():
+            for request in calls.values():
+                if key in self._closed_us or now_us - max(request.ts_us, fair_us) > ANSWER_US:
+                    self.found(request.row, f"{key[0]} still waits for the answer to request {request.opaque}")
+
+
+class SendsEnd(Rule):
+    """Every sending comes to an end that its caller is told, and a try that failed is followed by one elsewhere."""
+
+    kinds = (
+        "SendAttempted", "SendSucceeded", "SendFailed", "SendAttemptFailed", "QueueSelected", "NodeCrashed", "PowerLost"
+    )  # fmt: skip
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._under_way: dict[tuple[str, str], Record] = {}
+        """(process, message ids) -> the last attempt."""
+
+    def on_event(self, record: Record) -> None:
+        """Note what is being sent."""
+        if record.kind in ("NodeCrashed", "PowerLost"):
+            self._under_way = {key: sent for key, sent in self._under_way.items() if key[0] != record.target}
+        elif record.kind == "QueueSelected":
+            if record.attempt > 1 and record.broker_name == record.last_broker and self._has_others(record):
+                self.found(record.row, f"try {record.attempt} goes to {record.broker_name}, where the last failed")
+        elif record.kind == "SendAttempted":
+            if record.mode.lower() not in ("oneway", "one-way"):
+                self._under_way[record.node, record.msg_id] = record
+        elif self._under_way.pop((record.node, record.msg_id), None) is None:
+            # Of a batch the attempt names its own id, and the answer those of its messages.
+            for key, sent in list(self._under_way.items()):
+                queue_id = sent.queue_id if record.kind == "SendFailed" else record.queue_id
+                if key[0] == record.node and (sent.topic, sent.queue_id) == (record.topic, queue_id):
+                    del self._under_way[key]
+
+    def at_end(self) -> None:
+        """Judge what has no end."""
+        now_us, fair_us = self.case.lab.world.now_us, self.case.weather.fair_since_us()
+        if fair_us is None:
+            return
+        for (process, msg_id), attempt in self._under_way.items():
+            if now_us - max(attempt.ts_us, fair_us) > ANSWER_US:
+                self.found(attempt.row, f"{process} never learned what became of message {msg_id}")
+
+    def _has_others(self, record: Record) -> bool:
+        """Has the producer a route with another broker for this topic?"""
+        process = self.case.lab.processes.get(record.node)
+        for client, _, _ in process.clients if isinstance(process, ClientProcess) else ():
+            table = getattr(client.impl, "topic_publish_info_table", {})
+            info = table.get(record.topic)
+            if info is not None and len({queue.broker_name for queue in info.message_queue_list}) > 1:
+                return True
+        return False

@@ -1,0 +1,141 @@
+"""Rules of flushing: what a broker promises is on its disk, and a loss of power costs what was not."""
+
+from __future__ import annotations
+
+import struct
+from typing import ClassVar
+
+from ..protocol.record import PHYSICAL_OFFSET_OFFSET
+from ..protocol.topics import is_dlq_topic, is_retry_topic
+from ..trace.record import Record
+from .fault_plan import flushes_before_the_answer
+from .rule import Case, Rule
+from .rules_of_delivery import NOT_WAITED_FOR, NOT_WAITED_FOR_TEXT
+
+MOST_ANSWERS = 64
+FAR_AWAY_MS = 1 << 45
+CHECKPOINT_SPARE_MS = 3_000
+PAGE_BYTES = 4_096
+MANY_PAGES = 24
+"""Each page survives a loss of power or not, like a coin; that so many survive all does not happen."""
+
+
+class SafeIsFlushed(Rule):
+    """A broker that flushes first neither answers PUT_OK nor shows a message before the disk has it."""
+
+    kinds = ("MessageStored", "MessageSendAnswered", "MessageDispatched")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT}
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._end_of: dict[tuple[str, str], int] = {}
+        """(broker, unique key) -> the end of its newest record."""
+
+    def on_event(self, record: Record) -> None:
+        """Compare the end of the record with what is flushed at this moment."""
+        if record.kind == "MessageStored":
+            self._end_of[record.node, record.unique_key] = record.commit_log_offset + record.store_size
+            return
+        broker = self.case.broker(record.node)
+        if not self.case.is_live or not broker.is_up() or not flushes_before_the_answer(broker):
+            return
+        flushed = broker.store.commit_log.mapped_file_queue.flushed_where
+        if record.kind == "MessageDispatched":
+            if record.commit_log_offset >= flushed:
+                self.found(record.row, f"a message behind {flushed}, up to where the log is flushed, can be pulled")
+        elif record.status == "PUT_OK" and self._end_of.get((record.node, record.unique_key), 0) > flushed:
+            if is_retry_topic(record.topic) or is_dlq_topic(record.topic):
+                self.excuse(NOT_WAITED_FOR)
+                return
+            self.found(record.row, f"message {record.unique_key} is called safe, the log is flushed up to {flushed}")
+
+
+class RecoveredIsWhole(Rule):
+    """After a start the log ends where its recovery says, and no queue has an entry for what lies behind that."""
+
+    kinds = ("StoreLoaded", "StoreRecovered", "BrokerStarted")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._end: dict[str, int] = {}
+        self._safe_ms: dict[str, int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Compare the store that was started with what its recovery said."""
+        if record.kind == "StoreLoaded":
+            self._safe_ms[record.node] = self._newest_safe_ms(record.node)
+            return
+        if record.kind == "StoreRecovered":
+            self._end[record.node] = record.commit_log_max_offset
+            return
+        if not self.case.is_live:
+            return
+        self._look_where_recovery_began(record)
+        store, end = self.case.broker(record.node).running().message_store, self._end.get(record.node, 0)
+        if store.max_phy_offset != end:
+            self.found(record.row, f"recovery ended the log at {end}, and it ends at {store.max_phy_offset}")
+        for (topic, queue_id), queue in sorted(store.consume_queue_store.consume_queue_table.items()):
+            last = queue.max_offset_in_queue - 1
+            unit = queue.get(last) if last >= queue.min_offset_in_queue else None
+            if unit is not None and unit.pos + unit.size > end:
+                at = f"{record.node} {topic} queue {queue_id} offset {last}"
+                self.found(record.row, f"{at} points to {unit.pos}, and the log ends at {end}")
+
+
+    def _newest_safe_ms(self, broker: str) -> int:
+        """Up to when all is safe, as the checkpoint file says at this moment: both its times, and 3 s to spare."""
+        disk, path = self.case.lab.world.nodes[broker].disk, "store/checkpoint"
+        if not self.case.is_live or not disk.exists(path):
+            return 0
+        physic_ms, logics_ms = struct.unpack(">qq", disk.read_bytes(path)[:16])
+        return int(min(physic_ms, logics_ms)) - CHECKPOINT_SPARE_MS
+
+    def _look_where_recovery_began(self, record: Record) -> None:
+        store = self.case.broker(record.node).running().message_store
+        recovery, log = store.recovery, store.commit_log
+        if recovery is None or recovery.clean or not recovery.started_at:
+            return
+        begun_ms = log.store_time(recovery.started_at, log.record_size(recovery.started_at))
+        if begun_ms > self._safe_ms.get(record.node, 0):
+            at, late_ms = recovery.started_at, begun_ms - self._safe_ms.get(record.node, 0)
+            self.found(record.row, f"recovery began at {at}, {late_ms} ms later than the checkpoint says is safe")
+
+
+class EveryKeyIsFound(Rule):
+    """In the end every message that has a key is found by it."""
+
+    def at_end(self) -> None:
+        """Ask each broker for the keys of what it holds."""
+        for place, found in self.case.contents.found.items():
+            if found.is_torn or not found.keys or found.is_parked:
+                continue
+            store = self.case.broker(place.broker).store
+            queue = store.find_consume_queue(place.topic, place.queue_id)
+            unit = queue.get(place.queue_offset) if queue is not None else None
+            at = unit.pos.to_bytes(8, "big") if unit is not None else b""
+            for key in found.keys.split():
+                answer = store.query_message(place.topic, key, MOST_ANSWERS, 0, FAR_AWAY_MS)
+                if all(record[PHYSICAL_OFFSET_OFFSET : PHYSICAL_OFFSET_OFFSET + 8] != at for record in answer.messages):
+                    self.found(None, f"asked for {key!r} of {place.topic}, {place.broker} does not find {place}")
+
+
+class PowerCutsBite(Rule):
+    """A machine that loses power loses of many pages that were not flushed at least one."""
+
+    kinds = ("MessageStored", "CommitLogFlushed", "PowerLost")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._stored: dict[str, int] = {}
+        self._flushed: dict[str, int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Compare what was dirty with what was lost."""
+        if record.kind == "MessageStored":
+            self._stored[record.node] = record.commit_log_offset + record.store_size
+        elif record.kind == "CommitLogFlushed":
+            self._flushed[record.node] = record.flushed_where
+        else:
+            dirty = self._stored.get(record.target, 0) - self._flushed.get(record.target, 0)
+            if dirty > MANY_PAGES * PAGE_BYTES and not record.pages_lost:
+                self.found(record.row, f"{record.target} lost power with {dirty} bytes not flushed, and lost nothing")

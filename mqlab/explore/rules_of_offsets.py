@@ -1,0 +1,232 @@
+"""Rules of progress: it only grows, keeps up with what is consumed, and is written before it can be lost."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+from ..client import MessageModel
+from ..protocol.message import MessageQueue
+from ..trace.record import Record
+from .readers import push_consumer_of
+from .rule import Case, Rule
+
+TWO_OWNERS = "two owners for a moment"
+TWO_OWNERS_TEXT = (
+    "After a rebalance the old owner of a queue may go on until its own round, up to 20 s later, and a queue taken "
+    "over begins at what was committed by then; a commit overwrites what the broker has, also with something smaller."
+)
+LATE_COMMIT = "a commit that was under way"
+LATE_COMMIT_TEXT = (
+    "Commits are one-way requests: one that was held back by the network, or by a process that hung, arrives when the "
+    "queue has another owner, and the broker takes it."
+)
+ILLEGAL = "an offset that the broker does not have"
+ILLEGAL_TEXT = (
+    "A consumer whose offset lies outside of the queue, as after a loss of power, is told another one by the broker, "
+    "and goes on from there."
+)
+OUTSIDE = ("OFFSET_TOO_SMALL", "OFFSET_OVERFLOW_BADLY", "OFFSET_RESET")
+OVERLAP_US = 40_000_000
+"""How long after a change of owners commits of the former one may come."""
+PERSIST_US = 11_000_000
+"""Offsets are written every 5 s, the first time after 10 s."""
+
+QueueKey = tuple[str, str, str, int]
+"""(group, broker's process, topic, queue id)"""
+
+
+class Update(NamedTuple):
+    """An offset, and when it was noted."""
+
+    ts_us: int
+    offset: int
+
+
+class OffsetsOnlyGrow(Rule):
+    """The offset of a group never goes back but by a named act: a reset, a seek, a restart of its broker."""
+
+    kinds = (
+        "OffsetCommitted", "OffsetReset", "QueueSought", "QueueAllocated", "QueueDropped", "NodeStarted",
+        "PullAnswered", "ClientStopped",
+    )  # fmt: skip
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        TWO_OWNERS: TWO_OWNERS_TEXT, LATE_COMMIT: LATE_COMMIT_TEXT, ILLEGAL: ILLEGAL_TEXT
+    }  # fmt: skip
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._last: dict[QueueKey, Update] = {}
+        self._moved_us: dict[QueueKey, int] = {}
+        """When a queue last got or lost an owner."""
+        self._illegal_us: dict[QueueKey, int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note the named acts, and judge the commits."""
+        if record.kind == "OffsetCommitted":
+            self._committed(record)
+        elif record.kind == "NodeStarted":
+            self._last = {key: last for key, last in self._last.items() if key[1] != record.target}
+        elif record.kind == "ClientStopped":
+            self._moved_us.update({key: record.ts_us for key in self._last if key[0] == record.group})
+        elif record.kind == "PullAnswered":
+            if record.status in OUTSIDE:
+                self._illegal_us[record.group, record.node, record.topic, record.queue_id] = record.ts_us
+        elif record.kind == "OffsetReset":
+            self._last.pop((record.group, record.node, record.topic, record.queue_id), None)
+        else:
+            broker = self.case.ledger.broker_of(record.broker_name)
+            key = (record.group, broker, record.topic, record.queue_id)
+            if record.kind == "QueueSought":
+                self._last.pop(key, None)
+            else:
+                self._moved_us[key] = record.ts_us
+
+    def _committed(self, record: Record) -> None:
+        if record.origin == "broadcast":
+            # What the broker notes of a broadcasting group is the least of its members, and nobody begins there.
+            return
+        key = (record.group, record.node, record.topic, record.queue_id)
+        last = self._last.get(key)
+        self._last[key] = Update(record.ts_us, record.queue_offset)
+        if last is None or record.queue_offset >= last.offset:
+            return
+        long_ago_us = -1 << 60
+        if record.ts_us - self._illegal_us.get(key, long_ago_us) < OVERLAP_US:
+            self.excuse(ILLEGAL)
+        elif record.ts_us - self._moved_us.get(key, long_ago_us) < OVERLAP_US:
+            self.excuse(TWO_OWNERS)
+        elif not self.case.weather.was_fair(last.ts_us - OVERLAP_US, record.ts_us):
+            self.excuse(LATE_COMMIT)
+        else:
+            at = f"{record.node} {record.topic} queue {record.queue_id}"
+            back = f"goes back from {last.offset} to {record.queue_offset}"
+            self.found(record.row, f"the offset of {record.group} in {at} {back}")
+
+
+class CorrectedOffsetsFit(Rule):
+    """A pull from outside of a queue is told an offset that lies within it."""
+
+    kinds = ("PullAnswered",)
+
+    def on_event(self, record: Record) -> None:
+        """Compare the offset with the queue as it is at this moment."""
+        if not self.case.is_live or record.status not in OUTSIDE:
+            return
+        store = self.case.broker(record.node).running().message_store
+        least = store.get_min_offset_in_queue(record.topic, record.queue_id)
+        most = store.get_max_offset_in_queue(record.topic, record.queue_id)
+        if not least <= record.next_offset <= most:
+            at = f"{record.node} {record.topic} queue {record.queue_id}"
+            self.found(record.row, f"a pull of {at}, which is [{least}, {most}), is told {record.next_offset}")
+
+
+class OffsetsKeepUp(Rule):
+    """The offset of a push consumer is that of the first message that it holds: it counts all that is consumed."""
+
+    kinds = ("OffsetUpdated",)
+
+    def on_event(self, record: Record) -> None:
+        """Compare the offset with what the consumer holds at this moment."""
+        consumer = push_consumer_of(self.case.lab, record.node, record.group)
+        if not self.case.is_live or consumer is None:
+            return
+        queue = MessageQueue(record.topic, record.broker_name, record.queue_id)
+        held = consumer.impl.rebalance_impl.process_queue_table.get(queue)
+        if held is None or held.dropped or not held.queue_offset_max:
+            return
+        expected = min([*held.msg_tree_map, *held.consuming_msg_orderly_tree_map], default=held.queue_offset_max + 1)
+        if record.queue_offset < expected:
+            self.found(record.row, f"{record.node} came to {expected} in {queue}, and notes {record.queue_offset}")
+
+
+class GivenUpIsWritten(Rule):
+    """Who gives a queue up writes its offset first, so that the next owner does not consume it all again."""
+
+    kinds = ("OffsetUpdated", "OffsetPersisted", "QueueDropped", "QueueAllocated", "NodeStarted")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._updated: dict[tuple[str, QueueKey], Update] = {}
+        self._written: dict[tuple[str, QueueKey], int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Compare what is noted with what is written, when a queue is given up."""
+        if record.kind == "NodeStarted":
+            self._updated = {key: at for key, at in self._updated.items() if key[0] != record.target}
+            return
+        key = (record.node, (record.group, record.broker_name, record.topic, record.queue_id))
+        if record.kind == "QueueAllocated":
+            self._updated.pop(key, None)
+            self._written[key] = record.queue_offset
+        elif record.kind == "OffsetUpdated":
+            self._updated[key] = Update(record.ts_us, record.queue_offset)
+        elif record.kind == "OffsetPersisted":
+            self._written[key] = record.queue_offset
+        else:
+            self._dropped(record, key)
+
+    def _dropped(self, record: Record, key: tuple[str, QueueKey]) -> None:
+        updated = self._updated.pop(key, None)
+        consumer = push_consumer_of(self.case.lab, record.node, record.group)
+        if updated is None or consumer is None or updated.offset <= self._written.get(key, 0):
+            return
+        # Who cannot reach the broker, or does not know it any more, cannot write.
+        if self.case.weather.was_fair(record.ts_us - OVERLAP_US, record.ts_us):
+            at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
+            self.found(record.row, f"{record.node} gives {at} up and does not say that it came to {updated.offset}")
+
+
+class ProgressIsKept(Rule):
+    """What was committed 11 s before a process ended is known when it was started again."""
+
+    kinds = ("OffsetCommitted", "OffsetUpdated", "NodeCrashed", "PowerLost", "BrokerStarted", "QueueAllocated")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._history: dict[tuple[str, QueueKey], list[Update]] = {}
+        self._ended_us: dict[str, int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note the offsets, and compare after a restart."""
+        if record.kind in ("NodeCrashed", "PowerLost"):
+            self._ended_us[record.target] = record.ts_us
+        elif record.kind == "OffsetCommitted":
+            self._note(record, (record.node, (record.group, record.node, record.topic, record.queue_id)))
+        elif record.kind == "OffsetUpdated":
+            if self._is_broadcasting(record):
+                self._note(record, (record.node, (record.group, record.broker_name, record.topic, record.queue_id)))
+        elif record.kind == "BrokerStarted":
+            self._broker_is_back(record)
+        elif record.node in self._ended_us and self._is_broadcasting(record):
+            key = (record.node, (record.group, record.broker_name, record.topic, record.queue_id))
+            self._compare(record, key, record.queue_offset)
+            self._history.pop(key, None)
+
+    def _note(self, record: Record, key: tuple[str, QueueKey]) -> None:
+        self._history.setdefault(key, []).append(Update(record.ts_us, record.queue_offset))
+
+    def _is_broadcasting(self, record: Record) -> bool:
+        consumer = push_consumer_of(self.case.lab, record.node, record.group)
+        return consumer is not None and consumer.impl.message_model is MessageModel.BROADCASTING
+
+    def _broker_is_back(self, record: Record) -> None:
+        if record.node not in self._ended_us:
+            return
+        manager = self.case.broker(record.node).running().consumer_offset_manager
+        for key in [key for key in self._history if key[0] == record.node]:
+            group, _, topic, queue_id = key[1]
+            self._compare(record, key, manager.query_offset(group, topic, queue_id))
+            del self._history[key]
+
+    def _compare(self, record: Record, key: tuple[str, QueueKey], offset: int) -> None:
+        ended_us = self._ended_us[record.node]
+        history = self._history.get(key, [])
+        old = [update for update in history if update.ts_us < ended_us - PERSIST_US]
+        # A process that hung, or whose disk was full, may have had to wait with writing.
+        if not old or not self.case.weather.was_fair(ended_us - PERSIST_US, ended_us - 1):
+            return
+        least = min(update.offset for update in (old[-1], *history[len(old) :]))
+        if offset < least:
+            group, broker, topic, queue_id = key[1]
+            at = f"{broker} {topic} queue {queue_id}"
+            self.found(record.row, f"{group} was at {least} in {at}, and begins at {offset}")

@@ -1,0 +1,232 @@
+"""Rules of time: what is to happen after a while happens then, not before and not much later."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+from ..client import DefaultMQPushConsumer
+from ..processes import ClientProcess, NameServerProcess
+from ..protocol.topics import is_dlq_topic
+from ..trace.record import Record
+from .readers import is_running
+from .rule import Case, Rule
+
+CHECK_US = 5_000_000
+"""The hold service goes through the held pulls so often."""
+PROMPT_US = 200_000
+"""What is due at once may take so long."""
+GHOST_BROKER = "a ghost broker"
+SCAN_MS = 10_000
+"""Name servers look for silent brokers every 5 s."""
+HEARTBEAT_US = 31_000_000
+RENEWAL_US = 21_000_000
+DEFAULT_MOST_TRIES = 16
+CLEAN_LEVEL = 3
+"""The level with which a consumer gives back what its listener takes too long for."""
+
+
+class _Held(NamedTuple):
+    """A pull that a broker holds."""
+
+    since_us: int
+    hold_ms: int
+    queue: tuple[str, str, int]
+    offset: int
+    group: str
+
+
+class HoldsEnd(Rule):
+    """A held pull is answered when a message comes for it, at once, and else when its time is up."""
+
+    kinds = ("PullHeld", "PullWoken", "MessageDispatched", "NodeCrashed", "PowerLost", "BrokerShutDown")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._held: dict[tuple[str, str, int], _Held] = {}
+        """(broker, remote address, opaque) -> what is held."""
+        self._by_queue: dict[tuple[str, str, int], dict[tuple[str, str, int], None]] = {}
+        self._came_us: dict[tuple[str, str, int], int] = {}
+        """When a message came for a held pull."""
+
+    def on_event(self, record: Record) -> None:
+        """Note what is held, and judge what is woken."""
+        if record.kind in ("NodeCrashed", "PowerLost", "BrokerShutDown"):
+            node = record.node if record.kind == "BrokerShutDown" else record.target
+            for key in [key for key in self._held if key[0] == node]:
+                self._forget(key)
+            return
+        queue = (record.node, record.topic, record.queue_id)
+        if record.kind == "MessageDispatched":
+            for key in self._by_queue.get(queue, ()):
+                if self._wants(self._held[key], record):
+                    self._came_us.setdefault(key, record.ts_us)
+            return
+        key = (record.node, record.remote, record.opaque)
+        if record.kind == "PullHeld":
+            self._held[key] = _Held(record.ts_us, record.hold_ms, queue, record.queue_offset, record.group)
+            self._by_queue.setdefault(queue, {})[key] = None
+        elif key in self._held:
+            self._judge(record, key, record.ts_us)
+            self._forget(key)
+
+    def at_end(self) -> None:
+        """Judge what is still held."""
+        for key in list(self._held):
+            self._judge(None, key, self.case.lab.world.now_us)
+
+    def _wants(self, held: _Held, record: Record) -> bool:
+        readers = [r for r in self.case.readers.values() if r.group == held.group and record.topic in r.topics]
+        codes = [reader.topics[record.topic] for reader in readers]
+        return record.queue_offset >= held.offset and any(not each or record.tags_code in each for each in codes)
+
+    def _judge(self, record: Record | None, key: tuple[str, str, int], now_us: int) -> None:
+        held = self._held[key]
+        if not self.case.weather.was_fair(held.since_us, now_us):
+            return
+        came_us = self._came_us.get(key, now_us)
+        at = f"{held.queue[0]} {held.queue[1]} queue {held.queue[2]} offset {held.offset}"
+        row = record.row if record is not None else None
+        if now_us - came_us > PROMPT_US:
+            self.found(row, f"a pull of {at} was held {(now_us - came_us) // 1_000} ms longer than its message needed")
+        elif now_us - held.since_us > held.hold_ms * 1_000 + CHECK_US + PROMPT_US:
+            self.found(row, f"a pull of {at} was held for {(now_us - held.since_us) // 1_000} ms, not {held.hold_ms}")
+
+    def _forget(self, key: tuple[str, str, int]) -> None:
+        held = self._held.pop(key)
+        self._by_queue[held.queue].pop(key)
+        self._came_us.pop(key, None)
+
+
+class RetriesComeInTime(Rule):
+    """A delayed message comes at its level's time, never early; a given-back one has its level, and a last try."""
+
+    kinds = ("MessageParked", "ParkedMessageDelivered", "SendBackStored")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._due: dict[tuple[str, str, str, int], int] = {}
+        """(broker, topic, unique key, level) -> when the first copy is due, in ms of the broker's clock."""
+
+    def on_event(self, record: Record) -> None:
+        """Note what is parked, and judge what is delivered and what is given back."""
+        if record.kind == "SendBackStored":
+            self._given_back(record)
+            return
+        if not self.case.is_live:
+            return
+        broker = self.case.lab.world.nodes[record.node]
+        key = (record.node, record.topic, record.unique_key, record.delay_level)
+        if record.kind == "MessageParked":
+            self._due.setdefault(key, broker.now_ms() + record.delay_ms)
+            return
+        # Of several copies, or one that comes again after a crash, no one can say which it is.
+        due_ms = self._due.get(key, 0)
+        if broker.now_ms() < due_ms:
+            self.found(record.row, f"message {record.unique_key} comes {due_ms - broker.now_ms()} ms before its time")
+
+    def _given_back(self, record: Record) -> None:
+        most = self._most_tries(record.group)
+        tries = record.reconsume_times - 1
+        if most is None:
+            return
+        if is_dlq_topic(record.topic):
+            if tries < most:
+                self.found(record.row, f"message {record.unique_key} is a dead letter after {tries} of {most} retries")
+        elif tries >= most:
+            self.found(record.row, f"message {record.unique_key} had its {most} retries and shall come once more")
+        elif record.delay_level not in (record.reconsume_times + 2, CLEAN_LEVEL):
+            self.found(record.row, f"retry {record.reconsume_times} is at delay level {record.delay_level}")
+
+    def _most_tries(self, group: str) -> int | None:
+        for process in self.case.lab.processes.values():
+            for client, of_group, _ in process.clients if isinstance(process, ClientProcess) else ():
+                if of_group == group and isinstance(client, DefaultMQPushConsumer):
+                    most = client.max_reconsume_times
+                    return DEFAULT_MOST_TRIES if most == -1 else most
+        return None
+
+
+class SignsOfLifeGoOn(Rule):
+    """A client that runs tells every broker that it lives, and renews its locks, as often as it should."""
+
+    kinds = ("HeartbeatAnswered", "NodeStarted", "ClientStopped", "BrokerForgotten")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._last_us: dict[tuple[str, str, str], int] = {}
+        """(process, client id, broker's name) -> when the last heartbeat was answered."""
+
+    def on_event(self, record: Record) -> None:
+        """Note the heartbeats."""
+        if record.kind == "HeartbeatAnswered":
+            self._last_us[record.node, record.client_id, record.broker_name] = record.ts_us
+            return
+        ended = record.target if record.kind == "NodeStarted" else record.node
+        name = record.broker_name if record.kind == "BrokerForgotten" else ""
+        for key in [key for key in self._last_us if key[0] == ended and name in ("", key[2])]:
+            del self._last_us[key]
+
+    def at_end(self) -> None:
+        """Judge what is old, when nothing was wrong for long enough."""
+        now_us, fair_us = self.case.lab.world.now_us, self.case.weather.fair_since_us()
+        if fair_us is None:
+            return
+        for (process, client_id, broker), last_us in self._last_us.items():
+            if now_us - max(last_us, fair_us) > HEARTBEAT_US:
+                ago_ms = (now_us - last_us) // 1_000
+                self.found(None, f"{client_id} on {process} told {broker} {ago_ms} ms ago that it lives")
+        for name, each in self.case.lab.processes.items():
+            for client, _, _ in each.clients if isinstance(each, ClientProcess) else ():
+                if isinstance(client, DefaultMQPushConsumer) and is_running(self.case.lab, name, client.impl):
+                    self._look_at_locks(name, client, now_us, fair_us)
+
+    def _look_at_locks(self, process: str, consumer: DefaultMQPushConsumer, now_us: int, fair_us: int) -> None:
+        rebalance = consumer.impl.rebalance_impl
+        if rebalance.needs_lock:
+            for queue, held in rebalance.process_queue_table.items():
+                if held.locked and now_us - max(held.last_lock_us, fair_us) > RENEWAL_US:
+                    ago_ms = (now_us - held.last_lock_us) // 1_000
+                    self.found(None, f"{process} renewed its lock of {queue} {ago_ms} ms ago and trusts it")
+
+
+class RoutesForgetTheDead(Rule):
+    """A name server forgets a broker when its connection ends, and when it was silent for 120 s."""
+
+    kinds = ("RouteQueried", "BrokerRegistered", "ConnectionClosed", "ConnectionBroken")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        GHOST_BROKER: (
+            "A report that a name server looks at when its connection has ended is taken all the same: the broker is "
+            "in the routes again, until it was silent for 120 s or reports over a new connection."
+        )
+    }
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._closed: dict[tuple[str, str], tuple[int, int]] = {}
+        """(name server, remote address) -> when the connection ended, by the world's clock and by its own."""
+
+    def on_event(self, record: Record) -> None:
+        """Look through the name server's table of living brokers."""
+        process = self.case.lab.processes.get(record.node)
+        if not self.case.is_live or not isinstance(process, NameServerProcess) or process.controller is None:
+            return
+        now_ms = process.node.now_ms()
+        if record.kind.startswith("Connection"):
+            self._closed[record.node, record.remote] = (record.ts_us, now_ms)
+            return
+        for info, live in process.controller.route_info_manager.broker_live_table.items():
+            silent_ms = now_ms - live.last_update_ms
+            if silent_ms > live.heartbeat_timeout_ms + SCAN_MS:
+                if self.case.weather.was_fair(record.ts_us - SCAN_MS * 1_000, record.ts_us) or not self._hung(record):
+                    self.found(record.row, f"{record.node} keeps {info.broker_addr}, silent for {silent_ms} ms")
+            elif not live.channel.is_active:
+                since_us, since_ms = self._closed.get((record.node, live.channel.remote_address), (0, 0))
+                if live.last_update_ms >= since_ms:
+                    self.excuse(GHOST_BROKER)
+                elif record.ts_us - since_us > PROMPT_US:
+                    self.found(record.row, f"{record.node} keeps {info.broker_addr}, whose connection has ended")
+
+    def _hung(self, record: Record) -> bool:
+        """Has the name server itself hung, or its clock been wrong, so that its scan comes late?"""
+        ledger = self.case.ledger
+        return record.ts_us - ledger.frozen_us.get(record.node, -1 << 60) < 1_000 * (120_000 + 2 * SCAN_MS)
