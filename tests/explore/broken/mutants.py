@@ -1,0 +1,230 @@
+"""Mutants: mqlab with one safeguard broken, written as the words of its code that are changed.
+
+Each is what a reader of the code might have written by mistake. `python -m tests.explore.mutants` plays the scenarios
+until a rule of exploration finds each of them, and writes the table of docs/checks.md.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import pytest
+
+
+class Change(NamedTuple):
+    """In the function at `where` ("module:Class.method"), the words `old` become `new`."""
+
+    where: str
+    old: str
+    new: str
+
+    def apply(self, patch: pytest.MonkeyPatch) -> None:
+        """Put the changed function in the place of the right one; AssertionError when the words are not there."""
+        module_name, _, path = self.where.partition(":")
+        owner: Any = import_module(module_name)
+        *names, name = path.split(".")
+        for each in names:
+            owner = getattr(owner, each)
+        function = inspect.getattr_static(owner, name)
+        source = textwrap.dedent(inspect.getsource(_plain(function)))
+        assert source.count(self.old) == 1, f"{self.where} does not say {self.old!r} once"
+        namespace: dict[str, Any] = {}
+        code = compile(f"from __future__ import annotations\n{source.replace(self.old, self.new)}", self.where, "exec")
+        exec(code, _plain(function).__globals__, namespace)
+        patch.setattr(owner, name, namespace[name])
+
+
+def _plain(function: Any) -> Any:
+    """The function behind a property, a static method or a public call."""
+    for inner in ("fget", "__func__", "__wrapped__"):
+        function = getattr(function, inner, None) or function
+    return function
+
+
+class Mutant(NamedTuple):
+    """One safeguard that is broken, and the scenarios in which it is looked for."""
+
+    number: int
+    what: str
+    change: Change
+    scenarios: tuple[str, ...]
+
+    def apply(self, patch: pytest.MonkeyPatch) -> None:
+        """Break it."""
+        self.change.apply(patch)
+
+
+BROKER, STORE, REMOTING = "mqlab.broker", "mqlab.store", "mqlab.remoting"
+CONSUMER, PRODUCER = "mqlab.client.consumer", "mqlab.client.producer"
+CONCURRENT = f"{CONSUMER}.push.consume_message_concurrently_service"
+ORDERLY = f"{CONSUMER}.push.consume_message_orderly_service"
+SERVICE = "ConsumeMessageOrderlyService"
+LOCKED = "self._clustering and (not process_queue.locked or process_queue.is_lock_expired)"
+QUEUE = f"{CONSUMER}.process_queue:ProcessQueue"
+LOCKS = f"{CONSUMER}.rebalance.queue_locks:QueueLocks"
+REBALANCE = f"{CONSUMER}.rebalance.rebalance_impl:RebalanceImpl"
+BACK = f"{CONSUMER}.push.send_back"
+CALLS = f"{REMOTING}.calls:RemotingCalls"
+DELIVER = f"{BROKER}.deliver_delayed_message:DeliverDelayedMessage"
+HOLD = f"{BROKER}.pull_request_hold_service:PullRequestHoldService"
+OFFSETS = f"{BROKER}.consumer_offset_manager:ConsumerOffsetManager"
+ROUTES = "mqlab.namesrv.route_info_manager:RouteInfoManager"
+SEND_BACK = f"{BROKER}.consumer_send_msg_back:ConsumerSendMsgBack"
+CQ = f"{STORE}.consume_queue:ConsumeQueue"
+
+PUSH = ("push-clustering", "retry-and-dead-letters")
+IN_ORDER = ("orderly-rebalance", "push-orderly")
+CUTS = ("power-cuts", "many-files")
+CRASHES = ("many-files", "power-cuts", "sync-send-two-brokers")
+RETRY = ("retry-and-dead-letters", "short-consume-timeout")
+SENDS = ("hurried-senders", "async-send", "sync-send-two-brokers")
+
+
+def _mutant(number: int, what: str, where: str, old: str, new: str, *scenarios: str) -> Mutant:
+    return Mutant(number, what, Change(where, old, new), scenarios)
+
+
+MUTANTS = (
+    _mutant(1, "a put is answered before its flush", f"{STORE}.flush_services:GroupCommitService.put_request",
+            "self.wakeup()\n", "self.wakeup()\n    future.set_result(result)\n", "power-cuts", "sync-send-two-brokers"),
+    _mutant(2, "the status of a put is ignored", f"{BROKER}.send_message_processor:SendMessageProcessor._answer",
+            "ResponseCode.SUCCESS if result.is_ok else STORED_CODES.get(result.status)", "ResponseCode.SUCCESS",
+            "power-cuts", "batches", "sync-send-two-brokers"),
+    _mutant(3, "an orderly listener is called without asking for the lock", f"{LOCKS}._ask",
+            "if address is None:\n        return None", "return queues", *IN_ORDER),
+    _mutant(4, "a lock that is lost between two messages is not noticed", f"{ORDERLY}:{SERVICE}._consume_some",
+            LOCKED, "False", *IN_ORDER),
+    _mutant(5, "two threads consume one queue in order", f"{ORDERLY}:{SERVICE}.submit_consume_request",
+            "if dispatch_to_consume:", "if True:", *IN_ORDER),
+    _mutant(6, "the offset that may be committed is one too low", f"{QUEUE}.remove_message",
+            "self.queue_offset_max + 1", "self.queue_offset_max", *PUSH),
+    _mutant(7, "the offset that may be committed is one too high", f"{QUEUE}.remove_message",
+            "return tree.first_key()", "return 1 + tree.first_key()", *PUSH),
+    _mutant(8, "a listener is called although the queue was given up", f"{CONCURRENT}:ConsumeRequest.run",
+            "if self.process_queue.dropped:", "if False:", "push-clustering", "slow-listener", "orderly-rebalance"),
+    _mutant(9, "the result of a listener whose queue was given up counts", f"{CONCURRENT}:ConsumeRequest._finish",
+            "if self.process_queue.dropped:", "if False:", *RETRY, "push-clustering"),
+    _mutant(10, "what could not be given back is not tried again",
+            f"{CONCURRENT}:ConsumeMessageConcurrentlyService._give_back", "self.submit_later(again)", "pass", *RETRY),
+    _mutant(11, "what could not be given back counts as given back",
+            f"{CONCURRENT}:ConsumeMessageConcurrentlyService._give_back",
+            "kept.append(message)", "pass", *RETRY),
+    _mutant(12, "recovery does not compare checksums", f"{STORE}.recovery:_read_file",
+            "check_crc=log.config.check_crc_on_recover", "check_crc=False", *CUTS),
+    _mutant(13, "recovery begins one file late", f"{STORE}.recovery:_start_index",
+            "return index", "return min(index + 1, len(files) - 1)", *CRASHES),
+    _mutant(14, "a record may leave no byte for the blank that ends a file", f"{STORE}.commit_log:CommitLog.append",
+            "size + BLANK_MIN_BYTES > file.file_size", "size + BLANK_MIN_BYTES - 1 > file.file_size", *CRASHES),
+    _mutant(15, "queues are not truncated to the end of the log", f"{STORE}.readable_store:ReadableStore._recover",
+            "if queues.max_physic_offset >= recovery.end:", "if False:", *CUTS),
+    _mutant(16, "a queue is truncated by one entry too few", f"{CQ}._units_before",
+            "offset >= phy_offset", "offset > phy_offset", *CUTS),
+    _mutant(17, "the log is not cut behind its last good record", f"{STORE}.readable_store:ReadableStore._recover",
+            "log.mapped_file_queue.set_position(recovery.end)", "pass", *CUTS),
+    _mutant(18, "the checkpoint has no three seconds to spare",
+            f"{STORE}.store_checkpoint:StoreCheckpoint.min_timestamp", " - _SAFETY_MS", "", *CRASHES),
+    _mutant(19, "one message in seven is not dispatched", f"{STORE}.readable_store:ReadableStore.build_consume_queue",
+            "if request.has_queue_entry:", "if request.has_queue_entry and request.consume_queue_offset % 7 != 6:",
+            "push-clustering", "many-files"),
+    _mutant(20, "messages can be pulled before they are flushed", f"{STORE}.commit_log:CommitLog.confirm_offset",
+            "self.mapped_file_queue.flushed_where if self._sync else self.mapped_file_queue.max_offset",
+            "self.mapped_file_queue.max_offset", *CUTS, "sync-send-two-brokers"),
+    _mutant(21, "a new key forgets the older ones of its slot", f"{STORE}.index_file:IndexFile.put_key",
+            "_INT_MAX), slot_value)", "_INT_MAX), 0)", *CRASHES),
+    _mutant(22, "keys of messages stored before a crash are not indexed again",
+            f"{STORE}.readable_store:ReadableStore._index_begin", "if clean:\n        return dispatched_from",
+            "return self.commit_log.max_offset", *CRASHES),
+    _mutant(23, "who pulls behind the end is told the beginning", f"{STORE}.get_message:_out_of_range",
+            "GetMessageStatus.OFFSET_OVERFLOW_BADLY, max_offset", "GetMessageStatus.OFFSET_OVERFLOW_BADLY, offset",
+            "many-files", "power-cuts"),
+    _mutant(24, "an illegal offset is not set right", f"{CONSUMER}.push.pull_loop:PullLoop.on_success",
+            "self._repair_offset(request)", "service.execute_pull_request_immediately(request)", "many-files",
+            "power-cuts"),
+    _mutant(25, "a message wakes no held pull", f"{HOLD}._reason_to_wake", "return ARRIVED", "pass", *PUSH),
+    _mutant(26, "a held pull never times out", f"{HOLD}._reason_to_wake",
+            "return TIMED_OUT if now_us >= request.suspended_us + request.timeout_ms * 1_000 else \"\"", "return \"\"",
+            *PUSH),
+    _mutant(27, "the time-out of a synchronous call is forgotten", f"{CALLS}._sync_timed_out",
+            "if answer.done:", "if True:", *SENDS, "silence"),
+    _mutant(28, "an answered call stays in the response table", f"{CALLS}.process_response",
+            "self.response_table.pop(response.opaque, None)", "self.response_table.get(response.opaque)", *SENDS),
+    _mutant(29, "the scan of the response table calls nobody back", f"{CALLS}._scan_response_table",
+            "self.complete(future, None, RemotingTimeoutException(address, future.timeout_ms))", "pass", *SENDS),
+    _mutant(30, "an asynchronous call keeps its permit",
+            f"{REMOTING}.response_future:ResponseFuture.execute_callback",
+            "if type(result) is not CoroutineType:\n            self._release()", "pass", *SENDS),
+    _mutant(31, "a synchronous call keeps its permit", f"{REMOTING}.response_future:ResponseFuture.execute_callback",
+            "Future):\n        self._release()", "Future):\n        pass", *SENDS),
+    _mutant(32, "calls do not hear that their channel is closed", f"{CALLS}.fail_fast",
+            "self.fail(future, \"the channel was closed before the answer came\")", "pass", *SENDS, "silence"),
+    _mutant(33, "a retry comes one delay level early", f"{SEND_BACK}._delay_level",
+            "FIRST_RETRY_LEVEL + original.reconsume_times", "FIRST_RETRY_LEVEL - 1 + original.reconsume_times", *RETRY),
+    _mutant(34, "dead letters come one try late", f"{SEND_BACK}._delay_level",
+            "original.reconsume_times >= most", "original.reconsume_times > most", *RETRY),
+    _mutant(35, "a delayed message that the store refuses is passed over", f"{DELIVER}._deliver",
+            "if not result.is_ok:\n        return False", "if not result.is_ok:\n        return True",
+            "delayed-messages", "many-files"),
+    _mutant(36, "the progress of a delay level is one too high", f"{DELIVER}._deliver_what_is_due",
+            "self.offset = unit.queue_offset + 1", "self.offset = unit.queue_offset + 2", "delayed-messages"),
+    _mutant(37, "delayed messages come up to a second early", f"{DELIVER}._deliver_ms",
+            "return now_ms if unit.tags_code > now_ms + self.delay_ms else unit.tags_code",
+            "return unit.tags_code // 1_000 * 1_000", "delayed-messages"),
+    _mutant(38, "what is pulled counts as consumed", f"{CONSUMER}.push.pull_loop:PullLoop._header",
+            "owner.offset_store.read_from_memory(queue)", "request.next_offset", *PUSH),
+    _mutant(39, "offsets in a consumer's memory may go back",
+            f"{CONSUMER}.offset_store:ControllableOffset.update",
+            "max(self.value, target) if increase_only else target", "target", *PUSH, "short-consume-timeout"),
+    _mutant(40, "a queue is given up without writing its offset", f"{REBALANCE}._persist_and_forget",
+            "self._owner.offset_store.persist(queue)", "pass", "push-clustering", "silence"),
+    _mutant(41, "a queue that moves to another member is not dropped", f"{REBALANCE}._give_up",
+            "held.dropped = True", "pass", "push-clustering", *IN_ORDER),
+    _mutant(42, "what the consume threads cannot take is lost",
+            f"{CONCURRENT}:ConsumeMessageConcurrentlyService.submit_consume_request",
+            "self.submit_later(request)", "pass", "slow-listener", "push-clustering"),
+    _mutant(43, "the lock of a queue is given to anybody",
+            f"{BROKER}.rebalance_lock_manager:RebalanceLockManager.try_lock_batch",
+            "(entry.client_id != client_id and self._expired(entry))", "entry.client_id != client_id", *IN_ORDER),
+    _mutant(44, "the lock of a queue never expires",
+            f"{BROKER}.rebalance_lock_manager:RebalanceLockManager._expired",
+            "return self._node.now_us() - entry.updated_us > self._max_live_us", "return False", *IN_ORDER),
+    _mutant(45, "the file of consumer offsets is not written", f"{OFFSETS}.persist",
+            "self._unsaved and super().persist()", "False", *PUSH, "maintenance"),
+    _mutant(46, "a broker whose connection ended stays in the routes", f"{ROUTES}.on_channel_destroy",
+            "if live.channel is channel:", "if False:", "silence", "sync-send-two-brokers", "rivals"),
+    _mutant(47, "a silent broker stays in the routes", f"{ROUTES}.scan_not_active_broker",
+            "if live.last_update_ms + live.heartbeat_timeout_ms < now_ms:", "if False:", "silence", "rivals"),
+    _mutant(48, "a retry of a send goes to any broker",
+            f"{PRODUCER}.mq_fault_strategy:MQFaultStrategy.select_one_message_queue",
+            "info.select_avoiding(last_broker)", "info.select_avoiding(None)", "sync-send-two-brokers",
+            "hurried-senders"),
+    _mutant(49, "twice as many messages may be held", f"{CONSUMER}.push.pull_loop:PullLoop._is_flow_controlled",
+            "process_queue.msg_count > consumer.pull_threshold_for_queue:",
+            "process_queue.msg_count > 2 * consumer.pull_threshold_for_queue:", "slow-listener"),
+    _mutant(50, "tags are not compared, only their hash codes",
+            f"{CONSUMER}.pull_api_wrapper:PullAPIWrapper._wanted_messages", "tags = subscription.tags_set",
+            "tags = frozenset()", "tag-twins"),
+    _mutant(51, "heartbeats stop after the first", "mqlab.client.heartbeats:Heartbeats.send_to_all_brokers",
+            "if not table:", "if not table or any(self.broker_version_table.values()):", "silence", "push-clustering"),
+    _mutant(52, "locks are not renewed", f"{LOCKS}.lock_all", "self._by_broker().items()", "()", *IN_ORDER),
+    _mutant(53, "the lock of a queue is not given back", f"{LOCKS}.give_up",
+            "await self._unlock(queue.broker_name, [queue], oneway=True)", "pass", *IN_ORDER),
+    _mutant(54, "a client whose connection ended stays in its groups",
+            f"{BROKER}.client_housekeeping_service:ClientHousekeepingService.on_close",
+            "self._consumers.do_channel_close_event(channel)", "pass", "push-clustering", "silence"),
+    _mutant(55, "a link that is healed forgets what it held back", "mqlab.sim.link:Pipe.heal",
+            "self._arm()", "self.frames.clear()", "push-clustering", "silence"),
+    _mutant(56, "a loss of power loses nothing", "mqlab.sim.memory_file:MemoryFile.lose_power",
+            "if not choose(f\"disk/{self.path}\", 2)", "if False", *CUTS),
+    _mutant(57, "a lite pull consumer commits one too many",
+            f"{CONSUMER}.lite.lite_pull_offsets:LitePullOffsets._commit",
+            "update_offset(queue, offset,", "update_offset(queue, offset + 1,", "lite-pull"),
+    _mutant(58, "the offsets of broadcasting are not written",
+            f"{CONSUMER}.offset_store:LocalFileOffsetStore.persist_all",
+            "if not written:", "if True:", "broadcasting"),
+)  # fmt: skip
+
+NOT_FOUND: dict[int, str] = {}
+"""Mutants that exploration cannot find, and why."""
