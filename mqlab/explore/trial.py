@@ -159,9 +159,19 @@ class Trial:
         lab.run_for(seconds=AFTER_S)
         self._settle(lab)
         lab.world.hooks.detach(watch)
+        self._judge_the_end(case)
+
+    def _judge_the_end(self, case: Case) -> None:
+        """Ask the rules what is left. What they ask of the world for that is no part of its trace."""
+        hooks = case.lab.world.hooks
+        sinks = tuple(hooks.sinks)
+        for sink in sinks:
+            hooks.detach(sink)
         for rule in self.rules:
             if case.brokers_are_up or isinstance(rule, EverythingSettles):
                 rule.at_end()
+        for sink in sinks:
+            hooks.attach(sink)
 
     @staticmethod
     def _do_faults(lab: Lab, plan: Plan) -> None:
