@@ -37,10 +37,8 @@ class BroadcastOffsetManager(ServiceThread):
     does when a slower client comes. As in RocketMQ it is committed at every scan, also when nobody has pulled since.
     """
 
-    period_ms = SCAN_PERIOD_MS
-
     def __init__(self, node: Node, consumers: ConsumerManager, offsets: ConsumerOffsetManager) -> None:
-        super().__init__(node, "BroadcastOffsetManager")
+        super().__init__(node, "BroadcastOffsetManager", SCAN_PERIOD_MS)
         self._consumers = consumers
         self._offsets = offsets
         self.offset_store: dict[tuple[str, str], dict[str, _ClientProgress]] = {}

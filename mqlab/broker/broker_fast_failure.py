@@ -29,8 +29,6 @@ class BrokerFastFailure(ServiceThread):
     that finds nothing.
     """
 
-    period_ms = CLEAN_PERIOD_MS
-
     def __init__(
         self,
         node: Node,
@@ -38,7 +36,7 @@ class BrokerFastFailure(ServiceThread):
         executors: BrokerExecutors,
         is_os_page_cache_busy: Callable[[], bool],
     ) -> None:
-        super().__init__(node, "BrokerFastFailureScheduledThread")
+        super().__init__(node, "BrokerFastFailureScheduledThread", CLEAN_PERIOD_MS)
         self._config = config
         self._executors = executors
         self._is_os_page_cache_busy = is_os_page_cache_busy

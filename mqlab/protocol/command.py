@@ -154,13 +154,7 @@ class RemotingCommand:
 
     def snapshot(self) -> RemotingCommand:
         """A cheap copy to hand to the network: what the sender changes afterwards does not reach the receiver."""
-        copy = RemotingCommand.__new__(RemotingCommand)
-        copy.code = self.code
-        copy.header = self.header
-        copy.body = self.body
-        copy.flag = self.flag
-        copy.remark = self.remark
-        copy.opaque = self.opaque
+        copy = RemotingCommand(self.code, self.header, self.body, self.flag, self.remark, self.opaque)
         copy.language = self.language
         copy.version = self.version
         copy.serialize_type = self.serialize_type

@@ -213,28 +213,26 @@ def decode_record(
         properties = str(buffer[properties_at : properties_at + properties_length], "utf-8")
     except UnicodeDecodeError as problem:
         raise RecordError(offset, f"its topic or properties are not UTF-8: {problem}") from None
-    message = MessageExt.__new__(MessageExt)
-    message.topic = topic
-    message.body = body
-    message.flag = flag
-    message.transaction_id = None
-    message.properties = decode_properties(properties)
-    message.queue_id = queue_id
-    message.queue_offset = queue_offset
-    message.commit_log_offset = physical_offset
-    message.store_size = size
-    message.sys_flag = sys_flag
-    message.born_timestamp = born_timestamp
-    message.born_host = decode_host(born_host)
-    message.store_timestamp = store_timestamp
-    message.store_host = decode_host(store_host)
-    message.reconsume_times = reconsume_times
-    message.prepared_transaction_offset = prepared_transaction_offset
-    message.body_crc = body_crc
-    message.broker_name = None
-    message.magic = magic
-    message.stored_body_length = body_length
-    return message
+    return MessageExt(
+        topic,
+        body,
+        flag=flag,
+        properties=decode_properties(properties),
+        queue_id=queue_id,
+        queue_offset=queue_offset,
+        commit_log_offset=physical_offset,
+        store_size=size,
+        sys_flag=sys_flag,
+        born_timestamp=born_timestamp,
+        born_host=decode_host(born_host),
+        store_timestamp=store_timestamp,
+        store_host=decode_host(store_host),
+        reconsume_times=reconsume_times,
+        prepared_transaction_offset=prepared_transaction_offset,
+        body_crc=body_crc,
+        magic=magic,
+        stored_body_length=body_length,
+    )
 
 
 def _no_record(buffer: bytes | memoryview, offset: int) -> RecordError:

@@ -202,14 +202,16 @@ class RemotingClient(RemotingDispatch):
             raise RemotingTimeoutException(target, timeout_ms, f"invokeSync call the addr[{target}] timeout")
         for hook in self.rpc_hooks:
             hook.do_before_request(target, request)
-        timer: Timer | None = None
         try:
             # What invoke_sync_on_channel does, without a coroutine of its own: this is on the way of every message.
             permit_ms = left_ms
             if not self.semaphore_async.try_acquire():
                 permit_ms = await self.wait_for_permit(channel, left_ms)
             answer, timer = self.begin_sync(channel, request, left_ms, permit_ms)
-            response = await answer
+            try:
+                response = await answer
+            finally:
+                timer.cancel()
         except RemotingSendRequestException:
             channel.close()
             raise
@@ -218,9 +220,6 @@ class RemotingClient(RemotingDispatch):
             if self.config.client_close_socket_if_timeout and had_time:
                 channel.close()
             raise
-        finally:
-            if timer is not None:
-                timer.cancel()
         for hook in self.rpc_hooks:
             hook.do_after_response(target, request, response)
         return response

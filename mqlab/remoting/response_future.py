@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from types import CoroutineType
 from typing import TYPE_CHECKING
 
 from mqlab.errors import RemotingException, RemotingSendRequestException
@@ -92,9 +91,9 @@ class ResponseFuture:
         try:
             result = callback(self)
         finally:
-            if type(result) is not CoroutineType:
+            if not isinstance(result, Coroutine):
                 self._release()
-        return self._finish(result) if type(result) is CoroutineType else None
+        return self._finish(result) if isinstance(result, Coroutine) else None
 
     def _send_error(self) -> RemotingException:
         """To a synchronous caller whatever ends its call but its own time-out is a failure to send."""

@@ -18,8 +18,9 @@ from .pending import Pending
 from .pool import Pool, PoolJob
 from .service import ServiceThread
 from .sync import Lock, Queue, Semaphore
-from .task import Cancelled, Task, park, sleep_us
+from .task import Cancelled, Task
 from .timer import Timer
+from .traps import park, sleep_us
 from .world import EPOCH_MS, WAIT_LIMIT_MS, World
 
 __all__ = [

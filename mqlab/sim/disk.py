@@ -15,7 +15,7 @@ from typing import Protocol
 from ..errors import MqlabError
 from .future import Future
 from .memory_file import PAGE_BYTES, File, MemoryFile
-from .task import sleep_us
+from .traps import sleep_us
 
 __all__ = ["PAGE_BYTES", "Disk", "DiskFull", "File", "MemoryDisk", "MemoryFile", "Paths"]
 

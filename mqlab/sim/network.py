@@ -15,7 +15,7 @@ from .connecting import ConnectionAttempt, ConnectTimeout
 from .future import Future
 from .link import LOOPBACK, Link, LinkSpec, Pipe
 from .node import WaitTimeout
-from .task import sleep_us
+from .traps import sleep_us
 
 if TYPE_CHECKING:
     from .life import Life

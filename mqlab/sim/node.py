@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import LearnerError, MqlabError
@@ -12,8 +12,9 @@ from .disk import MemoryDisk
 from .future import Future
 from .life import DARK, STATE_NAMES, Life
 from .pool import Pool
-from .task import Task, sleep_us, wait_at_most
+from .task import Task
 from .timer import Timer, time_out, whole_us
+from .traps import sleep_us, wait_at_most
 
 if TYPE_CHECKING:
     from ..trace.bus import Bus
@@ -120,10 +121,9 @@ class Node:
         """`await node.sleep(20)`: let 20 ms pass; fractions down to 0.001 ms."""
         return sleep_us(whole_us(ms))
 
-    @types.coroutine
-    def sleep_us(self, us: int) -> Generator[int, None, None]:
+    def sleep_us(self, us: int) -> Any:
         """`await node.sleep_us(200)`: let 200 microseconds pass."""
-        yield us
+        return sleep_us(us)
 
     # -- tasks and timers -------------------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ class PeriodicTask:
 
 
 def _coroutine_of(work: Any, name: str) -> Coroutine[Any, Any, Any]:
-    if inspect.iscoroutine(work):
+    if isinstance(work, Coroutine):
         return work
     if inspect.isawaitable(work):
         return _awaiting(work)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .task import Cancelled, Task, park
+from .task import Cancelled, Task
+from .traps import park
 
 if TYPE_CHECKING:
     from .node import Node
@@ -19,11 +20,10 @@ class ServiceThread:
     next tick on the thread's own grid, so that things happen when a loop that always turns would have done them.
     """
 
-    period_ms: float = 1
-
-    def __init__(self, node: Node, name: str = "") -> None:
+    def __init__(self, node: Node, name: str = "", period_ms: int = 1) -> None:
         self.node = node
         self.name = name or type(self).__name__
+        self.period_ms = period_ms
         self.stopped = False
         self._task: Task | None = None
         self._origin_us = 0
@@ -61,7 +61,7 @@ class ServiceThread:
 
     def next_tick_us(self) -> int:
         """The time of the next turn on the thread's grid."""
-        period_us = round(self.period_ms * 1_000)
+        period_us = self.period_ms * 1_000
         now = self.node.world.now_us
         return now + period_us - (now - self._origin_us) % period_us
 

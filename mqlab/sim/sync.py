@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 from ..errors import SimulationError
 from .future import Future
-from .task import wait_at_most
 from .timer import whole_us
+from .traps import wait_at_most
 
 T = TypeVar("T")
 

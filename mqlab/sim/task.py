@@ -3,81 +3,21 @@
 from __future__ import annotations
 
 import functools
-import types
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from heapq import heappush
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SimulationError
 from .future import Future
-from .timer import DEAD, Timer, time_out
+from .timer import DEAD, Timer
+from .traps import AtMost, Park
 
 if TYPE_CHECKING:
     from .life import Life
 
 class Cancelled(BaseException):
     """Thrown into a task that was cancelled; let it pass."""
-
-
-class Park:
-    """What a task yields to wait until somebody resumes it by name; `label` says for what."""
-
-    __slots__ = ("label",)
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-
-
-class AtMost:
-    """What a task yields to wait for a future, but not for longer than `us` microseconds."""
-
-    __slots__ = ("future", "timer", "us")
-
-    def __init__(self, future: Future[Any], us: int) -> None:
-        self.future = future
-        self.us = us
-        self.timer: Timer
-
-    def begin(self, task: Task) -> None:
-        """Let the task wait (the scheduler calls this)."""
-        self.timer = time_out(task.life, self.us, self._end, (task,), f"time-out of {self.future.label}")
-        self.future.add_waiter(task)
-
-    def _end(self, task: Task) -> None:
-        if not self.future.done:
-            self.future.remove_waiter(task)
-            task.resume()
-
-
-@types.coroutine
-def wait_at_most(future: Future[Any], us: int) -> Generator[AtMost, None, bool]:
-    """Wait until the future is complete, but not longer than `us` microseconds; whether it is complete then.
-
-    The future stays as it is, so whoever gives up must tell the one who would have completed it.
-    """
-    if not future.done:
-        limit = AtMost(future, us)
-        try:
-            yield limit
-        except BaseException:
-            if future.on_abandon is not None:
-                future.on_abandon(future)
-            raise
-        finally:
-            limit.timer.cancel()
-    return future.done
-
-
-@types.coroutine
-def sleep_us(us: int) -> Generator[int, None, None]:
-    """Let `us` microseconds of the world's time pass (0: let the others at this instant go first)."""
-    yield us
-
-
-@types.coroutine
-def park(label: str) -> Generator[Park, None, None]:
-    """Wait until `task.resume()` or `task.resume_at(...)` is called on this task."""
-    yield Park(label)
 
 
 class Task:
@@ -243,6 +183,8 @@ class Task:
     def discard(self) -> None:
         """Give up a task that was never played, because its world is thrown away: Python shall not warn of it."""
         coroutine: Any = self._coroutine
+        if type(coroutine) is not CoroutineType:
+            return  # A compiled one, of which Python does not warn.
         if coroutine.cr_frame is not None and not coroutine.cr_suspended and not coroutine.cr_running:
             # A coroutine that was handed to this one (a listener's, to wait for) has not been played either.
             handed = [value for value in coroutine.cr_frame.f_locals.values() if isinstance(value, Coroutine)]

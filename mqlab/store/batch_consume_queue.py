@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+from ..sim.disk import Disk
 from .consume_queue import ConsumeQueue, CqUnit
 from .dispatch_request import DispatchRequest
 from .mapped_file import MappedFile
@@ -25,8 +26,10 @@ class BatchConsumeQueue(ConsumeQueue):
     Differs from RocketMQ: the last entry is read when the end of the queue is asked for, no cache of offsets is kept.
     """
 
-    unit_size = BATCH_CQ_STORE_UNIT_SIZE
     __slots__ = ()
+
+    def __init__(self, disk: Disk, path: str, topic: str, queue_id: int, file_size: int) -> None:
+        super().__init__(disk, path, topic, queue_id, file_size, BATCH_CQ_STORE_UNIT_SIZE)
 
     def put(self, request: DispatchRequest) -> None:
         """Add the entry of a batch; one that the queue already knows is passed over."""

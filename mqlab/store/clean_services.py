@@ -27,9 +27,8 @@ class CleanCommitLogService(ServiceThread):
     """
 
     def __init__(self, store: DefaultMessageStore) -> None:
-        super().__init__(store.node)
+        super().__init__(store.node, period_ms=store.config.clean_resource_interval)
         self.store = store
-        self.period_ms = store.config.clean_resource_interval
         self._first_us = 0
         self._last_min_offset = 0
 

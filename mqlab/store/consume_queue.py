@@ -40,13 +40,21 @@ class ConsumeQueue:
     offset in the queue of the first entry whose message is still in the commit log.
     """
 
-    unit_size = CQ_STORE_UNIT_SIZE
-    __slots__ = ("mapped_file_queue", "max_physic_offset", "min_logic_offset", "queue_id", "topic")
+    __slots__ = ("mapped_file_queue", "max_physic_offset", "min_logic_offset", "queue_id", "topic", "unit_size")
 
-    def __init__(self, disk: Disk, path: str, topic: str, queue_id: int, file_size: int) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        topic: str,
+        queue_id: int,
+        file_size: int,
+        unit_size: int = CQ_STORE_UNIT_SIZE,
+    ) -> None:
         self.topic = topic
         self.queue_id = queue_id
-        self.mapped_file_queue = MappedFileQueue(disk, path, -(-file_size // self.unit_size) * self.unit_size)
+        self.unit_size = unit_size
+        self.mapped_file_queue = MappedFileQueue(disk, path, -(-file_size // unit_size) * unit_size)
         self.max_physic_offset = -1
         self.min_logic_offset = 0
 

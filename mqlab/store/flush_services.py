@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from .default_message_store import DefaultMessageStore
 
 
+GROUP_COMMIT_PERIOD_MS = 10
+CHECKPOINT_PERIOD_MS = 1_000
+
+
 class _StoreService(ServiceThread):
     """A service thread of a store."""
 
-    def __init__(self, store: DefaultMessageStore) -> None:
-        super().__init__(store.node)
+    def __init__(self, store: DefaultMessageStore, period_ms: int) -> None:
+        super().__init__(store.node, period_ms=period_ms)
         self.store = store
         self.started_us = 0
 
@@ -29,7 +33,7 @@ class _StoreService(ServiceThread):
 
     def is_thorough(self, thorough_ms: int) -> bool:
         """Is this the turn that flushes everything? The first one is, and then one in every `thorough_ms`."""
-        since_first_ms = (self.node.now_us() - self.started_us) // 1_000 - round(self.period_ms)
+        since_first_ms = (self.node.now_us() - self.started_us) // 1_000 - self.period_ms
         return since_first_ms % thorough_ms < self.period_ms
 
     async def settle(self) -> None:
@@ -46,8 +50,7 @@ class FlushRealTimeService(_StoreService):
     """
 
     def __init__(self, store: DefaultMessageStore) -> None:
-        super().__init__(store)
-        self.period_ms = store.config.flush_interval_commit_log
+        super().__init__(store, store.config.flush_interval_commit_log)
 
     def has_work(self) -> bool:
         """Is anything dirty, or is the full flush still to come that tells the checkpoint?"""
@@ -81,10 +84,8 @@ class GroupCommitService(_StoreService):
     Java: org.apache.rocketmq.store.CommitLog.GroupCommitService.
     """
 
-    period_ms = 10
-
     def __init__(self, store: DefaultMessageStore) -> None:
-        super().__init__(store)
+        super().__init__(store, GROUP_COMMIT_PERIOD_MS)
         self.requests: deque[GroupCommitRequest] = deque()
         self._batch: deque[GroupCommitRequest] = deque()
 
@@ -136,8 +137,7 @@ class FlushConsumeQueueService(_StoreService):
     """
 
     def __init__(self, store: DefaultMessageStore) -> None:
-        super().__init__(store)
-        self.period_ms = store.config.flush_interval_consume_queue
+        super().__init__(store, store.config.flush_interval_consume_queue)
 
     def has_work(self) -> bool:
         """Has any queue got entries?"""
@@ -163,7 +163,8 @@ class StoreCheckpointService(_StoreService):
     Java: org.apache.rocketmq.store.StoreCheckpoint.
     """
 
-    period_ms = 1_000
+    def __init__(self, store: DefaultMessageStore) -> None:
+        super().__init__(store, CHECKPOINT_PERIOD_MS)
 
     def has_work(self) -> bool:
         """Does the file say something else?"""

@@ -127,10 +127,8 @@ class ReputMessageService(ServiceThread):
     Java: org.apache.rocketmq.store.DefaultMessageStore.ReputMessageService.
     """
 
-    period_ms = 1
-
     def __init__(self, store: DefaultMessageStore) -> None:
-        super().__init__(store.node)
+        super().__init__(store.node, period_ms=1)
         self.reput = store.reput
 
     def has_work(self) -> bool:

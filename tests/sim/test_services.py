@@ -8,10 +8,8 @@ from mqlab.sim import Node, ServiceThread, World
 class Reput(ServiceThread):
     """Works off a backlog, one item a turn, every 10 ms."""
 
-    period_ms = 10
-
     def __init__(self, node: Node) -> None:
-        super().__init__(node)
+        super().__init__(node, period_ms=10)
         self.backlog = 0
         self.turns: list[int] = []
 
@@ -31,10 +29,8 @@ class Reput(ServiceThread):
 class Clock(ServiceThread):
     """Ticks whether there is work or not."""
 
-    period_ms = 10
-
     def __init__(self, node: Node) -> None:
-        super().__init__(node)
+        super().__init__(node, period_ms=10)
         self.turns: list[int] = []
 
     def tick(self) -> None:
@@ -100,8 +96,6 @@ def test_a_wake_up_between_two_ticks_does_not_move_the_grid(world: World, node: 
 
 def test_a_wake_up_that_comes_while_the_service_works_is_not_lost(world: World, node: Node) -> None:
     class Busy(ServiceThread):
-        period_ms = 1_000
-
         async def run(self) -> None:
             while not self.stopped:
                 await self.wait_for_running()
@@ -109,7 +103,7 @@ def test_a_wake_up_that_comes_while_the_service_works_is_not_lost(world: World, 
                 await self.node.sleep(5)
 
     turns: list[int] = []
-    service = Busy(node)
+    service = Busy(node, period_ms=1_000)
     service.start()
     world.run_for(0)
     service.wakeup()

@@ -28,7 +28,7 @@ from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedSurvives
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
-from mqlab.store import DefaultMessageStore, readable_store
+from mqlab.store import DefaultMessageStore, flush_services, readable_store
 from mqlab.store.flush_services import GroupCommitService
 
 WORLD_GOES_ON = "the world goes on"
@@ -37,7 +37,7 @@ WORLD_GOES_ON = "the world goes on"
 
 def answer_before_the_flush(patch: pytest.MonkeyPatch) -> None:
     """A broker with SYNC_FLUSH answers at once and flushes once a second."""
-    patch.setattr(GroupCommitService, "period_ms", 1_000)
+    patch.setattr(flush_services, "GROUP_COMMIT_PERIOD_MS", 1_000)
     patch.setattr(GroupCommitService, "put_request", lambda self, result: result)
 
 
