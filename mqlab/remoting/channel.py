@@ -24,8 +24,11 @@ class Channel(Protocol):
     def is_active(self) -> bool:
         """Whether commands can be written."""
 
-    def write(self, command: RemotingCommand) -> None:
-        """Send a command as it is now; EndpointClosed when the channel is not active."""
+    def write(self, command: RemotingCommand, *, keep: bool = True) -> None:
+        """Send a command as it is now; EndpointClosed when the channel is not active.
+
+        Without `keep` the caller gives the command away and will not touch it again, so that it need not be copied.
+        """
 
     def close(self) -> None:
         """Close the connection; what was written before still arrives."""

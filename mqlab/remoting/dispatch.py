@@ -106,7 +106,7 @@ class RemotingDispatch(RemotingCalls):
         if not request.flag & 2 and channel.is_active:
             response.opaque = request.opaque
             response.flag |= 1
-            channel.write(response)
+            channel.write(response, keep=False)
 
     def _run(
         self, processor: RequestProcessor, channel: Channel, request: RemotingCommand

@@ -75,7 +75,7 @@ class EndpointChannel:
         """Whether commands can be written."""
         return self._endpoint.open
 
-    def write(self, command: RemotingCommand) -> None:
+    def write(self, command: RemotingCommand, *, keep: bool = True) -> None:
         """Send a command as it is now; EndpointClosed when the channel is not active."""
         endpoint = self._endpoint
         if not endpoint.open:
@@ -92,7 +92,7 @@ class EndpointChannel:
         elif endpoint.out.link.spec.bytes_per_ms:
             endpoint.out.put(command.snapshot(), len(command.encode()))
         else:
-            endpoint.out.put(command.snapshot(), 0)
+            endpoint.out.put(command.snapshot() if keep else command, 0)
 
     def _read(self, frame: Any) -> None:
         self.last_active_us = self.node.world.now_us
