@@ -63,7 +63,6 @@ class ConsumerImpl(ABC):
 
     @property
     def group_name(self) -> str:
-        """The consumer group."""
         return self._settings.consumer_group
 
     @property

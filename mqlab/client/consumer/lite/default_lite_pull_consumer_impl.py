@@ -67,11 +67,9 @@ class DefaultLitePullConsumerImpl(ConsumerImpl):
 
     @property
     def rebalance_settings(self) -> LitePullConsumerConfig:
-        """The settings that the rebalance needs."""
         return self.consumer
 
     async def try_rebalance(self) -> bool:
-        """Rebalance."""
         return await self.rebalance_impl.do_rebalance()
 
     def persist_consumer_offset(self) -> None:

@@ -56,7 +56,6 @@ class DefaultMQPullConsumerImpl(ConsumerImpl):
 
     @property
     def rebalance_settings(self) -> DefaultMQPullConsumer:
-        """The settings that the rebalance needs."""
         return self.consumer
 
     def subscriptions(self) -> list[SubscriptionData]:

@@ -138,7 +138,6 @@ class MQPullConsumerScheduleService:
 
     @property
     def group_name(self) -> str:
-        """The consumer group."""
         return self.default_mq_pull_consumer.consumer_group
 
     @property

@@ -128,7 +128,6 @@ class DefaultMQPushConsumer(PushConsumerConfig):
         self.impl.pause = True
 
     def resume(self) -> None:
-        """Pull again."""
         self.impl.pause = False
         if hasattr(self.impl, "instance"):
             self.impl.instance.rebalance_immediately()

@@ -65,7 +65,6 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
 
     @property
     def rebalance_settings(self) -> PushConsumerConfig:
-        """The settings that the rebalance needs."""
         return self.consumer
 
     @property
@@ -98,7 +97,6 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
         return await self.rebalance_impl.do_rebalance()
 
     def pull_message(self, pull_request: PullRequest) -> Coroutine[Any, Any, None]:
-        """One turn of the pull loop."""
         return self.pull_loop.pull_message(pull_request)
 
     async def message_queue_changed(

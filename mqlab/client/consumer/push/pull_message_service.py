@@ -27,7 +27,6 @@ class PullMessageService:
         self.stopped = False
 
     def start(self) -> None:
-        """Start the thread."""
         self._task = self._node.spawn(self._run(), "PullMessageService")
 
     def shutdown(self) -> None:

@@ -47,7 +47,6 @@ class QueueLocks:
             return None
 
     async def lock(self, queue: MessageQueue) -> bool:
-        """Ask for the lock of one queue."""
         locked = await self._ask(queue.broker_name, [queue]) or []
         for each in locked:
             self._note(each, True)

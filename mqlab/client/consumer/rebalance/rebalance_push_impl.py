@@ -33,7 +33,6 @@ class RebalancePushImpl(RebalanceImpl):
         return self._push.consume_orderly and self._push.message_model is MessageModel.CLUSTERING
 
     async def lock(self, queue: MessageQueue) -> bool:
-        """Ask the broker for the lock of a queue."""
         return await self._push.queue_locks.lock(queue)
 
     async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:

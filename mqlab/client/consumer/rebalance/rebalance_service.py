@@ -29,11 +29,9 @@ class RebalanceService:
         self._notified = False
 
     def start(self) -> None:
-        """Start the thread."""
         self._task = self._node.spawn(self._run(), "RebalanceService")
 
     def shutdown(self) -> None:
-        """End the thread."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
