@@ -134,6 +134,8 @@ class MQClientAPIImpl:
         if not self.config.vip_channel_enabled:
             return address
         ip, _, port = address.rpartition(":")
+        if not port.isdecimal():
+            return address
         return f"{ip}:{int(port) - 2}"
 
     async def _call(self, address: str, request: RemotingCommand, timeout_ms: int) -> RemotingCommand:

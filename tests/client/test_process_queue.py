@@ -121,6 +121,20 @@ def test_a_message_that_nobody_takes_back_stays_and_is_offered_again(node: Node)
     assert list(queue.msg_tree_map) == [1, 2]
 
 
+@pytest.mark.parametrize("started", ["", "soon", "1.5"])
+def test_a_time_that_is_none_ends_the_look_for_old_messages(node: Node, started: str) -> None:
+    queue = ProcessQueue(node)
+    queue.put_message([message(1)])
+    queue.msg_tree_map[1].properties[MessageConst.CONSUME_START_TIMESTAMP] = started
+
+    async def send_back(late: MessageExt, delay_level: int) -> bool:
+        raise AssertionError("nothing is late")
+
+    node.world.run_for(60 * 60_000_000)
+    node.world.wait_for(node.spawn(queue.clean_expired_msg(15, send_back), "clean").join())
+    assert queue.msg_count == 1
+
+
 def test_clear_forgets_everything(queue: ProcessQueue) -> None:
     queue.take_messages(1)
     queue.clear()

@@ -192,7 +192,14 @@ class ProcessQueue:
             offset = self.msg_tree_map.first_key()
             message = self.msg_tree_map[offset]
             started = message.properties.get(MessageConst.CONSUME_START_TIMESTAMP)
-            if started is None or self._node.now_ms() - int(started) <= consume_timeout_minutes * 60_000:
+            if started is None:
+                return
+            try:
+                started_ms = int(started)
+            except ValueError:
+                # Only a producer can have written that; in RocketMQ, too, it ends the round.
+                return
+            if self._node.now_ms() - started_ms <= consume_timeout_minutes * 60_000:
                 return
             given_back = await send_back(message, CLEAN_EXPIRED_DELAY_LEVEL)
             if given_back and self.msg_tree_map and self.msg_tree_map.first_key() == offset:
