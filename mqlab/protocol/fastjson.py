@@ -36,6 +36,12 @@ class ObjectKey(tuple[tuple[str, Any], ...]):
         return f"ObjectKey({self.as_dict()})"
 
 
+class Written(str):
+    """The text of a value that `dumps` gave for the depth at which the value stands; it is written as it is."""
+
+    __slots__ = ()
+
+
 def loads(text: str, *, keep_arrays: bool = False) -> Any:
     """The value of a text in the dialect, plain JSON included; ValueError when it is neither.
 
@@ -52,13 +58,13 @@ def loads(text: str, *, keep_arrays: bool = False) -> Any:
     return _Reader(text, keep_arrays).whole()
 
 
-def dumps(value: Any, *, pretty: bool = False) -> str:
-    """The text that fastjson writes, on one line or, with `pretty`, on several.
+def dumps(value: Any, *, pretty: bool = False, depth: int = 0) -> str:
+    """The text that fastjson writes, on one line or, with `pretty`, on several, as it stands at this depth.
 
     Maps are dicts (written in their order), lists are lists, sets and arrays are tuples.
     """
     out: list[str] = []
-    _write(out, value, pretty, 0)
+    _write(out, value, pretty, depth)
     return "".join(out)
 
 
@@ -66,7 +72,7 @@ def _write(out: list[str], value: Any, pretty: bool, depth: int) -> None:
     if value is None:
         out.append("null")
     elif isinstance(value, str):
-        out.append(json_string(value))
+        out.append(value if type(value) is Written else json_string(value))
     elif isinstance(value, bool):
         out.append("true" if value else "false")
     elif isinstance(value, (int, float)):

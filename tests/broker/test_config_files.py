@@ -14,8 +14,10 @@ from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
 from mqlab.broker.subscription_group_manager import SubscriptionGroupManager
 from mqlab.broker.topic_config_manager import TopicConfigManager
 from mqlab.errors import LearnerError
+from mqlab.protocol import fastjson
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.headers import UpdateConsumerOffsetRequestHeader
+from mqlab.protocol.topic_config import TopicConfig, TopicConfigSerializeWrapper
 from mqlab.sim import Node, World
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "vectors" / "config"
@@ -163,3 +165,27 @@ def test_offsets_that_found_no_room_are_written_as_soon_as_there_is(cluster: Any
     disk.capacity_bytes = None
     cluster.run(5_000)
     assert b'"T@G":{0:3' in disk.read_bytes(path)
+
+
+def test_a_change_writes_the_other_topics_as_they_were(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many topics cost no more than their number; a setting changed in place is seen all the same."""
+    manager = topics(node)
+    made: list[Any] = []
+    dumps = fastjson.dumps
+
+    def counted(value: Any, **how: Any) -> str:
+        made.append(value)
+        return dumps(value, **how)
+
+    monkeypatch.setattr(fastjson, "dumps", counted)
+    for number in range(20):
+        manager.update_topic_config(TopicConfig(f"T{number}"))
+    assert sum("topicName" in value for value in made) == len(manager.topic_config_table)
+    manager.topic_config_table["T7"].order = True
+    manager.update_topic_config(TopicConfig("T20"))
+    monkeypatch.undo()
+    whole = TopicConfigSerializeWrapper(manager.topic_config_table, manager.data_version)
+    again = topics(node)
+    again.load_or_fail()
+    assert again.topic_config_table == manager.topic_config_table
+    assert len(node.disk.read_bytes(manager.path)) == len(whole.encode_pretty())
