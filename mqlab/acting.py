@@ -53,7 +53,7 @@ class Acting:
             raise LearnerError(
                 f"the arguments of {verb!r} are not JSON: {error}", "use texts, numbers and lists"
             ) from None
-        with self.world.door.held():
+        with self.world.door:
             if not self._done_again_by_itself():
                 self.actions.append((self.world.slice_no, self.world.now_us, verb, arguments))
             if self.world.hooks.on:

@@ -50,7 +50,7 @@ class Call(Generic[T]):
         """Let it begin with the next slice and wait for nothing: step the world, and `await` this call later."""
         if self._awaited or self._answer is not None:
             raise LearnerError(f"{self.text} was started already", "call it again to let it happen once more")
-        with self.node.world.door.held():
+        with self.node.world.door:
             if self.node.life.over:
                 self._awaited = True
                 raise LearnerError(
@@ -72,7 +72,7 @@ class Call(Generic[T]):
         if self._awaited:
             raise self._awaited_before()
         world = self.node.world
-        with world.door.held():
+        with world.door:
             if self._answer is None:
                 self.start()
             self._awaited = True

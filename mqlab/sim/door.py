@@ -46,13 +46,13 @@ class Door:
         """Whether this thread is in the middle of a slice of the world."""
         return self.thread == get_ident() and self._world.current is not self._world.life
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Let no other thread play meanwhile, nor do anything that takes the door; wait for those who do."""
-        try:
-            with self._lock:
-                yield
-        finally:
+    def __enter__(self) -> None:
+        """`with world.door:` lets no other thread play meanwhile, nor do anything of this kind; it waits for them."""
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+        if self._commands:
             self._serve_if_idle()
 
     @contextmanager

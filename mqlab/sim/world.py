@@ -242,12 +242,12 @@ class World(Agenda):
 
     def run_for(self, us: int) -> bool:
         """Let `us` microseconds pass; False if a breakpoint stopped the world before."""
-        with self.door.held():
+        with self.door:
             return self._run(self.now_us + us)
 
     def run_to(self, at_us: int) -> bool:
         """Let time pass up to `at_us`; False if a breakpoint stopped the world before."""
-        with self.door.held():
+        with self.door:
             return self._run(max(at_us, self.now_us))
 
     def run_to_slice(self, slice_no: int) -> None:
@@ -263,7 +263,7 @@ class World(Agenda):
         """Play until `done()` holds; False if a breakpoint came first, SimulationError after `limit_ms` of virtual
         time.
         """
-        with self.door.held():
+        with self.door:
             limit_us = self.now_us + limit_ms * 1_000
             came_to_its_end = self._run(limit_us, done)
             if done():
@@ -274,7 +274,7 @@ class World(Agenda):
 
     def wait_for(self, future: Future[Any], limit_ms: int = WAIT_LIMIT_MS) -> Any:
         """Play until the future is complete and return its result, through any number of breakpoints."""
-        with self.door.held():
+        with self.door:
             limit_us = self.now_us + limit_ms * 1_000
             if not future.done:
                 future.add_done_callback(self._wake_outside)
