@@ -251,3 +251,16 @@ def test_all_queues_that_are_given_up_are_dropped_at_once_though_they_are_let_go
     start(cluster, Ordered(cluster), "c2")
     cluster.world.run_until(lambda: any(held.dropped for held in first.process_queues.values()))
     assert [queue.queue_id for queue, held in sorted(first.process_queues.items()) if held.dropped] == [2, 3]
+
+
+def test_an_illegal_offset_lets_an_orderly_queue_go_at_its_broker_before_it_is_taken_anew(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    send(cluster, ["a", "b"])
+    cluster.brokers["broker-a"].consumer_offset_manager.commit_offset("G", "T", 0, 50)
+    listener = Ordered(cluster)
+    start(cluster, listener)
+    cluster.run_ms(6_000)
+    assert cluster.requests("consumer").count("UNLOCK_BATCH_MQ") == 1
+    send(cluster, ["c"])
+    cluster.run_ms(3_000)
+    assert listener.bodies == ["c"]

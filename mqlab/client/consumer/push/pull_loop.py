@@ -224,11 +224,14 @@ class PullLoop:
 
         Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.pullMessage.
         """
-        owner = self._owner
         request.process_queue.dropped = True
+        self._node.spawn(self._take_anew(request), "repair of an offset")
+
+    async def _take_anew(self, request: PullRequest) -> None:
+        owner = self._owner
         owner.offset_store.update_and_freeze_offset(request.message_queue, request.next_offset)
         owner.offset_store.persist(request.message_queue)
-        owner.rebalance_impl.remove_process_queue(request.message_queue)
+        await owner.rebalance_impl.remove_process_queue(request.message_queue)
         owner.instance.rebalance_immediately()
 
     # -- telling ----------------------------------------------------------------------------------------------------

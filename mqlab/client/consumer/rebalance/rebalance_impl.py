@@ -232,16 +232,16 @@ class RebalanceImpl:
         self._owner.offset_store.persist(queue)
         self._owner.offset_store.remove_offset(queue)
 
-    def remove_process_queue(self, queue: MessageQueue) -> None:
-        """Give up a queue at once, outside of a round.
+    async def remove_process_queue(self, queue: MessageQueue) -> None:
+        """Give up a queue outside of a round; an orderly one is let go at its broker if no listener is at it.
 
         Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl.removeProcessQueue.
         """
         process_queue = self.process_queue_table.pop(queue, None)
         if process_queue is not None:
             process_queue.dropped = True
-            self._persist_and_forget(queue)
             self._dropped(queue, "its offset was illegal: taken anew")
+            await self.remove_unnecessary_message_queue(queue, process_queue)
 
     def destroy(self) -> None:
         """Give up everything, at the end of the consumer."""
