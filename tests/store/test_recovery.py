@@ -296,3 +296,42 @@ def test_entries_of_lost_messages_come_back_after_one_more_clean_restart(store_w
     assert store.get_max_offset_in_queue("TopicTest", 0) == 10
     twice = [store.look_message_by_offset(unit.pos) for unit in store.find_consume_queue("TopicTest", 0).units()]
     assert [message.queue_id for message in twice] == [0] * 5 + [1] * 5
+
+
+# -- keys -----------------------------------------------------------------------------------------------------------
+
+
+def _times_found(store: Any, number: int) -> tuple[int, int]:
+    """How often a message is found by its key and by its unique key."""
+    found = [store.query_message("TopicTest", key, 64, 0, 1 << 60).messages for key in (f"k{number}", f"{number:032X}")]
+    return len(found[0]), len(found[1])
+
+
+@pytest.mark.parametrize(
+    ("asked_before", "end"), [(0, crash), (50, crash), (260, crash), (0, power_off), (50, power_off)]
+)
+def test_keys_of_messages_stored_before_and_after_a_crash_are_found_once(
+    store_world: Any, asked_before: int, end: Any
+) -> None:
+    """Whatever the index had at the crash: nothing, one file, or a full one and the beginning of the next.
+
+    As in RocketMQ the message that was the last in a file that stays is put into it once more.
+    """
+    sw = store_world()
+    for number in range(asked_before):
+        sw.store.put_message(sw.message(number))
+    sw.run()
+    sw.store.build_index()
+    for number in range(asked_before, 300):
+        sw.store.put_message(sw.message(number))
+    sw.run(11_000)
+    end(sw.world, "broker-a")
+    store = _again(sw)
+    for number in range(300, 330):
+        store.put_message(sw.message(number))
+    sw.run()
+    for number in (0, 49, 50, 199, 200, 260, 299, 300, 329):
+        assert _times_found(store, number) == (1, 1)
+    assert _times_found(store, 259) == ((2, 2) if asked_before == 260 else (1, 1))
+    crash(sw.world, "broker-a")
+    assert _times_found(_again(sw), 329) == (1, 1)
