@@ -47,7 +47,8 @@ class Recorder:
 
     batch_rows = BATCH_ROWS
 
-    def __init__(self) -> None:
+    def __init__(self, path: str | Path) -> None:
+        self.about = f"to {path}"
         self._pending: list[Row] = []
         self.count = 0
         self.closed = False
@@ -127,7 +128,7 @@ class JsonLinesRecorder(Recorder):
     batch_rows = LINES_BATCH_ROWS
 
     def __init__(self, path: str | Path, metadata: Metadata | None = None) -> None:
-        super().__init__()
+        super().__init__(path)
         header = header_text(metadata)
         self._file = Path(path).open("w", encoding="ascii", newline="\n")  # noqa: SIM115  closed by close()
         self._file.write(header + "\n")
@@ -201,7 +202,7 @@ class ParquetRecorder(Recorder):
     """
 
     def __init__(self, path: str | Path, metadata: Metadata | None = None) -> None:
-        super().__init__()
+        super().__init__(path)
         self._arrow = pyarrow()
         self._schema = parquet_schema(metadata)
         self._path = Path(path)

@@ -97,5 +97,5 @@ def test_a_recorder_that_cannot_write_stops_the_world_with_a_sentence(tmp_path: 
     with JsonLinesRecorder(tmp_path / "trace.jsonl") as recorder:
         pass
     lab = busy_lab("any", recorder)
-    with pytest.raises(ObserverError, match=r"JsonLinesRecorder, which watches the world, failed at an event"):
+    with pytest.raises(ObserverError, match=r"JsonLinesRecorder to .*trace\.jsonl, which watches the world, failed"):
         lab.run_for(seconds=600)

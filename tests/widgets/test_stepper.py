@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mqlab import Lab
-from mqlab.errors import LearnerError
+from mqlab.errors import LearnerError, ObserverError
 from mqlab.scenarios import get
 from mqlab_widgets.boards.held_pulls import HeldPullsBoard
 from mqlab_widgets.boards.lights import LightsBoard
@@ -309,3 +309,14 @@ def test_what_is_no_lab_is_told() -> None:
 def test_a_lab_without_history_is_told() -> None:
     with pytest.raises(LearnerError, match="keeps no history"):
         Stepper(Lab(history=False))
+
+
+def test_a_view_that_fails_is_named_to_whoever_plays(lab: Lab) -> None:
+    class Painter:
+        def see(self, row: Any) -> None:
+            raise ValueError("no picture")
+
+    painter = Painter()
+    WeakSink(lab.world.hooks, painter.see)
+    with pytest.raises(ObserverError, match=r"WeakSink of a Painter, which watches.*ValueError: no picture"):
+        lab.run_for(seconds=5)

@@ -26,6 +26,11 @@ class WeakSink:
         method = self._method()
         return getattr(method, "__self__", None)
 
+    @property
+    def about(self) -> str:
+        """Whose events it hands on, for the report of an error."""
+        return f"of a {type(self.view).__name__}"
+
     def __call__(self, row: Row) -> None:
         method = self._method()
         if method is None:
