@@ -88,8 +88,16 @@ browser-test: browser ## run labs and live views in a real browser, which is ins
 	$(BROWSER_TESTS)
 
 .PHONY: bench
-bench: all-sets ## measure, print the figures beside their aims, and write out/bench.json
+bench: all-sets fast ## measure plain and compiled, print the figures beside their aims, and write out/bench.json
 	$(PY) -m benchmarks
+
+.PHONY: fast
+fast: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project ## compile mqlab into out/fast, for mqlab fast COMMAND (needs a C compiler, 1 to 3 min)
+	$(PY) -m mqlab fast build
+
+.PHONY: fast-test
+fast-test: fast ## the hashes and the store's tests with the compiled mqlab
+	$(PY) -m mqlab fast python -m pytest -q tests/lab/test_determinism.py tests/store
 
 # How many seeds of each scenario `make explore-seeds` plays.
 SEEDS ?= 1000

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
+from mqlab.fast import running
+
 ROUNDS = 5
 
 Better = Literal["higher", "lower"]
@@ -60,7 +62,7 @@ def python_build() -> str:
         profile = "built without PGO"
     else:
         profile = "which does not say whether it was built with PGO"
-    return f"{sys.implementation.name} {sys.version.split()[0]}, {profile}"
+    return f"{sys.implementation.name} {sys.version.split()[0]}, {profile}; mqlab {running()}"
 
 
 def _rounded(number: float | None) -> Any:

@@ -1,4 +1,4 @@
-"""The command line: `mqlab scenarios | trace | replay | explore | store | run | my-labs | doctor`."""
+"""The command line: `mqlab scenarios | trace | replay | explore | store | run | my-labs | fast | doctor`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "explore": _explore,
         "check": _check,
         "doctor": _doctor,
+        "fast": _fast,
         "run": _run,
         "store": _store,
         "my-labs": _my_labs,
@@ -90,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands.add_parser("run", help="execute every lab headless (see mqlab run --help)", add_help=False)
     commands.add_parser("my-labs", help="copy the labs to a directory to work in, my-labs/", add_help=False)
+    commands.add_parser("fast", help="run a command with mqlab compiled (see mqlab fast --help)", add_help=False)
     commands.add_parser("doctor", help="say what is missing on this machine and how to mend it", add_help=False)
     return parser
 
@@ -185,6 +187,12 @@ def _check(arguments: list[str]) -> int:
     """The old name of `mqlab explore`, kept for one version: `mqlab.check` is the student's."""
     print("mqlab: 'mqlab check' is called 'mqlab explore' now; the old name goes soon", file=sys.stderr)
     return _explore(arguments)
+
+
+def _fast(arguments: list[str]) -> int:
+    from .fast.command import main as fast
+
+    return fast(arguments)
 
 
 def _doctor(arguments: list[str]) -> int:

@@ -14,6 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from .fast import running
+from .fast.build import state
 from .java import OLDEST, find_java
 
 OLDEST_PYTHON = (3, 11)
@@ -73,6 +75,14 @@ def examine() -> Iterator[Finding]:
     yield check_pyspark_python()
     yield check_temporary_directory()
     yield check_chromium()
+    yield check_running()
+
+
+def check_running() -> Finding:
+    """Which mqlab runs, and whether there is a compiled one; nobody needs it, so it is never missing."""
+    copies = {"none": "there is no compiled copy", "current": "the compiled copy is current"}
+    text = copies.get(state(), "the compiled copy is of other sources")
+    return Finding("ok", f"mqlab runs {running()}; {text} (make fast builds one, mqlab fast COMMAND uses it)")
 
 
 def check_python() -> Finding:

@@ -14,6 +14,7 @@ from typing import Any
 from .arguments import named_values
 from .errors import LearnerError
 from .explore import Outcome, Plan, Result, Trial, plan_from_text, plan_text, play_seeds
+from .fast import COMPILED, running
 from .scenarios import Scenario, get
 
 PASSED, FAILED = 0, 1
@@ -84,7 +85,7 @@ def _one(options: argparse.Namespace, scenario: Scenario, parameters: dict[str, 
     if options.report and trial.lab is not None:
         trial.lab.report(options.report)
     if options.json:
-        print(json.dumps({"scenario": scenario.name, **_as_json(outcome)}, indent=1))
+        print(json.dumps({"scenario": scenario.name, "running": running(), **_as_json(outcome)}, indent=1))
         return PASSED if outcome.passed else FAILED
     for line in outcome.plan or ("no faults",):
         print(line)
@@ -95,7 +96,7 @@ def _one(options: argparse.Namespace, scenario: Scenario, parameters: dict[str, 
         print(f"BROKEN: {breach.rule}\n  {breach.reason}\n  {breach.event}".rstrip())
     if options.report:
         print(f"written to {options.report}; play it again: mqlab replay {shlex.quote(options.report)}")
-    print("1 passed, 0 failed" if outcome.passed else "0 passed, 1 failed")
+    print(("1 passed, 0 failed" if outcome.passed else "0 passed, 1 failed") + _compiled())
     return PASSED if outcome.passed else FAILED
 
 
@@ -127,7 +128,7 @@ def _many(options: argparse.Namespace, scenario: Scenario, parameters: dict[str,
     else:
         for name, times in sorted(excused.items()):
             print(f"excused {times} times: {name}")
-        print(f"{played - len(failures)} passed, {len(failures)} failed")
+        print(f"{played - len(failures)} passed, {len(failures)} failed{_compiled()}")
     return FAILED if failures else PASSED
 
 
@@ -149,6 +150,11 @@ def _command(options: argparse.Namespace, result: Result) -> str:
     return shlex.join(words)
 
 
+def _compiled() -> str:
+    """What is said where it is not the interpreted mqlab that has played."""
+    return " (mqlab compiled)" if running() == COMPILED else ""
+
+
 def _as_json(outcome: Outcome) -> dict[str, Any]:
     return {
         "seed": outcome.seed,
@@ -165,6 +171,7 @@ def _summary(
 ) -> dict[str, Any]:
     return {
         "scenario": options.scenario,
+        "running": running(),
         "seeds": played,
         "passed": played - len(failures),
         "failed": len(failures),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import __version__
 from .errors import LearnerError, ProtocolError
+from .fast import running
 from .sim.faults import FAULTS, check_fault
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def report_of(lab: Lab) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "mqlab": __version__,
+        "running": running(),
         "scenario": origin.scenario,
         "parameters": origin.parameters,
         "source": origin.source,

@@ -79,7 +79,8 @@ def test_a_figure_that_only_stands_beside_another_has_no_aim_to_miss() -> None:
 
 
 def test_the_python_that_measures_is_named_with_its_build() -> None:
-    assert re.fullmatch(r"cpython 3\.\d+\.\S+, (built|which does not say).* PGO", python_build())
+    build = r"cpython 3\.\d+\.\S+, (built|which does not say).* PGO"
+    assert re.fullmatch(rf"{build}; mqlab (compiled|interpreted)", python_build())
 
 
 def test_bytecodes_and_calls_are_counted_alike_each_time() -> None:

@@ -14,7 +14,7 @@ from .tree import ROOT, make_targets, read
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/dependencies.md")
 PROMISED = {
     "help", "lab", "run", "test", "bench", "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
-    "doctor", "browser-test", "truths",
+    "doctor", "browser-test", "truths", "fast", "fast-test",
 }  # fmt: skip
 
 
@@ -65,5 +65,5 @@ def test_ci_runs_make_test_and_stops_at_the_first_error() -> None:
     script = read(".ci/run").splitlines()
     assert script[0] == "#!/usr/bin/env bash"
     assert "set -euo pipefail" in script
-    assert script[-2:] == ["make browser", "exec make test"]
+    assert script[-3:] == ["make fast-test", "make browser", "exec make test"]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
