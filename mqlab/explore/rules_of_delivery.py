@@ -12,6 +12,7 @@ from .ledger import Kept, Place
 from .readers import Reader, consumers_of, progress, reader_name
 from .rule import Case, Rule
 from .rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT, TORN, TORN_TEXT
+from .stale_entries import STALE, STALE_TEXT, has_stale_entries
 from .store_contents import Found
 
 USED_TWICE = "an offset used twice"
@@ -35,7 +36,9 @@ class CommittedIsConsumed(Rule):
     """
 
     kinds = ("OffsetCommitted", "OffsetPersisted")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {USED_TWICE: USED_TWICE_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        USED_TWICE: USED_TWICE_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT
+    }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -68,12 +71,15 @@ class CommittedIsConsumed(Rule):
             self.excuse(GAP)
         elif place in ledger.deleted:
             self.excuse(DELETED)
-        elif kept is None:
-            self.found(record.row, f"{reader.name} committed an offset behind {place}, where no message was stored")
         elif place in ledger.used_twice:
             self.excuse(USED_TWICE)
-        elif ledger.wants(reader, place) and not ledger.is_done(reader.name, place, kept):
-            self.found(record.row, f"{reader.name} committed an offset behind {place}, which nobody has consumed")
+        elif kept is not None and (not ledger.wants(reader, place) or ledger.is_done(reader.name, place, kept)):
+            return
+        elif has_stale_entries(self.case.lab, ledger, place):
+            self.excuse(STALE)
+        else:
+            what = "where no message was stored" if kept is None else "which nobody has consumed"
+            self.found(record.row, f"{reader.name} committed an offset behind {place}, {what}")
 
 
 class StoredIsDelivered(Rule):

@@ -18,6 +18,7 @@ from mqlab.explore.rules_of_queues import LATE_PULL
 from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
 from mqlab.explore.rules_of_storing import DELETED, GAP, TORN, UNFLUSHED
 from mqlab.explore.rules_of_time import GHOST_BROKER
+from mqlab.explore.stale_entries import STALE
 from mqlab.scenarios import Scenario, add
 from mqlab.scenarios.registry import _SCENARIOS
 
@@ -54,6 +55,13 @@ def test_with_async_flush_a_power_loss_costs_acknowledged_messages_and_offsets_a
 def test_a_record_torn_by_a_power_loss_loses_its_properties() -> None:
     plan = ("at 800ms: power_off broker-a for 500ms",)
     first_with(TORN, "push-clustering", plan, 30, flush="ASYNC_FLUSH", every_ms=20)
+
+
+def test_after_a_power_loss_and_one_more_restart_a_queue_has_entries_of_other_messages() -> None:
+    plan = ("at 2s: power_off broker-a for 500ms", "at 8s: crash broker-a for 500ms")
+    outcome = Trial("push-clustering", 44, {"flush": "ASYNC_FLUSH"}, plan).outcome
+    assert outcome.passed
+    assert STALE in outcome.excused
 
 
 def test_a_copy_that_was_given_back_is_not_waited_for() -> None:
