@@ -68,7 +68,8 @@ class Acting:
             self.restart(name)
             return
         self._note_change("lab.start(...)")
-        start_process(self.world, name)
+        with self.world.door:
+            start_process(self.world, name)
 
     def crash(self, name: str) -> None:
         """Kill a process: memory is lost, written data stays with the machine, the others see the connections close."""
@@ -106,9 +107,10 @@ class Acting:
         """Let faults happen at their times, a line each: `at 12.5s: partition broker-a | broker-b for 3s`."""
         faults = parse_schedule(schedule)
         self._note_change("lab.faults(...)")
-        for fault in faults:
-            timer = Timer(self.world.life, fault.verb, self._fault_now, (fault.verb, fault.arguments))
-            self.world.push(fault.at_us, timer, 0)
+        with self.world.door:
+            for fault in faults:
+                timer = Timer(self.world.life, fault.verb, self._fault_now, (fault.verb, fault.arguments))
+                self.world.push(fault.at_us, timer, 0)
 
     def _fault_now(self, verb: str, arguments: dict[str, Any]) -> None:
         if self.world.hooks.on:

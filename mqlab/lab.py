@@ -251,10 +251,11 @@ class Lab(Playing, Acting):
         return self.world.node(name, self.world.next_spec()._replace(first_connect_us=FIRST_CONNECT_US))
 
     def _add(self, process: P, start: bool) -> P:
-        self.processes[process.name] = process
-        if start:
-            start_process(self.world, process.name)
-            self.world.run_until(process.is_up, START_LIMIT_MS, what=f"the start of {process.name}")
+        with self.world.door:
+            self.processes[process.name] = process
+            if start:
+                start_process(self.world, process.name)
+                self.world.run_until(process.is_up, START_LIMIT_MS, what=f"the start of {process.name}")
         return process
 
     def _client_process(self, node: str, kind: str) -> ClientProcess:

@@ -264,13 +264,17 @@ class World(Agenda):
         time.
         """
         with self.door:
-            limit_us = self.now_us + limit_ms * 1_000
-            came_to_its_end = self._run(limit_us, done)
-            if done():
-                return True
-            if came_to_its_end:
+            holds = False
+
+            def look() -> bool:
+                nonlocal holds
+                holds = done()
+                return holds
+
+            came_to_its_end = self._run(self.now_us + limit_ms * 1_000, look)
+            if came_to_its_end and not holds:
                 raise SimulationError(self._too_late(what, limit_ms))
-            return False
+            return holds
 
     def wait_for(self, future: Future[Any], limit_ms: int = WAIT_LIMIT_MS) -> Any:
         """Play until the future is complete and return its result, through any number of breakpoints."""

@@ -271,3 +271,15 @@ def test_the_next_due_time_is_that_of_what_is_still_wanted(world: World, node: N
     assert world.next_due_us() == 0
     world.run_for(5_000)
     assert (world.slice_no, world.next_due_us()) == (2, None)
+
+
+def test_a_condition_is_asked_once_after_each_slice(world: World, node: Node) -> None:
+    asked: list[int] = []
+
+    def third() -> bool:
+        asked.append(world.slice_no)
+        return world.slice_no == 3
+
+    node.schedule_at_fixed_rate(lambda: None, 1, 1, "tick")
+    assert world.run_until(third)
+    assert asked == [0, 1, 2, 3]
