@@ -6,6 +6,7 @@ from collections import deque
 from typing import Any
 
 from ..processes import ClientProcess
+from ..protocol.codes import RequestCode
 from ..trace.record import Record
 from .rule import Case, Rule
 
@@ -13,7 +14,11 @@ WIRE_US = 5_000_000
 """A frame on a whole connection arrives within this time, when nothing is wrong."""
 ANSWER_US = 35_000_000
 """A request is answered within this time: a held pull takes up to 20 s."""
-MOST_TRIES = 3
+WAITED_FOR = (
+    RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.HEART_BEAT, RequestCode.GET_CONSUMER_LIST_BY_GROUP,
+    RequestCode.QUERY_CONSUMER_OFFSET, RequestCode.LOCK_BATCH_MQ,
+)  # fmt: skip
+"""Requests whose caller always waits for the answer, and gives up by itself."""
 
 
 class FramesArrive(Rule):
@@ -61,11 +66,13 @@ class CallsEnd(Rule):
 
     kinds = (
         "RequestSent", "ResponseReceived", "RequestTimedOut", "RequestFailed", "ConnectionClosed", "ConnectionBroken",
-        "NodeCrashed", "PowerLost",
+        "NodeCrashed", "PowerLost", "RequestReceived", "ResponseSent",
     )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
+        self._asked: dict[tuple[str, int], dict[int, Record]] = {}
+        """(server, connection) -> opaque -> the request, until it is answered."""
         self._waiting: dict[tuple[str, int], dict[int, Record]] = {}
         """(process, connection) -> opaque -> the request."""
         self._closed_us: dict[tuple[str, int], int] = {}
@@ -74,18 +81,31 @@ class CallsEnd(Rule):
         """Note who waits, and judge who waits in vain."""
         if record.kind in ("NodeCrashed", "PowerLost"):
             self._waiting = {key: calls for key, calls in self._waiting.items() if key[0] != record.target}
+            self._asked = {key: calls for key, calls in self._asked.items() if key[0] != record.target}
             return
         key = (record.node, record.connection)
         if record.kind == "RequestSent":
             if not record.oneway:
                 self._waiting.setdefault(key, {})[record.opaque] = record
+        elif record.kind == "RequestReceived":
+            if not record.oneway:
+                self._asked.setdefault(key, {})[record.opaque] = record
+        elif record.kind == "ResponseSent":
+            self._asked.get(key, {}).pop(record.opaque, None)
         elif record.kind.startswith("Connection"):
             self._closed_us[key] = record.ts_us
+            self._asked.pop(key, None)
         else:
-            self._waiting.get(key, {}).pop(record.opaque, None)
+            waited = self._waiting.get(key, {}).pop(record.opaque, None)
+            if record.kind == "RequestTimedOut" and waited is not None:
+                self._timed_out(record)
             closed_us = self._closed_us.get(key)
             if record.kind == "RequestTimedOut" and closed_us is not None and record.ts_us > closed_us:
                 self.found(record.row, f"request {record.opaque} waited in vain: its connection had ended")
+
+    def _timed_out(self, record: Record) -> None:
+        if record.expired_by_scan and record.request_code in WAITED_FOR:
+            self.found(record.row, f"only the scan ended request {record.opaque}, whose caller waits for it")
 
     def at_end(self) -> None:
         """Judge who still waits."""
@@ -96,6 +116,10 @@ class CallsEnd(Rule):
             for request in calls.values():
                 if key in self._closed_us or now_us - max(request.ts_us, fair_us) > ANSWER_US:
                     self.found(request.row, f"{key[0]} still waits for the answer to request {request.opaque}")
+        for key, calls in self._asked.items():
+            for request in calls.values():
+                if key not in self._closed_us and now_us - max(request.ts_us, fair_us) > ANSWER_US:
+                    self.found(request.row, f"{key[0]} never answered request {request.opaque}")
 
 
 class SendsEnd(Rule):

@@ -77,7 +77,9 @@ class NothingIsLeftOver(Rule):
         now_us, fair_us = self.case.lab.world.now_us, self.case.weather.fair_since_us() or 0
         waiting = calls.response_table.values()
         for future in waiting:
-            if max(future.expires_us(), fair_us) + SCAN_US < now_us:
+            if future.done:
+                yield f"request {future.opaque} in its response table, which has its answer"
+            elif max(future.expires_us(), fair_us) + SCAN_US < now_us:
                 yield f"request {future.opaque} in its response table, beyond its time-out of {future.timeout_ms} ms"
         taken = permits - calls.semaphore_async.permits
         if taken > len(waiting):

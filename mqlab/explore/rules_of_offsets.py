@@ -26,6 +26,8 @@ ILLEGAL_TEXT = (
     "and goes on from there."
 )
 OUTSIDE = ("OFFSET_TOO_SMALL", "OFFSET_OVERFLOW_BADLY", "OFFSET_RESET")
+MOST_TOLD = 4
+"""How often a group may pull from one and the same offset outside of a queue: once for each member, and once more."""
 OVERLAP_US = 40_000_000
 """How long after a change of owners commits of the former one may come."""
 PERSIST_US = 11_000_000
@@ -104,14 +106,27 @@ class OffsetsOnlyGrow(Rule):
 
 
 class CorrectedOffsetsFit(Rule):
-    """A pull from outside of a queue is told an offset that lies within it."""
+    """A pull from outside of a queue is told an offset that lies within it, and the group keeps to that."""
 
-    kinds = ("PullAnswered",)
+    kinds = ("PullAnswered", "NodeStarted")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._told: dict[QueueKey, list[int]] = {}
+        """The offsets outside of a queue from which a group pulled."""
 
     def on_event(self, record: Record) -> None:
         """Compare the offset with the queue as it is at this moment."""
+        if record.kind == "NodeStarted":
+            self._told.clear()
+            return
         if not self.case.is_live or record.status not in OUTSIDE:
             return
+        told = self._told.setdefault((record.group, record.node, record.topic, record.queue_id), [])
+        told.append(record.queue_offset)
+        if told.count(record.queue_offset) == MOST_TOLD:
+            at = f"{record.node} {record.topic} queue {record.queue_id}"
+            self.found(record.row, f"{record.group} pulled {MOST_TOLD} times from {record.queue_offset} of {at}")
         store = self.case.broker(record.node).running().message_store
         least = store.get_min_offset_in_queue(record.topic, record.queue_id)
         most = store.get_max_offset_in_queue(record.topic, record.queue_id)
@@ -121,21 +136,37 @@ class CorrectedOffsetsFit(Rule):
 
 
 class OffsetsKeepUp(Rule):
-    """The offset of a push consumer is that of the first message that it holds: it counts all that is consumed."""
+    """The offset that a push consumer notes is that of the first message it holds, and does not go back.
 
-    kinds = ("OffsetUpdated",)
+    A thread may lose the processor between taking a message out and noting the offset; where the seed draws that, only
+    the second half is judged.
+    """
+
+    kinds = ("OffsetUpdated", "QueueAllocated", "QueueDropped")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._noted: dict[tuple[str, QueueKey], int] = {}
 
     def on_event(self, record: Record) -> None:
         """Compare the offset with what the consumer holds at this moment."""
         consumer = push_consumer_of(self.case.lab, record.node, record.group)
+        key = (record.node, (record.group, record.broker_name, record.topic, record.queue_id))
+        if record.kind != "OffsetUpdated":
+            self._noted.pop(key, None)
+            return
         if not self.case.is_live or consumer is None:
             return
         queue = MessageQueue(record.topic, record.broker_name, record.queue_id)
         held = consumer.impl.rebalance_impl.process_queue_table.get(queue)
         if held is None or held.dropped or not held.queue_offset_max:
             return
+        before = self._noted.get(key, 0)
+        self._noted[key] = record.queue_offset
+        if record.queue_offset < before:
+            self.found(record.row, f"{record.node} goes back from {before} to {record.queue_offset} in {queue}")
         expected = min([*held.msg_tree_map, *held.consuming_msg_orderly_tree_map], default=held.queue_offset_max + 1)
-        if record.queue_offset < expected:
+        if record.queue_offset < expected and not self.case.lab.world.tie_is_choice:
             self.found(record.row, f"{record.node} came to {expected} in {queue}, and notes {record.queue_offset}")
 
 

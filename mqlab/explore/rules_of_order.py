@@ -160,6 +160,18 @@ class LockedIsConsumed(Rule):
         for topic in (record.topic, retry_topic(record.group)):
             held = table.get(MessageQueue(topic, record.broker_name, record.queue_id))
             if held is not None and held.locked and not held.is_lock_expired:
+                self._compare(record, topic, consumer.impl.instance.client_id)
                 return
         at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
         self.found(record.row, f"{record.node} calls its listener for {at}, whose lock it does not hold")
+
+    def _compare(self, record: Record, topic: str, client_id: str) -> None:
+        """What a consumer believes is what the broker knows, unless that was started again or hung a while ago."""
+        broker = self.case.ledger.broker_of(record.broker_name)
+        owner = self._owner.get((record.group, topic, broker, record.queue_id), client_id)
+        began_us = self.case.ledger.started_us.get(broker, 0)
+        if owner != client_id and (began_us == 0 or record.ts_us - began_us > TRUSTED_US):
+            hung_us = self.case.ledger.frozen_us.get(record.node, -1)
+            if hung_us < 0 or record.ts_us - hung_us > 4 * TRUSTED_US:
+                at = f"{record.broker_name} {topic} queue {record.queue_id}"
+                self.found(record.row, f"{record.node} calls its listener for {at}, which is locked for {owner}")

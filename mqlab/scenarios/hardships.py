@@ -10,8 +10,11 @@ from ..client import (
     ConsumeConcurrentlyContext,
     ConsumeConcurrentlyStatus,
     ConsumeFromWhere,
+    ConsumeOrderlyContext,
+    ConsumeOrderlyStatus,
     DefaultMQProducer,
     DefaultMQPushConsumer,
+    MessageListenerOrderly,
 )
 from ..protocol import Message
 from .numbered import (
@@ -47,7 +50,7 @@ FOR_EVER_MS = 100_000_000
 
 @scenario("power-cuts", seconds=40, faults=OF_BROKERS)
 async def power_cuts(
-    lab: Lab, *, producers: int = 3, messages: int = 60, every_ms: int = 300, size: int = 6_000, flush: str = "any"
+    lab: Lab, *, producers: int = 4, messages: int = 400, every_ms: int = 150, size: int = 6_000, flush: str = "any"
 ) -> None:
     """Producers send big messages to a broker with small files, which loses power, is killed, and recovers.
 
@@ -170,6 +173,40 @@ async def orderly_rebalance(
     late = new_reader(lab)
     late.register_message_listener(SlowlyInOrder(late, 8))
     late.node.spawn(come_and_go(late, 40_000, 25_000), "come and go")
+
+
+@scenario("orderly-backlog", seconds=80, faults=WITHOUT_POWER_CUTS)
+async def orderly_backlog(
+    lab: Lab, *, consumers: int = 2, queues: int = 2, messages: int = 160, most_ms: int = 1_500
+) -> None:
+    """Each queue has a backlog that takes its orderly listener longer than a lock lives without being renewed."""
+    lab.name_server()
+    lab.broker()
+    lab.create_topic(TOPIC, queues)
+    producer = lab.producer("shop")
+    await producer.start()
+    spawn_sending(producer, messages=messages, every_ms=5)
+    for _ in range(consumers):
+        member = new_reader(lab)
+        member.register_message_listener(_Slowly(member, most_ms))
+        await member.start()
+
+
+class _Slowly(MessageListenerOrderly):
+    """An orderly listener that takes its time for every message."""
+
+    def __init__(self, consumer: DefaultMQPushConsumer, most_ms: int) -> None:
+        self._consumer = consumer
+        self._most_ms = most_ms
+
+    async def consume_message(
+        self, messages: Sequence[MessageExt], context: ConsumeOrderlyContext
+    ) -> ConsumeOrderlyStatus:
+        """Read one message after the other."""
+        for message in messages:
+            number_of(message)
+        await context.sleep(self._most_ms // 2 + self._consumer.node.choose("reading time", self._most_ms // 2))
+        return ConsumeOrderlyStatus.SUCCESS
 
 
 @scenario("silence", seconds=200, faults=OF_SILENCE)

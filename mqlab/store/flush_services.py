@@ -114,8 +114,10 @@ class GroupCommitService(_StoreService):
         while not self.stopped:
             await self.wait_for_running()
             self._batch, self.requests = self.requests, deque()
+            await self.node.preempt("group-commit.requests-swapped")
             await self.settle()
             self.store.flush_commit_log(0)
+            await self.node.preempt("group-commit.flushed")
             self._complete(self._batch)
 
     def _complete(self, requests: deque[GroupCommitRequest]) -> None:

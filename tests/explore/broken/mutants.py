@@ -49,12 +49,13 @@ class Mutant(NamedTuple):
 
     number: int
     what: str
-    change: Change
+    changes: tuple[Change, ...]
     scenarios: tuple[str, ...]
 
     def apply(self, patch: pytest.MonkeyPatch) -> None:
         """Break it."""
-        self.change.apply(patch)
+        for change in self.changes:
+            change.apply(patch)
 
 
 BROKER, STORE, REMOTING = "mqlab.broker", "mqlab.store", "mqlab.remoting"
@@ -76,7 +77,7 @@ SEND_BACK = f"{BROKER}.consumer_send_msg_back:ConsumerSendMsgBack"
 CQ = f"{STORE}.consume_queue:ConsumeQueue"
 
 PUSH = ("push-clustering", "retry-and-dead-letters")
-IN_ORDER = ("orderly-rebalance", "push-orderly")
+IN_ORDER = ("orderly-backlog", "orderly-rebalance", "push-orderly")
 CUTS = ("power-cuts", "many-files")
 CRASHES = ("many-files", "power-cuts", "sync-send-two-brokers")
 RETRY = ("retry-and-dead-letters", "short-consume-timeout")
@@ -84,21 +85,24 @@ SENDS = ("hurried-senders", "async-send", "sync-send-two-brokers")
 
 
 def _mutant(number: int, what: str, where: str, old: str, new: str, *scenarios: str) -> Mutant:
-    return Mutant(number, what, Change(where, old, new), scenarios)
+    return Mutant(number, what, (Change(where, old, new),), scenarios)
 
 
 MUTANTS = (
     _mutant(1, "a put is answered before its flush", f"{STORE}.flush_services:GroupCommitService.put_request",
             "self.wakeup()\n", "self.wakeup()\n    future.set_result(result)\n", "power-cuts", "sync-send-two-brokers"),
     _mutant(2, "the status of a put is ignored", f"{BROKER}.send_message_processor:SendMessageProcessor._answer",
-            "ResponseCode.SUCCESS if result.is_ok else STORED_CODES.get(result.status)", "ResponseCode.SUCCESS",
+            "ResponseCode.SUCCESS if stored else STORED_CODES.get(result.status)", "ResponseCode.SUCCESS",
             "power-cuts", "batches", "sync-send-two-brokers"),
     _mutant(3, "an orderly listener is called without asking for the lock", f"{LOCKS}._ask",
-            "if address is None:\n        return None", "return queues", *IN_ORDER),
+            "address = self._master(broker_name)\n", "return queues\n    address = None\n", *IN_ORDER),
     _mutant(4, "a lock that is lost between two messages is not noticed", f"{ORDERLY}:{SERVICE}._consume_some",
             LOCKED, "False", *IN_ORDER),
-    _mutant(5, "two threads consume one queue in order", f"{ORDERLY}:{SERVICE}.submit_consume_request",
-            "if dispatch_to_consume:", "if True:", *IN_ORDER),
+    Mutant(5, "two threads consume one queue in order", (
+            Change(f"{ORDERLY}:{SERVICE}.submit_consume_request", "if dispatch_to_consume:", "if True:"),
+            Change(f"{ORDERLY}:{SERVICE}._consume", "async with lock:", "if True:"),
+            Change(f"{ORDERLY}:{SERVICE}._consume_some", "async with process_queue.consume_lock:", "if True:"),
+        ), IN_ORDER),
     _mutant(6, "the offset that may be committed is one too low", f"{QUEUE}.remove_message",
             "self.queue_offset_max + 1", "self.queue_offset_max", *PUSH),
     _mutant(7, "the offset that may be committed is one too high", f"{QUEUE}.remove_message",
@@ -119,7 +123,7 @@ MUTANTS = (
     _mutant(14, "a record may leave no byte for the blank that ends a file", f"{STORE}.commit_log:CommitLog.append",
             "size + BLANK_MIN_BYTES > file.file_size", "size + BLANK_MIN_BYTES - 1 > file.file_size", *CRASHES),
     _mutant(15, "queues are not truncated to the end of the log", f"{STORE}.readable_store:ReadableStore._recover",
-            "if queues.max_physic_offset >= recovery.end:", "if False:", *CUTS),
+            "if known >= recovery.end:", "if False:", *CUTS),
     _mutant(16, "a queue is truncated by one entry too few", f"{CQ}._units_before",
             "offset >= phy_offset", "offset > phy_offset", *CUTS),
     _mutant(17, "the log is not cut behind its last good record", f"{STORE}.readable_store:ReadableStore._recover",
@@ -140,9 +144,9 @@ MUTANTS = (
     _mutant(23, "who pulls behind the end is told the beginning", f"{STORE}.get_message:_out_of_range",
             "GetMessageStatus.OFFSET_OVERFLOW_BADLY, max_offset", "GetMessageStatus.OFFSET_OVERFLOW_BADLY, offset",
             "many-files", "power-cuts"),
-    _mutant(24, "an illegal offset is not set right", f"{CONSUMER}.push.pull_loop:PullLoop.on_success",
-            "self._repair_offset(request)", "service.execute_pull_request_immediately(request)", "many-files",
-            "power-cuts"),
+    _mutant(24, "an illegal offset is not set right", f"{CONSUMER}.push.pull_loop:PullLoop._repair_offset",
+            "owner.offset_store.update_and_freeze_offset(request.message_queue, request.next_offset)", "pass",
+            "many-files", "power-cuts"),
     _mutant(25, "a message wakes no held pull", f"{HOLD}._reason_to_wake", "return ARRIVED", "pass", *PUSH),
     _mutant(26, "a held pull never times out", f"{HOLD}._reason_to_wake",
             "return TIMED_OUT if now_us >= request.suspended_us + request.timeout_ms * 1_000 else \"\"", "return \"\"",
@@ -157,7 +161,7 @@ MUTANTS = (
             f"{REMOTING}.response_future:ResponseFuture.execute_callback",
             "if type(result) is not CoroutineType:\n            self._release()", "pass", *SENDS),
     _mutant(31, "a synchronous call keeps its permit", f"{REMOTING}.response_future:ResponseFuture.execute_callback",
-            "Future):\n        self._release()", "Future):\n        pass", *SENDS),
+            "semaphore.release()", "pass", *SENDS),
     _mutant(32, "calls do not hear that their channel is closed", f"{CALLS}.fail_fast",
             "self.fail(future, \"the channel was closed before the answer came\")", "pass", *SENDS, "silence"),
     _mutant(33, "a retry comes one delay level early", f"{SEND_BACK}._delay_level",
@@ -180,10 +184,11 @@ MUTANTS = (
     _mutant(40, "a queue is given up without writing its offset", f"{REBALANCE}._persist_and_forget",
             "self._owner.offset_store.persist(queue)", "pass", "push-clustering", "silence"),
     _mutant(41, "a queue that moves to another member is not dropped", f"{REBALANCE}._give_up",
-            "held.dropped = True", "pass", "push-clustering", *IN_ORDER),
-    _mutant(42, "what the consume threads cannot take is lost",
-            f"{CONCURRENT}:ConsumeMessageConcurrentlyService.submit_consume_request",
-            "self.submit_later(request)", "pass", "slow-listener", "push-clustering"),
+            "self.process_queue_table[queue].dropped = True", "pass", "push-clustering", *IN_ORDER),
+    _mutant(42, "a request that the threads cannot take gets no answer",
+            f"{REMOTING}.dispatch:RemotingDispatch.on_command",
+            "self.refuse(channel, request, ResponseCode.SYSTEM_BUSY, f\"[OVERLOAD]{BUSY}\")", "pass",
+            "hurried-senders"),
     _mutant(43, "the lock of a queue is given to anybody",
             f"{BROKER}.rebalance_lock_manager:RebalanceLockManager.try_lock_batch",
             "(entry.client_id != client_id and self._expired(entry))", "entry.client_id != client_id", *IN_ORDER),
@@ -198,7 +203,7 @@ MUTANTS = (
             "if live.last_update_ms + live.heartbeat_timeout_ms < now_ms:", "if False:", "silence", "rivals"),
     _mutant(48, "a retry of a send goes to any broker",
             f"{PRODUCER}.mq_fault_strategy:MQFaultStrategy.select_one_message_queue",
-            "info.select_avoiding(last_broker)", "info.select_avoiding(None)", "sync-send-two-brokers",
+            "info.select_avoiding(last_broker, thread)", "info.select_avoiding(None, thread)", "sync-send-two-brokers",
             "hurried-senders"),
     _mutant(49, "twice as many messages may be held", f"{CONSUMER}.push.pull_loop:PullLoop._is_flow_controlled",
             "process_queue.msg_count > consumer.pull_threshold_for_queue:",
