@@ -107,6 +107,10 @@ explore-seeds: $(STAMPS)/labs $(STAMPS)/project ## play the scenarios under seed
 	@$(PY) -m mqlab scenarios --faulty | while read -r name; do \
 		echo "$$name:"; $(PY) -m mqlab explore "$$name" --seeds $(SEEDS) || exit 1; done
 
+.PHONY: mutants
+mutants: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project ## break 58 safeguards one at a time, and write what exploration finds into docs/checks.md
+	$(PY) -m tests.explore.mutants --write
+
 .PHONY: labs
 labs: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/project ## build the notebooks from their sources
 	$(PY) -m mqlab.labs build

@@ -14,7 +14,7 @@ import pytest
 
 from mqlab.explore import Trial
 
-from .broken.mutants import MUTANTS, NOT_FOUND, Mutant
+from .broken.mutants import MUTANTS, Mutant
 
 PAGE = Path(__file__).parents[2] / "docs" / "checks.md"
 BEGIN, END = "<!-- mutants -->\n", "<!-- end of mutants -->\n"
@@ -30,14 +30,14 @@ class Finding(NamedTuple):
 
 
 def look_for(mutant: Mutant, seeds: int) -> Finding | None:
-    """The first finding: a few seeds of each scenario, then more."""
+    """The first finding, in a seed in which the right code passes: a few seeds of each scenario, then more."""
     for first, last in ((0, min(seeds, 20)), (20, seeds)):
         for scenario in mutant.scenarios:
             for seed in range(first, last):
                 with pytest.MonkeyPatch.context() as patch:
                     mutant.apply(patch)
                     outcome = Trial(scenario, seed).outcome
-                if outcome.breaches:
+                if outcome.breaches and Trial(scenario, seed).outcome.passed:
                     return Finding(scenario, seed, outcome.breaches[0].rule, outcome.breaches[0].reason)
     return None
 
@@ -45,14 +45,14 @@ def look_for(mutant: Mutant, seeds: int) -> Finding | None:
 def row(mutant: Mutant, finding: Finding | None) -> str:
     """One line of the table."""
     if finding is None:
-        return f"| {mutant.number} | {mutant.what} | not found: {NOT_FOUND.get(mutant.number, 'unknown')} | | |"
+        return f"| {mutant.number} | {mutant.what} | not found | | |"
     rule = finding.rule.rstrip(".")
     command = f"`mqlab explore {finding.scenario} --seed {finding.seed}`"
     return f"| {mutant.number} | {mutant.what} | {rule} | {finding.seed} | {command} |"
 
 
 def main(arguments: list[str]) -> int:
-    """Look for all mutants, or those with the given numbers; 1 if one was not found that should be."""
+    """Look for all mutants, or those with the given numbers; 1 if one was not found."""
     parser = argparse.ArgumentParser(prog="python -m tests.explore.mutants", description=__doc__)
     parser.add_argument("--seeds", type=int, default=300)
     parser.add_argument("--write", action="store_true", help="write the table of docs/checks.md anew")
@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
     for mutant in MUTANTS:
         if not options.numbers or mutant.number in options.numbers:
             finding = look_for(mutant, options.seeds)
-            missed += finding is None and mutant.number not in NOT_FOUND
+            missed += finding is None
             lines.append(row(mutant, finding))
             print(lines[-1], flush=True)
     print(f"{sum('not found' not in line for line in lines)} of {len(lines)} found")

@@ -15,6 +15,7 @@ PAGES = ("README.md", "CONTRIBUTING.md", "docs/dependencies.md")
 PROMISED = {
     "help", "lab", "run", "test", "bench", "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
     "doctor", "browser-test", "truths", "fast", "fast-test",
+    "mutants",
 }  # fmt: skip
 
 

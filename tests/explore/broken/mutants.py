@@ -1,7 +1,8 @@
 """Mutants: mqlab with one safeguard broken, written as the words of its code that are changed.
 
-Each is what a reader of the code might have written by mistake. `python -m tests.explore.mutants` plays the scenarios
-until a rule of exploration finds each of them, and writes the table of docs/checks.md.
+Each is what an author of the code might have written by mistake. `python -m tests.explore.mutants` plays the scenarios
+until a rule of exploration finds each of them, and writes the table of docs/checks.md. When code changes, so must the
+words here: a quick test says which.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ MUTANTS = (
     _mutant(23, "who pulls behind the end is told the beginning", f"{STORE}.get_message:_out_of_range",
             "GetMessageStatus.OFFSET_OVERFLOW_BADLY, max_offset", "GetMessageStatus.OFFSET_OVERFLOW_BADLY, offset",
             "many-files", "power-cuts"),
-    _mutant(24, "an illegal offset is not set right", f"{CONSUMER}.push.pull_loop:PullLoop._repair_offset",
+    _mutant(24, "an illegal offset is not set right", f"{CONSUMER}.push.pull_loop:PullLoop._take_anew",
             "owner.offset_store.update_and_freeze_offset(request.message_queue, request.next_offset)", "pass",
             "many-files", "power-cuts"),
     _mutant(25, "a message wakes no held pull", f"{HOLD}._reason_to_wake", "return ARRIVED", "pass", *PUSH),
@@ -159,7 +160,7 @@ MUTANTS = (
             "self.complete(future, None, RemotingTimeoutException(address, future.timeout_ms))", "pass", *SENDS),
     _mutant(30, "an asynchronous call keeps its permit",
             f"{REMOTING}.response_future:ResponseFuture.execute_callback",
-            "if type(result) is not CoroutineType:\n            self._release()", "pass", *SENDS),
+            "if not isinstance(result, Coroutine):\n            self._release()", "pass", *SENDS),
     _mutant(31, "a synchronous call keeps its permit", f"{REMOTING}.response_future:ResponseFuture.execute_callback",
             "semaphore.release()", "pass", *SENDS),
     _mutant(32, "calls do not hear that their channel is closed", f"{CALLS}.fail_fast",
@@ -230,6 +231,3 @@ MUTANTS = (
             f"{CONSUMER}.offset_store:LocalFileOffsetStore.persist_all",
             "if not written:", "if True:", "broadcasting"),
 )  # fmt: skip
-
-NOT_FOUND: dict[int, str] = {}
-"""Mutants that exploration cannot find, and why."""
