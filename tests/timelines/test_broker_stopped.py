@@ -291,7 +291,14 @@ def test_how_many_asynchronous_sends_fail(scene: Any, timeline: Any, smallest: A
     first = min(call.begin_ms for call in told_as(scene, "send request failed"))
     until = met(scene, "async_default")[-1]
     early = [at for at in met(scene, "async_default") if at < first]
-    assert len(told_as(scene, "wait response timeout")) == len(early)
+    # The first heartbeat's time-out closes the channel: what has waited there for less than 3 s is saved, all at once.
+    calls = [call for call in scene.between("async_default", 0, first) if not call.error]
+    rescued = [call for call in calls if any(abs(call.begin_ms - at) < 2 for at in early)]
+    assert len(told_as(scene, "wait response timeout")) + len(rescued) == len(early)
+    assert {call.broker for call in rescued} <= {"broker-a"}
+    assert all(call.cost_ms < 3_000 for call in rescued)
+    ends = [call.begin_ms + call.cost_ms for call in rescued]
+    assert not ends or max(ends) - min(ends) < ONE_CALL_MS
     assert len(told_as(scene, "send request failed")) == pytest.approx((until - first) / 5_000, abs=1.5)
     for run, count in zip(timeline["runs"], counts, strict=True):
         errors = [e for e in run if e["event"] == "callback_error" and e["who"] == "async_default" and e["t_ms"] > 0]
