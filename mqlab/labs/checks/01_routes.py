@@ -1,4 +1,4 @@
-"""The check of lab 01: a cache of routes, in worlds where brokers come and go and the name server dies or hangs."""
+"""The checks of lab 01: two small ones on routes and reports, and a cache of routes in worlds where machines fail."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from mqlab import Lab
-from mqlab.check import Wrong, lab_check
+from mqlab.check import Right, Wrong, lab_check
 from mqlab.errors import MQClientException, RemotingException
-from mqlab.protocol import RemotingCommand, RequestCode, ResponseCode, TopicRouteData
+from mqlab.protocol import BrokerData, PermName, QueueData, RemotingCommand, RequestCode, ResponseCode, TopicRouteData
 from mqlab.protocol.headers import GetRouteInfoRequestHeader
 from mqlab.remoting import RemotingClient
 from mqlab.sim import Node
@@ -28,6 +28,94 @@ class RouteCache(Protocol):
         """The route, or None while none was ever known."""
 
 
+# -- where a producer may send to ----------------------------------------------------------------------------------
+
+
+@lab_check("01/queues-to-send-to", points=1)
+def queues_to_send_to(answer: Callable[[TopicRouteData], list[tuple[str, int]]], *, seed: int) -> Right | Wrong | None:
+    """All queues that take messages: of brokers whose master is there, where the topic may be written."""
+    route = _any_route(Random(seed))
+    masters = {broker.broker_name for broker in route.broker_datas if broker.master_addr}
+    want = sorted(
+        (data.broker_name, number)
+        for data in route.queue_datas
+        if data.broker_name in masters and PermName.is_writeable(data.perm)
+        for number in range(data.write_queue_nums)
+    )
+    got = answer(route)
+    if isinstance(got, list) and sorted(got) == want:
+        return Right({"queues to send to": {"yours": len(got), "in the routes": _write_queues(route)}})
+    return Wrong(_difference(got, want), "\n".join(_route_lines(route)))
+
+
+def _any_route(random: Random) -> TopicRouteData:
+    """One to five brokers, some without a master, some whose queues may not be written."""
+    names = [f"broker-{letter}" for letter in "abcde"[: random.randint(1, 5)]]
+    random.shuffle(names)
+    brokers = [
+        BrokerData("DefaultCluster", name, {n: f"10.0.{number}.{n}:10911" for n in random.choice([(0,), (0, 1), (1,)])})
+        for number, name in enumerate(names)
+    ]
+    random.shuffle(names)
+    queues = [
+        QueueData(name, random.randint(1, 8), random.randint(1, 8), random.choice([6, 6, 4, 2])) for name in names
+    ]
+    return TopicRouteData(queues, brokers)
+
+
+def _write_queues(route: TopicRouteData) -> int:
+    return sum(data.write_queue_nums for data in route.queue_datas)
+
+
+def _difference(got: Any, want: list[tuple[str, int]]) -> str:
+    if not isinstance(got, list):
+        return f"a list of pairs is wanted, and yours gives {type(got).__name__}"
+    missing = [pair for pair in want if pair not in got]
+    too_many = [pair for pair in got if pair not in want]
+    if missing:
+        return f"{missing[0]} takes messages, and yours leaves it out"
+    return f"{too_many[0]} takes no messages, and yours names it" if too_many else "yours names a queue twice"
+
+
+def _route_lines(route: TopicRouteData) -> list[str]:
+    lines = []
+    for data in route.queue_datas:
+        ids = next(sorted(b.broker_addrs) for b in route.broker_datas if b.broker_name == data.broker_name)
+        nums = f"{data.write_queue_nums} write queues, {data.read_queue_nums} read queues"
+        lines.append(f"{data.broker_name}: {nums}, perm {data.perm}, copies with the ids {ids}")
+    return lines
+
+
+# -- the scan for silent brokers -----------------------------------------------------------------------------------
+
+
+@lab_check("01/drop-silent", points=1)
+def drop_silent(answer: Callable[[dict[str, tuple[int, int]], int], list[str]], *, seed: int) -> Right | Wrong | None:
+    """Every broker whose last report counts no longer leaves the table, and no other one."""
+    random = Random(seed)
+    now_ms = random.randint(200_000, 900_000)
+    before = {}
+    for number in range(random.randint(1, 6)):
+        counts_ms = random.choice([120_000, 120_000, 10_000])
+        silent_ms = random.choice([0, 9_000, 31_000, counts_ms, counts_ms + 1, counts_ms + 4_000])
+        before[f"broker-{number}"] = (now_ms - silent_ms, counts_ms)
+    want = {name for name, (last_ms, counts_ms) in before.items() if now_ms - last_ms > counts_ms}
+    table = dict(before)
+    got = answer(table, now_ms)
+    story = "\n".join(
+        f"{name}: last report {now_ms - last_ms:,} ms ago, counts for {counts_ms:,} ms"
+        for name, (last_ms, counts_ms) in before.items()
+    )
+    told = f"to be dropped: {', '.join(sorted(want)) or 'none'}"
+    if not isinstance(got, list) or sorted(got) != sorted(want):
+        return Wrong(f"{told}; yours returns {got!r}", story)
+    if table.keys() != before.keys() - want:
+        return Wrong(f"{told}; in your table are left: {', '.join(sorted(table)) or 'none'}", story)
+    return Right({"brokers dropped": {"yours": len(got), "in the tables": len(before)}})
+
+
+# -- a cache of routes ---------------------------------------------------------------------------------------------
+
 MAX_AGE_MS = 5_000
 LATE_MS = 150
 """What a route may be older than MAX_AGE_MS: the time of a call on a quick network."""
@@ -36,7 +124,7 @@ MOST_ANSWERED, MOST_FAILED = (15, 60), (12, 10)
 UNUSED_MS, MOST_UNUSED = 6_000, 2
 ASK_TIMEOUT_MS, LONGEST_WAIT_MS = 3_000, 6_500
 STUCK_MS = 10_000
-PLAY_MS = 90_000
+PLAY_MS = 66_000
 LINES = 12
 
 
@@ -154,10 +242,10 @@ class Town:
     def _events(self) -> list[tuple[float, str, Callable[[], None]]]:
         """What happens to the cluster, and when: other times and other faults with every seed."""
         lab, between = self.lab, self.random.uniform
-        killed, broken = between(12_000, 20_000), between(45_000, 55_000)
+        killed, broken = between(9_000, 16_000), between(32_000, 42_000)
         events: list[tuple[float, str, Callable[[], None]]] = [
             (between(10_000, 30_000), "topic Later is created", lambda: self._create("Later", 3)),
-            (between(8_000, 40_000), "Orders grows to 8 queues on broker-a", lambda: self._create("Orders", 8)),
+            (between(8_000, 30_000), "Orders grows to 8 queues on broker-a", lambda: self._create("Orders", 8)),
             (killed, "broker-b is killed", lambda: lab.crash("broker-b")),
             (killed + between(8_000, 12_000), "broker-b starts again", lambda: lab.restart("broker-b")),
         ]
@@ -250,7 +338,7 @@ def _told(queues: Queues | None) -> str:
 
 
 @lab_check("01/route-cache", points=3)
-def route_cache(answer: Callable[[Node, Ask], RouteCache], *, seed: int) -> Wrong | None:
+def route_cache(answer: Callable[[Node, Ask], RouteCache], *, seed: int) -> Right | Wrong:
     """Routes at most 5 s old, for at most 15 questions a minute and topic, while brokers and the name server fail."""
     town = Town(answer, seed)
     town.play()
@@ -258,7 +346,7 @@ def route_cache(answer: Callable[[Node, Ask], RouteCache], *, seed: int) -> Wron
         wrong = judge(town)
         if wrong is not None:
             return wrong
-    return None
+    return Right({"questions": {"yours": len(town.questions), "without a cache": len(town.calls)}})
 
 
 def _stuck(town: Town) -> Wrong | None:

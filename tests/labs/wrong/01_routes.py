@@ -8,6 +8,64 @@ from typing import Any
 from mqlab.errors import MQClientException, RemotingException
 from mqlab.sim import Lock
 
+# -- where a producer may send to ----------------------------------------------------------------------------------
+
+
+def sends_to_slaves(route: Any) -> list[tuple[str, int]]:
+    """Does not look whether a broker's master is there."""
+    return [(data.broker_name, n) for data in route.queue_datas if data.perm & 2 for n in range(data.write_queue_nums)]
+
+
+def counts_read_queues(route: Any) -> list[tuple[str, int]]:
+    """Takes the queues that consumers read for those that producers write."""
+    masters = [broker.broker_name for broker in route.broker_datas if 0 in broker.broker_addrs]
+    usable = [data for data in route.queue_datas if data.broker_name in masters and data.perm & 2]
+    return [(data.broker_name, n) for data in usable for n in range(data.read_queue_nums)]
+
+
+def forgets_the_permission(route: Any) -> list[tuple[str, int]]:
+    """Sends to queues that may only be read."""
+    masters = [broker.broker_name for broker in route.broker_datas if 0 in broker.broker_addrs]
+    usable = [data for data in route.queue_datas if data.broker_name in masters]
+    return [(data.broker_name, n) for data in usable for n in range(data.write_queue_nums)]
+
+
+# -- the scan for silent brokers -----------------------------------------------------------------------------------
+
+
+def deletes_while_looking(reports: dict[str, tuple[int, int]], now_ms: int) -> list[str]:
+    """Changes the table while it goes through it."""
+    silent = []
+    for name, (last_ms, counts_ms) in reports.items():
+        if last_ms + counts_ms < now_ms:
+            del reports[name]
+            silent.append(name)
+    return silent
+
+
+def drops_too_early(reports: dict[str, tuple[int, int]], now_ms: int) -> list[str]:
+    """Drops a broker whose time has not quite run out."""
+    silent = [name for name, (last_ms, counts_ms) in reports.items() if last_ms + counts_ms <= now_ms]
+    for name in silent:
+        del reports[name]
+    return silent
+
+
+def one_time_for_all(reports: dict[str, tuple[int, int]], now_ms: int) -> list[str]:
+    """Believes everybody for 120 s, whatever was asked for."""
+    silent = [name for name, (last_ms, _) in reports.items() if last_ms + 120_000 < now_ms]
+    for name in silent:
+        del reports[name]
+    return silent
+
+
+def only_names_them(reports: dict[str, tuple[int, int]], now_ms: int) -> list[str]:
+    """Leaves the table as it is."""
+    return [name for name, (last_ms, counts_ms) in reports.items() if last_ms + counts_ms < now_ms]
+
+
+# -- a cache of routes ---------------------------------------------------------------------------------------------
+
 MAX_AGE_MS = 5_000
 RETRY_MS = 1_000
 
@@ -189,6 +247,8 @@ class one_lifetime_for_all(_Cache):  # noqa: N801
 
 
 WRONG = {
+    "01/queues-to-send-to": [sends_to_slaves, counts_read_queues, forgets_the_permission],
+    "01/drop-silent": [deletes_while_looking, drops_too_early, one_time_for_all, only_names_them],
     "01/route-cache": [
         asks_every_time,
         never_asks_again,
