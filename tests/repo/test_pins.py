@@ -30,8 +30,8 @@ def test_the_extras_are_the_six_that_the_documentation_names() -> None:
     assert set(metadata.metadata("mqlab").get_all("Provides-Extra") or []) == set(HOLDS)
 
 
-def test_mqlab_itself_needs_sortedcontainers_alone() -> None:
-    assert [Requirement(text).name for text in PROJECT["dependencies"]] == ["sortedcontainers"]
+def test_mqlab_itself_needs_no_package() -> None:
+    assert PROJECT["dependencies"] == []
 
 
 @pytest.mark.parametrize("extra", HOLDS)
