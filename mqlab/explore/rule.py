@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from ..trace.bus import Row
 from ..trace.monitors import Monitor
 from ..trace.record import Record
-from .ledger import Ledger
+from .ledger import Ledger, Place
 from .readers import Reader, readers_of
+from .stale_entries import has_stale_entries
 from .store_contents import StoreContents
 from .weather import Weather
 
@@ -26,6 +27,7 @@ class Case:
         self.lab = lab
         self.ledger = Ledger(lab)
         self.weather = Weather()
+        self._stale: dict[tuple[str, str, int], bool] = {}
         self.is_live = False
         """Does the world stand at the event that is judged? Not while the events of its building are read."""
 
@@ -38,6 +40,13 @@ class Case:
     def contents(self) -> StoreContents:
         """What the stores hold; to be asked for when the world has settled."""
         return StoreContents(self.lab)
+
+    def is_stale_in_the_end(self, place: Place) -> bool:
+        """Does the queue of this place hold entries of other messages, when the world has settled?"""
+        queue = place[:3]
+        if queue not in self._stale:
+            self._stale[queue] = has_stale_entries(self.lab, self.ledger, place)
+        return self._stale[queue]
 
     def broker(self, name: str) -> BrokerProcess:
         """The broker whose process has this name."""

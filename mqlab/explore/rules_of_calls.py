@@ -98,13 +98,15 @@ class CallsEnd(Rule):
         else:
             waited = self._waiting.get(key, {}).pop(record.opaque, None)
             if record.kind == "RequestTimedOut" and waited is not None:
-                self._timed_out(record)
+                self._timed_out(record, waited)
             closed_us = self._closed_us.get(key)
             if record.kind == "RequestTimedOut" and closed_us is not None and record.ts_us > closed_us:
                 self.found(record.row, f"request {record.opaque} waited in vain: its connection had ended")
 
-    def _timed_out(self, record: Record) -> None:
-        if record.expired_by_scan and record.request_code in WAITED_FOR:
+    def _timed_out(self, record: Record, request: Record) -> None:
+        # In a process that hung both come due at once.
+        hung = self.case.ledger.frozen_us.get(record.node, -1) >= request.ts_us
+        if record.expired_by_scan and record.request_code in WAITED_FOR and not hung:
             self.found(record.row, f"only the scan ended request {record.opaque}, whose caller waits for it")
 
     def at_end(self) -> None:

@@ -86,7 +86,7 @@ class StoredIsDelivered(Rule):
     """In the end every stored message was delivered, or waits: for a delay, among dead letters, behind the offset."""
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        USED_TWICE: USED_TWICE_TEXT, NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT, GAP: GAP_TEXT
+        USED_TWICE: USED_TWICE_TEXT, NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT
     }  # fmt: skip
 
     def at_end(self) -> None:
@@ -104,6 +104,9 @@ class StoredIsDelivered(Rule):
                 self.excuse(GAP)
             elif not is_dlq_topic(place.topic):
                 kept = self.case.ledger.stored.get(place)
+                if self.case.is_stale_in_the_end(place):
+                    self.excuse(STALE)
+                    continue
                 if kept is None:
                     self.found(None, f"{place} holds message {found.unique_key}, which no event told of")
                     continue
@@ -113,6 +116,8 @@ class StoredIsDelivered(Rule):
     def _parked_is_gone(self, found: Found) -> None:
         if found.place[:3] in self.case.ledger.gaps or self._has_gap(found):
             self.excuse(GAP)
+        elif self.case.is_stale_in_the_end(found.place):
+            self.excuse(STALE)
         elif found.unique_key in self.case.ledger.lost_keys or found.is_torn:
             self.excuse(NOT_WAITED_FOR)
         else:

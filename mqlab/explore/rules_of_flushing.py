@@ -11,6 +11,7 @@ from ..trace.record import Record
 from .fault_plan import flushes_before_the_answer
 from .rule import Case, Rule
 from .rules_of_delivery import NOT_WAITED_FOR, NOT_WAITED_FOR_TEXT
+from .stale_entries import STALE, STALE_TEXT
 
 MOST_ANSWERS = 64
 FAR_AWAY_MS = 1 << 45
@@ -101,10 +102,15 @@ class RecoveredIsWhole(Rule):
 class EveryKeyIsFound(Rule):
     """In the end every message that has a key is found by it."""
 
+    EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT}
+
     def at_end(self) -> None:
         """Ask each broker for the keys of what it holds."""
         for place, found in self.case.contents.found.items():
             if found.is_torn or not found.keys or found.is_parked:
+                continue
+            if self.case.is_stale_in_the_end(place):
+                self.excuse(STALE)
                 continue
             store = self.case.broker(place.broker).store
             queue = store.find_consume_queue(place.topic, place.queue_id)

@@ -9,6 +9,7 @@ from ..trace.record import Record
 from .fault_plan import flushes_before_the_answer
 from .ledger import Place
 from .rule import Case, Rule
+from .stale_entries import STALE, STALE_TEXT
 
 UNFLUSHED = "acknowledged before the flush"
 UNFLUSHED_TEXT = (
@@ -87,7 +88,9 @@ class AcknowledgedSurvives(Rule):
 class AcknowledgedIsReadable(Rule):
     """In the end every message that a producer was told is stored can be read from a broker."""
 
-    EXCEPTIONS: ClassVar[dict[str, str]] = {UNFLUSHED: UNFLUSHED_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        UNFLUSHED: UNFLUSHED_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT
+    }  # fmt: skip
 
     def at_end(self) -> None:
         """Read the stores."""
@@ -124,6 +127,8 @@ class AcknowledgedIsReadable(Rule):
             self.excuse(GAP)
         elif is_lost and any(may_lose_the_unflushed(self.case, broker.name) for broker in self.case.lab.brokers):
             self.excuse(UNFLUSHED)
+        elif any(self.case.is_stale_in_the_end(place) for place in places):
+            self.excuse(STALE)
         else:
             self.found(row, reason)
 

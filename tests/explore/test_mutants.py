@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from mqlab.explore import Trial
+from mqlab.explore import Rule, Trial
+from mqlab.explore.rules_of_delivery import CommittedIsConsumed
+from mqlab.explore.rules_of_flushing import EveryKeyIsFound
+from mqlab.explore.rules_of_offsets import GivenUpIsWritten, OffsetsKeepUp
+from mqlab.explore.rules_of_order import LockedIsConsumed
+from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
+from mqlab.explore.rules_of_time import RetriesComeInTime, SignsOfLifeGoOn
 
 from .broken.mutants import MUTANTS, Mutant
 
-QUICK = {6: ("push-clustering", 0), 19: ("push-clustering", 0), 33: ("retry-and-dead-letters", 0),
-         51: ("push-clustering", 0), 57: ("lite-pull", 0)}  # fmt: skip
-"""Number -> a scenario and a seed that find the mutant."""
+QUICK: dict[int, tuple[str, int, type[Rule]]] = {
+    4: ("orderly-backlog", 15, LockedIsConsumed),
+    6: ("push-clustering", 0, OffsetsKeepUp),
+    9: ("retry-and-dead-letters", 0, DroppedIsLeftAlone),
+    22: ("many-files", 3, EveryKeyIsFound),
+    33: ("retry-and-dead-letters", 0, RetriesComeInTime),
+    37: ("delayed-messages", 0, RetriesComeInTime),
+    39: ("push-clustering", 10, OffsetsKeepUp),
+    40: ("push-clustering", 1, GivenUpIsWritten),
+    51: ("push-clustering", 0, SignsOfLifeGoOn),
+    57: ("lite-pull", 0, CommittedIsConsumed),
+}
+"""Number -> a scenario, a seed and the rule that find the mutant. Of 4, 9, 22, 37, 39 and 40 no other test knows."""
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.number)
@@ -19,9 +35,10 @@ def test_the_words_that_a_mutant_changes_are_in_the_code(mutant: Mutant) -> None
         mutant.apply(patch)
 
 
-@pytest.mark.parametrize("number", sorted(QUICK))
+@pytest.mark.parametrize("number", QUICK)
 def test_a_mutant_is_found(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario, seed = QUICK[number]
+    scenario, seed, rule = QUICK[number]
     assert Trial(scenario, seed).outcome.passed
     next(mutant for mutant in MUTANTS if mutant.number == number).apply(monkeypatch)
-    assert not Trial(scenario, seed).outcome.passed
+    text = (rule.__doc__ or "").partition("\n")[0]
+    assert text in [breach.rule for breach in Trial(scenario, seed).outcome.breaches]
