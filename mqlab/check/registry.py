@@ -213,7 +213,7 @@ def checks_of(lab: str) -> list[LabCheck]:
 def find_check(name: str) -> LabCheck:
     """The check of that name; raises LearnerError with the name that was meant, or with those that there are."""
     if not isinstance(name, str):
-        raise LearnerError(f"{name!r} is no name of a check", 'write check("02/read-entries", your_function)')
+        raise LearnerError(f"{name!r} is no name of a check", 'write check("02/read-entry", your_function)')
     known = checks_of(name.partition("/")[0])
     if name not in _checks:
         _load("")

@@ -216,8 +216,8 @@ def test_a_play_may_end_with_the_first_failure(twice: LabCheck) -> None:
 
 
 def test_a_name_that_is_almost_right_is_told() -> None:
-    with pytest.raises(LearnerError, match="did you mean '02/read-entries'"):
-        check("2/read_entries", int)
+    with pytest.raises(LearnerError, match="did you mean '02/read-entry'"):
+        check("2/read_entry", int)
     with pytest.raises(LearnerError, match="is no name of a check"):
         check(int)  # type: ignore[arg-type]
     with pytest.raises(LearnerError, match="there is no check 'nothing like it'"):

@@ -1,21 +1,23 @@
-"""The checks of lab 02: entries of a consume queue, and the end of a torn commit log."""
+"""The checks of lab 02: an entry of a consume queue, tags that share a hash, and the end of a torn commit log."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from random import Random
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from mqlab.check import Wrong, lab_check
+from mqlab.protocol.hashing import java_string_hash
 from mqlab.sim import FAULTS, MemoryDisk, Node, World
 from mqlab.store import DefaultMessageStore, DiskHost, MessageExtBrokerInner, MessageStoreConfig, ReadableStore
 
-Entry = tuple[int, int, int, int]
-"""Queue offset, physical offset, size, tags code."""
+Entry = tuple[int, int, int]
+"""Physical offset, size, tags code."""
 
 TAGS = ("paid", "sent", "TagA", "refunded", "Aa", "a long tag with a negative hash", "")
 LOG_FILE_BYTES = 32768
+ENTRY_BYTES, TAGS_TRIED = 20, 5
 LINES_AROUND = 3
 TOPIC = "Orders"
 
@@ -69,7 +71,7 @@ class RunningStore:
             result: Any = self.store.put_message(message)
             self.written.append(Written(result.wrote_offset, result.wrote_bytes, len(message.body)))
             self.entries.setdefault(message.queue_id, []).append(
-                (result.logics_offset, result.wrote_offset, result.wrote_bytes, _java_hash(tag))
+                (result.wrote_offset, result.wrote_bytes, java_string_hash(tag))
             )
         self.world.run_for(2_000)
 
@@ -79,75 +81,49 @@ class RunningStore:
         return {name: self.node.disk.read_bytes(f"{path}/{name}") for name in self.node.disk.list(path)}
 
 
-def _java_hash(text: str) -> int:
-    value = 0
-    for unit in text:
-        value = (31 * value + ord(unit)) % 2**32
-    return value - 2**32 if value >= 2**31 else value
+# -- an entry of a consume queue -----------------------------------------------------------------------------------
 
 
-# -- entries of a consume queue ------------------------------------------------------------------------------------
-
-
-@lab_check("02/read-entries", points=1)
-def read_entries(answer: Callable[[str, bytes], list[Entry]], *, seed: int) -> Wrong | None:
-    """Every file of a queue is read: first and later ones, full and half empty, some with fillers at their head."""
+@lab_check("02/read-entry", points=1)
+def read_entry(answer: Callable[[dict[str, bytes], int], Entry], *, seed: int) -> Wrong | None:
+    """Any entry of a queue is found, in its first file and in later ones."""
     machine = RunningStore(seed)
     machine.put(machine.random.randint(1, 90), queues=2)
-    first_log_byte = 0
-    if seed % 4 == 0:
-        machine.put(120, queues=2)
-        first_log_byte = _lose_the_oldest_log_file(machine)
-    for queue_id in sorted(machine.entries):
-        known = [entry for entry in machine.entries[queue_id] if entry[1] >= first_log_byte]
-        for name, data in machine.files(f"consumequeue/{TOPIC}/{queue_id}").items():
-            first = int(name) // 20
-            want = [entry for entry in known if first <= entry[0] < first + len(data) // 20]
-            wrong = _compare_entries(answer(name, data), want, name, data)
-            if wrong is not None:
-                return wrong
+    for queue_id, entries in sorted(machine.entries.items()):
+        files = machine.files(f"consumequeue/{TOPIC}/{queue_id}")
+        for number in sorted({0, machine.random.randrange(len(entries)), len(entries) - 1}):
+            got = answer(dict(files), number)
+            if got != entries[number]:
+                return Wrong(f"entry {number} is {entries[number]}, yours says {got!r}", _hex_lines(files, number))
     return None
 
 
-def _lose_the_oldest_log_file(machine: RunningStore) -> int:
-    """Delete the first commit-log file and all queues, and let the store build them anew; the first byte left."""
-    FAULTS["crash"](machine.world, node="broker-a")
-    log = machine.config.path("commitlog")
-    machine.node.disk.remove(f"{log}/{machine.node.disk.list(log)[0]}")
-    machine.node.disk.rmtree(machine.config.path("consumequeue"))
-    return machine.open().min_phy_offset
-
-
-def _compare_entries(got: Any, want: list[Entry], name: str, data: bytes) -> Wrong | None:
-    read = [tuple(entry) for entry in got] if isinstance(got, list) else got
-    if read == want:
-        return None
-    if not isinstance(read, list):
-        return Wrong(f"a list of entries is wanted, and yours gives {type(got).__name__}", _hex_lines(name, data, 0))
-    for number, (mine, right) in enumerate(zip(read, want, strict=False)):
-        if mine != right:
-            story = f"entry {number} of file {name} is {right}, yours says {mine}"
-            return Wrong(story, _hex_lines(name, data, right[0] - int(name) // 20))
-    story = f"file {name} has {_messages(len(want))}, yours finds {len(read)}"
-    if len(read) > len(want):
-        place = want[-1][0] - int(name) // 20 if want else 0
-        return Wrong(f"{story}; the first one too many is {read[len(want)]}", _hex_lines(name, data, place))
-    missing = want[len(read)]
-    return Wrong(f"{story}; the first one missing is {missing}", _hex_lines(name, data, missing[0] - int(name) // 20))
-
-
-def _messages(count: int) -> str:
-    return "1 message" if count == 1 else f"{count} messages"
-
-
-def _hex_lines(name: str, data: bytes, place: int) -> str:
-    first = max(0, place - 1)
-    rows = [f"file {name}, {len(data)} bytes"]
-    for number in range(first, min(first + 4, len(data) // 20)):
-        offset, size, tags_code = struct.unpack_from(">qiq", data, number * 20)
-        raw = data[number * 20 : number * 20 + 20].hex(" ")
-        rows.append(f"  byte {number * 20:>3}: {raw}   = {offset}, {size}, {tags_code}")
+def _hex_lines(files: dict[str, bytes], number: int) -> str:
+    rows = []
+    for name, data in sorted(files.items()):
+        rows.append(f"file {name}, {len(data)} bytes")
+        at = number * ENTRY_BYTES - int(name)
+        if 0 <= at < len(data):
+            rows.append(f"  byte {at:>3}: {data[at : at + ENTRY_BYTES].hex(' ')}   <- entry {number}")
     return "\n".join(rows)
+
+
+# -- tags that share a hash ----------------------------------------------------------------------------------------
+
+
+@lab_check("02/same-hash", points=1)
+def same_hash(answer: Callable[[str], str], *, seed: int) -> Wrong | None:
+    """Tags of 2 to 8 small letters get a partner of the same length with the same hash."""
+    random = Random(seed)
+    for _ in range(TAGS_TRIED):
+        tag = "".join(random.choice(ascii_lowercase) for _ in range(random.randint(2, 8)))
+        got = answer(tag)
+        if not isinstance(got, str) or got == tag or len(got) != len(tag):
+            return Wrong(f"for {tag!r} yours gives {got!r}; another text of {len(tag)} characters is wanted")
+        if java_string_hash(got) != java_string_hash(tag):
+            told = f"{tag!r} has the hash {java_string_hash(tag)}, yours, {got!r}, has {java_string_hash(got)}"
+            return Wrong(told, f"they differ by {java_string_hash(got) - java_string_hash(tag)}")
+    return None
 
 
 # -- the end of a torn log -----------------------------------------------------------------------------------------

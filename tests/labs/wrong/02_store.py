@@ -5,54 +5,66 @@ from __future__ import annotations
 import struct
 from zlib import crc32
 
-MESSAGE, BLANK, PRE_BLANK_SIZE = 0xDAA320A7, 0xCBD43194, 0x7FFFFFFF
-Entry = tuple[int, int, int, int]
+MESSAGE, BLANK = 0xDAA320A7, 0xCBD43194
+Entry = tuple[int, ...]
 
 
-# -- entries of a consume queue ------------------------------------------------------------------------------------
+# -- an entry of a consume queue -----------------------------------------------------------------------------------
 
 
-def _entries(name: str, data: bytes, layout: str = ">qiq") -> list[Entry]:
-    first = int(name) // 20
-    rows = enumerate(struct.iter_unpack(layout, data), first)
-    return [(number, offset, size, code) for number, (offset, size, code) in rows]
+def _entry(files: dict[str, bytes], name: int, at: int, layout: str = ">qiq") -> Entry:
+    return struct.unpack_from(layout, files[f"{name:020d}"], at)
 
 
-def takes_offset_zero_for_nothing(name: str, data: bytes) -> list[Entry]:
-    """Stops at physical offset 0, where the very first message of a broker lies."""
-    entries = []
-    for entry in _entries(name, data):
-        if entry[1] == 0 and entry[2] != PRE_BLANK_SIZE:
-            break
-        if entry[2] != PRE_BLANK_SIZE:
-            entries.append(entry)
-    return entries
+def _file_bytes(files: dict[str, bytes]) -> int:
+    return len(next(iter(files.values())))
 
 
-def tags_without_a_sign(name: str, data: bytes) -> list[Entry]:
-    """Reads the tags code as a number without a sign; half of all hashes are negative."""
-    return [entry for entry in _entries(name, data, ">qiQ") if 0 < entry[2] != PRE_BLANK_SIZE]
+def knows_the_first_file_only(files: dict[str, bytes], number: int) -> Entry:
+    """Looks for all entries in the first file."""
+    return _entry(files, 0, number * 20)
 
 
-def counts_from_zero_in_each_file(name: str, data: bytes) -> list[Entry]:
-    """Forgets that the file's name says where in the queue it begins."""
-    return [entry for entry in _entries("0", data) if 0 < entry[2] != PRE_BLANK_SIZE]
+def counts_from_the_start_of_the_queue(files: dict[str, bytes], number: int) -> Entry:
+    """Finds the file, and looks in it as if it began with entry 0."""
+    first = number * 20 // _file_bytes(files) * _file_bytes(files)
+    return _entry(files, first, number * 20)
 
 
-def name_is_a_queue_offset(name: str, data: bytes) -> list[Entry]:
-    """Takes the file's name for a queue offset; it is a byte offset."""
-    rows = enumerate(struct.iter_unpack(">qiq", data), int(name))
-    return [(number, offset, size, code) for number, (offset, size, code) in rows if 0 < size != PRE_BLANK_SIZE]
+def name_is_a_queue_offset(files: dict[str, bytes], number: int) -> Entry:
+    """Takes the file's name for the number of its first entry; it is a byte offset."""
+    in_a_file = _file_bytes(files) // 20
+    return _entry(files, number // in_a_file * in_a_file, number % in_a_file * 20)
 
 
-def takes_fillers_for_messages(name: str, data: bytes) -> list[Entry]:
-    """Counts the fillers at the head of a queue that lost its oldest messages."""
-    return [entry for entry in _entries(name, data) if entry[2] > 0]
+def tags_without_a_sign(files: dict[str, bytes], number: int) -> Entry:
+    """Reads the hash as a number without a sign; half of all hashes are negative."""
+    first = number * 20 // _file_bytes(files) * _file_bytes(files)
+    return _entry(files, first, number * 20 - first, ">qiQ")
 
 
-def reads_on_into_the_zeros(name: str, data: bytes) -> list[Entry]:
-    """Takes the unwritten end of the file for entries."""
-    return [entry for entry in _entries(name, data) if entry[2] != PRE_BLANK_SIZE]
+def little_endian(files: dict[str, bytes], number: int) -> Entry:
+    """Takes the least significant byte for the first."""
+    first = number * 20 // _file_bytes(files) * _file_bytes(files)
+    return _entry(files, first, number * 20 - first, "<qiq")
+
+
+# -- tags that share a hash ----------------------------------------------------------------------------------------
+
+
+def the_other_way(tag: str) -> str:
+    """Moves both characters in the same direction."""
+    return chr(ord(tag[0]) + 1) + chr(ord(tag[1]) + 31) + tag[2:]
+
+
+def at_the_end_only(tag: str) -> str:
+    """Changes the first and the last character; they are 31 apart only if they are neighbours."""
+    return chr(ord(tag[0]) + 1) + tag[1:-1] + chr(ord(tag[-1]) - 31)
+
+
+def turned_round(tag: str) -> str:
+    """Thinks that the order of the characters does not count."""
+    return tag[::-1]
 
 
 # -- the end of a torn log -----------------------------------------------------------------------------------------
@@ -132,14 +144,14 @@ def looks_for_zeros_only(files: list[bytes]) -> int:
 
 
 WRONG = {
-    "02/read-entries": [
-        takes_offset_zero_for_nothing,
-        tags_without_a_sign,
-        counts_from_zero_in_each_file,
+    "02/read-entry": [
+        knows_the_first_file_only,
+        counts_from_the_start_of_the_queue,
         name_is_a_queue_offset,
-        takes_fillers_for_messages,
-        reads_on_into_the_zeros,
+        tags_without_a_sign,
+        little_endian,
     ],
+    "02/same-hash": [the_other_way, at_the_end_only, turned_round],
     "02/find-end": [
         believes_every_body,
         forgets_the_mask,
