@@ -1,13 +1,116 @@
-"""The check of lab 03: a retry rule against a naive one, over the bad days of two brokers."""
+"""The checks of lab 03: answers and old requests in a table, what an error says, a retry rule against a naive one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from random import Random
 
 from mqlab.check import Right, Wrong, lab_check
-from mqlab.errors import MQBrokerException
+from mqlab.errors import (
+    MQBrokerException,
+    MQClientException,
+    RemotingConnectException,
+    RemotingSendRequestException,
+    RemotingTimeoutException,
+    RemotingTooMuchRequestException,
+)
+from mqlab.lab import Lab
 from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.message import Message
 from mqlab.scenarios.bad_day import BadDay, RetryRule, naive_rule
+
+SCAN_FIRST_MS, SCAN_PERIOD_MS = 3_000, 1_100
+SLACK_MS = 5
+ADDRESS = "10.0.0.2:10911"
+
+
+@lab_check("03/answer", points=1)
+def answer_arrived(answer: Callable[..., object], *, seed: int) -> Wrong | None:
+    """Answers come in any order, some twice, some for nobody; each goes to the one who waits for it, once."""
+    random = Random(seed)
+    got: list[tuple[int, str]] = []
+    waiting = random.sample(range(100, 200), 6)
+    table: dict[int, Callable[[str], None]] = {
+        opaque: lambda text, opaque=opaque: got.append((opaque, text))  # type: ignore[misc]
+        for opaque in waiting
+    }
+    arriving = [*random.sample(waiting, 4), random.randrange(200, 300)]
+    arriving.insert(random.randrange(1, 6), arriving[0])
+    steps = []
+    for opaque in arriving:
+        expected = [(opaque, f"answer {opaque}")] if opaque in waiting else []
+        got.clear()
+        answer(table, opaque, f"answer {opaque}")
+        waiting = [other for other in waiting if other != opaque]
+        steps.append(f"an answer with opaque {opaque} comes; called: {got}; left in the table: {sorted(table)}")
+        if got != expected:
+            who = f"the function of {opaque}, once" if expected else "nobody, since nobody waits for it any more"
+            return Wrong(f"the answer {opaque} comes; to be called: {who}, and called are {got}", "\n".join(steps))
+        if sorted(table) != sorted(waiting):
+            told = (
+                f"after the answer {opaque} the table has the rows {sorted(table)}, and should have {sorted(waiting)}"
+            )
+            return Wrong(told, "\n".join(steps))
+    return None
+
+
+@lab_check("03/scan", points=1)
+def removed_at(answer: Callable[..., float], *, seed: int) -> Wrong | None:
+    """A broker hangs, and the callback of an asynchronous send is called by the scan that was foretold."""
+    random = Random(seed)
+    timeout_ms, pause_ms = random.randrange(500, 4_000, 50), random.randrange(1_500, 4_500)
+    heard: list[Exception | None] = []
+    lab = Lab(seed, history=False)
+    lab.name_server()
+    lab.broker()
+    lab.create_topic("Orders", 1)
+    producer = lab.producer("shop", send_msg_timeout=timeout_ms)
+    first_ms = round(lab.now_ms) + SCAN_FIRST_MS
+    lab.run(producer.start())
+    lab.run(producer.send(Message("Orders", b"the first one opens the connection")))
+    # The first heartbeat is answered during the pause: one that times out would close the connection.
+    pause_ms += _off_the_edge(lab.now_ms + pause_ms + timeout_ms + 1_000 - first_ms)
+    lab.run_for(ms=pause_ms)
+    lab.freeze("broker-a")
+    sent_ms = round(lab.now_ms)
+    foretold = answer(sent_ms, timeout_ms, first_ms)
+    lab.run(producer.send_async(Message("Orders", b"never answered"), lambda _, error: heard.append(error)))
+    lab.run_until(lambda: bool(heard))
+    if not isinstance(foretold, int | float) or abs(foretold - lab.now_ms) > SLACK_MS:
+        asked = f"removed_at(sent_ms={sent_ms}, timeout_ms={timeout_ms}, first_ms={first_ms})"
+        told = f"{asked} is {foretold!r}, and the callback was called at {lab.now_ms:.0f} ms"
+        scans = range(first_ms, round(lab.now_ms) + 2 * SCAN_PERIOD_MS, SCAN_PERIOD_MS)
+        steps = [f"sent at {sent_ms} ms", *(f"scan at {scan_ms} ms" for scan_ms in scans if scan_ms >= sent_ms)]
+        return Wrong(told, "\n".join(steps))
+    return None
+
+
+def _off_the_edge(behind_ms: float) -> int:
+    """How many ms more keep a request from growing old just when a scan comes by, where microseconds decide."""
+    over = behind_ms % SCAN_PERIOD_MS
+    return 4 * SLACK_MS if min(over, SCAN_PERIOD_MS - over) < 2 * SLACK_MS else 0
+
+
+@lab_check("03/may-be-stored", points=1)
+def may_be_stored(answer: Callable[[Exception], bool], *, seed: int) -> Wrong | None:
+    """The errors of sends are told apart: has the attempt certainly stored nothing, or does nobody know?"""
+    random = Random(seed)
+    errors: list[tuple[Exception, bool]] = [
+        (RemotingConnectException(ADDRESS), False),
+        (MQBrokerException(random.choice([2, 13, 14, 16]), "refused", ADDRESS), False),
+        (MQClientException("executor rejected"), False),
+        (RemotingSendRequestException(ADDRESS), True),
+        (RemotingTimeoutException(ADDRESS, 3_000), True),
+        (RemotingTooMuchRequestException("sendDefaultImpl call timeout"), True),
+    ]
+    random.shuffle(errors)
+    for error, unknown in errors:
+        said = answer(error)
+        if said is not unknown:
+            name, text = type(error).__name__, str(error).partition("\n")[0]
+            return Wrong(f"{name} ({text}): to be said is {unknown}, and yours says {said!r}")
+    return None
 
 
 @lru_cache(maxsize=256)
@@ -20,10 +123,10 @@ def _naive_day(seed: int) -> tuple[int, int]:
 @lab_check("03/retry-rule", points=3)
 def retry_rule(answer: RetryRule, *, seed: int) -> Right | Wrong:
     """On a bad day of two brokers every legal message is delivered in 3 s, with no more copies than the naive rule."""
+    _, naively = _naive_day(seed)  # first, so that the student's world is the last one, which the verdict opens
     day = BadDay(answer, seed).play()
-    wrong = _asked_too_much(day) or _gave_up(day) or _in_vain(day) or _too_many_duplicates(day)
+    wrong = _asked_too_much(day) or _gave_up(day) or _sent_what_is_illegal(day) or _too_many_duplicates(day)
     if wrong is None:
-        _, naively = _naive_day(seed)
         return Right({"copies too many": {"yours": day.duplicates, "naive_rule": naively}})
     explanation, number = wrong
     return Wrong(
@@ -61,7 +164,7 @@ def _too_many_duplicates(day: BadDay) -> tuple[str, int] | None:
     return f"{told}: whoever stops waiting does not stop the broker. See message {first.number}", first.number
 
 
-def _in_vain(day: BadDay) -> tuple[str, int] | None:
+def _sent_what_is_illegal(day: BadDay) -> tuple[str, int] | None:
     """Was a message tried again that no broker will ever take?"""
     for order in day.orders:
         answers = [past.error for past in order.failed if isinstance(past.error, MQBrokerException)]

@@ -2,14 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from mqlab.errors import MQBrokerException, RemotingTimeoutException
+from mqlab.errors import (
+    MQBrokerException,
+    RemotingConnectException,
+    RemotingException,
+    RemotingTimeoutException,
+)
 from mqlab.protocol.codes import ResponseCode
 from mqlab.scenarios.bad_day import Failed, Try, naive_rule
 
 RESERVE_MS = 500
 PAUSE_MS = 100
+
+
+Table = dict[int, Callable[[str], None]]
+
+
+def only_finds_it(table: Table, opaque: int, answer: str) -> None:
+    """Calls who waits, and leaves the row in the table: a second answer is heard, too."""
+    waiter = table.get(opaque)
+    if waiter is not None:
+        waiter(answer)
+
+
+def in_the_order_of_requests(table: Table, opaque: int, answer: str) -> None:
+    """Gives each answer to the request that was sent first, as if the table were a list."""
+    if opaque in table:
+        table.pop(next(iter(table)))(answer)
+
+
+def expects_somebody(table: Table, opaque: int, answer: str) -> None:
+    """Believes that somebody waits for each answer."""
+    table.pop(opaque)(answer)
+
+
+def at_the_time_out(sent_ms: int, timeout_ms: int, first_ms: int) -> int:
+    """Takes the time-out for an alarm clock."""
+    return sent_ms + timeout_ms
+
+
+def without_the_second(sent_ms: int, timeout_ms: int, first_ms: int) -> int:
+    """Forgets that the scan removes what is a second older than its time-out."""
+    while first_ms < sent_ms + timeout_ms:
+        first_ms += 1_100
+    return first_ms
+
+
+def scans_once_a_second(sent_ms: int, timeout_ms: int, first_ms: int) -> int:
+    """Scans every 1000 ms, as it was ordered."""
+    while first_ms < sent_ms + timeout_ms + 1_000:
+        first_ms += 1_000
+    return first_ms
+
+
+def an_error_is_an_error(error: Exception) -> bool:
+    """What raises an error has not been stored."""
+    return False
+
+
+def only_a_time_out_is_open(error: Exception) -> bool:
+    """Forgets the connection that ended, and the budget that is used up."""
+    return isinstance(error, RemotingTimeoutException)
+
+
+def all_that_is_remoting(error: Exception) -> bool:
+    """Takes a refused connection for one of those of which nobody knows."""
+    return isinstance(error, RemotingException)
+
+
+def an_answer_is_unknown(error: Exception) -> bool:
+    """Takes only a refused connection for a fact."""
+    return not isinstance(error, RemotingConnectException)
 
 
 def _next_broker(failed: Sequence[Failed], brokers: Sequence[str]) -> str:
@@ -90,6 +155,9 @@ def tries_what_is_illegal(failed: Sequence[Failed], left_ms: int, brokers: Seque
 
 
 WRONG = {
+    "03/answer": [only_finds_it, in_the_order_of_requests, expects_somebody],
+    "03/scan": [at_the_time_out, without_the_second, scans_once_a_second],
+    "03/may-be-stored": [an_error_is_an_error, only_a_time_out_is_open, all_that_is_remoting, an_answer_is_unknown],
     "03/retry-rule": [
         naive_rule,
         as_rocketmq_does,
@@ -100,5 +168,5 @@ WRONG = {
         forgets_what_is_left,
         believes_every_answer_is_final,
         tries_what_is_illegal,
-    ]
+    ],
 }
