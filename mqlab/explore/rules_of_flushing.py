@@ -52,7 +52,7 @@ class SafeIsFlushed(Rule):
 
 
 class RecoveredIsWhole(Rule):
-    """After a start the log ends where its recovery says, and no queue has an entry for what lies behind that."""
+    """After a start the log has whole records up to where recovery says, and no queue has an entry behind that."""
 
     kinds = ("StoreLoaded", "BrokerStarted")
 
@@ -91,7 +91,12 @@ class RecoveredIsWhole(Rule):
     def _look_where_recovery_began(self, record: Record) -> None:
         store = self.case.broker(record.node).running().message_store
         recovery, log = store.recovery, store.commit_log
-        if recovery is None or recovery.clean or not recovery.started_at:
+        if recovery is None or recovery.clean:
+            return
+        for request in log.read_requests(recovery.started_at, recovery.end)[0]:
+            if log.look_message_by_offset(request.commit_log_offset) is None:
+                self.found(record.row, f"recovery took the record at {request.commit_log_offset} for whole")
+        if not recovery.started_at:
             return
         begun_ms = log.store_time(recovery.started_at, log.record_size(recovery.started_at))
         if begun_ms > self._safe_ms.get(record.node, 0):
@@ -125,7 +130,7 @@ class EveryKeyIsFound(Rule):
 class PowerCutsBite(Rule):
     """A machine that loses power loses of many pages that were not flushed at least one."""
 
-    kinds = ("MessageStored", "CommitLogFlushed", "PowerLost")
+    kinds = ("MessageStored", "CommitLogFlushed", "StoreRecovered", "PowerLost")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -138,6 +143,8 @@ class PowerCutsBite(Rule):
             self._stored[record.node] = record.commit_log_offset + record.store_size
         elif record.kind == "CommitLogFlushed":
             self._flushed[record.node] = record.flushed_where
+        elif record.kind == "StoreRecovered":
+            self._stored[record.node] = self._flushed[record.node] = record.commit_log_max_offset
         else:
             dirty = self._stored.get(record.target, 0) - self._flushed.get(record.target, 0)
             if dirty > MANY_PAGES * PAGE_BYTES and not record.pages_lost:
