@@ -9,12 +9,13 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import __version__
-from .errors import LearnerError, ProtocolError
+from .errors import LearnerError, ProtocolError, SimulationError
 from .fast import running
 from .sim.faults import FAULTS, check_fault
 
 if TYPE_CHECKING:
     from .lab import Lab
+    from .sim import World
 
 FORMAT = 1
 
@@ -183,14 +184,25 @@ def replay_to(report: dict[str, Any], slice_no: int, now_us: int | None = None, 
     for at_slice, at_us, verb, arguments in report["actions"]:
         if at_slice > slice_no:
             break
-        lab.world.run_to_slice(at_slice)
+        _play_on(lab.world, at_slice)
         lab.world.move_clock(at_us)
         check_fault(lab.world, verb, arguments)
-        # What the world refused then, it refuses again.
-        with suppress(LearnerError):
+        # What the world refused then, it refuses again; an error in a process that was ended was told then.
+        with suppress(LearnerError, SimulationError):
             lab.act(verb, **arguments)
-    lab.world.run_to_slice(slice_no)
+    _play_on(lab.world, slice_no)
     if now_us is not None:
         lab.world.move_clock(now_us)
     lab.world.halt_at_slice = None
     return lab
+
+
+def _play_on(world: World, slice_no: int) -> None:
+    """Play up to a slice, through dead tasks: whoever played the world then was told of them, and went on."""
+    while world.slice_no < slice_no:
+        before = world.slice_no
+        try:
+            world.run_to_slice(slice_no)
+        except SimulationError:
+            if world.slice_no == before:
+                raise

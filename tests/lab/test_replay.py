@@ -7,7 +7,7 @@ import re
 import pytest
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
-from mqlab.errors import LearnerError, ProtocolError
+from mqlab.errors import LearnerError, ProtocolError, SimulationError
 from mqlab.replay import replay, replay_to, report_of
 from mqlab.scenarios import registry
 
@@ -39,6 +39,38 @@ def test_a_report_from_before_ties_could_be_choices_still_replays() -> None:
     report = report_of(lab)
     del report["tie_is_choice"]
     assert replay_to(report, lab.world.slice_no).trace_hash() == lab.trace_hash()
+
+
+async def failing(lab: Lab) -> None:
+    """One task dies by itself, another one cannot be ended in peace."""
+    node = lab.node("app")
+
+    async def dies() -> None:
+        await node.sleep(5)
+        raise ValueError("boom")
+
+    async def waits_at_its_end() -> None:
+        try:
+            await node.sleep(1_000)
+        finally:
+            await node.sleep(5)
+
+    node.spawn(dies(), "dies")
+    node.spawn(waits_at_its_end(), "waits at its end")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_world_that_has_told_of_an_error_can_be_played_again_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._SCENARIOS, "failing", registry.Scenario("failing", failing, 1))
+    lab = scenarios.get("failing").build(7)
+    with pytest.raises(SimulationError, match="task 'dies' on app died: ValueError: boom"):
+        lab.run_for(ms=10)
+    assert replay(report_of(lab)).agrees
+    with pytest.raises(SimulationError, match="task 'waits at its end' refused to end with its process"):
+        lab.crash("app")
+    lab.run_for(ms=10)
+    assert replay(report_of(lab)).agrees
+    assert replay_to(report_of(lab), lab.world.slice_no).world.nodes["app"].life.over
 
 
 async def meddling(lab: Lab) -> None:
