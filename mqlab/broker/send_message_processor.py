@@ -55,11 +55,6 @@ class SendMessageProcessor(RequestProcessor):
         self._config = broker.broker_config
         self._store = broker.message_store
         self._topics = broker.topic_config_manager
-        self._answer_fields = {
-            "MSG_REGION": self._config.region_id,
-            "TRACE_ON": "true" if self._config.trace_on else "false",
-        }
-        """What every answer to a send says, and every message that is sent gets as properties."""
         self._send_back = ConsumerSendMsgBack(broker)
         spec = broker.node.spec
         self._unique_keys = UniqueKeyGenerator(spec.ip, spec.pid, spec.salt)
@@ -147,7 +142,7 @@ class SendMessageProcessor(RequestProcessor):
         config = self._config
         if queue_id < 0:
             queue_id = self._node.choose("random-queue", topic_config.write_queue_nums)
-        properties.update(self._answer_fields)
+        properties.update(self._answer_fields())
         if not properties.get("UNIQ_KEY"):
             properties["UNIQ_KEY"] = self._unique_keys.next(self._node.now_ms())
         properties["CLUSTER"] = config.broker_cluster_name
@@ -219,6 +214,10 @@ class SendMessageProcessor(RequestProcessor):
 
     # -- answers ----------------------------------------------------------------------------------------------------
 
+    def _answer_fields(self) -> dict[str, str]:
+        """What every answer to a send says, and every message that is sent gets as properties; it may be set anew."""
+        return {"MSG_REGION": self._config.region_id, "TRACE_ON": "true" if self._config.trace_on else "false"}
+
     def _answer(
         self,
         result: PutMessageResult,
@@ -244,7 +243,7 @@ class SendMessageProcessor(RequestProcessor):
             )
             response = RemotingCommand(code, header, None, RESPONSE_FLAG)
             self._broker.stats.messages_put += result.msg_num
-        response.add_ext_fields(self._answer_fields)
+        response.add_ext_fields(self._answer_fields())
         hooks = self._node.hooks
         if hooks.on:
             offset = result.logics_offset if result.is_stored else -1
@@ -264,5 +263,5 @@ class SendMessageProcessor(RequestProcessor):
 
     def _refused(self, request: RemotingCommand, error: RequestError, channel: Channel) -> RemotingCommand:
         response = rejected(self._node.hooks, channel, request, error)
-        response.add_ext_fields(self._answer_fields)
+        response.add_ext_fields(self._answer_fields())
         return response

@@ -278,6 +278,17 @@ def test_settings_are_read_and_changed_while_the_broker_runs(cluster: Any, clien
     assert cluster.namesrv.route_info_manager.topic_queue_table["T"]["broker-a"].perm == 0
 
 
+def test_a_region_that_was_set_anew_is_that_of_the_next_message(cluster: Any, client: Any, decode: Any) -> None:
+    assert client.call(RequestCode.UPDATE_BROKER_CONFIG, None, b"regionId=north\ntraceOn=false\n").code == 0
+    response = client.send("T")
+    assert (response.ext_field("MSG_REGION"), response.ext_field("TRACE_ON")) == ("north", "false")
+    cluster.run(5)
+    (message,) = decode(client.pull("T"))
+    assert (message.properties["MSG_REGION"], message.properties["TRACE_ON"]) == ("north", "false")
+    refused = client.send("T", properties={"TRAN_MSG": "true"})
+    assert (refused.code, refused.ext_field("MSG_REGION")) == (ResponseCode.NO_PERMISSION, "north")
+
+
 def test_settings_that_cannot_be_changed(client: Any) -> None:
     secret = client.call(RequestCode.UPDATE_BROKER_CONFIG, None, b"brokerConfigPath=x")
     assert (secret.code, secret.remark) == (ResponseCode.NO_PERMISSION, "Can not update config in black list.")
