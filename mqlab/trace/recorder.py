@@ -50,6 +50,7 @@ class Recorder:
     def __init__(self, path: str | Path) -> None:
         self.about = f"to {path}"
         self._pending: list[Row] = []
+        self._lost_rows = False
         self.count = 0
         self.closed = False
 
@@ -61,7 +62,10 @@ class Recorder:
 
     def _drain(self) -> None:
         rows, self._pending = self._pending, []
+        # Until they are written: whatever breaks that off, the trace never looks whole again.
+        lost_before, self._lost_rows = self._lost_rows, True
         self._write(rows)
+        self._lost_rows = lost_before
         self.count += len(rows)
 
     def _write(self, rows: list[Row]) -> None:
@@ -75,7 +79,10 @@ class Recorder:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Write what is left with the end mark; closing twice changes nothing. `count` says how many events it has."""
+        """Write what is left with the end mark, unless events were lost before; closing twice changes nothing.
+
+        `count` says how many events it has.
+        """
         self._close(whole=True)
 
     def abandon(self) -> None:
@@ -90,7 +97,7 @@ class Recorder:
         try:
             if self._pending:
                 self._drain()
-            if whole:
+            if whole and not self._lost_rows:
                 self._mark_end()
                 marked = True
         finally:

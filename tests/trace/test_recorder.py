@@ -160,6 +160,21 @@ def test_a_recorder_whose_last_rows_cannot_be_written_leaves_nothing_that_looks_
         list(read(tmp_path / name))
 
 
+@pytest.mark.parametrize(("name", "recorder", "read"), RECORDERS)
+def test_a_recorder_that_has_lost_rows_does_not_look_whole_when_it_is_closed(
+    tmp_path: Path, name: str, recorder: Callable[[Path], Recorder], read: Callable[..., Iterator[Row]]
+) -> None:
+    sink = recorder(tmp_path / name)
+    sink.batch_rows = 1
+    sink(one_of_each()[0])
+    with pytest.raises(Exception, match="no number"):
+        sink((3, 0, 5, "broker-a", "x", -1, -1, "BrokerShutDown", "broker-a", "no number"))
+    sink(one_of_each()[1])
+    sink.close()
+    with pytest.raises((ProtocolError, LearnerError), match=r"not whole|no file"):
+        list(read(tmp_path / name))
+
+
 @pytest.mark.parametrize("cut", [1, 15, 17, 40, 5_000])
 def test_json_lines_that_were_cut_anywhere_are_not_taken_as_whole_or_converted(tmp_path: Path, cut: int) -> None:
     source, target = tmp_path / "t.jsonl", tmp_path / "t.parquet"
