@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import PurePath
+from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from .acting import Acting, Action
 from .arguments import check_keywords, check_number
-from .client import DefaultMQProducer, DefaultMQPushConsumer
+from .client import DefaultMQProducer
 from .errors import LearnerError
-from .inspectors import (
-    QueueView,
-    fault_table,
-    frames_under_way,
-    held_pulls_table,
-    permits_of,
-    process_queues_table,
-    response_table_of,
-    routes_table,
-    topics_table,
-)
 from .playing import Playing, Watcher
 from .processes import BrokerProcess, ClientProcess, NameServerProcess, Process
 from .sim import Node, NodeSpec, World
@@ -33,10 +22,14 @@ from .trace.digest import TraceDigest
 from .trace.history import History
 
 if TYPE_CHECKING:
+    from pathlib import PurePath
+
+    from .client import DefaultMQPushConsumer
     from .client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
     from .client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
     from .client.consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
     from .diagram import SpaceTimeDiagram
+    from .inspectors import QueueView
     from .replay import Origin
     from .views import Table, Wire
 
@@ -186,8 +179,9 @@ class Lab(Playing, Acting):
         """A push consumer on a machine of its own (or on `node`); subscribe, register a listener, then `await
         consumer.start()`.
         """
-        process = self._client_process(node, "consumer")
-        return process.add(DefaultMQPushConsumer, group, settings)
+        from .client import DefaultMQPushConsumer
+
+        return self._client_process(node, "consumer").add(DefaultMQPushConsumer, group, settings)
 
     def pull_consumer(self, group: str, *, node: str = "", **settings: Any) -> DefaultMQPullConsumer:
         """A consumer that asks for messages itself, on a machine of its own (or on `node`); `await consumer.start()`,
@@ -279,10 +273,14 @@ class Lab(Playing, Acting):
 
     def topics(self, *, system: bool = False) -> Table:
         """The topics of the running brokers; with `system` also those that RocketMQ keeps for itself."""
+        from .inspectors import topics_table
+
         return topics_table(self._up(self.brokers), system=system)
 
     def queue(self, topic: str, queue_id: int = 0, *, broker: str = "") -> QueueView:
         """One queue, with its entries and messages: on `broker`, or on the first broker that has it."""
+        from .inspectors import QueueView
+
         chosen = [b for b in self._up(self.brokers) if not broker or b.name == broker]
         if not chosen:
             raise LearnerError(f"there is no running broker {broker!r}", "see lab.brokers")
@@ -291,18 +289,27 @@ class Lab(Playing, Acting):
 
     def routes(self, topic: str) -> Table:
         """What each running name server answers to "where is this topic?"."""
+        from .inspectors import routes_table
+
         return routes_table(self._up(self.name_servers), topic)
 
     def under_way(self) -> Wire:
         """The frames that travel between machines right now; `lab.under_way().frame(0)` labels the bytes of one."""
+        from .inspectors import frames_under_way
+
         return frames_under_way(self.world)
 
     def held_pulls(self) -> Table:
         """The pulls that the running brokers hold at present."""
+        from .inspectors import held_pulls_table
+
         return held_pulls_table(self._up(self.brokers))
 
     def process_queues(self, consumer: DefaultMQPushConsumer) -> Table:
         """The queues that a consumer owns, and what it holds of each."""
+        from .client import DefaultMQPushConsumer
+        from .inspectors import process_queues_table
+
         if not isinstance(consumer, DefaultMQPushConsumer):
             raise LearnerError(f"{consumer!r} is not a push consumer", "give the one that lab.consumer(...) returned")
         self._check_up(consumer.node)
@@ -310,10 +317,14 @@ class Lab(Playing, Acting):
 
     def response_table(self, client: DefaultMQProducer | DefaultMQPushConsumer) -> Table:
         """The requests of a client's process that wait for their answers: number, kind, age, and what is left."""
+        from .inspectors import response_table_of
+
         return response_table_of(self._node_of(client, "lab.response_table(producer)"))
 
     def permits(self, client: DefaultMQProducer | DefaultMQPushConsumer) -> Table:
         """What limits the calls of a client's process: the semaphores and the sender's queue."""
+        from .inspectors import permits_of
+
         node = self._node_of(client, "lab.permits(producer)")
         return permits_of(node, [client] if isinstance(client, DefaultMQProducer) else [])
 
@@ -334,6 +345,8 @@ class Lab(Playing, Acting):
         """What a producer (or the one on the machine of that name) knows of its brokers: who was slow or failed, and
         rests; empty unless it has `send_latency_enable`.
         """
+        from .inspectors import fault_table
+
         if isinstance(producer, str):
             process = self.processes.get(producer)
             clients = [client for client, *_ in process.clients] if isinstance(process, ClientProcess) else []
@@ -362,7 +375,7 @@ class Lab(Playing, Acting):
         """Write what is needed to play this world again: scenario, parameters, seed, actions, overrides, trace hash."""
         from .replay import write_report
 
-        if not isinstance(path, str | PurePath):
+        if not isinstance(path, str | PathLike):
             raise LearnerError(f"{path!r} is not the name of a file", "write lab.report('bug.mqlab')")
         write_report(self, path)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 from .arguments import check_condition, check_count, check_number, span_us
@@ -14,7 +14,9 @@ from .trace.breakpoints import Breakpoint
 from .trace.history import History
 from .trace.matching import Kinds
 from .trace.record import Record
-from .views.source_line import SourceLine
+
+if TYPE_CHECKING:
+    from .views.source_line import SourceLine
 
 T = TypeVar("T")
 
@@ -133,6 +135,8 @@ class Playing:
                 "the source line of this event was not noted",
                 "only stepping notes it, unless lab.note_sources() was called before",
             )
+        from .views.source_line import SourceLine
+
         return SourceLine(*found)
 
     async def play(self, speed: float = 1.0, *, seconds: float | None = None) -> Self:

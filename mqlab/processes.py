@@ -6,7 +6,6 @@ The servers are imported with the first process that needs them, which keeps the
 from __future__ import annotations
 
 import dataclasses
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from .arguments import check_settings
@@ -245,6 +244,8 @@ def split_settings(what: str, settings: dict[str, Any], *config_classes: type) -
     if left:
         name = next(iter(left))
         known = [f.name for config_class in config_classes for f in dataclasses.fields(config_class)]
+        from difflib import get_close_matches
+
         close = get_close_matches(name, known, 3)
         hint = f"did you mean {' or '.join(close)}?" if close else f"one of: {', '.join(known)}"
         raise LearnerError(f"{what} has no setting {name!r}", hint)

@@ -6,19 +6,6 @@ from mqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from mqlab.protocol.message import Message, MessageExt, MessageQueue
 
 from .client_config import ClientConfig
-from .consumer.hooks import ConsumeMessageHook
-from .consumer.listener import (
-    CONSUME_SUCCESS,
-    RECONSUME_LATER,
-    ConsumeConcurrentlyContext,
-    ConsumeConcurrentlyStatus,
-    MessageListenerConcurrently,
-)
-from .consumer.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
-from .consumer.process_queue import ProcessQueue
-from .consumer.pull_api_wrapper import PullResult, PullStatus
-from .consumer.push.default_mq_push_consumer import DefaultMQPushConsumer
-from .consumer.push.orderly_listener import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageListenerOrderly
 from .mq_client_instance import MQClientInstance
 from .mq_client_manager import MQClientManager
 from .producer.async_send import SendCallback
@@ -30,14 +17,43 @@ from .producer.send_result import SendResult, SendStatus
 from .service_state import ServiceState
 
 if TYPE_CHECKING:
+    from .consumer.hooks import ConsumeMessageHook
+    from .consumer.listener import (
+        CONSUME_SUCCESS,
+        RECONSUME_LATER,
+        ConsumeConcurrentlyContext,
+        ConsumeConcurrentlyStatus,
+        MessageListenerConcurrently,
+    )
     from .consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
     from .consumer.message_selector import MessageSelector
+    from .consumer.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
+    from .consumer.process_queue import ProcessQueue
     from .consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
     from .consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
     from .consumer.pull.pull_callback import PullCallback
     from .consumer.pull.pull_task import PullTaskCallback, PullTaskContext
+    from .consumer.pull_api_wrapper import PullResult, PullStatus
+    from .consumer.push.default_mq_push_consumer import DefaultMQPushConsumer
+    from .consumer.push.orderly_listener import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageListenerOrderly
 
 _LATER = {
+    "CONSUME_SUCCESS": "consumer.listener",
+    "ConsumeConcurrentlyContext": "consumer.listener",
+    "ConsumeConcurrentlyStatus": "consumer.listener",
+    "ConsumeMessageHook": "consumer.hooks",
+    "ConsumeOrderlyContext": "consumer.push.orderly_listener",
+    "ConsumeOrderlyStatus": "consumer.push.orderly_listener",
+    "DefaultMQPushConsumer": "consumer.push.default_mq_push_consumer",
+    "LocalFileOffsetStore": "consumer.offset_store",
+    "MessageListenerConcurrently": "consumer.listener",
+    "MessageListenerOrderly": "consumer.push.orderly_listener",
+    "OffsetStore": "consumer.offset_store",
+    "ProcessQueue": "consumer.process_queue",
+    "PullResult": "consumer.pull_api_wrapper",
+    "PullStatus": "consumer.pull_api_wrapper",
+    "RECONSUME_LATER": "consumer.listener",
+    "RemoteBrokerOffsetStore": "consumer.offset_store",
     "DefaultLitePullConsumer": "consumer.lite.default_lite_pull_consumer",
     "DefaultMQPullConsumer": "consumer.pull.default_mq_pull_consumer",
     "MQPullConsumerScheduleService": "consumer.pull.mq_pull_consumer_schedule_service",
@@ -46,7 +62,7 @@ _LATER = {
     "PullTaskCallback": "consumer.pull.pull_task",
     "PullTaskContext": "consumer.pull.pull_task",
 }
-"""Where consumers that pull by themselves come from: they are imported when first used, which keeps this part light."""
+"""Where consumers come from: they are imported when first used, which keeps this part light."""
 
 __all__ = [
     "CONSUME_SUCCESS",

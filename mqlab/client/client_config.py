@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -112,7 +111,9 @@ def checked_settings(cls: type[Any], settings: Mapping[str, Any]) -> dict[str, A
     known = list(defaults)
     for name in settings:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, known, n=1)
             raise LearnerError(
                 f"there is no setting {name!r}",
                 f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}",

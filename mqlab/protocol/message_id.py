@@ -15,7 +15,6 @@ bytes, and the byte offset in the commit log, 8 bytes.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -83,6 +82,8 @@ class UniqueKeyGenerator:
 
 def month_bounds_ms(now_ms: int) -> tuple[int, int]:
     """The first ms of the month (UTC) and of the next one."""
+    from datetime import UTC, datetime
+
     moment = datetime.fromtimestamp(now_ms // 1000, UTC)
     start = datetime(moment.year, moment.month, 1, tzinfo=UTC)
     after = datetime(moment.year + moment.month // 12, moment.month % 12 + 1, 1, tzinfo=UTC)

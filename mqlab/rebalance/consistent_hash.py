@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
@@ -14,7 +13,9 @@ from .strategy import AllocateMessageQueueStrategy
 
 def md5_hash(key: str) -> int:
     """The first four bytes of the key's MD5, as an unsigned number: a place on the ring."""
-    return int.from_bytes(hashlib.md5(key.encode("utf-8", "replace"), usedforsecurity=False).digest()[:4], "big")
+    from hashlib import md5
+
+    return int.from_bytes(md5(key.encode("utf-8", "replace"), usedforsecurity=False).digest()[:4], "big")
 
 
 class AllocateMessageQueueConsistentHash(AllocateMessageQueueStrategy):

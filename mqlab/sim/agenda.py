@@ -38,6 +38,9 @@ class Target(Protocol):
 Ready = tuple[Target, int, tuple[int, int]]
 """What is due now: (target, token, cause)."""
 
+Due = tuple[int, int, Target, int, tuple[int, int]]
+"""What has become due: (due_us, seq, target, token, cause)."""
+
 Entry = tuple[int, int, Target | Lane, int, tuple[int, int]]
 """What is due later: (due_us, seq, target, token, cause); a lane stands for its first time-out."""
 
@@ -113,14 +116,37 @@ class Agenda:
                 heappop(heap)
         return None
 
-    def move_on(self, limit_us: int) -> Ready | None:
-        """Move the clock to the next time at which something is due, and return the first of it; the rest goes to
-        `ready` in the order in which it came. None if nothing is due up to `limit_us`.
+    def move_on(self, limit_us: int) -> Due | None:
+        """Move the clock to the next time at which something is due, and take the first of it off the agenda; the rest
+        goes to `ready` in the order in which it came. None if nothing is due up to `limit_us`.
         """
         heap = self.heap
-        first: Ready | None = None
-        while heap and heap[0][0] <= limit_us:
-            due, seq, target, token, cause = heappop(heap)
+        while heap:
+            entry = heap[0]
+            due = entry[0]
+            if due > limit_us:
+                break
+            heappop(heap)
+            target = entry[2]
+            if entry[3] != target.token:
+                continue
+            if type(target) is Lane:
+                if not target.settle(entry[1]):
+                    continue
+                timer = target.take()
+                entry = (due, timer.seq, timer, timer.token, timer.cause)
+            if due > self.now_us:
+                self.now_us = due
+            if heap and heap[0][0] <= self.now_us:
+                self.make_ready()
+            return entry  # type: ignore[return-value]  # not a lane
+        return None
+
+    def make_ready(self) -> None:
+        """Put all that is due by now into `ready`, in the order in which it came."""
+        heap = self.heap
+        while heap and heap[0][0] <= self.now_us:
+            _, seq, target, token, cause = heappop(heap)
             if token != target.token:
                 continue
             if type(target) is Lane:
@@ -128,18 +154,4 @@ class Agenda:
                     continue
                 target = target.take()
                 token, cause = target.token, target.cause
-            if first is None:
-                first = (target, token, cause)  # type: ignore[assignment]  # not a lane
-                if due > self.now_us:
-                    self.now_us = due
-                limit_us = self.now_us
-            else:
-                self.ready.append((target, token, cause))  # type: ignore[arg-type]  # not a lane
-        return first
-
-    def make_ready(self) -> None:
-        """Put all that is due by now into `ready`, in the order in which it came."""
-        place = len(self.ready)
-        first = self.move_on(self.now_us)
-        if first is not None:
-            self.ready.insert(place, first)
+            self.ready.append((target, token, cause))  # type: ignore[arg-type]  # not a lane

@@ -73,6 +73,8 @@ class Node:
         self._clock_offset_us = 0
         self._clock_ppm = 0
         self._clock_is_right = True
+        self.sleep_us = sleep_us
+        """`await node.sleep_us(200)`: let 200 microseconds pass."""
 
     @property
     def powered(self) -> bool:
@@ -120,10 +122,6 @@ class Node:
     def sleep(self, ms: float) -> Any:
         """`await node.sleep(20)`: let 20 ms pass; fractions down to 0.001 ms."""
         return sleep_us(whole_us(ms))
-
-    def sleep_us(self, us: int) -> Any:
-        """`await node.sleep_us(200)`: let 200 microseconds pass."""
-        return sleep_us(us)
 
     # -- tasks and timers -------------------------------------------------------------------------------------------
 

@@ -145,10 +145,10 @@ class World(Agenda):
                     self._endless_at = stop = slice_no + self.max_slices_per_instant
                     if stop > last:
                         stop = last
+                    _, _, target, token, cause = entry
                     if ties:
-                        ready.appendleft(entry)
+                        ready.appendleft((target, token, cause))
                         continue
-                    target, token, cause = entry
                 if token != target.token:
                     continue
                 state = target.life.state

@@ -5,20 +5,19 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
+from importlib import import_module
 from types import MappingProxyType, ModuleType
 from typing import Any, get_type_hints
 
 from ..errors import LearnerError
 from .bus import COMMON_FIELDS, Row
-from .events import broker, client, namesrv, network, remoting, store, world
 
 SCHEMA_VERSION = 1
 """Rises when a recorded trace can no longer be read as it was: a field renamed, removed or given another type."""
 
-AREAS: tuple[ModuleType, ...] = (world, network, remoting, namesrv, store, broker, client)
+AREAS = ("world", "network", "remoting", "namesrv", "store", "broker", "client")
 """The files of events, from the ground up."""
 
 ATOMS: Mapping[type, str] = MappingProxyType({int: "int", str: "str", bool: "bool"})
@@ -102,8 +101,33 @@ def _place(kind: type) -> str:
     return f"{kind.__module__.rpartition('.')[2]}.py:{kind.__name__}"
 
 
-CATALOGUE: Mapping[str, type[Any]] = MappingProxyType(index(AREAS))
-"""Every event kind by its name, in the order of the files and of their text."""
+@cache
+def areas() -> tuple[ModuleType, ...]:
+    """The modules of events, imported when somebody looks a kind up: a world loads only what its parts emit."""
+    return tuple(import_module(f".events.{area}", __package__) for area in AREAS)
+
+
+class Catalogue(Mapping[str, type[Any]]):
+    """Every event kind by its name, in the order of the files and of their text."""
+
+    @cached_property
+    def _kinds(self) -> dict[str, type]:
+        return index(areas())
+
+    def __getitem__(self, kind: str) -> type[Any]:
+        return self._kinds[kind]
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._kinds
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+
+CATALOGUE = Catalogue()
 
 
 def kind_name(kind: str | type) -> str:
@@ -183,7 +207,7 @@ def schema() -> dict[str, Any]:
         "fields": dict(types),
         "kinds": [
             {"name": kind.__name__, "area": _area(module), "about": about(kind), "fields": list(fields_of(kind))}
-            for module in AREAS
+            for module in areas()
             for kind in kinds_in(module)
         ],
     }
@@ -195,6 +219,8 @@ def _area(module: ModuleType) -> str:
 
 def page() -> str:
     """The index as a Markdown page."""
+    import inspect
+
     types = field_types()
     lines = [
         "# What can happen: the event kinds",
@@ -208,7 +234,7 @@ def page() -> str:
         "|---|---|---|",
         *(f"| `{name}` | {COMMON_TYPES[name]} | {COMMON_MEANINGS[name]} |" for name in COMMON_FIELDS),
     ]
-    for module in AREAS:
+    for module in areas():
         lines += ["", f"## {_area(module)}", "", inspect.cleandoc(module.__doc__ or ""), ""]
         lines += ["| kind | what it says | fields |", "|---|---|---|"]
         for kind in kinds_in(module):

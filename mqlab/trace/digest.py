@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 from .bus import Row
 
 _BLOCK = 1_000
@@ -16,6 +14,9 @@ class TraceDigest:
     """
 
     def __init__(self) -> None:
+        # Imported here, as OpenSSL comes with it.
+        from hashlib import blake2b
+
         self._hash = blake2b(digest_size=16)
         self._pending: list[Row] = []
         self.count = 0

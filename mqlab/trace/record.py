@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from html import escape
 from typing import Any
 
 from .bus import COMMON_FIELDS, NO_CAUSE, Row
@@ -108,6 +107,8 @@ class Record:
 
     def _repr_html_(self) -> str:
         """The same for a notebook: what happened, then when and where, and the fields below."""
+        from html import escape
+
         told = "&ensp; ".join(f"{name}=<b>{escape(_text(value))}</b>" for name, value in self.fields.items())
         return (
             '<div style="font-family:ui-monospace,monospace;font-size:12px;line-height:1.6">'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import NamedTuple
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C")
@@ -63,6 +62,8 @@ class LabelledBytes:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         owner: dict[int, int] = {}
         for number, field in enumerate(self.fields):
             for at in range(field.start, field.start + field.length):
@@ -97,6 +98,8 @@ class LabelledBytes:
     def _byte(self, byte: int, number: int | None) -> str:
         if number is None:
             return f"{byte:02x} "
+        from html import escape
+
         colour = PALETTE[number % len(PALETTE)]
         name = escape(self.fields[number].name, quote=True)
         return f'<span title="{name}" style="border-bottom:3px solid {colour}">{byte:02x}</span> '

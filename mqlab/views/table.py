@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
 STYLE = (
@@ -56,6 +55,8 @@ class Table:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         align = ["right" if self._right(c) else "left" for c in range(len(self.header))]
         head = "".join(
             f'<th scope="col" style="{CELL}text-align:{a}">{escape(name)}</th>'

@@ -60,13 +60,14 @@ def test_every_public_name_is_there() -> None:
 
 def test_a_first_cell_leaves_out_what_it_may_never_use() -> None:
     modules, _ = all_loaded_by(FIRST_CELL)
-    heavy = {"mqlab.views.rivals", "mqlab.views.send_strip", "mqlab.diagram", "mqlab.scenarios", "mqlab.explore"}
+    heavy = {"mqlab.views", "mqlab.inspectors", "mqlab.diagram", "mqlab.scenarios", "mqlab.explore", "mqlab.broker"}
+    heavy |= {"mqlab.trace.events.broker", "mqlab.protocol.headers.pop", "html", "difflib", "pathlib", "hashlib"}
     pulling = {f"mqlab.client.consumer.default_{kind}_consumer" for kind in ("mq_pull", "lite_pull")}
     assert "mqlab.lab" in modules
     assert modules & (heavy | pulling | {"statistics"}) == set()
 
 
-@pytest.mark.parametrize("part", ["mqlab", "mqlab.client", "mqlab.views"])
+@pytest.mark.parametrize("part", ["mqlab", "mqlab.client", "mqlab.protocol", "mqlab.protocol.headers", "mqlab.views"])
 def test_names_that_are_imported_when_first_used_are_public_and_there(part: str) -> None:
     module = importlib.import_module(part)
     later = getattr(module, "_LATER", None) or module._HOME

@@ -54,7 +54,7 @@ class LiveWorldCharts(LiveChart):
         self._rows += 1
         if self._rows % EVENTS_PER_LOOK == 0:
             self._charts.lab.world.door.post(self._pump.ask)
-        else:
+        elif not self._pump.waiting:
             self._pump.arm()
 
     def changed(self) -> None:

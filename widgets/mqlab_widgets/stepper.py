@@ -188,7 +188,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if self._looked_at > 0:
             if look:
                 self._post(self._pump.ask)
-            else:
+            elif not self._pump.waiting:
                 self._pump.arm()
 
     def _draw(self) -> Frame:

@@ -85,7 +85,8 @@ class FramePump:
         self._viewer = viewer
         self._post = post
         self._next_at = 0.0
-        self._waiting = False
+        self.waiting = False
+        """Whether a frame is to be drawn soon; who has many reasons to ask for one looks first."""
         self._closed = False
         self._dropped = 0
         self.sent = 0
@@ -100,11 +101,11 @@ class FramePump:
 
     def arm(self) -> None:
         """Draw soon, from the kernel's loop: so the last frame arrives when a cell has ended."""
-        if not self._waiting:
-            self._waiting = _call_later(max(self._seconds, self._next_at - time.monotonic()), self._late)
+        if not self.waiting:
+            self.waiting = _call_later(max(self._seconds, self._next_at - time.monotonic()), self._late)
 
     def _late(self) -> None:
-        if self._waiting:
+        if self.waiting:
             self.show()
 
     def show(self) -> None:
@@ -117,7 +118,7 @@ class FramePump:
 
     def send(self) -> None:
         """Draw and send the present frame, whatever the time."""
-        self._waiting = False
+        self.waiting = False
         if self._closed:
             return
         began = time.monotonic()

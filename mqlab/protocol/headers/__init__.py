@@ -3,18 +3,8 @@
 These files do without `from __future__ import annotations`: a NamedTuple would compile each of those texts on import.
 """
 
-from mqlab.protocol.headers.admin import (
-    CreateTopicRequestHeader,
-    DeleteSubscriptionGroupRequestHeader,
-    DeleteTopicRequestHeader,
-    GetAllSubscriptionGroupRequestHeader,
-    GetAllSubscriptionGroupResponseHeader,
-    GetAllTopicConfigRequestHeader,
-    GetAllTopicConfigResponseHeader,
-    GetBrokerConfigResponseHeader,
-    GetSubscriptionGroupConfigRequestHeader,
-    GetTopicConfigRequestHeader,
-)
+from typing import TYPE_CHECKING, Any
+
 from mqlab.protocol.headers.client import (
     IS_SUB_CHANGE,
     IS_SUPPORT_HEART_BEAT_V2,
@@ -71,18 +61,6 @@ from mqlab.protocol.headers.offset import (
     UpdateConsumerOffsetRequestHeader,
     UpdateConsumerOffsetResponseHeader,
 )
-from mqlab.protocol.headers.pop import (
-    AckMessageRequestHeader,
-    ChangeInvisibleTimeRequestHeader,
-    ChangeInvisibleTimeResponseHeader,
-    NotificationRequestHeader,
-    NotificationResponseHeader,
-    PeekMessageRequestHeader,
-    PollingInfoRequestHeader,
-    PollingInfoResponseHeader,
-    PopMessageRequestHeader,
-    PopMessageResponseHeader,
-)
 from mqlab.protocol.headers.pull import (
     UNIQUE_KEY_QUERY,
     PullMessageRequestHeader,
@@ -100,11 +78,63 @@ from mqlab.protocol.headers.send import (
     SendMessageResponseHeader,
     parse_send_header,
 )
-from mqlab.protocol.headers.table import REQUEST_HEADERS, RESPONSE_HEADERS
 from mqlab.protocol.headers.transaction import (
     CheckTransactionStateRequestHeader,
     EndTransactionRequestHeader,
 )
+
+if TYPE_CHECKING:
+    from mqlab.protocol.headers.admin import (
+        CreateTopicRequestHeader,
+        DeleteSubscriptionGroupRequestHeader,
+        DeleteTopicRequestHeader,
+        GetAllSubscriptionGroupRequestHeader,
+        GetAllSubscriptionGroupResponseHeader,
+        GetAllTopicConfigRequestHeader,
+        GetAllTopicConfigResponseHeader,
+        GetBrokerConfigResponseHeader,
+        GetSubscriptionGroupConfigRequestHeader,
+        GetTopicConfigRequestHeader,
+    )
+    from mqlab.protocol.headers.pop import (
+        AckMessageRequestHeader,
+        ChangeInvisibleTimeRequestHeader,
+        ChangeInvisibleTimeResponseHeader,
+        NotificationRequestHeader,
+        NotificationResponseHeader,
+        PeekMessageRequestHeader,
+        PollingInfoRequestHeader,
+        PollingInfoResponseHeader,
+        PopMessageRequestHeader,
+        PopMessageResponseHeader,
+    )
+    from mqlab.protocol.headers.table import REQUEST_HEADERS, RESPONSE_HEADERS
+
+_LATER = {
+    "REQUEST_HEADERS": "table",
+    "RESPONSE_HEADERS": "table",
+    "AckMessageRequestHeader": "pop",
+    "ChangeInvisibleTimeRequestHeader": "pop",
+    "ChangeInvisibleTimeResponseHeader": "pop",
+    "CreateTopicRequestHeader": "admin",
+    "DeleteSubscriptionGroupRequestHeader": "admin",
+    "DeleteTopicRequestHeader": "admin",
+    "GetAllSubscriptionGroupRequestHeader": "admin",
+    "GetAllSubscriptionGroupResponseHeader": "admin",
+    "GetAllTopicConfigRequestHeader": "admin",
+    "GetAllTopicConfigResponseHeader": "admin",
+    "GetBrokerConfigResponseHeader": "admin",
+    "GetSubscriptionGroupConfigRequestHeader": "admin",
+    "GetTopicConfigRequestHeader": "admin",
+    "NotificationRequestHeader": "pop",
+    "NotificationResponseHeader": "pop",
+    "PeekMessageRequestHeader": "pop",
+    "PollingInfoRequestHeader": "pop",
+    "PollingInfoResponseHeader": "pop",
+    "PopMessageRequestHeader": "pop",
+    "PopMessageResponseHeader": "pop",
+}
+"""Headers that few need: they are imported when first used."""
 
 __all__ = [
     "IS_SUB_CHANGE",
@@ -195,3 +225,13 @@ __all__ = [
     "WipeWritePermOfBrokerResponseHeader",
     "parse_send_header",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _LATER:
+        value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
