@@ -11,13 +11,15 @@
 #       - name the stations of a message from `send` to the listener, in order
 #       - say what `SEND_OK` promises, and what it does not
 #       - catch the moment at which a message becomes visible to consumers
-#     minutes: 20
+#     minutes: 55
 #     prerequisites: []
 #     wrong_predictions:
 #       - "before-return: before, since the queue has done its work when `send` returns; or after, as if that were ordered"
 #       - "requests-before: 2 or 3, with a login, a heartbeat or a request to create the topic; or 0"
-#       - "pull-sent: after the message was stored, since a push needs a message first"
+#       - "held: 1, since there is one consumer; or 0, since a push needs no request"
+#       - "pull-sent: 0, after the message was stored, since a push needs a message first"
 #       - "nobody-listens: an exception, or a `send` that waits until the consumer is back"
+#       - "caught-up: 0, since nobody was there to listen; or all messages of the topic once more"
 # ---
 
 # %% tags=["parameters"]
@@ -34,7 +36,7 @@ student_id = ""
 
 # %%
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message
-from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
+from mqlab.check import NotSolvedYet, check, draws_for, predict, reveal, say, seed_for
 from mqlab.scenarios import get
 from mqlab.views import Table
 from mqlab_widgets import Stepper
@@ -48,16 +50,21 @@ seed = seed_for(student_id, "00")
 Stepper(get("steady-load").build(seed).run_for(seconds=6.2))
 
 # %% [markdown]
+# ## One message, and a thousand (10 minutes)
+#
 # Now we build such a world ourselves, and follow one message through it.
 #
 # Four machines: a **name server** (it knows which broker has what), a broker, a consumer and a producer. Messages
-# are sorted by **topic**. Ours is called `TopicTest`, and the broker keeps it in four **queues**.
+# are sorted by **topic**. Ours is called `TopicTest`, and the broker keeps it in some **queues**. (How many, and other
+# numbers of the labs, depends on your student id: what you see may differ from what your neighbour sees.)
 
 # %%
+draw = draws_for(seed)
+queues = draw.between("queues", 3, 8)
 lab = Lab(seed=seed)
 lab.name_server()
 lab.broker("broker-a")
-lab.create_topic("TopicTest", queues=4)
+lab.create_topic("TopicTest", queues=queues)
 
 # %% [markdown]
 # The consumer has a **listener**: a function of ours that RocketMQ calls with each message. This one puts what it
@@ -101,26 +108,26 @@ result = await producer.send(Message("TopicTest", b"hello"))
 result.send_status, inbox
 
 # %% [markdown]
-# `SEND_OK`, and the list is empty: `send` has returned, and the listener has nothing. Now five milliseconds more.
+# The first is what `send` returned, the second is what the listener had at that moment. Now five milliseconds more.
 
 # %%
 lab.run_for(ms=5)
 inbox
 
 # %% [markdown]
-# There it is, and this is how it got there. Time runs downwards; the numbers on the left are milliseconds of that
+# The message is there, and this is how it got there. Time runs downwards; the numbers on the left are milliseconds of that
 # world. Each machine is a line, each arrow something that travels from one machine to another.
 
 # %%
 lab.space_time(start, requests=["SEND_MESSAGE_V2", "PULL_MESSAGE"], title="One message, from send to the listener")
 
 # %% [markdown]
-# Read it like a story. The producer's request carries our 5 bytes to the broker. The broker stores them and answers
-# at once: that answer is why `send` returned. *Later* the message reaches its queue, and goes to the consumer, in an
-# answer too: the broad bar is a request that the consumer had sent long before. More about that soon.
+# Read it like a story. The producer's request carries our 5 bytes to the broker. The broker stores them and sends an
+# answer to the producer, with which `send` returns. The message also reaches its queue, and goes to the consumer; we
+# will see soon by which way.
 #
-# So: after. (One student id in sixty has seen it the other way round.) But once is not always. Let us send a thousand
-# more and look at all of them. Each event of this world is kept, in order, in `lab.history`.
+# This was one message, and the bet is about many. Let us send a thousand more and compare two times of each: when
+# `send` returned, and when the listener was called. Each event of this world is kept, in order, in `lab.history`.
 
 # %%
 for number in range(1_000):
@@ -152,7 +159,7 @@ lab.space_time(early[0].ts_ms - 1.2, early[0].ts_ms + 0.3, title="The listener w
 # then. Measured on a real RocketMQ 5.3.3, on a busy machine: from 1 to 257 ms between the two, with no promise of an
 # order.
 #
-# ## The same way, slowly
+# ## The same way, slowly (22 minutes)
 #
 # Now one message, stopped at each station. It comes from a second producer that has just been started.
 
@@ -167,11 +174,12 @@ predict(
 # %%
 second = lab.producer("orders")
 await second.start()
-lab.run_for(seconds=1)
+idle_s = draw.between("seconds without a message", 1, 7)
+lab.run_for(seconds=idle_s)
 list(lab.history.find("RequestSent", node="producer-2"))
 
 # %% [markdown]
-# A second after its start: none. It has a connection to the name server, and has asked nothing on it. Now we begin a
+# Since its start: none. It has a connection to the name server, and has asked nothing on it. Now we begin a
 # `send`, but do not wait for it: `.start()` lets a call begin, and the world stands still until we move it.
 
 # %%
@@ -189,7 +197,7 @@ lab.run_until_event("RouteUpdated", node="producer-2")
 lab.routes("TopicTest")
 
 # %% [markdown]
-# **Station 2: a queue.** The route says: four queues to write to, all on `broker-a`. With the route in hand the
+# **Station 2: a queue.** The route says how many queues there are to write to, all on `broker-a`. With the route in hand the
 # producer takes one of them, in the same instant. It begins anywhere and then takes the next one each time
 # (`TopicPublishInfo.selectOneMessageQueue`), so that the load is spread.
 
@@ -241,27 +249,40 @@ queue.record(stored.queue_offset)
 # An error, and a true one: **the message is stored, and no consumer can see it.** A consumer does not read the commit
 # log, where the messages of all topics lie mixed. It reads a *queue*, and the queue does not reach that far yet.
 #
-# What is the consumer doing meanwhile? It waits, and the broker knows of it:
+# What is the consumer doing meanwhile? It must have sent requests for messages to the broker, or will do so: in RocketMQ
+# a message reaches a consumer only as the answer to such a request (a **pull**). Two bets.
 
-# %%
-lab.held_pulls()
-
-# %% [markdown]
-# This is how RocketMQ "pushes": it does not. The consumer *asks* for messages behind some offset (a **pull**). If
-# there are none, the broker does not answer, but lays the request aside, for 15 to 20 seconds
-# (`PullRequestHoldService`).
+# %% tags=["prediction"]
+predict(
+    "held",
+    f"One consumer, {queues} queues, and no new message for {idle_s} s. How many of its pulls has the broker not answered?",
+    unit="pulls",
+    prediction=...,
+)
 
 # %% tags=["prediction"]
 predict(
     "pull-sent",
-    "The message will travel to the consumer in an answer. When was the request sent that it answers?",
-    choices=[
-        "after the message was stored",
-        "while the message was on its way to the broker",
-        "before send was called",
-    ],
+    "Our message will travel in the answer to a pull. How many seconds ago was this pull sent? (0: just now, or not yet)",
+    unit="s",
     prediction=...,
 )
+
+# %%
+held = lab.held_pulls()
+held
+
+# %%
+reveal("held", len(held.rows), why="one for each queue of the topic: the broker has read them all, and lets them wait")
+
+# %%
+waits_ms = next(row[5] for row in held.rows if row[3] == stored.queue_id)
+reveal("pull-sent", round(waits_ms / 1_000), why=f"it has been waiting for {waits_ms:.0f} ms, since before send was called")
+
+# %% [markdown]
+# This is how RocketMQ "pushes": it does not. The consumer *asks* for messages behind some offset. If there are none,
+# the broker does not answer, but lays the request aside, for 15 to 20 seconds (`PullRequestHoldService`). That is the
+# broad bar in the first picture.
 
 # %% [markdown]
 # **Station 5: the queue.** A thread of the broker, `ReputMessageService`, looks every millisecond what is new in the
@@ -280,6 +301,32 @@ queue.entry(stored.queue_offset)
 queue.record(stored.queue_offset)
 
 # %% [markdown]
+# ### Your turn: is it the same message?
+#
+# The two events of stations 4 and 5. Only the first one names the message; both say where it lies.
+
+# %%
+fields = ["kind", "node", "topic", "queue_id", "queue_offset", "commit_log_offset", "unique_key"]
+dispatched = lab.history.last("MessageDispatched")
+Table("two events", fields, [[getattr(event, name, "") for name in fields] for event in (stored, dispatched)])
+
+# %% [markdown]
+# Write a function that gets one event of each kind and says whether they are about the same message, in one to three
+# lines. There may be several brokers, and each counts the bytes of its commit log from 0.
+
+
+# %% tags=["exercise"]
+def same_message(stored, dispatched) -> bool:
+    """Are these two events about one message?"""
+    ### BEGIN SOLUTION
+    return (stored.node, stored.commit_log_offset) == (dispatched.node, dispatched.commit_log_offset)
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("00/same-message", same_message)
+
+# %% [markdown]
 # **Station 6: the wake.** The same thread tells the hold service that something has come. It looks for a request
 # that waits for this queue, and takes it up again.
 
@@ -287,13 +334,8 @@ queue.record(stored.queue_offset)
 woken = lab.history.last("PullWoken")
 woken
 
-# %%
-asked_ms = woken.ts_ms - woken.held_us / 1_000
-reveal(
-    "pull-sent",
-    "before send was called" if asked_ms < start else "while the message was on its way to the broker",
-    why=f"the broker had held that request for {woken.held_us / 1_000:.0f} ms (long polling)",
-)
+# %% [markdown]
+# `held_us` says for how long the broker had held it, in microseconds. This is called **long polling**.
 
 # %%
 lab.held_pulls()
@@ -346,12 +388,12 @@ rows = [[f"{e.ts_ms:.3f}", e.node, e.task, e.kind] for e in chain]
 Table("why the listener was called", ["ms", "on", "thread", "event"], rows)
 
 # %% [markdown]
-# ## Break it
+# ## Break it (10 minutes)
 #
-# Ten seconds later we kill the consumer. One second after that, what does the broker hold?
+# Six seconds later we kill the consumer. One second after that, what does the broker hold?
 
 # %%
-lab.run_for(seconds=10)
+lab.run_for(seconds=6)
 lab.crash("consumer-1")
 lab.run_for(seconds=1)
 lab.held_pulls()
@@ -380,31 +422,75 @@ reveal(
     why="a producer deals with the broker alone; it does not know whether there is a consumer at all",
 )
 
-# %% [markdown]
-# The message is in the commit log and in its queue, and can wait there for days. We start the consumer again.
+# %%
+more = draw.between("messages for nobody", 2, 9)
+for _ in range(more):
+    await producer.send(Message("TopicTest", b"hello?"))
+lab.run_for(ms=5)
+got_before = len(inbox)
+say(f"We send **{more} more**. They are in the commit log and in their queues, and can wait there for days. The topic has had "
+    f"{sum(lab.queue('TopicTest', number).max_offset for number in range(queues)):,} messages by now. "
+    "Then we start the consumer again.")
+
+# %% tags=["prediction"]
+predict(
+    "caught-up",
+    f"One message and {more} more were sent while the consumer was dead. How many does its listener get after the restart?",
+    unit="messages",
+    prediction=...,
+)
 
 # %%
 lab.restart("consumer-1")
 restarted = lab.now_ms
-lab.run_until(lambda: inbox[-1][1] == b"anybody there?")
+lab.run_until(lambda: len(inbox) > got_before)
 f"{inbox[-1]}, {lab.now_ms - restarted:.0f} ms after the restart"
 
+# %%
+lab.run_for(seconds=5)
+reveal("caught-up", len(inbox) - got_before, why="it goes on where its group had stopped: the broker keeps the offsets")
+
 # %% [markdown]
-# About a second and a half: the consumer asks for the route, says hello, finds out which queues are its own
+# It took about a second and a half: the consumer asks for the route, says hello, finds out which queues are its own
 # (`RebalanceService`, after 1000 ms) and sends its first pull 500 ms later. Measured on a real RocketMQ 5.3.3: 503 to
-# 516 ms from owning a queue to its first pull. And it goes on where its group had stopped: the broker keeps the
-# offset.
+# 516 ms from owning a queue to its first pull.
 #
-# ## Build it
+# ### Your turn: how many wait?
+#
+# The number of messages that wait for a group is the first thing that one looks at in a real cluster; it is called the
+# **lag**. `ends` says for each queue the offset behind its last message, `read` the offset at which the group goes on. A queue that
+# the group has not read at all is not in `read`: the group begins there at 0. One line is enough.
+
+
+# %% tags=["exercise"]
+def lag(ends: dict[int, int], read: dict[int, int]) -> int:
+    """How many messages wait for the group, in all queues together?"""
+    ### BEGIN SOLUTION
+    return sum(end - read.get(queue_id, 0) for queue_id, end in ends.items())
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("00/lag", lag)
+
+# %% [markdown]
+# ## Build it (10 minutes)
 #
 # Write a breakpoint that stops the world at the moment at which *one* message becomes visible to consumers. It is a
 # function that is called with every event of the world, in order, and says yes once:
 #
 # - `message_id` is the id that the producer gave to the message. `MessageStored` has it, as `unique_key`.
-# - `MessageDispatched` does not have it. What do both have, and is it enough when there are two brokers?
+# - `MessageDispatched` does not have it. You have just written what connects the two.
 # - `record.kind` is the event's name, `record.node` the machine, and the fields are attributes, as in
 #   `record.queue_id`. You have seen both events above.
 
+# %% [markdown] tags=["hints"]
+# - Two kinds of events matter, and the first comes before the second. What must be remembered from the first until
+#   the second comes? `self.place` is there for it.
+# - When `MessageStored` comes with the wanted `unique_key`, put the place into `self.place`, and say no: the message is
+#   not visible yet. Every other event that is no `MessageDispatched` is a no as well.
+# - The place is `(record.node, record.commit_log_offset)`; both kinds have it. At the end:
+#   `return record.kind == "MessageDispatched" and (record.node, record.commit_log_offset) == self.place`.
 
 # %% tags=["exercise"]
 class VisibleBreakpoint:
@@ -417,10 +503,8 @@ class VisibleBreakpoint:
     def __call__(self, record) -> bool:
         ### BEGIN SOLUTION
         if record.kind == "MessageStored" and record.unique_key == self.message_id:
-            self.place = (record.node, record.topic, record.queue_id, record.queue_offset)
-        if record.kind != "MessageDispatched":
-            return False
-        return (record.node, record.topic, record.queue_id, record.queue_offset) == self.place
+            self.place = (record.node, record.commit_log_offset)
+        return record.kind == "MessageDispatched" and (record.node, record.commit_log_offset) == self.place
         ### END SOLUTION
 
 
@@ -432,7 +516,9 @@ class VisibleBreakpoint:
 check("00/visible", VisibleBreakpoint)
 
 # %% [markdown]
-# ## What the article says, and what is so
+# ## What articles say, and what is so (3 minutes)
+#
+# There are many articles about RocketMQ. Three sentences that one finds in them:
 #
 # - *The producer gets the broker's address from the name server when it starts.* You have seen: a start asks nobody.
 #   Of a wrong name server address you hear at the first `send`, not before.

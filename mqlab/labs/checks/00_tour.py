@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from itertools import product
+from random import Random
+from typing import Any, NamedTuple
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message
 from mqlab.check import Wrong, lab_check
@@ -12,6 +14,60 @@ from mqlab.trace.record import Record
 BreakpointFactory = Callable[[str], Callable[[Record], bool]]
 MESSAGES = 6
 LOOK_FOR_MS = 200
+
+
+class Place(NamedTuple):
+    """An event that says where a message lies, as far as this check needs one."""
+
+    kind: str
+    node: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+    commit_log_offset: int
+
+
+@lab_check("00/same-message", points=1)
+def same_message(answer: Callable[[Place, Place], bool], *, seed: int) -> Wrong | None:
+    """Every message of one or two brokers is found again, and none is taken for another."""
+    stored = _stored_messages(Random(seed))
+    for first, second in product(stored, stored):
+        told = answer(first, second._replace(kind="MessageDispatched"))
+        if not isinstance(told, bool):
+            return Wrong(f"True or False is wanted, and yours gives {told!r}")
+        if told != (first is second):
+            was = "one message" if first is second else "two messages"
+            story = f"{first}\n{second._replace(kind='MessageDispatched')}"
+            return Wrong(f"these events are about {was}, and yours says {told}", story)
+    return None
+
+
+def _stored_messages(random: Random) -> list[Place]:
+    """Some messages of equal size, in two topics with two queues, on one broker or two."""
+    places = []
+    for node in ("broker-a", "broker-b")[: random.randint(1, 2)]:
+        counts: dict[tuple[str, int], int] = {}
+        for number in range(random.randint(3, 6)):
+            queue = (random.choice(["TopicTest", "Audit"]), random.randint(0, 1))
+            places.append(Place("MessageStored", node, *queue, counts.get(queue, 0), number * 200))
+            counts[queue] = counts.get(queue, 0) + 1
+    return places
+
+
+@lab_check("00/lag", points=1)
+def lag(answer: Callable[[dict[int, int], dict[int, int]], int], *, seed: int) -> Wrong | None:
+    """Groups that have read everything, something or nothing of a queue."""
+    random = Random(seed)
+    ends = {queue_id: random.randint(0, 300) for queue_id in range(random.randint(1, 8))}
+    read = {queue_id: random.choice([end, random.randint(0, end)]) for queue_id, end in ends.items()}
+    for queue_id in random.sample(sorted(read), random.randint(0, len(read) - 1)):
+        del read[queue_id]
+    want = sum(ends.values()) - sum(read.values())
+    got = answer(dict(ends), dict(read))
+    if got == want:
+        return None
+    lines = (f"queue {n}: ends at {end}, read to {read.get(n, '(not read at all)')}" for n, end in ends.items())
+    return Wrong(f"{want} messages wait, yours says {got!r}", "\n".join(lines))
 
 
 @lab_check("00/visible", points=2)

@@ -2,7 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mqlab.trace.record import Record
+
+
+def same_offset(stored: Any, dispatched: Any) -> bool:
+    """Forgets the broker, as if there were one commit log."""
+    return bool(stored.commit_log_offset == dispatched.commit_log_offset)
+
+
+def same_place_in_a_queue(stored: Any, dispatched: Any) -> bool:
+    """Forgets the topic: every topic has a queue 0."""
+    queue = (stored.node, stored.queue_id, stored.queue_offset)
+    return queue == (dispatched.node, dispatched.queue_id, dispatched.queue_offset)
+
+
+def same_queue(stored: Any, dispatched: Any) -> bool:
+    """Takes the queue for the message."""
+    queue = (stored.node, stored.topic, stored.queue_id)
+    return queue == (dispatched.node, dispatched.topic, dispatched.queue_id)
+
+
+def forgets_unread_queues(ends: dict[int, int], read: dict[int, int]) -> int:
+    """Counts only queues that the group has read something of."""
+    return sum(ends[queue_id] - offset for queue_id, offset in read.items())
+
+
+def offset_is_the_last_one_read(ends: dict[int, int], read: dict[int, int]) -> int:
+    """Takes the offset to read next for the last one that was read."""
+    return sum(max(0, end - read.get(queue_id, -1) - 1) for queue_id, end in ends.items())
+
+
+def longest_queue_only(ends: dict[int, int], read: dict[int, int]) -> int:
+    """Says how far the group is behind in its worst queue."""
+    return max(end - read.get(queue_id, 0) for queue_id, end in ends.items())
 
 
 class StopsWhenStored:
@@ -54,4 +88,8 @@ class TakesTheNextDispatch:
         return self.stored and record.kind == "MessageDispatched"
 
 
-WRONG = {"00/visible": [StopsWhenStored, ForgetsTheBroker, WaitsForAConsumer, TakesTheNextDispatch]}
+WRONG = {
+    "00/same-message": [same_offset, same_place_in_a_queue, same_queue],
+    "00/lag": [forgets_unread_queues, offset_is_the_last_one_read, longest_queue_only],
+    "00/visible": [StopsWhenStored, ForgetsTheBroker, WaitsForAConsumer, TakesTheNextDispatch],
+}
