@@ -1,10 +1,10 @@
-"""The check of lab 08: an allocation strategy that moves few queues when members leave, one after the other."""
+"""The checks of lab 08: where a group begins, what has moved, and an allocation strategy that moves few queues."""
 
 from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mqlab.check import Right, Wrong, lab_check
@@ -15,6 +15,10 @@ from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueS
 GROUP = "packers"
 ALLOWED = 0.85
 """The part of what AllocateMessageQueueAveragely moves that a good strategy may move."""
+
+QUEUES = 12
+"""How many queues move about in 08/moved."""
+BeginAt = Callable[[int | None, str, int, int], int]
 
 Shares = dict[str, list[MessageQueue]]
 """What each member takes: client id -> queues."""
@@ -41,6 +45,46 @@ class _Round(NamedTuple):
 
     what: str
     shares: Shares
+
+
+@lab_check("08/begin-at", points=1)
+def begin_at(answer: BeginAt, *, seed: int) -> Right | Wrong:
+    """A group begins with a queue: known or new, young or old, from the first or from the last message."""
+    draw = random.Random(f"08/begin-at/{seed}")
+    oldest = draw.choice((0, 0, draw.randint(1, 500)))
+    end = oldest + draw.randint(1, 300)
+    known = draw.choice((None, None, 0, draw.randint(oldest, end)))
+    where = draw.choice(("FIRST", "LAST"))
+    # What the broker knows comes first, then its answer for a young queue, and the setting last.
+    by_setting = oldest if where == "FIRST" or oldest == 0 else end
+    want = by_setting if known is None else known
+    got = answer(known, where, oldest, end)
+    if got != want:
+        group = "a new group" if known is None else f"a group with the offset {known} at the broker"
+        return Wrong(
+            f"{group}, {where}, and a queue with messages {oldest} to {end - 1}: it begins at {want}, "
+            f"and yours says {got!r}"
+        )
+    return Right({"messages": {"in the queues": end - oldest, "for the groups": end - max(want, oldest)}})
+
+
+@lab_check("08/moved", points=1)
+def moved(answer: Callable[[dict[str, list[int]], dict[str, list[int]]], int], *, seed: int) -> Right | Wrong:
+    """Members leave and join: how many queues have another owner than before?"""
+    draw = random.Random(f"08/moved/{seed}")
+    before = _deal(draw, draw.sample("ABCDEF", draw.randint(2, 5)))
+    after = _deal(draw, draw.sample("ABCDEF", draw.randint(2, 5)))
+    want = sum(1 for who, mine in after.items() for queue in mine if queue not in before.get(who, ()))
+    got = answer({who: list(mine) for who, mine in before.items()}, {who: list(mine) for who, mine in after.items()})
+    if got != want:
+        return Wrong(f"{want} queues have moved, and yours says {got!r}", f"before {before}\nafter  {after}")
+    return Right({"queues": {"in all topics": QUEUES, "have moved": want}})
+
+
+def _deal(draw: random.Random, members: list[str]) -> dict[str, list[int]]:
+    """Each queue to a member by chance; nobody goes without an entry."""
+    owner = [draw.choice(members) for _ in range(QUEUES)]
+    return {who: [queue for queue, owned in enumerate(owner) if owned == who] for who in members}
 
 
 @lab_check("08/fewest-moves", points=3)

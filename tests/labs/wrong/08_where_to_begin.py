@@ -154,7 +154,43 @@ class TalksThroughADefault(AllocateMessageQueueStrategy):
         return [queue for queue in mq_all if found[queue] == current_cid]
 
 
+def as_the_setting_says(known: int | None, where: str, oldest: int, end: int) -> int:
+    """Believes the setting, also on a young queue."""
+    if known is not None:
+        return known
+    return oldest if where == "FIRST" else end
+
+
+def zero_is_nothing(known: int | None, where: str, oldest: int, end: int) -> int:
+    """Takes an offset of 0 for none."""
+    if known:
+        return known
+    return oldest if where == "FIRST" or oldest == 0 else end
+
+
+def the_setting_counts_each_time(known: int | None, where: str, oldest: int, end: int) -> int:
+    """Forgets that the broker may know the group."""
+    return oldest if where == "FIRST" or oldest == 0 else end
+
+
+def of_those_that_left(before: dict[str, list[int]], after: dict[str, list[int]]) -> int:
+    """Counts the queues of those that are gone, and no others."""
+    return sum(len(mine) for who, mine in before.items() if who not in after)
+
+
+def sizes_alone(before: dict[str, list[int]], after: dict[str, list[int]]) -> int:
+    """Compares how many queues each has, not which."""
+    return sum(max(0, len(mine) - len(before.get(who, []))) for who, mine in after.items())
+
+
+def both_ends(before: dict[str, list[int]], after: dict[str, list[int]]) -> int:
+    """Counts a queue once where it was lost and once where it was got."""
+    return sum(len(set(before.get(who, [])) ^ set(after.get(who, []))) for who in {*before, *after})
+
+
 WRONG = {
+    "08/begin-at": [as_the_setting_says, zero_is_nothing, the_setting_counts_each_time],
+    "08/moved": [of_those_that_left, sizes_alone, both_ends],
     "08/fewest-moves": [
         AsRocketmqDoes,
         DealsLikeCards,
