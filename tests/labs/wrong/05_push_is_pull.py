@@ -15,6 +15,36 @@ def _is_ready(newest: int, now_ms: int, pull: Any) -> bool:
     return _is_behind(newest, pull) or bool(pull.due_ms <= now_ms)
 
 
+def as_long_as_asked(next_pass_ms: int, hold_ms: int) -> int:
+    """Believes that the broker keeps to the time that the client asks for."""
+    return hold_ms
+
+
+def one_pass_too_many(next_pass_ms: int, hold_ms: int) -> int:
+    """Adds the time until the next pass to the time that was asked for."""
+    return hold_ms + next_pass_ms
+
+
+def rounded_up_to_fives(next_pass_ms: int, hold_ms: int) -> int:
+    """Rounds up to whole passes, as if the pull had come with one."""
+    return -(-hold_ms // 5_000) * 5_000
+
+
+def tags_also_at_a_pass(pull_offset: int, wanted: set[int], max_offset: int, tags_code: int | None) -> bool:
+    """Lets a pass look at the tag that it does not have."""
+    return max_offset > pull_offset and (not wanted or tags_code in wanted)
+
+
+def forgets_the_offset(pull_offset: int, wanted: set[int], max_offset: int, tags_code: int | None) -> bool:
+    """Wakes whatever the queue holds, also when it is the message before."""
+    return tags_code is None or not wanted or tags_code in wanted
+
+
+def one_too_early(pull_offset: int, wanted: set[int], max_offset: int, tags_code: int | None) -> bool:
+    """Takes the end of the queue for the offset of its last message."""
+    return max_offset >= pull_offset and (tags_code is None or not wanted or tags_code in wanted)
+
+
 class Right:
     """What all of them have in common; each one below spoils a part of it."""
 
@@ -156,6 +186,8 @@ class ComparesTexts(Right):
 
 
 WRONG = {
+    "05/held-for": [as_long_as_asked, one_pass_too_many, rounded_up_to_fives],
+    "05/wakes": [tags_also_at_a_pass, forgets_the_offset, one_too_early],
     "05/hold": [
         LooksThroughAll,
         WakesEverybody,
@@ -168,5 +200,5 @@ WRONG = {
         OffByOne,
         ForgetsToTakeOut,
         ComparesTexts,
-    ]
+    ],
 }
