@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -31,7 +32,7 @@ class Patience:
         import threading
 
         self._over = threading.Event()
-        self._raising = threading.Lock()
+        self._raising = threading.RLock()
         self._who = threading.get_ident()
         watch = threading.Thread(target=self._watch, args=(time.process_time() + self._limit_s,), daemon=True)
         watch.start()
@@ -46,10 +47,12 @@ class Patience:
                         _raise_in(self._who, EndlessLoop)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with self._raising:
-            self._over.set()
-            if self.ran_out:
-                _raise_in(self._who, None)
+        while not self._over.is_set():
+            # The limit may be reached in here, too. A watch that nobody has ended would break off whatever comes next.
+            with suppress(EndlessLoop), self._raising:
+                self._over.set()
+                if self.ran_out:
+                    _raise_in(self._who, None)
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:

@@ -138,7 +138,8 @@ class LabCheck:
     def _judge_one(self, answers: tuple[Any, ...], seed: int, patience_s: float) -> Right | Wrong | None:
         patience = Patience(patience_s)
         try:
-            with patience, redirect_stdout(io.StringIO()):
+            # In this order: what gives the output back shall not be broken off.
+            with redirect_stdout(io.StringIO()), patience:
                 return self.judge(*answers, seed=seed)
         except Exception as error:
             if patience.ran_out:

@@ -1,0 +1,28 @@
+"""The limit for code that does not come to an end breaks off nothing that comes behind it."""
+
+from __future__ import annotations
+
+import threading
+
+from mqlab.check.patience import EndlessLoop, Patience
+
+
+class ReachedJustNow(threading.Event):
+    """Setting it is broken off once, as anything may be that runs while the watch is on."""
+
+    broken_off = False
+
+    def set(self) -> None:
+        if not self.broken_off:
+            self.broken_off = True
+            raise EndlessLoop
+        super().set()
+
+
+def test_a_limit_that_is_reached_while_the_code_ends_leaves_no_watch_behind() -> None:
+    patience = Patience(1_000)
+    with patience:
+        ended = patience._over
+        patience._over = ReachedJustNow()
+    assert patience._over.is_set()
+    ended.set()
