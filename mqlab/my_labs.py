@@ -46,10 +46,19 @@ def copy_labs(root: Path, target: Path) -> list[str]:
     target.mkdir(parents=True, exist_ok=True)
     _copy_docs(root, target)
     notes = target / _NOTES
-    known: dict[str, str] = json.loads(notes.read_text(encoding="utf-8")) if notes.exists() else {}
+    known = _noted(notes)
     told = [line for lab in labs if (line := _copy_lab(lab, target, known))]
     notes.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     return told
+
+
+def _noted(notes: Path) -> dict[str, str]:
+    """What was noted of the copies; nothing when the notes are not there, or were torn by an interruption."""
+    try:
+        known = json.loads(notes.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
 
 
 def _copy_lab(lab: Path, target: Path, known: dict[str, str]) -> str:
@@ -57,6 +66,9 @@ def _copy_lab(lab: Path, target: Path, known: dict[str, str]) -> str:
     notebook = _with_links(json.loads(lab.read_text(encoding="utf-8")))
     new = _digest(notebook)
     mine = target / lab.name
+    if _digest_of(mine) == new:
+        # Also where it was not noted, because the copying was interrupted.
+        known[mine.name] = new
     if _is_as_copied(mine, known):
         if known.get(mine.name) != new or not mine.exists():
             _write(mine, notebook)
@@ -74,12 +86,15 @@ def _copy_lab(lab: Path, target: Path, known: dict[str, str]) -> str:
 
 def _is_as_copied(path: Path, known: dict[str, str]) -> bool:
     """Whether nothing was written into the copy (or it is not there); a file that is no notebook is somebody's own."""
-    if not path.exists():
-        return True
+    return not path.exists() or _digest_of(path) == known.get(path.name, "unknown")
+
+
+def _digest_of(path: Path) -> str:
+    """The digest of a file; "" when it is not there, or no notebook."""
     try:
-        return known.get(path.name) == _digest(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, KeyError, TypeError):
-        return False
+        return _digest(json.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def _digest(notebook: dict[str, Any]) -> str:
@@ -107,5 +122,8 @@ def _write(path: Path, notebook: dict[str, Any]) -> None:
     """Write a copy and sign it: JupyterLab draws the pictures of a notebook that it trusts before any cell has run."""
     nbformat, signing = extra("nbformat"), extra("nbformat.sign")
     node = nbformat.reads(json.dumps(notebook), as_version=4)
-    nbformat.write(node, path)
+    # Under its name only when it is whole: a torn copy would pass for somebody's own.
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    nbformat.write(node, unfinished)
+    unfinished.replace(path)
     signing.NotebookNotary().sign(node)

@@ -113,5 +113,34 @@ def test_a_copy_that_was_thrown_away_comes_again_and_a_torn_one_stays(
     assert capsys.readouterr().out == f"the labs to work in: {clone / 'my-labs'}\n" * 2
 
 
+@pytest.mark.parametrize("notes", [None, "", '{"00_tour.ip', "[]"])
+def test_after_a_copying_that_was_interrupted_nothing_passes_for_somebody_s_own(clone: Path, notes: str | None) -> None:
+    path = clone / "my-labs" / ".copied.json"
+    path.unlink()
+    if notes is not None:
+        path.write_text(notes, encoding="utf-8")
+    assert copy_labs(clone, clone / "my-labs") == []
+    write(clone / "labs" / "00_tour.ipynb", notebook("2", "predict(...)"))
+    assert copy_labs(clone, clone / "my-labs") == []
+    assert sources(clone / "my-labs" / "00_tour.ipynb") == ["2", "predict(...)"]
+    assert sorted(file.name for file in (clone / "my-labs").iterdir()) == [".copied.json", "00_tour.ipynb", "docs"]
+
+
+def test_a_copy_is_there_when_it_is_whole_or_not_at_all(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(node: object, path: Path) -> None:
+        path.write_text('{"cells": [', encoding="utf-8")
+        raise KeyboardInterrupt
+
+    mine = clone / "my-labs" / "00_tour.ipynb"
+    mine.unlink()
+    with monkeypatch.context() as writing:
+        writing.setattr("nbformat.write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            copy_labs(clone, clone / "my-labs")
+    assert not mine.exists()
+    assert copy_labs(clone, clone / "my-labs") == []
+    assert sources(mine) == ["1", "predict(...)"]
+
+
 def test_nothing_of_it_is_in_the_repository() -> None:
     assert "/my-labs/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
