@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,9 +26,16 @@ def span_us(ms: float, seconds: float = 0) -> int:
     return round((ms + seconds * 1_000) * 1_000)
 
 
+def check_limit(limit_ms: object) -> None:
+    """LearnerError unless `limit_ms` is a whole number from 0 up; it may be more than anybody will wait for."""
+    hint = "write limit_ms=60_000 for a minute of the world's time"
+    check_whole("limit_ms", limit_ms, hint)
+    check_number("limit_ms", limit_ms, hint)
+
+
 def check_number(name: str, value: object, hint: str, *, least: float | None = 0) -> None:
     """LearnerError with this hint unless `value` is a finite number, and not below `least`."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     if not is_number or (least is not None and value < least):  # type: ignore[operator]  # it is a number here
         up = "" if least is None else f" from {least} up"
         raise LearnerError(f"{name}={value!r} is not a number{up}", hint)

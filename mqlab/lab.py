@@ -239,10 +239,11 @@ class Lab(Playing, Acting):
 
     def _new_node(self, name: str, kind: str, *, letters: bool = False) -> Node:
         self._note_change(f"a new {kind}")
-        if not name:
-            number = sum(1 for node in self.world.nodes if node.startswith(f"{kind}-"))
-            name = f"{kind}-{chr(ord('a') + number) if letters else number + 1}"
-        return self.world.node(name, self.world.next_spec()._replace(first_connect_us=FIRST_CONNECT_US))
+        with self.world.door:
+            if not name:
+                number = sum(1 for node in self.world.nodes if node.startswith(f"{kind}-"))
+                name = f"{kind}-{chr(ord('a') + number) if letters else number + 1}"
+            return self.world.node(name, self.world.next_spec()._replace(first_connect_us=FIRST_CONNECT_US))
 
     def _add(self, process: P, start: bool) -> P:
         with self.world.door:
@@ -283,7 +284,8 @@ class Lab(Playing, Acting):
 
         chosen = [b for b in self._up(self.brokers) if not broker or b.name == broker]
         if not chosen:
-            raise LearnerError(f"there is no running broker {broker!r}", "see lab.brokers")
+            which = f"running broker {broker!r}" if broker else "broker running now"
+            raise LearnerError(f"there is no {which}", "see lab.brokers")
         having = [b for b in chosen if b.store.find_consume_queue(topic, queue_id) is not None]
         return QueueView((having or chosen)[0], topic, queue_id)
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from weakref import WeakSet
 
-from .arguments import check_condition, check_count, check_number, span_us
+from .arguments import check_condition, check_count, check_limit, check_number, span_us
 from .errors import LearnerError
 from .sim import Call, World
 from .trace.breakpoints import Breakpoint
@@ -52,34 +52,40 @@ class Playing:
                 f"lab.run plays a call of mqlab, not {type(call).__name__}",
                 "write lab.run(producer.send(message)): one method that is awaited in a cell, with its parentheses",
             )
+        check_limit(limit_ms)
         return call.play(limit_ms)
 
     def run_for(self, ms: float = 0, *, seconds: float = 0) -> Self:
         """Let time pass. A breakpoint ends it early (see `stopped_at`)."""
-        self._stopped_at = None
-        self.world.run_for(span_us(ms, seconds))
+        us = span_us(ms, seconds)
+        with self.world.door:
+            self._stopped_at = None
+            self.world.run_for(us)
         return self
 
     def run_until(self, condition: Callable[[], bool], *, limit_ms: int = 600_000) -> Self:
         """Play until `condition()` holds, tested after each slice; a breakpoint ends it early."""
         check_condition(condition)
-        self._stopped_at = None
-        self.world.run_until(condition, limit_ms)
+        check_limit(limit_ms)
+        with self.world.door:
+            self._stopped_at = None
+            self.world.run_until(condition, limit_ms)
         return self
 
     def run_until_event(self, kind: Kinds, *, limit_ms: int = 600_000, **fields: Any) -> Record:
         """Play until the next event of this kind (with these field values), through all other breakpoints, and return
         it; LearnerError if somebody stops the world before.
         """
-        end_us = self.world.now_us + limit_ms * 1_000
-        with self.break_on(kind, **fields) as awaited:
+        check_limit(limit_ms)
+        with self.world.door, self.break_on(kind, **fields) as awaited:
+            end_us = self.world.now_us + limit_ms * 1_000
             while awaited.first_hit is None:
                 self._stopped_at = None
                 left_ms = (end_us - self.world.now_us) // 1_000
                 self.world.run_until(lambda: awaited.hits > 0, left_ms, what=f"an event {awaited.about}")
                 if self._stopped_at is None:
                     raise LearnerError(f"the world was stopped before an event {awaited.about} came", "go on playing")
-        self._stopped_at = awaited.first_hit
+            self._stopped_at = awaited.first_hit
         return awaited.first_hit
 
     def step(self, slices: int = 1) -> list[Record]:
@@ -87,33 +93,35 @@ class Playing:
         happened.
         """
         check_count("slices", slices, "write lab.step() or lab.step(10)")
-        before = len(self.history)
+        history = self.history
         with self._noting_sources():
+            before = len(history)
             for _ in range(slices):
                 if not self.world.step():
                     break
-        self.history.cursor = len(self.history)
-        return self.history.records(before, len(self.history))
+            history.cursor = len(history)
+            return history.records(before, len(history))
 
     def step_event(self) -> Record:
         """Move the cursor one event on, playing slices when it stands at the end, and return the event."""
         history = self.history
-        place = history.cursor
         with self._noting_sources():
+            place = history.cursor
             while place >= len(history):
                 if not self.world.step():
                     raise LearnerError("nothing is left to happen in this world", "start a process or send a message")
-        history.cursor = place + 1
-        return history.record(place)
+            history.cursor = place + 1
+            return history.record(place)
 
     @contextmanager
     def _noting_sources(self) -> Iterator[None]:
         hooks = self.world.hooks
-        before, hooks.sources = hooks.sources, self._sources
-        try:
-            yield
-        finally:
-            hooks.sources = before
+        with self.world.door:
+            before, hooks.sources = hooks.sources, self._sources
+            try:
+                yield
+            finally:
+                hooks.sources = before
 
     def note_sources(self, noting: bool = True) -> None:
         """Note the source line of every event from now on, not only while stepping (see `forget_sources`); or not."""
@@ -145,6 +153,7 @@ class Playing:
 
         for name, value in (("speed", speed), ("seconds", 0 if seconds is None else seconds)):
             check_number(name, value, "write await lab.play(speed=0.5, seconds=3)")
+        span_us(0, seconds or 0)
         await play_in_real_time(self.world, speed, None if seconds is None else round(seconds * 1_000))
         return self
 

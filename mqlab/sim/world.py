@@ -101,15 +101,18 @@ class World(Agenda):
         """What may legally go next: what is due now, the head of each connection, the next timer or task of each
         node.
         """
-        return pending_of(self)
+        with self.door:
+            return pending_of(self)
 
     def pick(self, index: int) -> None:
         """Let the `index`-th of `pending()` go next: a delivery happens now, a timer moves the clock to its time."""
-        pick_pending(self, index)
+        with self.door:
+            pick_pending(self, index)
 
     def hold(self, index: int, us: int) -> None:
         """Let the `index`-th of `pending()` happen `us` microseconds later than it would have."""
-        hold_pending(self, index, us)
+        with self.door:
+            hold_pending(self, index, us)
 
     def play_next(self, entry: Ready) -> None:
         """Let this entry go before all else that is due now, whatever the choice among ties would be."""
@@ -300,11 +303,12 @@ class World(Agenda):
 
     def describe_waits(self) -> str:
         """One line per task: node, task and what it waits for; the running services of a node are one line."""
-        lines = [
-            f"  {node.name}: {task.name} {task.describe_wait()}"
-            for node in self.nodes.values()
-            for task in node.life.tasks
-        ]
+        with self.door:
+            lines = [
+                f"  {node.name}: {task.name} {task.describe_wait()}"
+                for node in self.nodes.values()
+                for task in node.life.tasks
+            ]
         return "\n".join(lines) or "  (no task is alive)"
 
     # -- loud failures ----------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -125,6 +126,46 @@ def test_an_event_of_the_very_last_slice_is_found() -> None:
 def test_a_time_that_could_never_be_played_is_refused(too_long: dict[str, float]) -> None:
     with pytest.raises(LearnerError, match=r"(?s)days are more than can be played.*1,000 days"):
         cluster().run_for(**too_long)
+
+
+def test_a_number_that_no_clock_could_hold_is_refused() -> None:
+    with pytest.raises(LearnerError, match="is not a number from 0 up"):
+        cluster().run_for(seconds=10**400)
+
+
+@pytest.mark.parametrize("limit_ms", [0.5, float("nan"), "3", -1, True])
+def test_a_limit_is_a_whole_number_of_ms(limit_ms: Any) -> None:
+    lab = cluster()
+    start = lab.producer("g").start()
+    for wait in (
+        lambda: lab.run_until(lambda: False, limit_ms=limit_ms),
+        lambda: lab.run_until_event("MessageStored", limit_ms=limit_ms),
+        lambda: lab.run(start, limit_ms),
+    ):
+        with pytest.raises(LearnerError, match=r"(?s)limit_ms=.*write limit_ms=60_000"):
+            wait()
+    lab.run(start)
+    assert type(lab.world.now_us) is int
+
+
+def test_a_thread_that_comes_meanwhile_does_not_hide_why_the_world_stopped() -> None:
+    lab = cluster()
+    node, hooks = lab.world.nodes["broker-a"], lab.world.hooks
+    lab.add_breakpoint("ActionTaken")
+    came = Event()
+    other = Thread(target=lambda: (came.wait(10), lab.run_for(0)))
+
+    def long_slice() -> None:
+        hooks.emit(ActionTaken("first", ""))
+        came.set()
+        other.join(0.02)
+
+    node.call_soon(long_slice)
+    node.call_later(1, lambda: hooks.emit(ActionTaken("second", "")))
+    other.start()
+    assert lab.run_until_event("ActionTaken", verb="second").verb == "second"
+    other.join(10)
+    assert not other.is_alive()
 
 
 def test_an_unknown_event_kind_is_answered_with_the_near_ones() -> None:

@@ -124,9 +124,22 @@ def test_calls_of_several_threads_wait_for_each_other(world: World, node: Node) 
     assert sorted(woke) == list(range(1_000, 61_000, 1_000))
 
 
-def test_a_thread_that_comes_while_a_slice_is_played_waits_until_it_can_play(world: World, node: Node) -> None:
+@pytest.mark.parametrize(
+    "do",
+    [
+        lambda world: world.run_for(1_000),
+        lambda world: world.pending(),
+        lambda world: world.hold(0, 1_000),
+        lambda world: world.pick(0),
+        lambda world: world.describe_waits(),
+    ],
+    ids=["run_for", "pending", "hold", "pick", "describe_waits"],
+)
+def test_a_thread_that_comes_while_a_slice_is_played_waits_until_it_can_play(
+    world: World, node: Node, do: Callable[[World], object]
+) -> None:
     playing = threading.Event()
-    waited = threading.Thread(target=lambda: (playing.wait(10), world.run_for(1_000)))
+    waited = threading.Thread(target=lambda: (playing.wait(10), do(world)))
     waited.start()
 
     def long_slice() -> None:
@@ -135,9 +148,10 @@ def test_a_thread_that_comes_while_a_slice_is_played_waits_until_it_can_play(wor
         assert waited.is_alive()
 
     node.call_soon(long_slice)
+    node.call_later(1_000, lambda: None)
     world.run_for(0)
     waited.join(10)
-    assert world.now_us == 1_000
+    assert not waited.is_alive()
 
 
 def test_a_command_from_another_thread_runs_at_once_while_nobody_plays(world: World) -> None:
