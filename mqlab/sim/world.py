@@ -214,12 +214,15 @@ class World(Agenda):
     def _attend(self) -> bool:
         """Look at what set `attention`; True if the world shall stop."""
         self.attention = False
-        self.report_failed_observer()
-        if self._died is not None:
-            self._report_dead_task()
-        self.door.attend()
-        stop, self.stop_requested = self.stop_requested, False
-        return stop
+        try:
+            self.report_failed_observer()
+            if self._died is not None:
+                self._report_dead_task()
+            self.door.attend()
+            return self.stop_requested
+        finally:
+            # An error stops the world, too, and what was asked for has been done.
+            self.stop_requested = False
 
     def _run(self, limit_us: int, done: Callable[[], bool] | None = None) -> bool:
         """Play until `done()` or the limit; False if somebody asked to stop before."""

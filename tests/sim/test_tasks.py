@@ -466,6 +466,24 @@ def test_a_breakpoint_stops_a_run_before_its_end(world: World, node: Node) -> No
     assert world.run_for(5_000)
 
 
+def test_an_error_in_the_slice_of_a_breakpoint_leaves_no_stop_for_later(world: World, node: Node) -> None:
+    async def stops_and_dies() -> None:
+        world.request_stop()
+        raise ValueError("boom")
+
+    def refuse() -> None:
+        raise LookupError("nothing to draw")
+
+    node.spawn(stops_and_dies(), "stops and dies")
+    with pytest.raises(SimulationError, match="boom"):
+        world.run_for(5_000)
+    node.call_later(1, lambda: (world.door.post(refuse), world.request_stop()))
+    with pytest.raises(LookupError):
+        world.run_for(5_000)
+    node.call_later(1, world.door.post, lambda: None)
+    assert world.run_for(5_000)
+
+
 def test_code_inside_the_world_cannot_play_it(world: World, node: Node) -> None:
     node.call_soon(world.step)
     with pytest.raises(SimulationError, match="already playing a slice"):
