@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from . import clients, imports, kernel, messages, recording, scale, viewer
+from . import clients, compiled, imports, kernel, messages, recording, scale, viewer
 from .harness import Figure, python_build
 
 Measure = Callable[[], Figure | Iterable[Figure]]
@@ -24,6 +24,7 @@ AREAS: dict[str, list[Measure]] = {
         messages.executed,
         messages.against_bare_appends,
     ],
+    "compiled": [compiled.against_fakeredis],
     "recording": [recording.recording],
     "clients": [clients.async_send, clients.push_consume, clients.rebalance],
     "viewer": [viewer.click_to_paint, viewer.frames, viewer.speed, viewer.memory, viewer.rewind],
