@@ -104,7 +104,8 @@ def queues_to_publish(topic: str, route: TopicRouteData) -> tuple[list[MessageQu
     """
     if route.order_topic_conf:
         queues = []
-        for part in route.order_topic_conf.split(";"):
+        # As Java splits a text: what is empty at its end is no part.
+        for part in route.order_topic_conf.rstrip(";").split(";"):
             broker_name, _, number = part.partition(":")
             if not number.isdecimal():
                 raise RemotingCommandException("name server", f"the order configuration {route.order_topic_conf!r}")

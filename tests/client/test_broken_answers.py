@@ -47,3 +47,10 @@ def test_an_inner_batch_that_cannot_be_read_stays_as_it_is(cluster: Any) -> None
 def test_an_order_configuration_that_cannot_be_read_is_told_before_anything_is_taken_over() -> None:
     with pytest.raises(RemotingCommandException, match="the order configuration 'broker-a'"):
         queues_to_publish("T", TopicRouteData(order_topic_conf="broker-a"))
+
+
+def test_an_order_configuration_may_end_with_its_separator() -> None:
+    assert queues_to_publish("T", TopicRouteData(order_topic_conf="broker-a:1;broker-b:1;")) == (
+        [MessageQueue("T", "broker-a", 0), MessageQueue("T", "broker-b", 0)],
+        True,
+    )
