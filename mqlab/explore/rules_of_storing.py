@@ -20,7 +20,8 @@ UNFLUSHED_TEXT = (
 TORN = "a torn record"
 TORN_TEXT = (
     "The checksum of a record covers its body alone. When the machine loses power and the page with the end of a "
-    "record is gone, recovery takes it for whole, and its properties (id, keys, tags) are zeros."
+    "record is gone, recovery takes it for whole, and its properties (id, keys, tags) are "
+    "zeros, or those of a message that lay there before an earlier loss of power."
 )
 
 DELETED = "a file deleted for its space"
@@ -160,7 +161,11 @@ class NothingUnsentIsDelivered(Rule):
         for found in self.case.contents.found.values():
             if found.unique_key in self.case.ledger.in_batches:
                 continue
-            if bodies.setdefault(found.unique_key, found.body) != found.body:
+            if bodies.setdefault(found.unique_key, found.body) == found.body:
+                continue
+            if found.place.broker in self.case.ledger.power_lost_us:
+                self.excuse(TORN)
+            else:
                 self.found(None, f"message {found.unique_key} has another body at {found.place}")
 
 

@@ -67,7 +67,7 @@ async def power_cuts(
         await producer.start()
         spawn_sending(producer, messages=messages // producers, every_ms=every_ms, size=size)
     consumer = new_reader(lab)
-    consumer.register_message_listener(reader(consumer))
+    consumer.register_message_listener(reader(consumer, looks=False))
     await consumer.start()
 
 
@@ -85,7 +85,7 @@ async def many_files(
     levels = (0, 0, 0, 1, 0, 0, 2) if delayed else (0,)
     spawn_sending(producer, messages=messages, every_ms=every_ms, size=size, delay_levels=levels)
     consumer = new_reader(lab)
-    consumer.register_message_listener(reader(consumer, 500))
+    consumer.register_message_listener(reader(consumer, 500, looks=False))
     await consumer.start()
 
 

@@ -12,8 +12,8 @@ from mqlab.explore import Trial, plan_text
 from mqlab.explore.rules_of_storing import UNFLUSHED
 
 UNDER_FAULTS = [name for name in scenarios.names() if scenarios.get(name).faults]
-SEEDS = range(10)
-COSTLY = {"pull-schedule": range(2), "lite-pull": range(4), "many-files": range(4), "silence": range(4)}
+SEEDS = range(6)
+COSTLY = {"pull-schedule": range(2), "lite-pull": range(4), "many-files": range(3), "power-cuts": range(3)}
 
 
 def test_the_scenarios_of_this_chapter_bear_faults() -> None:
