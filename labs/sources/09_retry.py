@@ -11,20 +11,21 @@
 #       - say when each attempt comes, where the message is in between, and where it ends
 #       - choose between a concurrent and an orderly listener when one message may be bad
 #       - write a listener that does its work once, although messages come twice
-#     minutes: 30
+#     minutes: 85
 #     prerequisites: [00 Tour, 02 Store]
 #     wrong_predictions:
 #       - "where: it stays in Orders, marked as failed; a commit log cannot be changed, so nothing can be marked"
-#       - "calls: 16, the number of the setting; the first call is no retry"
-#       - "hours: 16 times 10 s, or half an hour; the waits grow up to two hours"
-#       - "records: 17, one for each attempt; each retry is stored twice, parked and due"
+#       - "calls: the number of the setting; the first call is no retry"
+#       - "wait-minutes: 10 s for each retry, or 1 s and 5 s counted as well; the waits begin at level 3 and grow"
+#       - "records: one for each attempt; each retry is stored twice, parked and due"
 #       - "no-broker: it is lost; or after 10 s, the first delay"
-#       - "local-times: 5 or 4; the calls during the outage were counted in the consumer alone"
+#       - "local-calls: the outage divided by 5 s; the wait begins when a call has failed"
+#       - "local-times: all calls so far; those during the outage were counted in the consumer alone"
 #       - "late: 0, or up to a second"
-#       - "killed-twice: none, since all were delivered before the kill"
+#       - "killed-twice: none, since all were delivered before the kill; or all, as if nothing had been noted"
 #       - "behind: after 10 s, behind the poison"
 #       - "orderly-default: 16 or 17; an orderly listener without a limit never gives up"
-#       - "hang-minutes: 15"
+#       - "hang-minutes: 15, as if each call had an alarm clock of its own"
 #       - "both-run: no; nobody stops the first call"
 # ---
 
@@ -43,22 +44,24 @@ student_id = ""
 from itertools import pairwise
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
-from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
+from mqlab.check import NotSolvedYet, check, draws_for, predict, reveal, say, seed_for
 from mqlab.scenarios.delivered_again import SHORT_LEVELS, add_group, never, no_poison, open_shop
 from mqlab.views import Journey, Series, Table, TimeChart
 from mqlab.views.time_chart import BLUE, ORANGE, VERMILION
 from mqlab_widgets import Stepper
 
 seed = seed_for(student_id, "09")
+draw = draws_for(seed)
 SUCCESS, LATER = ConsumeConcurrentlyStatus.CONSUME_SUCCESS, ConsumeConcurrentlyStatus.RECONSUME_LATER
 
 # %%
-lab = scenarios.get("always-fails").build(seed)
+most = draw.between("most", 8, 16)
+lab = scenarios.get("always-fails").build(seed, parameters={"max_reconsume_times": most})
 order = lab.history.last("SendSucceeded").msg_id
 lab.run_until_event("ConsumeFinished").fields
 
 # %% [markdown]
-# ## Round one: where is it?
+# ## Round one: where is it? (8 minutes)
 #
 # The listener has failed. The message will come again in some seconds. In which place does it wait?
 
@@ -69,13 +72,6 @@ predict("where", "Where is the message until it comes again?",
 
 # %%
 back = lab.run_until_event("SendBackStored")
-back.fields
-
-# %% [markdown]
-# The consumer has **given it back**: a request `CONSUMER_SEND_MSG_BACK` to the broker that stores the message. It
-# carries no message, only its place in the commit log. The broker reads it there and stores a copy. For whom?
-
-# %%
 lab.run_for(ms=1)
 Table("topics with messages", ("topic", "messages"),
       [(row[0], row[-1]) for row in lab.topics(system=True).rows if row[-1]])
@@ -86,7 +82,14 @@ reveal("where", "c" if waiting.copies[-1].topic != "Orders" else "b",
        why="a copy waits in SCHEDULE_TOPIC_XXXX; the original stays where it is, unchanged")
 
 # %% [markdown]
-# `SCHEDULE_TOPIC_XXXX` (the name is no joke, it is a constant of `TopicValidator`) is a topic of the broker's own. It has
+# The consumer has **given it back**: a request `CONSUMER_SEND_MSG_BACK` to the broker that stores the message. It
+# carries no message, only its place in the commit log. The broker reads it there and stores a copy:
+
+# %%
+back.fields
+
+# %% [markdown]
+# `SCHEDULE_TOPIC_XXXX` (the name is a constant of `TopicValidator`) is a topic of the broker's own. It has
 # one queue for each **delay level**. There are 18 levels (`messageDelayLevel`): 1 s, 5 s, 10 s, 30 s, 1 to 10 min in
 # steps of one, 20 min, 30 min, 1 h, 2 h. Level 3 is 10 s, and lies in queue 2. This is the copy:
 
@@ -105,8 +108,8 @@ lab.queue("SCHEDULE_TOPIC_XXXX", 2).entry(0)
 # %% [markdown]
 # In every other topic the last eight bytes hold the hash of a tag (lab 02). Here they hold a time: when the message is
 # due. Everybody in this queue waits equally long, so the first one is always due first, and
-# `ScheduleMessageService` looks at the head of each queue only, every 100 ms (`DELAY_FOR_A_WHILE`). That
-# is the whole trick, and it is the reason why there are levels, and not any delay you like: a queue with different delays would have to be sorted.
+# `ScheduleMessageService` looks at the head of each queue only, every 100 ms (`DELAY_FOR_A_WHILE`). This is
+# the reason why there are levels, and not any delay you like: a queue with different delays would have to be sorted.
 #
 # On to the moment when the message comes again:
 
@@ -135,17 +138,21 @@ Table("three records of one message", ("", *names), [
 lab.history.last("OffsetUpdated", topic="Orders").fields
 
 # %% [markdown]
-# ## Round two: how often, and how long?
+# ## Round two: how often, and how long? (20 minutes)
 #
 # The listener fails again. This time it takes level 4, then level 5: `3 + reconsumeTimes` (`consumerSendMsgBack` in the
-# broker). The group allows 16 (`retryMaxTimes`, or `maxReconsumeTimes` of the consumer).
+# broker), where `reconsumeTimes` is the number that the listener has just been shown. When there are no higher levels,
+# level 18 is taken again.
+
+# %%
+say(f"How often this may happen says `maxReconsumeTimes` of the consumer. Ours has **{most}**. (The default is 16.)")
 
 # %% tags=["prediction"]
 predict("calls", "The listener always fails. How many times is it called with this message?",
         unit="calls", prediction=...)
 
 # %% tags=["prediction"]
-predict("hours", "How many hours lie between the first call and the last?", unit="hours", prediction=...)
+predict("wait-minutes", "How many minutes lie between the first call and the last?", unit="min", prediction=...)
 
 # %% tags=["prediction"]
 predict("records", "How many records of this one message are in the commit log in the end?",
@@ -159,17 +166,17 @@ life
 
 # %%
 first, last = life.attempts[0], life.attempts[-1]
-reveal("calls", len(life.attempts), why="one first time and 16 retries")
+reveal("calls", len(life.attempts), why=f"one first time and {most} retries")
 
 # %%
-reveal("hours", round((last.begin_us - first.begin_us) / 3.6e9, 2),
-       why="10 s + 30 s + 1 min + ... + 1 h + 2 h: levels 3 to 18")
+reveal("wait-minutes", round((last.begin_us - first.begin_us) / 60e6, 1),
+       why=f"10 s + 30 s + 1 min + ...: levels 3 to {2 + most}")
 
 # %%
-reveal("records", len(life.copies), why="1, and 16 times 2 (parked, and due), and the dead letter")
+reveal("records", len(life.copies), why=f"1, and {most} times 2 (parked, and due), and the dead letter")
 
 # %% [markdown]
-# After the 17th failure there is no wait. The copy goes straight to `%DLQ%billing`, the **dead-letter queue**. Nobody
+# After the last failure there is no wait. The copy goes straight to `%DLQ%billing`, the **dead-letter queue**. Nobody
 # reads it unless somebody subscribes to it. It is kept as long as everything in the commit log (72 hours by default),
 # and then it is gone. A dead-letter queue that no person looks at is a slow way of throwing messages away.
 
@@ -179,9 +186,32 @@ Table("the dead letter", ("field", "says"), [(name, letter[name].value) for name
     "topic", "reconsumeTimes", "body", "KEYS", "UNIQ_KEY", "RETRY_TOPIC", "ORIGIN_MESSAGE_ID", "storeTimestamp")])
 
 # %% [markdown]
-# Everything needed for an inquest is there: `ORIGIN_MESSAGE_ID` leads to the original, `RETRY_TOPIC` to its topic,
+# Everything that one needs to find the cause is there: `ORIGIN_MESSAGE_ID` leads to the original, `RETRY_TOPIC` to its topic,
 # `KEYS` to the business.
 #
+# ### A small exercise: the next wait
+#
+# Write it down: how long is the wait after a failure? `reconsume_times` is what the listener was shown, `delays_ms` are the
+# lengths of the levels, level 1 first, and `most` is `maxReconsumeTimes`. For a dead letter there is no wait: `None`.
+
+# %% [markdown] tags=["hints"]
+# - First the dead letter: at which value of `reconsume_times` has the message been taken back as often as is allowed?
+# - The level is `3 + reconsume_times`, but never more than there are levels.
+# - Level 1 is `delays_ms[0]`, so a level stands at `level - 1`.
+
+# %% tags=["exercise"]
+def next_wait_ms(reconsume_times, delays_ms, most):
+    """How long the message waits after this failure, in ms; None when it becomes a dead letter."""
+    ### BEGIN SOLUTION
+    if reconsume_times >= most:
+        return None
+    return delays_ms[min(3 + reconsume_times, len(delays_ms)) - 1]
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("09/next-wait", next_wait_ms)
+
+# %% [markdown]
 # Measured on a real RocketMQ 5.3.3, with levels shortened to 1 s, 2 s, 3 s, ... and `maxReconsumeTimes` 4, so that it did
 # not take hours. We set up the same:
 
@@ -242,20 +272,55 @@ Table("twelve seconds later", header, [
     for name, journey in journeys.items()])
 
 # %% [markdown]
-# - An error is a failure, and so is **nothing**: a listener that forgets its `return` gets every message 17 times.
-#   (The warning above comes from mqlab. In RocketMQ you find the error in the client's own log file only, if
+# - An error is a failure, and so is **nothing**: a listener that forgets its `return` gets every message 17 times (by
+#   default). (The warning above comes from mqlab. In RocketMQ you find the error in the client's own log file only, if
 #   you know where that is.)
 # - `delayLevelWhenNextConsume` overrules the level; -1 means: straight to the dead letters. Use it for what will never
 #   get better: a message that nobody can read is as unreadable in two hours.
 # - In broadcasting nothing is given back. What fails is dropped, with a line in the log.
 #
-# ## Round three: no broker to give it back to
+# ### A small exercise: two kinds of failure
 #
-# Once more a listener that always fails, and it takes a second. While it works the broker is killed.
+# `bill(message)` is given to you. It raises `ValueError` when nobody can read the order, now or later, and `ConnectionError`
+# when the bank does not answer. Write the listener: the first kind becomes a dead letter at once, the second
+# comes again after 5 s, and all else is a success.
+
+# %% [markdown] tags=["hints"]
+# - Two `except` branches. In both the listener returns `RECONSUME_LATER`; they differ in one number.
+# - The number is `context.delay_level_when_next_consume`, a *level*, not seconds. Look at the six groups above.
+# - -1 is the dead letter, and 5 s is level 2. And do not forget the `return` after a good call.
+
+# %% tags=["exercise"]
+from mqlab import ConsumeConcurrentlyStatus
+
+
+def make_listener(bill):
+    """A listener that bills one order, and tells the two kinds of failure apart."""
+    def listener(messages, context):
+        ### BEGIN SOLUTION
+        try:
+            bill(messages[0])
+        except (ValueError, ConnectionError) as error:
+            context.delay_level_when_next_consume = -1 if isinstance(error, ValueError) else 2
+            return ConsumeConcurrentlyStatus.RECONSUME_LATER
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+        ### END SOLUTION
+
+    return listener
+
+# %% tags=["check"]
+check("09/two-failures", make_listener)
+
+# %% [markdown]
+# ## Round three: no broker to give it back to (6 minutes)
+#
+# Once more a listener that always fails, and each call takes some time. During the first call the broker is killed.
 
 # %%
+work_s, outage_s = draw.between("work", 1, 4), draw.between("outage", 20, 50)
+
 async def slowly_fails(messages, context):
-    await context.sleep(1_000)
+    await context.sleep(work_s * 1_000)
     return LATER
 
 lab = Lab(seed=seed)
@@ -265,6 +330,7 @@ lab.run_for(seconds=30)
 sent = await shop.send(Message("Orders", b"order 3"))
 lab.run_until_event("ConsumeStarted")
 lab.crash("broker-a")
+killed = lab.now_ms
 
 # %% tags=["prediction"]
 predict("no-broker",
@@ -286,46 +352,64 @@ reveal("no-broker", "b" if here.ts_ms < failed.ts_ms + 6_000 else "c",
        why="submitConsumeRequestLater: again here, 5 s after the failure")
 
 # %% [markdown]
-# So the message stays in the consumer's memory and is tried **here**, every 5 s, until the broker is back. We start it
-# after 20 s.
-
-# %% tags=["prediction"]
-predict("local-times", "The listener was called 5 times before the message could be given back. What "
-        "does reconsumeTimes say at the 6th call?", choices=["0", "1", "4", "5"], prediction=...)
+# So the message stays in the consumer's memory and is tried **here**, 5 s after each failure, until the broker is back.
 
 # %%
-lab.run_for(seconds=15)
+say(f"A call of our listener takes **{work_s} s**, and the broker is down for **{outage_s} s** from its kill on.")
+
+# %% tags=["prediction"]
+predict("local-calls", "How many more calls begin while the broker is down? (The one at work when it was killed "
+        "is not counted.)", unit="calls", prediction=...)
+
+# %%
+lab.run_for(ms=killed + outage_s * 1_000 - lab.now_ms)
+calls = len([r for r in lab.history.find("ConsumeStarted") if r.ts_ms > killed])
+reveal("local-calls", calls, why=f"one every {work_s + 5} s: the work, and 5 s of waiting")
+
+# %%
+say(f"Now the broker is started again. When it is back, the next give-back is stored. So far there were {calls + 1} calls.")
+
+# %% tags=["prediction"]
+predict("local-times", "The broker has taken the message back. What does reconsumeTimes say at the "
+        "call after that?", unit="times", prediction=...)
+
+# %%
 lab.restart("broker-a")
 lab.run_until_event("SendBackStored")
-sixth = lab.run_until_event("ConsumeStarted")
+back_again = lab.run_until_event("ConsumeStarted")
 lab.run_until_event("ConsumeFinished")
 Journey.of(lab.history, sent.msg_id, "billing")
 
 # %%
-reveal("local-times", str(sixth.reconsume_times),
+reveal("local-times", back_again.reconsume_times,
        why="the broker counts from the record in its own commit log, where it says 0")
 
 # %% [markdown]
-# The consumer had counted 1, 2, 3, 4 in its own copy. The broker does not ask; it reads its record and adds one.
+# The consumer had counted each of its calls in its own copy. The broker does not ask; it reads its record and adds one.
 # **`reconsumeTimes` is not the number of calls.** It is the number of times that a broker has taken the message back.
 #
-# ## Round four: delay as a service
+# ## Round four: delay as a service (7 minutes)
 #
-# The same machinery is open to producers: `Message(..., delay_level=3)`. Twenty orders, each at another millisecond:
+# The same machinery is open to producers: `Message(..., delay_level=3)`.
+
+# %%
+reminders, gap_ms = draw.between("reminders", 16, 26), draw.between("gap", 53, 97)
+say(f"The shop sends **{reminders}** reminders, one every {gap_ms} ms.")
 
 # %% tags=["prediction"]
-predict("late", "Level 3 is 10 s. By how many ms at most will a message be late?", unit="ms", prediction=...)
+predict("late", "Level 3 is 10 s. By how many ms at most will one of them be late?", unit="ms", prediction=...)
 
 # %%
 lab = Lab(seed=seed)
 shop = await open_shop(lab, flush_disk_type="SYNC_FLUSH")
 await add_group(lab, "readers", no_poison)
-lab.run_for(seconds=31)
+started = lab.history.last("NodeStarted", node="broker-a").ts_ms
+lab.run_for(ms=started + 30_000 - draw.between("before", 400, 1_000) - lab.now_ms)
 asked = {}
-for _ in range(20):
+for _ in range(reminders):
     began = lab.now_ms
     asked[(await shop.send(Message("Orders", b"reminder", delay_level=3))).msg_id] = began
-    lab.run_for(ms=37)
+    lab.run_for(ms=gap_ms)
 lab.run_for(seconds=10.5)
 late = [round(r.ts_ms - asked[r.msg_id] - 10_000)
         for r in lab.history.find("ConsumeStarted", topic="Orders")]
@@ -337,16 +421,21 @@ reveal("late", max(late), why="0 to 100 ms until the queue is looked at, and a f
 # %% [markdown]
 # Measured on the real one, for levels 1 to 4: 29 to 105 ms late (236 ms once), never early. A level above 18
 # counts as 18: who asks for level 25 waits two hours. A message that wants to come in 7 seconds cannot be
-# had with levels (see the end).
+# had with levels (see the end of the lab).
 #
 # ### Break it: the broker is killed
 #
-# How far each level has been delivered the broker notes in a file, `delayOffset.json`, every 10 s
-# (`flushDelayOffsetInterval`). The last note is about two seconds old. All twenty reminders have just been delivered and
-# consumed. We kill the broker and start it again. Not a byte is lost: this one has a synchronous flush.
+# How far each level has been delivered the broker notes in a file, `delayOffset.json`: 10, 20, 30, 40 s after its start,
+# and so on (`flushDelayOffsetInterval`). All reminders have just been delivered and consumed. We kill the broker and
+# start it again. Not a byte is lost: this one has a synchronous flush.
+
+# %%
+came = [(r.ts_ms - started) / 1_000 for r in lab.history.find("ConsumeStarted", topic="Orders")]
+say(f"The reminders came one by one from {came[0]:.2f} s to {came[-1]:.2f} s after the start of the broker, "
+    f"and now it is {(lab.now_ms - started) / 1_000:.2f} s.")
 
 # %% tags=["prediction"]
-predict("killed-twice", "How many of the 20 reminders come a second time?", unit="messages", prediction=...)
+predict("killed-twice", f"How many of the {reminders} reminders come a second time?", unit="messages", prediction=...)
 
 # %%
 killed = lab.now_ms
@@ -354,25 +443,32 @@ lab.crash("broker-a")
 lab.run_for(seconds=2)
 lab.restart("broker-a")
 lab.run_for(seconds=30)
-reminder = next(iter(asked))
-Table("one reminder", ("consumed, s from the kill", "queue offset", "reconsumeTimes"), [
+reminder = list(asked)[-1]
+Table("the last reminder", ("consumed, s from the kill", "queue offset", "reconsumeTimes"), [
     (round((r.ts_ms - killed) / 1_000, 1), r.queue_offset, r.reconsume_times)
     for r in lab.history.find("ConsumeStarted", topic="Orders", msg_id=reminder)])
 
 # %%
 twice = [r for r in lab.history.find("ConsumeStarted", topic="Orders") if r.ts_ms > killed]
-reveal("killed-twice", len(twice), why="the last note in the file is older than their delivery")
+reveal("killed-twice", len(twice), why="they were delivered after the last note, at 40 s; the others before it")
 
 # %% [markdown]
 # They come from other places of the queue, as new messages, with `reconsumeTimes` 0. Nothing in them says
-# "you know me", except the message id and the keys. Keep this in mind for the exercise.
+# "this one was here before", except the message id and the keys. Keep this in mind for the exercise.
 #
-# ## Round five: a bad message in front of good ones
+# ## Round five: a bad message in front of good ones (8 minutes)
 #
-# Two orders a second. The fifth one is **poison**: nobody will ever be able to consume it. Three groups read them all:
-# one with a concurrent listener, two with an **orderly** one, which gets the messages of a queue strictly one
-# after another (the queue is locked for one consumer, and one thread works on it). One of these allows 4 retries, the
+# Orders come at a steady pace. One of them is **poison**: nobody will ever be able to consume it. Three groups read them
+# all: one with a concurrent listener, two with an **orderly** one, which gets the messages of a queue strictly one
+# after another (the queue is locked for one consumer, and one thread works on it). One of these allows some retries, the
 # other one has RocketMQ's default.
+
+# %%
+pace_ms, poison_at = draw.between("pace", 300, 900, step=100), draw.between("poison at", 2, 6)
+retries, window_s = draw.between("retries", 2, 6), draw.between("window", 18, 38)
+limited = f"orderly-{retries}"
+say(f"An order comes every **{pace_ms} ms**, and the one with offset **{poison_at}** is the poison. "
+    f"The group `{limited}` allows **{retries}** retries.")
 
 # %% tags=["prediction"]
 predict("behind", "How many seconds after the poison does the concurrent group get "
@@ -380,71 +476,72 @@ predict("behind", "How many seconds after the poison does the concurrent group g
 
 # %% tags=["prediction"]
 predict("orderly-default", "And how many times does the orderly group with default settings "
-        "try the poison within 30 s?", unit="calls", prediction=...)
+        f"try the poison within {window_s}.5 s of the first call?", unit="calls", prediction=...)
 
 # %%
-lab = scenarios.get("poison").build(seed)
+day = {"messages": 40, "poison_at": poison_at, "orderly_times": retries, "pace_ms": pace_ms}
+lab = scenarios.get("poison").build(seed, parameters=day)
 zero = lab.now_ms
-lab.run_for(seconds=34)
+lab.run_for(seconds=window_s + 8)
 
 def progress(group):
     done = [round((r.ts_ms - zero) / 1_000, 3) for r in lab.history.find("ConsumeFinished", group=group)
-            if r.status in ("SUCCESS", "CONSUME_SUCCESS") and r.ts_ms < zero + 10_000]
-    return [(0.0, 0), *((second, n) for n, second in enumerate(done, 1)), (10.0, len(done))]
+            if r.status in ("SUCCESS", "CONSUME_SUCCESS") and r.ts_ms < zero + 16_000]
+    return [(0.0, 0), *((second, n) for n, second in enumerate(done, 1)), (16.0, len(done))]
 
-TimeChart("One bad message in a stream: the first ten seconds", "consumed, messages", [
-    Series("orderly, 4 retries", progress("orderly-4"), ORANGE, "broad"),
+TimeChart("One bad message in a stream: the first sixteen seconds", "consumed, messages", [
+    Series(f"orderly, {retries} retries", progress(limited), ORANGE, "broad"),
     Series("orderly, default", progress("orderly"), VERMILION, "dashed"),
     Series("concurrent", progress("concurrent"), BLUE),
 ])
 
 # %%
 bad = {group: [r for r in lab.history.find("ConsumeStarted", group=group)
-               if r.queue_offset == 4 or r.reconsume_times]
-       for group in ("concurrent", "orderly", "orderly-4")}
-behind = lab.history.find("ConsumeStarted", group="concurrent", queue_offset=5)
+               if r.queue_offset == poison_at or r.reconsume_times]
+       for group in ("concurrent", "orderly", limited)}
+behind = lab.history.find("ConsumeStarted", group="concurrent", queue_offset=poison_at + 1, topic="Orders")
 reveal("behind", round((next(iter(behind)).ts_ms - bad["concurrent"][0].ts_ms) / 1_000, 1),
        why="it is just the pace of the sender: the poison is given back and nobody waits for it")
 
 # %%
-in_time = [r for r in bad["orderly"] if r.ts_ms <= bad["orderly"][0].ts_ms + 30_000]
+in_time = [r for r in bad["orderly"] if r.ts_ms <= bad["orderly"][0].ts_ms + window_s * 1_000 + 500]
 reveal("orderly-default", len(in_time), why="once a second (suspendCurrentQueueTimeMillis), and there is no end")
 
 # %% [markdown]
-# In the picture the thin blue line runs straight on. The broad orange one stands for 4 s and then catches up at once
-# (from there on it lies below the blue one). The dashed red one never moves again.
+# In the picture the thin blue line runs straight on. The broad orange one stands still for some seconds and then catches
+# up at once (from there on it lies below the blue one). The dashed red one never moves again.
 #
 # An orderly listener cannot give a message back, since the ones behind would overtake it. It **suspends** the queue
-# for a second, and tries again. With a limit of 4 retries the queue stands for 4 s, and then the poison becomes a dead
-# letter: sent to `%RETRY%orderly-4`, which the broker turns into `%DLQ%orderly-4` at once. By default there is no limit:
+# for a second, and tries again. With a limit of n retries the queue stands for n seconds, and then the poison becomes a
+# dead letter: sent to the `%RETRY%` topic of the group, which the broker turns into `%DLQ%` at once. By default there is no limit:
 # `maxReconsumeTimes` is -1, which means 16 for a concurrent listener, and **2,147,483,647** for an orderly one. At one try
 # a second that is 68 years.
 
 # %%
-tries = [round(b.ts_ms - a.ts_ms) for a, b in pairwise(bad["orderly-4"])]
-letter = lab.history.last("MessageStored", topic="%DLQ%orderly-4")
-Table("the poison in the orderly group with 4 retries", ("step", "real, three runs, ms", "here, ms"), [
+tries = [round(b.ts_ms - a.ts_ms) for a, b in pairwise(bad[limited])]
+letter = lab.history.last("MessageStored", topic=f"%DLQ%{limited}")
+Table("the poison in the orderly group with a limit (the real one: 4 retries)", ("step", "real, three runs, ms", "here, ms"), [
     ("from try to try", "1001 to 1008", ", ".join(str(ms) for ms in tries)),
-    ("from the 5th try to the dead letter", "8 to 22", round(letter.ts_ms - bad["orderly-4"][-1].ts_ms, 1)),
+    ("from the last try to the dead letter", "8 to 22", round(letter.ts_ms - bad[limited][-1].ts_ms, 1)),
 ])
 
 # %% [markdown]
-# The same world to play with, half a second before the poison is sent. Watch what the three groups hold in their
+# The same world to play with, shortly before the poison is sent. Watch what the three groups hold in their
 # memory, and try to free the queue that stands still: does it help to crash the consumer and restart it? Or the broker?
 
 # %%
-Stepper(scenarios.get("poison").build(seed).run_for(ms=1_500))
+Stepper(scenarios.get("poison").build(seed, parameters=day).run_for(ms=(poison_at - 1) * pace_ms))
 
 # %% [markdown]
 # **So an orderly group needs a limit, and the limit means that order is broken on purpose.** Whoever reads the dead letters
 # later gets that message after all the others. If that is not allowed the queue must stand still; decide it
 # before the night when it happens.
 #
-# ## Round six: it neither succeeds nor fails
+# ## Round six: it neither succeeds nor fails (6 minutes)
 #
-# The bank takes the call and says nothing for 50 minutes. The listener waits. Our consumer has been running for a
-# minute when the order comes. A service in each consumer looks for such cases: `consumeTimeout` is 15 minutes, and
-# every 15 minutes it looks (`cleanExpireMsg`).
+# The bank takes the call and says nothing for 50 minutes. The listener waits. A service in each consumer looks for such
+# cases: `consumeTimeout` is 15 minutes, and every 15 minutes it looks (`cleanExpireMsg`), for the first time
+# 15 minutes after the consumer's start.
 
 # %%
 async def hangs_at_first(messages, context):
@@ -455,8 +552,10 @@ async def hangs_at_first(messages, context):
 lab = Lab(seed=seed)
 shop = await open_shop(lab)
 await add_group(lab, "billing", hangs_at_first)
-lab.run_for(seconds=60)
+running_min = draw.between("running", 1, 14)
+lab.run_for(seconds=60 * running_min)
 sent = await shop.send(Message("Orders", b"order 4"))
+say(f"The consumer has been running for **{running_min} min** when the order comes.")
 
 # %% tags=["prediction"]
 predict("hang-minutes", "After how many minutes is the order given back?", unit="min", prediction=...)
@@ -471,26 +570,26 @@ second = lab.run_until_event("ConsumeStarted", reconsume_times=1)
 ended = list(lab.history.find("ConsumeFinished", msg_id=sent.msg_id))
 started = lab.history.last("ConsumeStarted", msg_id=sent.msg_id, reconsume_times=0).ts_ms
 reveal("hang-minutes", round((given.ts_ms - started) / 60_000, 1),
-       why="at the look after 15 min it was 14 min old; the next look comes after 30 min")
+       why=f"at the look after 15 min it was {15 - running_min} min old; the next look comes after 30 min")
 
 # %%
 reveal("both-run", "a" if ended else "b", why="nobody can stop a thread; the first call does not know")
 
 # %%
-lab.run_for(seconds=25 * 60)
+lab.run_for(seconds=36 * 60)
 Journey.of(lab.history, sent.msg_id, "billing")
 
 # %% [markdown]
-# Until the give-back the group's offset stood at this message: after a crash *everything* behind it would have come again.
+# Until it was given back the group's offset stood at this message: after a crash *everything* behind it would have come again.
 # And the hanging call keeps its thread. Twenty such calls, and the pool of 20 threads is empty. `consumeTimeout` is no
 # cure, it is a way to keep the queue going. The cure is a time-out in the call of the bank.
 #
 # When it finally ends, after 50 min, the first call does whatever it does. So does the second one. **The same
 # order, billed twice, in one healthy consumer, without any crash.**
 #
-# ## Build it: book each payment once
+# ## Build it: book each payment once (25 minutes)
 #
-# Count the ways in which a message came twice today: a retry after a failure that came *after* the work was done;
+# We count the ways in which a message came twice today: a retry after a failure that came *after* the work was done;
 # the broker's kill; the hanging call. Lab 03 had a producer that sends again when it is not sure, lab 04 a `send`
 # that did so by itself. RocketMQ promises **at least once**, never "exactly once". The rest is yours: the *effect* must
 # be there once. Such a listener is called **idempotent**.
@@ -511,6 +610,15 @@ Journey.of(lab.history, sent.msg_id, "billing")
 # 1. each payment is in the books exactly once (two payments may be alike: who drinks two coffees pays twice);
 # 2. a message that nobody can read (`b"ann ??"`) is a dead letter before the day is over, without waiting for 17 calls;
 # 3. nothing else is a dead letter.
+
+# %% [markdown] tags=["hints"]
+# - Which text is the same in all messages about one payment, and differs between two payments that are alike? Neither the
+#   message id nor the offset: the till's second message and each copy have other ones. Look at what the till sets.
+# - A process can be killed between any two `await`s. So how many writes may a payment have? Look at what `ledger.write` can
+#   do in one call, and what it does when the note is there already. Then `has` is not needed at all.
+# - One call, `await self.ledger.write(note=message.keys, add=(account, int(cents)))`. `AlreadyNotedError` means that it is
+#   done: success. `LedgerTimeoutError` means that nobody knows: later. And a body that cannot be split and read as a
+#   number gets the delay level -1, as in round two.
 
 
 # %% tags=["exercise"]
@@ -553,19 +661,24 @@ check("09/idempotent-listener", Keeper)
 # is always a place to die. And the answer to "I do not know whether it was done" is *do it again*, which is allowed
 # only because it is idempotent.
 #
-# To look at a world in which your keeper fails:
-# `day = PaymentDay(Keeper, 13).play()`, then `print(day.story("payment-4"))` (`mqlab.scenarios.payment_day`).
+# To look at a world in which your keeper fails, open the failed check's world: keep the verdict (`verdict = check(...)`), then
+# `verdict.open()`. The story of one payment alone: `day = PaymentDay(Keeper, 13).play()`, then
+# `print(day.story("payment-4"))` (`mqlab.scenarios.payment_day`).
 #
-# ## The article, and today's RocketMQ
+# ## What the articles say, and today's RocketMQ (5 minutes)
 #
-# - The push consumer article says that after `RECONSUME_LATER` the *broker* tries again, 16 times. The broker never calls
-#   anybody. The *consumer* gives the message back, and later pulls it from the topic of its group like any other. And
+# Many articles about RocketMQ explain the push consumer; [docs/seeds.md](../docs/seeds.md) goes through one of them,
+# sentence by sentence.
+#
+# - It says that after `RECONSUME_LATER` the *broker* tries again, 16 times. The broker never calls
+#   a listener. The *consumer* gives the message back, and later pulls it from the topic of its group like any other. And
 #   the listener is called 17 times.
 # - It says that this follows `messageDelayLevel`. It begins at level 3: 1 s and 5 s are for producers.
 # - A group that the broker has never seen begins to read its retry topic only after its second look at the queues, about
 #   20 s after the start, so its first retry can be late. That is why our groups ran for 30 s first.
-# - RocketMQ 5 has *timer messages* with any delay up to three days (`TIMER_DELAY_MS`, a wheel of seconds). Retries still use levels.
-#   In Pop mode, new in 5, nothing is given back: the broker itself makes the copy when the time for
+# - RocketMQ 5 has *timer messages* with any delay up to three days (`TIMER_DELAY_MS`, a wheel of seconds). Retries still use
+#   levels. The broker of this lab has no such wheel yet, and refuses timer messages as a real one does when its
+#   wheel is switched off: `WHEEL_TIMER_NOT_ENABLE`. In Pop mode, new in 5, nothing is given back: the broker itself makes the copy when the time for
 #   an answer is over.
 #
 # Where to read on: `client/.../ConsumeMessageConcurrentlyService.java` (`processConsumeResult`), `ConsumeMessageOrderlyService.java`

@@ -72,9 +72,7 @@ async def _run(lab: LabSource, student_id: str, names: dict[str, Any]) -> None:
 
 
 async def _run_cell(lab: LabSource, cell: Cell, names: dict[str, Any]) -> None:
-    code = compile(
-        cell.tree, f"labs/{lab.name}", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
-    )
+    code = compile(cell.tree, f"labs/{lab.name}", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     # The cells of a lab are the project's own code, run as the notebook runs them.
     waiting = eval(code, names)  # noqa: S307
     if inspect.isawaitable(waiting):

@@ -80,10 +80,13 @@ async def always_fails(lab: Lab, *, levels: str = "", max_reconsume_times: int =
 
 
 @scenario("poison", seconds=40)
-async def poison(lab: Lab, *, messages: int = 60, poison_at: int = 4, orderly_times: int = 4) -> None:
+async def poison(
+    lab: Lab, *, messages: int = 60, poison_at: int = 4, orderly_times: int = 4, pace_ms: int = PACE_MS
+) -> None:
     """One message cannot be consumed: a concurrent group, an orderly one that gives up, one that never does.
 
-    Which message it is says `poison_at`; `orderly_times` is after how many retries the second group gives up.
+    Which message it is says `poison_at`, and how far apart they are sent `pace_ms`; `orderly_times` is after how many
+    retries the second group gives up.
     """
     producer = await open_shop(lab)
     await add_group(lab, "concurrent", no_poison)
@@ -96,6 +99,6 @@ async def poison(lab: Lab, *, messages: int = 60, poison_at: int = 4, orderly_ti
             body = POISON if number == poison_at else b"order %d" % number
             message = Message(TOPIC, body, keys=f"order-{number}")
             await type(producer).send.inside(producer, message)  # type: ignore[attr-defined]  # see public_call
-            await producer.node.sleep(PACE_MS)
+            await producer.node.sleep(pace_ms)
 
     producer.node.spawn(load(), "load")

@@ -86,12 +86,15 @@ class Books:
         self.notes: set[str] = set()
         self.entries: list[tuple[str, int]] = []
         self.writes = 0
+        self.calls = 0
+        """How often somebody asked or wrote, whatever came of it."""
         self.last_writer = ""
         self._day = day
         self._silent: dict[str, int] = {}
 
     async def has(self, node: Node, note: str) -> bool:
         """Look for a note; takes a while."""
+        self.calls += 1
         key = self._day.key_of(note, None)
         await node.sleep(self._half_ms())
         found = note in self.notes
@@ -101,6 +104,7 @@ class Books:
 
     async def write(self, node: Node, note: str | None, add: tuple[str, int] | None) -> None:
         """Write all or nothing half-way through, and answer at the end; the answer may get lost."""
+        self.calls += 1
         key = self._day.key_of(note, add)
         words = self._words(note, add)
         await node.sleep(self._half_ms())

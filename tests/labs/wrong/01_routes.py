@@ -261,5 +261,5 @@ WRONG = {
         keeps_the_lock,
         refreshes_all_for_ever,
         one_lifetime_for_all,
-    ]
+    ],
 }

@@ -146,7 +146,11 @@ class TalksThroughADefault(AllocateMessageQueueStrategy):
     """The same with a default argument."""
 
     def divide(
-        self, current_cid: str, mq_all: Queues, cid_all: Ids, had: dict[MessageQueue, str] = {}  # noqa: B006
+        self,
+        current_cid: str,
+        mq_all: Queues,
+        cid_all: Ids,
+        had: dict[MessageQueue, str] = {},  # noqa: B006
     ) -> list[MessageQueue]:
         found = _sticky(had, mq_all, cid_all)
         had.clear()

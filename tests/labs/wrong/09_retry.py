@@ -169,7 +169,68 @@ class buries_time_outs(_Keeper):  # noqa: N801
             return self.unreadable(context)
 
 
+def begins_at_level_one(reconsume_times: int, delays_ms: list[int], most: int) -> int | None:
+    """Takes the first level for the first retry: 1 s and 5 s are for producers."""
+    return None if reconsume_times >= most else delays_ms[min(reconsume_times, len(delays_ms) - 1)]
+
+
+def one_more_than_allowed(reconsume_times: int, delays_ms: list[int], most: int) -> int | None:
+    """Compares with > instead of >=: one retry too many."""
+    return None if reconsume_times > most else delays_ms[min(2 + reconsume_times, len(delays_ms) - 1)]
+
+
+def level_as_index(reconsume_times: int, delays_ms: list[int], most: int) -> int | None:
+    """Forgets that level 1 stands at index 0."""
+    return None if reconsume_times >= most else delays_ms[min(3 + reconsume_times, len(delays_ms) - 1)]
+
+
+def forgets_the_return(bill: Any) -> Any:
+    """Bills, and says nothing: which is a failure."""
+
+    def listener(messages: Any, context: Any) -> ConsumeConcurrentlyStatus | None:
+        try:
+            bill(messages[0])
+        except (ValueError, ConnectionError) as error:
+            context.delay_level_when_next_consume = -1 if isinstance(error, ValueError) else 2
+            return LATER
+        return None
+
+    return listener
+
+
+def seconds_for_a_level(bill: Any) -> Any:
+    """Writes 5 for five seconds; level 5 is a minute."""
+
+    def listener(messages: Any, context: Any) -> ConsumeConcurrentlyStatus:
+        try:
+            bill(messages[0])
+        except (ValueError, ConnectionError) as error:
+            context.delay_level_when_next_consume = -1 if isinstance(error, ValueError) else 5
+            return LATER
+        return SUCCESS
+
+    return listener
+
+
+def success_for_the_unreadable(bill: Any) -> Any:
+    """Drops what cannot be read, so that nobody will ever look at it."""
+
+    def listener(messages: Any, context: Any) -> ConsumeConcurrentlyStatus:
+        try:
+            bill(messages[0])
+        except ConnectionError:
+            context.delay_level_when_next_consume = 2
+            return LATER
+        except ValueError:
+            return SUCCESS
+        return SUCCESS
+
+    return listener
+
+
 WRONG = {
+    "09/next-wait": [begins_at_level_one, one_more_than_allowed, level_as_index],
+    "09/two-failures": [forgets_the_return, seconds_for_a_level, success_for_the_unreadable],
     "09/idempotent-listener": [
         trusts_the_queue,
         remembers_in_memory,
@@ -184,5 +245,5 @@ WRONG = {
         drops_the_unreadable,
         hopes_for_the_unreadable,
         buries_time_outs,
-    ]
+    ],
 }
