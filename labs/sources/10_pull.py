@@ -11,16 +11,16 @@
 #       - say where the progress of a consumer is written, when, and when not at all
 #       - tell what becomes of a task that runs while its queue moves to another member
 #       - build a pull task that slows down when there is nothing to do, or nobody who takes it
-#     minutes: 30
+#     minutes: 80
 #     prerequisites: [00 Tour]
 #     wrong_predictions:
 #       - "again: 0, as if a pull took the messages out of the queue"
 #       - "noted: at the broker, since the timer writes it; the rebalance in between is forgotten"
 #       - "rhythm: 200 ms, counted from begin to begin"
-#       - "after-error: 200 ms, or never"
+#       - "after-error: once in the time that the task asked for, or once in all"
 #       - "moved: it is stopped, since its queue is gone"
 #       - "twice: 0 or 1; the new owner is believed to wait for the old one"
-#       - "dead-broker: about 20, one pull a second for each queue, as after any error"
+#       - "dead-broker: one pull a second for each queue, as after any error"
 #       - "clean-stop: 0, since the consumer commits by itself and was shut down in good order"
 # ---
 
@@ -34,24 +34,26 @@ student_id = ""
 # Some programs want to ask for themselves: once a night, only when a database has time, in the rhythm of another system.
 # RocketMQ has three classes for them. Today we use all three, and see what a program takes upon itself with each.
 #
-# The scene: a broker, a **topic** `Orders` of two **queues**, six orders in them.
+# The scene: a broker, a **topic** `Orders` of some **queues**, the same number of orders in each.
 
 # %%
 from collections import Counter
 
 from mqlab import Lab, Message, errors
-from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
+from mqlab.check import NotSolvedYet, check, draws_for, predict, reveal, say, seed_for
 from mqlab.views import Table, TaskRuns
 from mqlab_widgets import Stepper
 from mqlab_widgets.boards.offsets import OffsetsBoard
 
 seed = seed_for(student_id, "10")
+draw = draws_for(seed)
 
 # %%
+queue_count, each = draw.between("queues", 2, 4), draw.between("each", 3, 8)
 lab = Lab(seed=seed)
 lab.name_server()
 lab.broker("broker-a")
-lab.create_topic("Orders", 2)
+lab.create_topic("Orders", queue_count)
 producer = lab.producer("shop")
 
 # %%
@@ -61,10 +63,11 @@ async def send_orders(first, last, queue=None):
 
 
 await producer.start()
-await send_orders(0, 6)
+await send_orders(0, queue_count * each)
+say(f"There are **{queue_count}** queues, and **{queue_count * each}** orders in them.")
 
 # %% [markdown]
-# ## Round one: a pull, and who remembers it
+# ## Round one: a pull, and who remembers it (16 minutes)
 #
 # `DefaultMQPullConsumer` is the plainest consumer there is. You name a queue, an **offset** (the number of a message in
 # its queue, from 0 on) and how many messages you want at most. It asks once and hands you the answer.
@@ -83,7 +86,7 @@ Table("an answer", ("status", "messages", "next offset", "lowest offset", "highe
         result.min_offset, result.max_offset)])
 
 # %% [markdown]
-# Three messages came, and with them the offset at which to go on. Place your bet: write a number in place of the dots.
+# Messages came, and with them the offset at which to go on. Place your bet: write a number in place of the dots.
 
 # %% tags=["prediction"]
 predict("again", "We ask for the same queue from offset 0 once more. How many messages come?",
@@ -122,10 +125,10 @@ kept = await progress()
 Table("progress of the group", ("as its memory has it", "as the broker has it"), [kept])
 
 # %%
-reveal("noted", {(3, 3): "b", (0, 0): "c"}.get(kept, "a"), why="a rebalance came in between")
+reveal("noted", {(each, each): "b", (0, 0): "c"}.get(kept, "a"), why="a rebalance came in between")
 
 # %% [markdown]
-# Our 3 is gone, without an error. Look who was there:
+# Our number is gone, without an error. Look who was there:
 
 # %%
 shown = ("OffsetUpdated", "QueueAllocated", "OffsetPersisted")
@@ -135,7 +138,7 @@ Table("what happened to queue 0", ("at ms", "event", "offset"), rows)
 
 # %% [markdown]
 # With our first pull the consumer quietly subscribed to the topic (`subscriptionAutomatically`). A second later came the
-# first **rebalance**, which shares the queues of a topic among the members of a group, and gave us both queues. Whoever
+# first **rebalance**, which shares the queues of a topic among the members of a group, and gave us all queues. Whoever
 # *takes* a queue forgets what he believed about it and asks the broker (`removeDirtyOffset`): the owner before him
 # knows better. The broker had never heard of our group, and for a group without a record on a young queue it answers 0.
 #
@@ -150,9 +153,33 @@ Table("progress of the group", ("as its memory has it", "as the broker has it"),
 # So a number noted in the first second of a program is lost, and the number of a queue that another member holds is never
 # written at all: `persistConsumerOffset` looks only at queues that we hold. Who chooses queues by hand should write by
 # hand, too: `consumer.persist(queue)` sends the number to the broker at once.
+#
+# ### A small exercise: what is left to do
+#
+# The first question of everybody who runs such a program: how many messages has the group not read yet? Add it up over
+# the queues, as the *broker* knows it.
+
+# %% [markdown] tags=["hints"]
+# - For one queue: the offset that its next message will get, minus how far the group has come.
+# - `await consumer.max_offset(queue)` is the first, `await consumer.fetch_consume_offset(queue, True)` the second.
+# - For a group without a record the broker may answer -1, when the queue is old; that is an offset of 0 as well.
+
+# %% tags=["exercise"]
+async def backlog(consumer, queues):
+    """How many messages of these queues the group has not read yet, as the broker has it."""
+    ### BEGIN SOLUTION
+    left = 0
+    for queue in queues:
+        read_to = max(0, await consumer.fetch_consume_offset(queue, True))
+        left += await consumer.max_offset(queue) - read_to
+    return left
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("10/backlog", backlog)
 
 # %% [markdown]
-# ## Round two: somebody who keeps it going
+# ## Round two: somebody who keeps it going (17 minutes)
 #
 # Nobody wants to write the loop around `pull` again and again: one thread for each queue, pauses, a list of queues that
 # changes. So there is `MQPullConsumerScheduleService`. You write a **task** for *one* pull of *one* queue; the service
@@ -173,26 +200,27 @@ def make_task(handled, ms_each):
 # %%
 handled = Counter()
 service = lab.pull_schedule_service("readers")
-service.register_pull_task_callback("Orders", make_task(handled, ms_each=100))
+ms_each = draw.between("ms each", 50, 150, step=10)
+service.register_pull_task_callback("Orders", make_task(handled, ms_each))
 await service.start()
 started = lab.now_ms
 
-# %% [markdown]
-# Each queue holds three orders, and our task needs 100 ms for each: the first run of a task takes 300 ms. After its end the task
-# comes again in 200 ms, unless it says otherwise (`PullTaskContext.pullNextDelayTimeMillis`).
+# %%
+say(f"Each queue holds {each} orders, and our task needs **{ms_each} ms** for each. A task comes again in 200 ms, unless it "
+    "says otherwise (`PullTaskContext.pullNextDelayTimeMillis`).")
 
 # %% tags=["prediction"]
 predict("rhythm", "How many ms from the beginning of a task's first run to the beginning of its second?",
         unit="ms", prediction=...)
 
 # %%
-lab.run_for(ms=2_500)
+lab.run_for(ms=3_500)
 begins = [r.ts_ms for r in lab.history.find("PullTaskStarted", queue_id=0)]
-TaskRuns.of(lab.history, title="The first runs of two tasks",
-            zero_ms=started, start_ms=started + 900, end_ms=started + 2_500)
+TaskRuns.of(lab.history, title="The first runs of the tasks",
+            zero_ms=started, start_ms=started + 900, end_ms=started + 3_500)
 
 # %%
-reveal("rhythm", round(begins[1] - begins[0]), why="300 ms of work, and then 200 ms after the end")
+reveal("rhythm", round(begins[1] - begins[0]), why=f"{each * ms_each} ms of work, and then 200 ms after the end")
 
 # %% [markdown]
 # Two things to see. Nothing happened for a second after the start: the tasks begin with the first rebalance, and that comes
@@ -200,29 +228,31 @@ reveal("rhythm", round(begins[1] - begins[0]), why="300 ms of work, and then 200
 # never overtakes itself. Measured on a real RocketMQ 5.3.3: first task 1.05 to 1.28 s after the start, next run 201 ms after
 # the end of the last one.
 #
-# The thin bars are pulls that found nothing. With 200 ms and two queues that is ten questions a second, for nothing, day
+# The thin bars are pulls that found nothing. With 200 ms that is five questions a second for each queue, for nothing, day
 # and night. Keep this in mind for the part that you will build. Now a task that fails:
 
 # %%
 failing = lab.pull_schedule_service("unlucky")
+asked_ms, watched_s = draw.between("asked", 20, 90, step=10), draw.between("watched", 3, 12)
 
 
 async def fails(queue, context):
-    context.set_pull_next_delay_time_millis(50)
+    context.set_pull_next_delay_time_millis(asked_ms)
     raise ValueError(f"cannot read queue {queue.queue_id}")
 
 
 failing.register_pull_task_callback("Orders", fails)
 
 # %% tags=["prediction"]
-predict("after-error", "The task asks for 50 ms and then raises an error. When does it run again?",
-        unit="ms", prediction=...)
+predict("after-error", f"The task asks for {asked_ms} ms and then raises an error, each time. How many times does it run "
+        f"for one queue in {watched_s}.5 s, the first run included?", unit="runs", prediction=...)
 
 # %%
 await failing.start()
-lab.run_for(seconds=4)
-failures = [r.ts_ms for r in lab.history.find("PullTaskFailed", group="unlucky", queue_id=0)]
-reveal("after-error", round(failures[1] - failures[0]), why="an error overwrites what the task asked for")
+first_run = lab.run_until_event("PullTaskStarted", group="unlucky", queue_id=0)
+lab.run_for(seconds=watched_s + 0.5)
+runs = [r.ts_ms for r in lab.history.find("PullTaskStarted", group="unlucky", queue_id=0)]
+reveal("after-error", len(runs), why=f"one every {runs[1] - runs[0]:.0f} ms: an error overwrites what the task asked for")
 
 # %% [markdown]
 # One second, whatever the task wanted (`PullTaskImpl.run` sets 1000 in its `catch`). A real service writes a line into a
@@ -230,6 +260,30 @@ reveal("after-error", round(failures[1] - failures[0]), why="an error overwrites
 
 # %%
 await failing.shutdown()
+
+# %% [markdown]
+# ### A small exercise: a pause that learns
+#
+# A task that found nothing can wait longer the next time. Write the rule: `pause_ms` is the pause before this pull (0 at
+# first), `found` says whether the pull brought messages. After messages the next pull comes within 100 ms. No pause is longer
+# than 1000 ms, and in 10 quiet seconds there are at most 15 pulls.
+
+# %% [markdown] tags=["hints"]
+# - After messages: 0. After nothing: twice the last pause finds the right length quickly.
+# - Twice 0 is 0. Begin with a smallest pause.
+# - `max(smallest, ...)` and `min(..., longest)` make three lines.
+
+# %% tags=["exercise"]
+def next_pause_ms(pause_ms, found):
+    """How long to wait before the next pull, in ms."""
+    ### BEGIN SOLUTION
+    if found:
+        return 0
+    return min(max(100, 2 * pause_ms), 1_000)
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("10/pause", next_pause_ms)
 
 # %% [markdown]
 # The world of these two rounds, to play with: the table has the number of each group in the consumer's memory and at the
@@ -240,10 +294,10 @@ await failing.shutdown()
 Stepper(lab, [OffsetsBoard])
 
 # %% [markdown]
-# ## Round three: the queue goes, the task runs
+# ## Round three: the queue goes, the task runs (6 minutes)
 #
 # A second member joins the group. Queues are shared out anew, and one of the two moves to the newcomer. At that moment the
-# task of this queue is at work: ten orders came in, and each takes it 200 ms.
+# task of this queue is at work: orders came in, and each takes it 200 ms.
 
 # %%
 lab = Lab(seed=seed)
@@ -265,15 +319,17 @@ lab.run_for(seconds=12)
 joined = lab.now_ms
 await members[1].start()
 lab.run_for(ms=500)
-await send_orders(0, 10, queues[1])
+burst = draw.between("burst", 6, 14)
+await send_orders(0, burst, queues[1])
+say(f"**{burst}** orders came into the queue.")
 
 # %% tags=["prediction"]
-predict("moved", "The queue moves while its task works on ten orders. What becomes of the running task?",
+predict("moved", f"The queue moves while its task works on {burst} orders. What becomes of the running task?",
         choices=["it is stopped where it is", "it runs to its end, and not again",
                  "it runs again and again: two members pull"], prediction=...)
 
 # %% tags=["prediction"]
-predict("twice", "How many of the ten orders are handled twice?", unit="orders", prediction=...)
+predict("twice", f"How many of the {burst} orders are handled twice?", unit="orders", prediction=...)
 
 # %%
 lab.run_for(seconds=5)
@@ -291,14 +347,14 @@ reveal("twice", doubles, why="both members read the queue from the same offset")
 # %% [markdown]
 # Cancelling is a flag, and nobody looks at it while your code runs. `putTask` sets `cancelled` and takes the task out of
 # its table; `PullTaskImpl.run` looks at the flag at its beginning and at its end. Between the two you are alone. So the old
-# owner finishes its ten orders, the new one begins at the last offset that the broker knows, and that is before the ten.
+# owner finishes its orders, and the new one begins at the last offset that the broker knows, which is before all of them.
 #
 # At the end the old task even calls `update_consume_offset`. It changes nothing any more: the queue is not held, so the
 # timer will not write it. **At least once** is what RocketMQ promises, to pull consumers as to all others; it is your
 # task to bear a second delivery.
 
 # %% [markdown]
-# ## Break it: the broker is dead for ten seconds
+# ## Break it: the broker is dead for some seconds (4 minutes)
 #
 # The article on the pull schedule ([docs/seeds.md](../docs/seeds.md) goes through it) has a task that catches every error
 # itself and prints it, as careful programmers do. Ours gets the same care:
@@ -316,14 +372,17 @@ def careful(task):
 for member in members:
     member.register_pull_task_callback("Orders", careful(make_task(handled, ms_each=1)))
 
+# %%
+outage_s = draw.between("outage", 5, 14)
+
 # %% tags=["prediction"]
-predict("dead-broker", "The broker is killed for 10 s. How many pulls do both tasks try meanwhile?",
+predict("dead-broker", f"The broker is killed for {outage_s} s. How many pulls do both tasks try meanwhile?",
         unit="pulls", prediction=...)
 
 # %%
 killed = lab.now_ms
 lab.crash("broker-a")
-lab.run_for(seconds=10)
+lab.run_for(seconds=outage_s)
 tried = sum(r.ts_ms >= killed for r in lab.history.find("PullTaskStarted"))
 TaskRuns.of(lab.history, title="The broker is killed at 0",
             zero_ms=killed, start_ms=killed - 1_000, end_ms=killed + 3_000)
@@ -337,7 +396,7 @@ reveal("dead-broker", tried, why="the service heard of no error, so it never too
 # programs keep a broker busy that has just come back with a cold memory. Catch what you can handle, and let the rest go.
 
 # %% [markdown]
-# ## Round four: today's way
+# ## Round four: today's way (6 minutes)
 #
 # Since RocketMQ 4.6 there is `DefaultLitePullConsumer`, and the other two classes are marked as out of date. It turns the
 # thing around: threads of its own pull **ahead** into a cache, and your program takes from the cache with `poll`.
@@ -345,10 +404,11 @@ reveal("dead-broker", tried, why="the service heard of no error, so it never too
 # %%
 lab.restart("broker-a")
 lab.run_for(seconds=5)
-await send_orders(10, 35, queues[0])
+await send_orders(burst, burst + 25, queues[0])
 
 # %%
-lite = lab.lite_pull_consumer("night-shift", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+at_most = draw.between("at most", 4, 12)
+lite = lab.lite_pull_consumer("night-shift", consume_from_where="CONSUME_FROM_FIRST_OFFSET", pull_batch_size=at_most)
 lite.subscribe("Orders")
 await lite.start()
 lab.run_for(seconds=2)
@@ -356,8 +416,8 @@ rows = [(queue.queue_id, cache.msg_count) for queue, cache in lite.process_queue
 Table("before anybody polled", ("queue", "messages in the cache"), rows)
 
 # %% [markdown]
-# Now the program polls, once. It gets what one pull of one queue brought, ten messages at most (`pullBatchSize`). It works on
-# them, and then it ends in good order with `shutdown()`. Nothing crashes, and the consumer commits by itself (`autoCommit`
+# Now the program polls, once. It gets what one pull of one queue brought, `pullBatchSize` messages at most (10 by default; the
+# number here is your own). It works on them, and then it ends in good order with `shutdown()`. Nothing crashes, and the consumer commits by itself (`autoCommit`
 # is on unless you say otherwise).
 
 # %%
@@ -403,7 +463,7 @@ len(seen)
 Stepper(lab, [OffsetsBoard])
 
 # %% [markdown]
-# ## Build it: a task that knows when to wait
+# ## Build it: a task that knows when to wait (24 minutes)
 #
 # Back to the schedule service. A task that chooses its own next delay can do much better than 200 ms. You write one for a
 # shop whose warehouse takes orders one at a time. `deliver(message)` is given to you: `await deliver(message)` is `True`
@@ -417,10 +477,13 @@ Stepper(lab, [OffsetsBoard])
 # - waste: at most 15 pulls of a queue find nothing in 10 quiet seconds; a constant 200 ms makes 50;
 # - manners: a full warehouse is not asked more than about 1.5 times a second for each queue, and gets its orders within
 #   2.5 s after it opens again.
-#
-# Hints: begin with the usual task of round two, and `context.set_pull_next_delay_time_millis(...)`. A message knows its
-# `queue_offset`. What the task has learned about a queue can live in a dictionary beside it. Doubling a pause finds the
-# right length quickly, if there is a ceiling.
+
+# %% [markdown] tags=["hints"]
+# - Begin with the usual task of round two, and call `deliver` where it sleeps. At the end comes
+#   `context.set_pull_next_delay_time_millis(...)`. What the task has learned about a queue can live in a dictionary beside it.
+# - When `deliver` says `False`, stop. Which offset do you note then? A message knows its `queue_offset`. Do not catch errors.
+# - Noted is `result.next_begin_offset`, or the `queue_offset` of the order that was refused. The pause is your rule of round
+#   two, kept in a dictionary by queue; a refused order counts as "nothing found", also when others were delivered before it.
 
 # %% tags=["exercise"]
 def make_pull_task(deliver):
@@ -456,7 +519,7 @@ check("10/pull-task", make_pull_task)
 # does that; a plain `pull` does not, `pull_block_if_not_found` does.
 
 # %% [markdown]
-# ## What is different from the article
+# ## What is different from the article (7 minutes)
 #
 # - The article says that a task ends when it finds `cancelled` *false*. It is the other way round.
 # - "Or when the last pull was too long ago" starts no task: the rule of 120 s is for push consumers alone. Tasks begin

@@ -1,4 +1,4 @@
-"""The check of lab 10: a pull task, with bursts, quiet hours, a full warehouse, a dead broker, a killed process."""
+"""The checks of lab 10: a backlog, a pause, and a pull task in bursts, quiet hours, with a full warehouse and kills."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab import Lab, Message
-from mqlab.check import Wrong, lab_check
+from mqlab.check import Right, Wrong, draws_for, lab_check
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.record import KIND, Record
@@ -17,6 +17,8 @@ from mqlab.trace.record import KIND, Record
 if TYPE_CHECKING:
     from mqlab.protocol.message import MessageExt
 
+Backlog = Callable[[Any, list[MessageQueue]], Awaitable[int]]
+Pause = Callable[[float, bool], float]
 Deliver = Callable[["MessageExt"], Awaitable[bool]]
 MakeTask = Callable[[Deliver], Callable[..., Any]]
 
@@ -29,6 +31,87 @@ QUIET_MS, MOST_EMPTY, SETTLE_MS = 10_000, 15, 2_000
 KNOCKS_FREE, KNOCKS_A_SECOND = 4, 1.5
 PLAY_MS = 63_000
 LINES = 12
+
+
+ANSWER_MS = 1_000
+LONGEST_PAUSE_MS, SOON_MS, USUAL_PAUSE_MS = 1_000, 100, 200
+
+
+@lab_check("10/backlog", points=1)
+def backlog(answer: Backlog, *, seed: int) -> Wrong | None:
+    """Groups that have read some queues in part, and others never."""
+    draw = draws_for(seed)
+    lab = Lab(seed, history=False)
+    lab.name_server()
+    lab.broker("broker-a")
+    queues = [MessageQueue(TOPIC, "broker-a", queue_id) for queue_id in range(draw.between("queues", 2, 4))]
+    lab.create_topic(TOPIC, len(queues))
+    producer, consumer = lab.producer("till"), lab.pull_consumer("readers")
+    lab.run(producer.start())
+    lab.run(consumer.start())
+    left, told = 0, []
+    for number, queue in enumerate(queues):
+        stored = draw.between(f"stored {number}", 1, 6)
+        for _ in range(stored):
+            lab.run(producer.send(Message(TOPIC, b"order"), queue=queue))
+        read_to = draw.between(f"read {number}", 0, stored)
+        if number:
+            # Of queue 0 only the consumer's own memory knows something, and the broker is asked.
+            lab.brokers[0].running().consumer_offset_manager.commit_offset("readers", TOPIC, queue.queue_id, read_to)
+        left += stored - (read_to if number else 0)
+        told.append(f"queue {number}: {stored} messages, " + (f"read up to {read_to}" if number else "no record"))
+    lab.run(consumer.update_consume_offset(queues[0], 1))
+    said: list[Any] = []
+
+    async def ask() -> None:
+        said.append(await answer(consumer, queues))
+
+    consumer.node.spawn(ask(), "backlog")
+    lab.run_for(ms=ANSWER_MS)
+    if said != [left]:
+        yours = f"yours says {said[0]}" if said else "yours says nothing within a second"
+        return Wrong(f"{left} messages are not read yet, and {yours}", trace="\n".join(told))
+    return None
+
+
+@lab_check("10/pause", points=1)
+def pause(answer: Pause, *, seed: int) -> Right | Wrong | None:
+    """Pulls of one queue through bursts and quiet stretches: how many find nothing?"""
+    draw = draws_for(seed)
+    coming = [draw.between(f"busy {n}", 0, 4_000) for n in range(12)]
+    coming += [20_000 + draw.between(f"later {n}", 0, 15_000) for n in range(6)]
+    coming.sort()
+    at_ms, pause_ms, found_ms, lines = 0.0, 0.0, 0.0, list[str]()
+    empty: list[float] = []
+    while at_ms < PLAY_MS:
+        found = bool(coming) and coming[0] <= at_ms
+        coming = [moment for moment in coming if moment > at_ms]
+        found_ms = at_ms if found else found_ms
+        if not found:
+            empty.append(at_ms)
+        before, pause_ms = pause_ms, answer(pause_ms, found)
+        lines.append(f"{at_ms / 1_000:>8.3f} s  pause {before:g} ms, found {found}: yours says {pause_ms!r}")
+        wrong = _of_pause(pause_ms, found)
+        recent = [moment for moment in empty if moment > max(at_ms - QUIET_MS, found_ms + SETTLE_MS)]
+        if not wrong and len(recent) > MOST_EMPTY:
+            wrong = f"{len(recent)} pulls found nothing in less than 10 quiet seconds; allowed are {MOST_EMPTY}"
+        if wrong:
+            return Wrong(wrong, trace="\n".join(lines[-LINES:]))
+        at_ms += max(pause_ms, 1.0)
+    return Right({"pulls for nothing": {"yours": len(empty), "with 200 ms": PLAY_MS // USUAL_PAUSE_MS}})
+
+
+def _of_pause(pause_ms: Any, found: bool) -> str:
+    """What is wrong with one pause, or nothing."""
+    if isinstance(pause_ms, bool) or not isinstance(pause_ms, int | float):
+        return f"a number of ms is wanted, and yours gives {type(pause_ms).__name__}"
+    if not 0 <= pause_ms <= LONGEST_PAUSE_MS:
+        return f"a pause of 0 to {LONGEST_PAUSE_MS} ms is wanted, and yours is {pause_ms:g} ms"
+    if found and pause_ms > SOON_MS:
+        return f"messages came, and yours waits {pause_ms:g} ms: more may be there; at most {SOON_MS} ms are allowed"
+    if not found and pause_ms <= 0:
+        return "nothing was found, and yours asks again at once, as fast as it can"
+    return ""
 
 
 class Stretch(NamedTuple):
@@ -192,7 +275,7 @@ def _nothing() -> None:
 
 
 @lab_check("10/pull-task", points=3)
-def pull_task(answer: MakeTask, *, seed: int) -> Wrong | None:
+def pull_task(answer: MakeTask, *, seed: int) -> Right | Wrong | None:
     """Every order reaches the warehouse soon, once and in its turn, while brokers and the shop's own process die."""
     shop = Shop(answer, seed)
     with warnings.catch_warnings():
@@ -202,7 +285,14 @@ def pull_task(answer: MakeTask, *, seed: int) -> Wrong | None:
         wrong = judge(shop)
         if wrong is not None:
             return wrong
-    return None
+    waited_ms = sum(times[0] - shop.sent[name][0] for name, times in shop.delivered.items())
+    usual = round(PLAY_MS / USUAL_PAUSE_MS) * shop.queues
+    return Right(
+        {
+            "pulls for nothing": {"yours": len(shop.empty), "a pause of 200 ms": usual},
+            "seconds that orders waited": {"yours": round(waited_ms / 1_000)},
+        }
+    )
 
 
 def _forgotten(shop: Shop) -> Wrong | None:

@@ -136,7 +136,47 @@ def lets_others_overtake(deliver: Any) -> Any:
     return task
 
 
+async def asks_the_memory(consumer: Any, queues: Any) -> int:
+    """Takes what the consumer has noted for itself; the broker may not have it, and another member never does."""
+    return sum(
+        [await consumer.max_offset(queue) - await consumer.fetch_consume_offset(queue, False) for queue in queues]
+    )
+
+
+async def counts_what_is_stored(consumer: Any, queues: Any) -> int:
+    """Forgets what the group has read already."""
+    return sum([await consumer.max_offset(queue) for queue in queues])
+
+
+async def looks_at_one_queue(consumer: Any, queues: Any) -> int:
+    """Returns inside the loop: only the first queue counts."""
+    queue = queues[0]
+    return int(await consumer.max_offset(queue) - max(0, await consumer.fetch_consume_offset(queue, True)))
+
+
+def doubles_nothing(pause_ms: float, found: bool) -> float:
+    """Doubles a pause of 0, and asks as fast as it can."""
+    return 0 if found else min(2 * pause_ms, 1_000)
+
+
+def never_quick_again(pause_ms: float, found: bool) -> float:
+    """Grows and never goes back: after a quiet hour even a burst is pulled once a second."""
+    return min(max(100, 2 * pause_ms), 1_000)
+
+
+def without_a_ceiling(pause_ms: float, found: bool) -> float:
+    """Doubles for as long as nothing comes."""
+    return 0 if found else max(100, 2 * pause_ms)
+
+
+def a_constant(pause_ms: float, found: bool) -> float:
+    """The usual 200 ms, whether there is anything to do or not."""
+    return 0 if found else 200
+
+
 WRONG = {
+    "10/backlog": [asks_the_memory, counts_what_is_stored, looks_at_one_queue],
+    "10/pause": [doubles_nothing, never_quick_again, without_a_ceiling, a_constant],
     "10/pull-task": [
         always_200_ms,
         always_a_second,
@@ -146,5 +186,5 @@ WRONG = {
         hurries_when_full,
         keeps_what_was_refused_in_memory,
         lets_others_overtake,
-    ]
+    ],
 }
