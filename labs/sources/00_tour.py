@@ -255,7 +255,7 @@ queue.record(stored.queue_offset)
 # %% tags=["prediction"]
 predict(
     "held",
-    f"One consumer, {queues} queues, and no new message for {idle_s} s. How many of its pulls has the broker not answered?",
+    f"One consumer, {queues} queues, no new message for {idle_s} s. How many of its pulls are not answered yet?",
     unit="pulls",
     prediction=...,
 )
@@ -263,7 +263,7 @@ predict(
 # %% tags=["prediction"]
 predict(
     "pull-sent",
-    "Our message will travel in the answer to a pull. How many seconds ago was this pull sent? (0: just now, or not yet)",
+    "Our message will travel in the answer to a pull. How many seconds ago was that sent? (0: now, or not yet)",
     unit="s",
     prediction=...,
 )
@@ -273,11 +273,11 @@ held = lab.held_pulls()
 held
 
 # %%
-reveal("held", len(held.rows), why="one for each queue of the topic: the broker has read them all, and lets them wait")
+reveal("held", len(held.rows), why="one for each queue: the broker has read them all, and lets them wait")
 
 # %%
 waits_ms = next(row[5] for row in held.rows if row[3] == stored.queue_id)
-reveal("pull-sent", round(waits_ms / 1_000), why=f"it has been waiting for {waits_ms:.0f} ms, since before send was called")
+reveal("pull-sent", round(waits_ms / 1_000), why=f"it had waited for {waits_ms:.0f} ms when the message came")
 
 # %% [markdown]
 # This is how RocketMQ "pushes": it does not. The consumer *asks* for messages behind some offset. If there are none,
@@ -428,14 +428,14 @@ for _ in range(more):
     await producer.send(Message("TopicTest", b"hello?"))
 lab.run_for(ms=5)
 got_before = len(inbox)
-say(f"We send **{more} more**. They are in the commit log and in their queues, and can wait there for days. The topic has had "
-    f"{sum(lab.queue('TopicTest', number).max_offset for number in range(queues)):,} messages by now. "
-    "Then we start the consumer again.")
+had = sum(lab.queue("TopicTest", number).max_offset for number in range(queues))
+say(f"We send **{more} more**. They are in the commit log and in their queues, and can wait there for days. "
+    f"The topic has had {had:,} messages by now. Then we start the consumer again.")
 
 # %% tags=["prediction"]
 predict(
     "caught-up",
-    f"One message and {more} more were sent while the consumer was dead. How many does its listener get after the restart?",
+    f"One message and {more} more came while the consumer was dead. How many does it get after the restart?",
     unit="messages",
     prediction=...,
 )
@@ -448,7 +448,7 @@ f"{inbox[-1]}, {lab.now_ms - restarted:.0f} ms after the restart"
 
 # %%
 lab.run_for(seconds=5)
-reveal("caught-up", len(inbox) - got_before, why="it goes on where its group had stopped: the broker keeps the offsets")
+reveal("caught-up", len(inbox) - got_before, why="it goes on where its group had stopped (the offsets)")
 
 # %% [markdown]
 # It took about a second and a half: the consumer asks for the route, says hello, finds out which queues are its own

@@ -177,11 +177,11 @@ say(f"There are **{len(brokers)} brokers**; this producer wants **{wanted} queue
     f"**{(before - started) / 1_000:.0f} s** before the first send, and it sends nothing more for a minute.")
 
 # %% tags=["prediction"]
-predict("borrowed", f"How many seconds after the first send does the producer ask for the own route of {topics[0]}?",
+predict("borrowed", f"How many seconds after the first send does it ask for the own route of {topics[0]}?",
         unit="s", prediction=...)
 
 # %% tags=["prediction"]
-predict("new-queues", f"A minute later: how many queues do all {len(topics)} new topics have together, on all brokers?",
+predict("new-queues", f"A minute later: how many queues have all {len(topics)} new topics together, on all brokers?",
         unit="queues", prediction=...)
 
 # %%
@@ -189,7 +189,8 @@ own = lab.run_until_event("RouteUpdated", topic=topics[0])
 round((own.ts_ms - before) / 1_000, 2), own.fields
 
 # %%
-reveal("borrowed", round((own.ts_ms - before) / 1_000), why="at the next turn of its refresh, not because of the answer")
+reveal("borrowed", round((own.ts_ms - before) / 1_000),
+       why="at the next turn of its refresh, not because of the answer")
 
 # %% [markdown]
 # A topic that has a route is not asked for in between: not after an answer, not after an error. Measured on real
@@ -276,7 +277,8 @@ reveal("killed-server", "a", why=f"{dropped.ts_ms - killed:.1f} ms after the kil
 # %%
 sent = lab.now_ms
 results = [await producer.send(Message("Orders", b"meanwhile")) for _ in range(4 * len(brokers))]
-Table("sent after the kill", ("stored by", "queue"), [(r.message_queue.broker_name, r.message_queue.queue_id) for r in results])
+Table("sent after the kill", ("stored by", "queue"),
+      [(r.message_queue.broker_name, r.message_queue.queue_id) for r in results])
 
 # %%
 lab.history.last("SendAttemptFailed").fields, round(lab.now_ms - sent, 1)
@@ -289,7 +291,8 @@ lab.history.last("SendAttemptFailed").fields, round(lab.now_ms - sent, 1)
 
 # %%
 refreshed = lab.run_until_event("RouteUpdated", node="producer-1", topic="Orders")
-reveal("killed-producer", "c", why=f"after {(refreshed.ts_ms - killed) / 1_000:.1f} s, at the next turn of its refresh")
+reveal("killed-producer", "c",
+       why=f"after {(refreshed.ts_ms - killed) / 1_000:.1f} s, at the next turn of its refresh")
 
 # %% [markdown]
 # A name server tells nobody; it only ever answers. Now we start the broker again, and watch a little longer.
@@ -419,8 +422,8 @@ lab.history.last("NameServerChosen").fields
 say(f"The new producer wants **{wanted} queues** for a new topic, as that of round one. `Payments` has **{queues}**.")
 
 # %% tags=["prediction"]
-predict("other-truth", f"A producer asks namesrv-2 alone and sends to Payments. How many of the {queues} queues does it use? "
-        "(0: the send fails)", unit="queues", prediction=...)
+predict("other-truth", "A producer asks namesrv-2 alone and sends to Payments. "
+        f"How many of the {queues} queues does it use? (0: the send fails)", unit="queues", prediction=...)
 
 # %%
 other = lab.producer("other", namesrv_addr=second.address, default_topic_queue_nums=wanted)
@@ -559,7 +562,7 @@ await late.send(Message("Orders", b"late"))
 # killed. It reports at its start, 10 s later, and then every 30 s, whether anybody listens or not.
 
 # %% tags=["prediction"]
-predict("back", f"The name server was away for {away_s} s. How many seconds after its start does it know the topic Orders?",
+predict("back", f"The name server was away for {away_s} s. How many seconds after its start does it know Orders?",
         unit="s", prediction=...)
 
 # %%
@@ -569,7 +572,8 @@ lab.routes("Orders")
 
 # %%
 reported = lab.run_until_event("BrokerRegistered")
-reveal("back", round((reported.ts_ms - started) / 1_000, 1), why="the broker's next report: 0 to 30 s, whenever it is due")
+reveal("back", round((reported.ts_ms - started) / 1_000, 1),
+       why="the broker's next report: 0 to 30 s, whenever it is due")
 
 # %% [markdown]
 # It waits for what brokers will tell it; 30 s later it is as wise as before. That is the whole recovery: no files, no

@@ -91,8 +91,8 @@ disk_table(disk, "store/")
 # The topic was created with two queues, and the producer takes them in turn.
 
 # %% tags=["prediction"]
-predict("record-bytes", f"The body of an order has {len(body)} bytes, its tag is {tag}. How many bytes does the order take in the commit log?",
-        unit="bytes", prediction=...)
+predict("record-bytes", f"The body of an order has {len(body)} bytes, its tag is {tag}. "
+        "How many bytes does the order take in the commit log?", unit="bytes", prediction=...)
 
 # %%
 record = lab.queue("Orders", 0).record(1)
@@ -283,7 +283,8 @@ sent_at = lab.now_ms
 sent.send_status
 
 # %% tags=["prediction"]
-predict("unsafe-for", f"Sent {waited_s} s after a flush: for how long could a power cut still take this message away?", unit="s", prediction=...)
+predict("unsafe-for", f"Sent {waited_s} s after a flush: for how long could a power cut still take it away?",
+        unit="s", prediction=...)
 
 # %%
 flushed = lab.run_until_event("CommitLogFlushed")
@@ -428,7 +429,7 @@ def delete_queues(disk):
     disk.rmtree("store/consumequeue")
 
 # %% tags=["prediction"]
-predict("queues-deleted", f"Killed, all queues deleted, started again. How many of the {messages} messages can be consumed?",
+predict("queues-deleted", f"Killed, all queues deleted, started again. How many of the {messages} can be consumed?",
         unit="messages", prediction=...)
 
 # %%
@@ -506,7 +507,7 @@ def rotten_byte(disk):
 say(f"It is message number **{victim}** of {messages}, counted from 0.")
 
 # %% tags=["prediction"]
-predict("bad-byte-killed", f"Killed, the byte changes, started again. How many of the {messages} messages are left?",
+predict("bad-byte-killed", f"Killed, the byte changes, started again. How many of the {messages} are left?",
         unit="messages", prediction=...)
 
 # %% tags=["prediction"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
@@ -124,7 +125,7 @@ MOST_ANSWERED, MOST_FAILED = (15, 60), (12, 10)
 UNUSED_MS, MOST_UNUSED = 6_000, 2
 ASK_TIMEOUT_MS, LONGEST_WAIT_MS = 3_000, 6_500
 STUCK_MS = 10_000
-PLAY_MS = 66_000
+PLAY_MS, STEP_MS = 66_000, 1_000
 LINES = 12
 
 
@@ -227,17 +228,24 @@ class Town:
         self.begin_ms = self.lab.now_ms
         self._cache = make_cache(self.node, self._ask)
 
-    def play(self) -> None:
-        """Let the application and the faults of this seed happen."""
+    def play(self) -> Iterator[None]:
+        """Let the application and the faults of this seed happen; stops every STEP_MS, so that it can be looked at."""
         if self.seed % 2:
             self.lab.act("delay", source="application", target="namesrv-1", ms=300)
         for number in range(self.random.randint(3, 6)):
             self.node.spawn(self._caller(f"caller-{number}", Random(self.seed * 100 + number)), f"caller-{number}")
-        for at_ms, text, do in sorted(self._events(), key=lambda event: event[0]):
-            self.lab.run_for(ms=self.begin_ms + at_ms - self.lab.now_ms)
-            self._tell("", text)
-            do()
-        self.lab.run_for(ms=self.begin_ms + PLAY_MS - self.lab.now_ms)
+        events = deque(sorted(self._events(), key=lambda event: event[0]))
+        for until_ms in range(STEP_MS, PLAY_MS + 1, STEP_MS):
+            while events and events[0][0] <= until_ms:
+                at_ms, text, do = events.popleft()
+                self._run_to(at_ms)
+                self._tell("", text)
+                do()
+            self._run_to(until_ms)
+            yield
+
+    def _run_to(self, at_ms: float) -> None:
+        self.lab.run_for(ms=max(0.0, self.begin_ms + at_ms - self.lab.now_ms))
 
     def _events(self) -> list[tuple[float, str, Callable[[], None]]]:
         """What happens to the cluster, and when: other times and other faults with every seed."""
@@ -341,8 +349,13 @@ def _told(queues: Queues | None) -> str:
 def route_cache(answer: Callable[[Node, Ask], RouteCache], *, seed: int) -> Right | Wrong:
     """Routes at most 5 s old, for at most 15 questions a minute and topic, while brokers and the name server fail."""
     town = Town(answer, seed)
-    town.play()
-    for judge in (_stuck, _results, _answered, _failed, _unused):
+    judged = 0
+    for _ in town.play():
+        wrong = _results(town, judged)
+        if wrong is not None:
+            return wrong
+        judged = len(town.calls)
+    for judge in (_stuck, _answered, _failed, _unused):
         wrong = judge(town)
         if wrong is not None:
             return wrong
@@ -359,9 +372,9 @@ def _stuck(town: Town) -> Wrong | None:
     return None
 
 
-def _results(town: Town) -> Wrong | None:
-    """Was what the callers got good enough, and in time?"""
-    for call in town.calls:
+def _results(town: Town, first: int) -> Wrong | None:
+    """Was what the callers got good enough, and in time? `first`: the first call that was not judged before."""
+    for call in town.calls[first:]:
         explanation = _complaint(town, call)
         if explanation:
             return Wrong(explanation, town.story(call.topic, call.end_ms, call.result))
