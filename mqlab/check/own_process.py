@@ -12,12 +12,13 @@ import sys
 from abc import update_abstractmethods
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from enum import EnumMeta
 from types import CellType, CodeType, FunctionType, MemberDescriptorType
-from typing import Any
+from typing import Any, is_typeddict
 
 _OURS = "mqlab."
 """Classes of mqlab are the same in every process: nobody keeps anything in them."""
-_FROM_THE_START = ("__slots__", "__doc__", "__module__")
+_FROM_THE_START = ("__slots__", "__doc__", "__module__", "__orig_bases__")
 _MADE_BY_PYTHON = frozenset({"__dict__", "__weakref__", "__abstractmethods__", "_abc_impl"})
 
 
@@ -100,7 +101,12 @@ class _Process:
 
 
 def _is_own(thing: Any) -> bool:
-    """Whether a function or class is the student's, and not of Python, of a library or of mqlab."""
+    """Whether a function or class is the student's, and not of Python, of a library or of mqlab.
+
+    Enums count as constants: their members, which are known by identity, would not be those that data refers to.
+    """
+    if isinstance(thing, EnumMeta) or is_typeddict(thing):
+        return False
     module = str(getattr(thing, "__module__", ""))
     return not f"{module}.".startswith(_OURS) and module.partition(".")[0] not in sys.stdlib_module_names
 
