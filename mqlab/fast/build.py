@@ -74,6 +74,7 @@ def build(place: Path = PLACE) -> None:
     LearnerError, with what to do, without mypyc, a C compiler or Python's headers.
     """
     _check_tools()
+    copied = fingerprint()
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(SOURCES, place / "mqlab", ignore=shutil.ignore_patterns("__pycache__"))
     names = modules()
@@ -86,7 +87,7 @@ def build(place: Path = PLACE) -> None:
         said = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
         raise LearnerError(f"compiling failed:\n{said}", f"look at {place}; mqlab itself is untouched")
     shutil.rmtree(place / "build")
-    (place / FINGERPRINT).write_text(fingerprint(), "ascii")
+    (place / FINGERPRINT).write_text(copied, "ascii")
 
 
 def environment(place: Path = PLACE) -> dict[str, str]:
