@@ -76,7 +76,7 @@ lab.create_topic("Orders", 4)
 lab.routes("Orders")
 
 # %% [markdown]
-# Four queues on each broker. What the name server knows is a handful of hash tables in its memory
+# Four queues on each broker. What the name server knows is a few hash tables in its memory
 # (class `RouteInfoManager`). Nothing of it is on a disk. And it knows little of the brokers themselves: only when it
 # last heard of each.
 
@@ -576,7 +576,7 @@ reveal("back", round((reported.ts_ms - started) / 1_000, 1),
        why="the broker's next report: 0 to 30 s, whenever it is due")
 
 # %% [markdown]
-# It waits for what brokers will tell it; 30 s later it is as wise as before. That is the whole recovery: no files, no
+# It waits for what brokers will tell it; at most 30 s later it knows all that it knew before. That is the whole recovery: no files, no
 # copying from another name server. But look at what the clients were told meanwhile:
 
 # %%
@@ -708,7 +708,7 @@ check("01/route-cache", RouteCache)
 # - Texts about version 4 say that the name server scans for dead brokers every 10 s. In 5.x it is every 5 s
 #   (`scanNotActiveBrokerInterval`).
 # - Versions 1 and 2 used **ZooKeeper** and version 3 replaced it by the name server,
-#   as something lighter. Lighter how? ZooKeeper is a group of servers that agree on every change: one leads, a majority has to write
+#   which does less. What does it leave out? ZooKeeper is a group of servers that agree on every change: one leads, a majority has to write
 #   the change down before it counts, and without a majority nothing can be changed at all. For that you get *one* truth,
 #   and a notice when it changes. You have seen what RocketMQ does with less than one truth: a wrong route costs a second
 #   attempt, and a client needs the second attempt anyway, since a broker may die between the answer and the message. So
