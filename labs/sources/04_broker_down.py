@@ -11,12 +11,12 @@
 #       - say why a killed broker costs a millisecond, and a hanging one three seconds and the message
 #       - read a producer's fault table, and say when a broker is tried again
 #       - build a rule that avoids a hanging broker at little cost and takes it back soon
-#     minutes: 30
+#     minutes: 85
 #     prerequisites: ["01 Routes", "03 Sending"]
 #     wrong_predictions:
 #       - "killed-fail: some, about one in two; retries are forgotten"
 #       - "killed-back: 0 s, since the broker reports itself at once; the producer is not told"
-#       - "hung-fail: about 70, half of all; after an error the producer goes past the other queues of that broker"
+#       - "hung-fail: about half of all; after an error the producer goes past the other queues of that broker"
 #       - "rest: 3 s or 6 s, read from the table at 3000 ms; a failed attempt is entered as if it had taken 10 s"
 #       - "latency-fail: 1; the producer forgets every 10 s what it has learned"
 #       - "limit-fail: as many as before, since the broker still hangs"
@@ -31,14 +31,14 @@ student_id = ""
 # Lab 01 ended with a promise: a message to a **dead** broker costs almost nothing, one to a **hanging** broker is
 # expensive. Today we look at it call by call, from the side of the program that sends.
 #
-# Two brokers share the topic `Orders`, four queues each. One producer sends an order every second, and waits for each
-# answer before it goes on. That is all; twelve seconds of it:
+# Two brokers share the topic `Orders`, four queues each. One producer sends an order about once a second (how often
+# exactly depends on your id), and waits for each answer before it goes on. That is all; the last twelve seconds of it:
 
 # %%
 from collections import Counter
 
 from mqlab import Lab, scenarios
-from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
+from mqlab.check import NotSolvedYet, check, draws_for, predict, reveal, say, seed_for
 from mqlab.scenarios.broker_down import send_steadily, start_two_brokers
 from mqlab.views import SendStrip, Table
 from mqlab_widgets import Stepper
@@ -46,13 +46,15 @@ from mqlab_widgets.boards.responses import ResponsesBoard
 from mqlab_widgets.boards.routes import RoutesBoard
 
 seed = seed_for(student_id, "04")
+draw = draws_for(seed)
+every_ms = draw.between("every", 600, 1_500, step=100)
 
 # %%
 lab = Lab(seed=seed)
 await start_two_brokers(lab)
 shop = lab.producer("shop", node="shop")
 await shop.start()
-send_steadily(shop, "Orders", every_ms=1_000)
+send_steadily(shop, "Orders", every_ms=every_ms)
 
 
 # %%
@@ -61,8 +63,11 @@ def strip(zero_ms, before_s, *names):
                         start_ms=zero_ms - 1_000 * before_s, end_ms=lab.now_ms)
 
 
-lab.run_for(seconds=12)
+lab.run_for(seconds=draw.one_of("calm", [*range(12, 23), *range(32, 42)]) + 0.05)
 strip(lab.now_ms, 12, "shop")
+
+# %%
+say(f"An order goes out every **{every_ms} ms**.")
 
 # %% [markdown]
 # Each blue stroke is one call of `send`, in the lane of the broker that stored the message. The bars above are the
@@ -71,14 +76,18 @@ strip(lab.now_ms, 12, "shop")
 # explain a number later.
 
 # %% [markdown]
-# ## Round one: the broker is killed
+# ## Round one: the broker is killed (20 minutes)
 #
 # Now `kill -9` on `broker-b`: its process is gone at once, without a last word. The name server sees the closed connection and drops the broker at once (lab 01). The
 # producer is told nothing: its own route names the dead broker for up to 30 s more. All this time it goes on to send to
 # a machine where nobody listens.
 
+# %%
+down_s = draw.between("down", 34, 48)
+say(f"`broker-b` is down for **{down_s} s**.")
+
 # %% tags=["prediction"]
-predict("killed-fail", "38 seconds without broker-b, one call a second. How many calls raise an error?",
+predict("killed-fail", f"{down_s} s without broker-b, one call every {every_ms} ms. How many calls raise an error?",
         unit="calls", prediction=...)
 
 # %% tags=["prediction"]
@@ -105,15 +114,13 @@ lab.space_time(begun.ts_ms, stored.ts_ms, requests=["SEND_MESSAGE_V2"],
 # %%
 cost_ms = stored.ts_ms - begun.ts_ms
 reveal("killed-cost", "abc"[(cost_ms > 100) + (cost_ms > 2_000)],
-       why=f"{cost_ms:.2f} ms: refused by one, then stored by the other")
+       why=f"{cost_ms:.2f} ms: nobody waits for a refusal")
 
 # %% [markdown]
-# `DefaultMQProducerImpl.sendDefaultImpl` is a loop of `1 + retryTimesWhenSendFailed` = 3 attempts. The second one
-# avoids the broker of the first (`lastBrokerName`). All of it takes place inside one call of `send`; the application
-# sees a result. Now the rest of the 38 seconds.
+# Now the rest of this time.
 
 # %%
-lab.run_for(ms=killed + 38_000 - lab.now_ms)
+lab.run_for(ms=killed + 1_000 * down_s - lab.now_ms)
 dead = strip(killed, 10, "shop")
 dead
 
@@ -122,7 +129,9 @@ reveal("killed-fail", sum(call.failed for call in dead.calls["shop"]),
        why="every refused attempt was followed by one at broker-a")
 
 # %% [markdown]
-# The short yellow strokes are the refused attempts, each with a blue one above it. They end where the producer's route is
+# `DefaultMQProducerImpl.sendDefaultImpl` is a loop of `1 + retryTimesWhenSendFailed` = 3 attempts. The second one
+# avoids the broker of the first (`lastBrokerName`). All of it takes place inside one call of `send`; the application
+# sees a result. The short yellow strokes are the refused attempts, each with a blue one above it. They end where the producer's route is
 # refreshed (the lane turns grey).
 #
 # Measured on a real RocketMQ 5.3.3, which was killed in the same way, three times: 0 errors in the application, 0 and
@@ -158,7 +167,34 @@ lab.history.back("NodeCrashed")
 Stepper(lab, [RoutesBoard])
 
 # %% [markdown]
-# ## Round two: the broker hangs
+# ### Build: the next queue (1 point)
+#
+# Write how the next attempt finds its queue. `brokers` says for each queue of the list at which broker it is. Begin with the queue number
+# `turn` (after the last queue comes the first one again), and return the number of the first queue that is **not** at the
+# broker `avoid`. If all are there, return the number of the queue whose turn it is. (`turn` may be greater than the list is long.)
+
+# %% [markdown] tags=["hints"]
+# - Which numbers do you look at, one after the other, if `turn` is 6 and there are 8 queues?
+# - `(turn + step) % len(brokers)`, for `step` from 0 on, gives these numbers.
+# - Return the number as soon as `brokers[number] != avoid`; behind the loop return `turn % len(brokers)`.
+
+# %% tags=["exercise"]
+def next_queue(brokers, turn, avoid):
+    """The number of the next queue in turn that is at another broker."""
+    ### BEGIN SOLUTION
+    for step in range(len(brokers)):
+        number = (turn + step) % len(brokers)
+        if brokers[number] != avoid:
+            return number
+    return turn % len(brokers)
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("04/next-queue", next_queue)
+
+# %% [markdown]
+# ## Round two: the broker hangs (13 minutes)
 #
 # Now a broker that hangs: a pause of its memory management that does not end, a disk that does not answer. The process
 # is there, its connections stay open, what is sent to it is taken in by the operating system, and nobody
@@ -166,7 +202,7 @@ Stepper(lab, [RoutesBoard])
 # at one of them, `plain`, which has default settings. `broker-b` hangs from now on, for 143 s.
 
 # %%
-lab = scenarios.get("broker-hangs").build(seed)
+lab = scenarios.get("broker-hangs").build(seed, parameters={"every_ms": every_ms})
 hung = lab.now_ms
 
 # %% [markdown]
@@ -201,7 +237,7 @@ given_up.kind, given_up.fields
 # holds for attempts that fail *quickly*. On to the end of the 143 seconds (10 ms before it, to be exact).
 
 # %% tags=["prediction"]
-predict("hung-fail", "143 s with a hanging broker, one call a second at most. How many calls of plain fail?",
+predict("hung-fail", f"143 s with a hanging broker, one call every {every_ms} ms at most. How many calls of plain fail?",
         unit="calls", prediction=...)
 
 # %%
@@ -217,13 +253,14 @@ reveal("hung-fail", failed["plain"],
        why=f"of {len(during.calls['plain'])} calls, each after 3.0 s; a call that waits delays the next ones")
 
 # %% [markdown]
-# Measured on a real RocketMQ 5.3.3 that was stopped for 143 s with `kill -STOP`: 18, 15 and 18 calls failed, of 105 to
-# 107, each after 3.0 s. Two things in this picture want an explanation.
+# Measured on a real RocketMQ 5.3.3 that was stopped for 143 s with `kill -STOP`, with one call a second: 18, 15 and 18 calls
+# failed, of 105 to 107, each after 3.0 s. Two things in this picture want an explanation.
 #
 # **Why one call in four, not every second one?** In quiet times every second call goes to `broker-b`. But here is
 # the queue that was chosen and not used. To find it, the producer went on in its list past *all* queues of the bad
 # broker. So the next calls go to queues 1, 2 and 3 of the good broker, and then comes queue 0 of the bad one. One in
-# four, with a period of 3 s + 3 × 1 s: 6.0 s, as on the real one (6.0 s in all three runs).
+# four. The period is 3 s and three times the pause between two calls. With one call a second that makes 6.0 s, as on the real one
+# (6.0 s in all three runs).
 #
 # **When does it end?** The name server drops the broker 120 s after its last report (lab 01), and the producer hears
 # of it at its next refresh. On the real one the last request to the hanging broker went out after 102.8 to 103.7 s.
@@ -232,7 +269,7 @@ reveal("hung-fail", failed["plain"],
 # The real one had three of these in one of its runs.)
 
 # %% [markdown]
-# ## Round three: three cures
+# ## Round three: three cures (21 minutes)
 #
 # The other producers were there all the time. They differ from `plain` in these settings:
 
@@ -260,7 +297,7 @@ predict("rest", "The attempt at broker-b has timed out after 3000 ms. How long d
 # gives up its first call.
 
 # %%
-again = scenarios.get("broker-hangs").build(seed)
+again = scenarios.get("broker-hangs").build(seed, parameters={"every_ms": every_ms})
 again.run_until_event("SendFailed", node="latency")
 again.fault_table("latency")
 
@@ -272,7 +309,33 @@ reveal("rest", {3_000: "a", 6_000: "b", 10_000: "c", 30_000: "d"}[item.not_avail
 # %% [markdown]
 # An attempt that *failed* is not looked up with the time that it took; a refused one would look like a quick
 # one. It counts as 10,000 ms. (In RocketMQ 4 it counted as 30,000 ms, with another table: 600 s. Texts that say "a
-# failed broker is avoided for ten minutes" are about that.) Now let 10 s pass:
+# failed broker is avoided for ten minutes" are about that.)
+#
+# ### Build: how long is the rest? (1 point)
+#
+# `table` is a list of pairs like the table above, (took at least ms, rests ms), in rising order. Return how long a broker rests
+# after an attempt that took `took_ms`; one that `failed` counts as 10,000 ms. Who is quicker than the first row does not rest: 0.
+
+# %% [markdown] tags=["hints"]
+# - Which row counts, if several rows have a time that is not longer than `took_ms`?
+# - First set `took_ms = 10_000` if the attempt has failed, whatever it took.
+# - Begin with `rest = 0`, go through the table, and take over the rest of each row with `took_ms >= at_least`. The last one stays.
+
+# %% tags=["exercise"]
+def rest_after(table, took_ms, failed):
+    """How many ms a broker rests after an attempt."""
+    ### BEGIN SOLUTION
+    if failed:
+        took_ms = 10_000
+    return max((rest for at_least, rest in table if took_ms >= at_least), default=0)
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("04/rest", rest_after)
+
+# %% [markdown]
+# Back to the world in which `latency` has given up a call. Now let 10 s pass:
 
 # %%
 again.run_for(seconds=10.1)
@@ -302,7 +365,7 @@ four
 during.summary()
 
 # %%
-reveal("latency-fail", failed["latency"], why="3 s for a try, 10 s of rest, a second until its turn comes: every 14 s")
+reveal("latency-fail", failed["latency"], why="3 s for a try, 10 s of rest, and some time until its turn comes")
 
 # %%
 reveal("limit-fail", failed["limit"], why="after 1 s there is time for another attempt")
@@ -311,7 +374,7 @@ reveal("limit-fail", failed["limit"], why="after 1 s there is time for another a
 reveal("limit-slow", slow["limit"], why="it learns nothing: one call in four begins with a try at broker-b")
 
 # %% [markdown]
-# Measured on the real one, three runs each:
+# Measured on the real one with one call a second, three runs each:
 #
 # | | failed | slow | distance of two tries |
 # |---|---|---|---|
@@ -343,7 +406,7 @@ again.run_until_event("SendAttempted", node="both", broker_name="broker-b").fiel
 # it fails sooner. So not every yellow stroke of `both` counts as slow.) You will do better in a moment.
 
 # %% [markdown]
-# ## It wakes up
+# ## It wakes up (5 minutes)
 #
 # `broker-b` goes on after 143 s. All this time the operating system of its machine has taken in what was sent to it. In
 # it are the orders of all attempts that timed out. Take those of `plain`: `send` has raised an error for
@@ -398,12 +461,12 @@ Table("after the broker woke up", ("who", "sends to it after s"),
       [(name, round((at - woken.ts_ms) / 1_000, 1)) for name, at in first.items()])
 
 # %% [markdown]
-# ## Break it: everybody rests
+# ## Break it: everybody rests (5 minutes)
 #
 # Now the worst case: *both* brokers hang, for 20 seconds. In the fault table of `latency` all brokers rest.
 
 # %%
-worst = scenarios.get("broker-hangs").build(seed, parameters={"hangs_s": 20})
+worst = scenarios.get("broker-hangs").build(seed, parameters={"hangs_s": 20, "every_ms": every_ms})
 worst.run_for(ms=10)
 worst.freeze("broker-a")
 worst.run_for(seconds=12)
@@ -443,7 +506,7 @@ worst.history.back("NodeThawed", target="broker-b")
 Stepper(worst, [ResponsesBoard])
 
 # %% [markdown]
-# ## Build it: a rule that asks before it sends
+# ## Build it: a rule that asks before it sends (21 minutes)
 #
 # RocketMQ finds out whether a broker is back by sending it one of *your* orders. We want a rule that sends a **probe**
 # instead, a small question of its own, while the orders go elsewhere. Write the class that the producer asks:
@@ -463,6 +526,12 @@ Stepper(worst, [ResponsesBoard])
 #    once;
 # 4. at most about **one probe a second** to a broker, and none to those that are well.
 
+# %% [markdown] tags=["hints"]
+# - What must your class remember of each broker? One bit is enough: is it down?
+# - A broker goes down with its first failed attempt. This is the moment to spawn *one* task for it; a second failure must
+#   not spawn another one. It is up again when a probe is answered, and only then.
+# - In the task: sleep 1000 ms, and as long as `await self.probe(broker)` is `False`, sleep 1000 ms more. Then take the broker out
+#   of `self.down`. A slow attempt that went well is no failure.
 
 # %% tags=["exercise"]
 class MyFaultTolerance:

@@ -1,4 +1,4 @@
-"""The check of lab 04: a rule that avoids brokers which are down, in worlds where brokers hang, die and come back."""
+"""The checks of lab 04: the next queue, the rest of a broker, and a rule that avoids brokers which are down."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from mqlab import Lab, Message
-from mqlab.check import Wrong, lab_check
+from mqlab.check import Right, Wrong, lab_check
 from mqlab.client import MQFaultStrategy
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.message import MessageQueue
@@ -16,6 +16,45 @@ from mqlab.trace.record import Record
 
 Probe = Callable[[str], Awaitable[bool]]
 """Does the broker of this name answer within 200 ms?"""
+
+
+@lab_check("04/next-queue", points=1)
+def next_queue(answer: Callable[[list[str], int, str], int], *, seed: int) -> Wrong | None:
+    """Queues of one to three brokers are asked in turn, and the broker of the failed attempt is passed over."""
+    random = Random(seed)
+    names = BROKERS[: 1 + seed % 3]
+    brokers = [name for name in names for _ in range(random.randrange(1, 5))]
+    for turn in range(2 * len(brokers)):
+        avoid = random.choice(names)
+        in_turn = [(turn + step) % len(brokers) for step in range(len(brokers))]
+        right = next((number for number in in_turn if brokers[number] != avoid), in_turn[0])
+        said = answer(list(brokers), turn, avoid)
+        if said != right:
+            return Wrong(f"next_queue({brokers}, {turn}, {avoid!r}) is {said!r}, and should be {right}")
+    return None
+
+
+@lab_check("04/rest", points=1)
+def rest_after(answer: Callable[[list[tuple[int, int]], int, bool], int], *, seed: int) -> Wrong | None:
+    """Attempts that were quick, slow or failed are looked up in RocketMQ's table and in others."""
+    random = Random(seed)
+    table = RESTS if seed % 2 else list(zip(_rising(random), _rising(random), strict=True))
+    borders = [at_least for at_least, _ in table]
+    took = [random.randrange(1, 20_000), *(random.choice(borders) + more for more in (-1, 0, 1)), 0, 3_000]
+    for took_ms in took:
+        for failed in (False, True):
+            counts_ms = 10_000 if failed else took_ms
+            right = max((rest for at_least, rest in table if counts_ms >= at_least), default=0)
+            said = answer(list(table), took_ms, failed)
+            if said != right:
+                told = f"rest_after(table, {took_ms}, failed={failed}) is {said!r}, and should be {right}"
+                rows = [f"took at least {at_least} ms: rests {rest} ms" for at_least, rest in table]
+                return Wrong(told, "\n".join(["the table:", *rows]))
+    return None
+
+
+def _rising(random: Random) -> list[int]:
+    return sorted(random.sample(range(50, 20_000, 50), 5))
 
 
 class FaultTolerance(Protocol):
@@ -29,9 +68,11 @@ class FaultTolerance(Protocol):
 
 
 BROKERS = ("broker-a", "broker-b", "broker-c")
+RESTS = [(50, 0), (100, 0), (550, 2_000), (1_800, 5_000), (3_000, 6_000), (5_000, 10_000), (15_000, 30_000)]
+"""MQFaultStrategy's table: took at least ms, rests ms."""
 EVERY_MS, REQUEST_LIMIT_MS, PROBE_LIMIT_MS = 200, 500, 200
 PLAY_MS = 50_000
-MOST_IN_VAIN = 2
+MOST_LOST = 2
 """Attempts at a broker that is down, for each time that it goes down."""
 LONGEST_PAUSE_MS = 6_000
 """A broker that runs and is in the route is used at least so often; taking turns alone leaves it out for 2.4 s."""
@@ -213,15 +254,17 @@ class Shop:
 
 
 @lab_check("04/fault-tolerance", points=3)
-def fault_tolerance(answer: Callable[[Node, Probe], FaultTolerance], *, seed: int) -> Wrong | None:
+def fault_tolerance(answer: Callable[[Node, Probe], FaultTolerance], *, seed: int) -> Right | Wrong:
     """No call fails, at most 2 failed attempts for an outage, back in use within 6 s, and one probe a second."""
     shop = Shop(answer, seed)
     shop.play()
-    for judge in (_delivered, _in_vain, _probed_often, _left_out, _probed_healthy):
+    for judge in (_delivered, _tried_too_often, _probed_often, _left_out, _probed_healthy):
         wrong = judge(shop)
         if wrong is not None:
             return wrong
-    return None
+    failed = sum(attempt.failed for attempt in shop.attempts)
+    allowed = MOST_LOST * sum(outage.broken for outage in shop.outages)
+    return Right({"failed attempts": {"yours": failed, "allowed": allowed}, "probes": {"yours": len(shop.probes)}})
 
 
 def _delivered(shop: Shop) -> Wrong | None:
@@ -233,7 +276,7 @@ def _delivered(shop: Shop) -> Wrong | None:
     return Wrong(told, shop.story(at_ms, "the call fails"))
 
 
-def _in_vain(shop: Shop) -> Wrong | None:
+def _tried_too_often(shop: Shop) -> Wrong | None:
     """Was a broker that was down tried again and again?"""
     for outage in shop.outages:
         if not outage.broken:
@@ -245,11 +288,11 @@ def _in_vain(shop: Shop) -> Wrong | None:
             and attempt.broker == outage.broker
             and outage.begin_ms - REQUEST_LIMIT_MS <= attempt.begin_ms < outage.end_ms
         ]
-        if len(lost) > MOST_IN_VAIN:
+        if len(lost) > MOST_LOST:
             seconds = (outage.end_ms - outage.begin_ms) / 1_000
             told = f"{outage.broker} was down for {seconds:.1f} s, and {len(lost)} attempts went there and failed"
-            at_ms = lost[MOST_IN_VAIN].begin_ms
-            return Wrong(f"{told}; at most {MOST_IN_VAIN} are allowed", shop.story(at_ms, f"{outage.broker} is tried"))
+            at_ms = lost[MOST_LOST].begin_ms
+            return Wrong(f"{told}; at most {MOST_LOST} are allowed", shop.story(at_ms, f"{outage.broker} is tried"))
     return None
 
 

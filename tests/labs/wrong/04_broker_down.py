@@ -7,6 +7,36 @@ from typing import Any
 PAUSE_MS = 1_000
 
 
+def takes_its_turn(brokers: list[str], turn: int, avoid: str) -> int:
+    """Avoids nobody."""
+    return turn % len(brokers)
+
+
+def begins_at_the_front(brokers: list[str], turn: int, avoid: str) -> int:
+    """Takes the first queue of the list at another broker, whoever's turn it is."""
+    return next((number for number, broker in enumerate(brokers) if broker != avoid), turn % len(brokers))
+
+
+def does_not_go_round(brokers: list[str], turn: int, avoid: str) -> int:
+    """Stops at the end of the list."""
+    return next((n for n in range(turn, len(brokers)) if brokers[n] != avoid), turn % len(brokers))
+
+
+def looks_at_the_clock_alone(table: list[tuple[int, int]], took_ms: int, failed: bool) -> int:
+    """Looks up a failed attempt with the time that it took."""
+    return max((rest for at_least, rest in table if took_ms >= at_least), default=0)
+
+
+def first_row_that_fits(table: list[tuple[int, int]], took_ms: int, failed: bool) -> int:
+    """Returns at the first row whose time was taken."""
+    return next((rest for at_least, rest in table if (10_000 if failed else took_ms) >= at_least), 0)
+
+
+def longer_than_the_border(table: list[tuple[int, int]], took_ms: int, failed: bool) -> int:
+    """Wants more than the time of a row, not at least it."""
+    return max((rest for at_least, rest in table if (10_000 if failed else took_ms) > at_least), default=0)
+
+
 class _Rule:
     """What all of them begin with."""
 
@@ -139,6 +169,8 @@ class waits_longer_each_time(_Rule):  # noqa: N801
 
 
 WRONG = {
+    "04/next-queue": [takes_its_turn, begins_at_the_front, does_not_go_round],
+    "04/rest": [looks_at_the_clock_alone, first_row_that_fits, longer_than_the_border],
     "04/fault-tolerance": [
         always_available,
         rests_ten_seconds,
@@ -151,5 +183,5 @@ WRONG = {
         asks_for_ever,
         watches_once,
         waits_longer_each_time,
-    ]
+    ],
 }
