@@ -116,16 +116,22 @@ def _json_rows(path: str | Path, *, marked: bool, whole: bool) -> Iterator[Row]:
 
 def _end_of(line: str) -> int | None:
     """The number of events, if the line is the end mark."""
-    return int(json.loads(line)[END_MARK]) if line.startswith(f'{{"{END_MARK}"') else None
+    if not line.startswith(f'{{"{END_MARK}"'):
+        return None
+    try:
+        return int(json.loads(line)[END_MARK])
+    except (ValueError, TypeError):
+        return None
 
 
 def _row_of(line: str, place: str) -> Row:
     try:
         event = json.loads(line)
         kind = event["kind"]
+        known = kind in CATALOGUE
     except (ValueError, KeyError, TypeError):
         raise ProtocolError(f"{place}: this is not an event: {line[:80].rstrip()!r}") from None
-    if kind not in CATALOGUE:
+    if not known:
         raise ProtocolError(f"{place}: this mqlab knows no event kind {kind!r}: record the trace again")
     columns = columns_of(kind)
     if event.keys() != set(columns):

@@ -201,6 +201,17 @@ def test_json_lines_without_a_line_in_the_middle_or_with_one_behind_the_end_say_
         list(read_json_lines(path))
 
 
+@pytest.mark.parametrize("line", ['{"mqlab_end": null}', '{"mqlab_end": 2', '{"mqlab_end": "two"}', '{"kind": ["a"]}'])
+def test_a_damaged_line_is_no_event_and_no_end_mark(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "t.jsonl"
+    record(JsonLinesRecorder(path), one_of_each()[:2])
+    path.write_text("".join([*path.read_text().splitlines(keepends=True)[:-1], line, "\n"]), encoding="ascii")
+    with pytest.raises(ProtocolError, match="not whole"):
+        check_whole(path)
+    with pytest.raises(ProtocolError, match=r"line 4: this is not an event"):
+        list(read_json_lines(path))
+
+
 def test_a_trace_from_before_there_were_end_marks_is_read_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     record(JsonLinesRecorder(path), one_of_each())
