@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import __version__
-from .errors import LearnerError, ProtocolError, SimulationError
+from .errors import LearnerError, MqlabError, ProtocolError, SimulationError
 from .fast import running
 from .sim.faults import FAULTS, check_fault
 
@@ -198,11 +198,13 @@ def replay_to(report: dict[str, Any], slice_no: int, now_us: int | None = None, 
 
 
 def _play_on(world: World, slice_no: int) -> None:
-    """Play up to a slice, through dead tasks: whoever played the world then was told of them, and went on."""
+    """Play up to a slice, through dead tasks and processes that refuse to start: whoever played the world then was
+    told of them, and went on.
+    """
     while world.slice_no < slice_no:
         before = world.slice_no
         try:
             world.run_to_slice(slice_no)
-        except SimulationError:
+        except MqlabError:
             if world.slice_no == before:
                 raise

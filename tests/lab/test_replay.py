@@ -10,6 +10,7 @@ from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
 from mqlab.errors import LearnerError, ProtocolError, SimulationError
 from mqlab.replay import replay, replay_to, report_of
 from mqlab.scenarios import registry
+from mqlab.sim import Node
 
 
 def test_a_world_in_which_ties_are_choices_can_be_played_again() -> None:
@@ -41,9 +42,14 @@ def test_a_report_from_before_ties_could_be_choices_still_replays() -> None:
     assert replay_to(report, lab.world.slice_no).trace_hash() == lab.trace_hash()
 
 
+def refuses_to_start(node: Node) -> None:
+    raise LearnerError(f"{node.name} finds a damaged file", "mend it")
+
+
 async def failing(lab: Lab) -> None:
-    """One task dies by itself, another one cannot be ended in peace."""
+    """One task dies by itself, another one cannot be ended in peace, and nothing of it starts again."""
     node = lab.node("app")
+    node.boot = refuses_to_start
 
     async def dies() -> None:
         await node.sleep(5)
@@ -71,6 +77,11 @@ def test_a_world_that_has_told_of_an_error_can_be_played_again_through_it(monkey
     lab.run_for(ms=10)
     assert replay(report_of(lab)).agrees
     assert replay_to(report_of(lab), lab.world.slice_no).world.nodes["app"].life.over
+    lab.restart("app")
+    with pytest.raises(LearnerError, match="app finds a damaged file"):
+        lab.run_for(ms=10)
+    lab.run_for(ms=10)
+    assert replay(report_of(lab)).agrees
 
 
 async def meddling(lab: Lab) -> None:
