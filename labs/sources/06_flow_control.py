@@ -11,17 +11,17 @@
 #       - name the three limits of a push consumer, and say how far beyond each one it can get
 #       - tell what a broker sees of a consumer that is full, and what a producer sees of a broker that is
 #       - set the limits of a consumer for a given memory and a given listener
-#     minutes: 30
+#     minutes: 92
 #     prerequisites: [00 Tour]
 #     wrong_predictions:
-#       - "most-held: 20, the limit; or 32, one pull"
-#       - "log-lines: one for each refused pull"
+#       - "most-held: the limit; or 32, one pull"
+#       - "log-lines: one for each refused pull; or one in all"
 #       - "broker-sees: a pull every 50 ms, or a notice; the refused pulls are never sent"
 #       - "which-bytes: those that travel, since the limit is about a network client"
-#       - "most-mib: 1; or 4.125, one pull on top of the limit (whole MiB are compared)"
-#       - "widest: 10, the limit; or 41, one pull on top of it"
+#       - "most-mib: 1; or one pull on top of the limit (whole MiB are compared)"
+#       - "widest: the limit; or one pull on top of it"
 #       - "twice: 1, the message that was stuck"
-#       - "gives-up-after: 200; two retries come on top, to the same broker"
+#       - "gives-up-after: 200; the retries come on top, to the same broker"
 #       - "for-nobody: 0, as with the protection"
 # ---
 
@@ -29,6 +29,8 @@
 student_id = ""
 
 # %% [markdown]
+# ## The scene (3 minutes)
+#
 # A shop gets orders faster than it can pack them. If nobody says stop, orders pile up on the packing table until it
 # breaks. **Flow control** is the art of saying stop: who says it, to whom, and at which height of the pile.
 #
@@ -37,11 +39,11 @@ student_id = ""
 # stores messages that producers send. A slow disk makes a pile of requests in the broker's memory. Each place has
 # its own way of saying stop, and they could not be more different: one is silent, the other one is loud.
 #
-# In the first world 150 small orders wait in the only queue of the topic `Orders`.
+# In the first world small orders wait in the only queue of the topic `Orders`.
 
 # %%
 from mqlab import Lab, Message, scenarios
-from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
+from mqlab.check import NotSolvedYet, check, draws_for, predict, reveal, say, seed_for
 from mqlab.scenarios.flow_control import put_backlog, slow_consumer, taking
 from mqlab.views import FlowGauges, FlowMeter, SendWaits, Table
 from mqlab_widgets import Stepper
@@ -49,6 +51,7 @@ from mqlab_widgets.boards.flow_control import FlowControlBoard
 from mqlab_widgets.boards.offsets import OffsetsBoard
 
 seed = seed_for(student_id, "06")
+draw = draws_for(seed)
 
 # %%
 lab = Lab(seed=seed)
@@ -56,34 +59,34 @@ await put_backlog(lab, messages=150, size=10)
 lab.queue("Orders").max_offset
 
 # %% [markdown]
-# ## Round one: how many?
+# ## Round one: how many? (16 minutes)
 #
 # Our consumer has one thread, and its listener takes 100 ms for an order. The consumer asks the broker for messages
 # (a **pull**), up to 32 at a time, and keeps them in memory until the listener has had them, in a `ProcessQueue`. We
-# set its limit, `pullThresholdForQueue`, to 20 messages (the default is 1000). The meter reads what is in there, and
+# set its limit, `pullThresholdForQueue`, to a small number (the default is 1000). The meter reads what is in there, and
 # changes nothing.
 
 # %%
-consumer = slow_consumer(lab, taking(ms=100), pull_threshold_for_queue=20)
+limit = draw.between("limit", 12, 28)
+consumer = slow_consumer(lab, taking(ms=100), pull_threshold_for_queue=limit)
 meter = FlowMeter(lab, consumer, "Orders")
 await consumer.start()
+say(f"The limit is **{limit} messages**.")
 
 # %% tags=["prediction"]
-predict("most-held", "The limit is 20 messages. What is the most that the consumer ever holds?",
+predict("most-held", f"The limit is {limit} messages. What is the most that the consumer ever holds?",
         unit="messages", prediction=...)
 
 # %% [markdown]
-# We let the world run until the first messages have come.
+# We let the world run until the first messages have come. The first of the three gauges is the count. (The size is for
+# round two, the span for round three.)
 
 # %%
 lab.run_until_event("MessagesCached")
 FlowGauges.of(consumer)
 
 # %% [markdown]
-# 32 of 20. A limit of 20 does not cut a pull of 32 into pieces: nobody can know how many messages an answer will
-# bring. So the limit is a question that is asked **before** a pull: do I hold *more than* 20 messages already? Then I
-# do not pull now. The three gauges are the three questions, in this order. The first one that says yes holds the pull
-# back; here it is the count. (The size is for round two, the span for round three.) And then?
+# The next two things that happen to the consumer's pulls:
 
 # %%
 lab.run_until_event("FlowControlled")
@@ -92,15 +95,14 @@ lab.run_until_event("FlowControlled")
 lab.run_until_event("FlowControlled")
 
 # %% [markdown]
-# 50 ms later the consumer asks itself again (`PULL_TIME_DELAY_MILLS_WHEN_CACHE_FLOW_CONTROL` in
-# `DefaultMQPushConsumerImpl`), and again, until the answer is no. On to that moment:
+# On to the moment at which a pull goes out again:
 
 # %%
 lab.run_until_event("PullRequested", topic="Orders")
 FlowGauges.of(consumer)
 
 # %% [markdown]
-# Exactly 20, and 20 is not more than 20. So the pull goes out, for 32 messages. A moment later:
+# A moment later:
 
 # %%
 lab.run_until_event("MessagesCached")
@@ -109,14 +111,21 @@ FlowGauges.of(consumer)
 # %%
 lab.run_for(seconds=6)
 reveal("most-held", int(meter.highest("count")),
-       why="the limit still lets a pull out at 20, and 32 come with it")
+       why=f"with {limit} messages in memory a pull still goes out, and 32 come with it")
 
 # %%
-meter.chart("count", "How many messages are held, with a limit of 20")
+meter.chart("count", f"How many messages are held, with a limit of {limit}")
 
 # %% [markdown]
+# The limit does not cut a pull of 32 into pieces: nobody can know how many messages an answer will bring. So the limit is
+# a question that is asked **before** a pull: do I hold *more than* so many messages already? Then I do not pull now. The
+# three gauges are the three questions, in this order. The first one that says yes holds the pull back; here it is the
+# count. 50 ms later the consumer asks itself again (`PULL_TIME_DELAY_MILLS_WHEN_CACHE_FLOW_CONTROL` in
+# `DefaultMQPushConsumerImpl`), and again, until the answer is no. That is when exactly the limit is held, for the limit is
+# not more than the limit. So the pull goes out, for 32 messages.
+#
 # **The limit is where pulling begins, not where it ends.** What a queue may hold is the limit plus one batch
-# (`pullBatchSize`, 32). Measured on a real RocketMQ 5.3.3: 32, down to 20, up to 52, down to 20, up to 52. With the
+# (`pullBatchSize`, 32). Measured on a real RocketMQ 5.3.3 with a limit of 20: 32, down to 20, up to 52, down to 20, up to 52. With the
 # default of 1000 nobody notices the 32. With 16 queues, each of which has a limit of its own, and large messages, you
 # do. You will do this sum yourself below.
 #
@@ -124,23 +133,33 @@ meter.chart("count", "How many messages are held, with a limit of 20")
 # every message. (If it ever refused one, `ConsumeMessageConcurrentlyService` would offer it again after 5 s.) So the
 # only door that can be shut is the one through which messages come in: the pull.
 #
-# Each tick at the bottom is a pull that was refused. Surely the consumer's log is full of them?
+# Each tick at the bottom of the chart is a pull that was refused. Surely the consumer's log is full of them? Here is a
+# consumer whose listener hangs for an hour, with more queues than one. All of them are full, and each asks itself every
+# 50 ms.
+
+# %%
+stuck_queues = draw.between("stuck queues", 2, 4)
+stuck_s = draw.between("stuck for", 100, 240)
+stuck_lab = Lab(seed=seed)
+await put_backlog(stuck_lab, messages=60 * stuck_queues, queues=stuck_queues)
+stuck = slow_consumer(stuck_lab, taking(ms=3_600_000), pull_threshold_for_queue=limit)
+await stuck.start()
+stuck_lab.run_for(seconds=stuck_s)
+refusals = stuck.impl.flow_control_times.total()
+say(f"**{stuck_queues} queues** were full for nearly **{stuck_s} s**: **{refusals:,} pulls** were refused.")
 
 # %% tags=["prediction"]
-predict("log-lines", "How many lines did these refusals write into the consumer's log?",
+predict("log-lines", f"How many lines did {refusals:,} refusals write into the consumer's log?",
         unit="lines", prediction=...)
 
 # %%
-sum(meter.refused.values())
-
-# %%
-reveal("log-lines", meter.warnings,
+reveal("log-lines", -(-refusals // 1_000),
        why="the first refusal and then every 1000th: queueFlowControlTimes++ % 1000 == 0")
 
 # %% [markdown]
-# One. At 20 refusals a second the next line comes after 50 s. Remember that when you look for the reason of a growing
-# lag: "the cached message count exceeds the threshold ... so do flow control" is a line that you may see once a minute
-# at most, and that means *all the time*.
+# One in a thousand, and all queues of a consumer are counted together. With one full queue the next line comes after 50 s. Remember that when you look for the reason of a
+# growing lag: "the cached message count exceeds the threshold ... so do flow control" is a line that you may see once a
+# minute at most, and that means *all the time*.
 #
 # ### What the broker sees
 
@@ -152,7 +171,7 @@ predict("broker-sees",
                  "nothing"], prediction=...)
 
 # %% [markdown]
-# Between the two lie more than three seconds. Here is everything that the broker read in them, from anybody:
+# Back to the first consumer. Between the two pulls lie more than three seconds. Here is everything that the broker read in them, from anybody:
 
 # %%
 second, third = meter.pulls[1], meter.pulls[2]
@@ -186,30 +205,27 @@ lab.space_time(third.ts_ms - 220, third.ts_ms + 2, nodes=["broker-a", "consumer-
 Stepper(lab, [FlowControlBoard])
 
 # %% [markdown]
-# ## Round two: how large?
+# ## Round two: how large? (13 minutes)
 #
-# Messages are not all alike. Now each order has 100 KiB, and the second limit is set to its smallest value:
+# Messages are not all alike. Now the orders are large, and the second limit is set to its smallest value:
 # `pullThresholdSizeForQueue` is 1 MiB (1,048,576 bytes; the default is 100 MiB). The count may go up to 1000.
 #
 # A producer **compresses** bodies of 4 KiB and more before they travel, and the consumer unpacks them. Our orders
 # are dull, so they become very small.
 
 # %%
+body_kib = draw.between("body", 72, 140)
 lab = Lab(seed=seed)
-await put_backlog(lab, messages=150, size=100 * 1024)
+await put_backlog(lab, messages=150, size=body_kib * 1024)
 consumer = slow_consumer(lab, taking(ms=50), pull_threshold_size_for_queue=1)
 meter = FlowMeter(lab, consumer, "Orders")
+say(f"Each order has **{body_kib} KiB**.")
 
 # %% tags=["prediction"]
 predict("which-bytes", "Which bytes does the limit of 1 MiB count?",
         choices=["those that travel",
                  "those of the unpacked bodies",
                  "those that the records take in the commit log"], prediction=...)
-
-# %% tags=["prediction"]
-predict("most-mib",
-        "32 orders come with a pull: 3.125 MiB unpacked. What is the most that the consumer ever holds?",
-        unit="MiB", prediction=...)
 
 # %%
 await consumer.start()
@@ -218,48 +234,81 @@ answer = lab.history.last("PullAnswered")
 f"{answer.messages} messages: {answer.size:,} bytes in the answer, {came.cached_bytes:,} in memory"
 
 # %%
-FlowGauges.of(consumer)
-
-# %%
-reveal("which-bytes", "b" if came.cached_bytes == 32 * 100 * 1024 else "a",
+reveal("which-bytes", "b" if came.cached_bytes == 32 * body_kib * 1024 else "a",
        why="ProcessQueue.putMessage adds up the bodies, and they are unpacked by then (MessageDecoder)")
 
+# %%
+FlowGauges.of(consumer)
+
 # %% [markdown]
-# Three hundred times more than has travelled. A limit in bytes does not save you from one large pull either: a pull asks for *messages*. (The broker ends an answer at 256 KiB by itself, but it counts
-# what travels.) Large bodies want a small `pullBatchSize`.
+# Hundreds of times more than has travelled. A limit in bytes does not save you from one large pull either: a pull asks
+# for *messages*. (The broker ends an answer at 256 KiB by itself, but it counts what travels.) Large bodies want a small
+# `pullBatchSize`.
+
+# %% tags=["prediction"]
+predict("most-mib",
+        f"32 orders of {body_kib} KiB come with a pull: {32 * body_kib / 1024:.3f} MiB. "
+        "What is the most that the consumer ever holds?", unit="MiB", prediction=...)
 
 # %%
-lab.run_for(seconds=5)
+lab.run_for(seconds=6)
 meter.chart("size", "How many bytes are held, with a limit of 1 MiB")
 
 # %%
 reveal("most-mib", round(meter.highest("size"), 3),
-       why="whole MiB are compared: 1.95 counts as 1, which is not more than 1; then 3.125 come on top")
+       why=f"whole MiB are compared: anything below 2 counts as 1; then {32 * body_kib / 1024:.3f} come on top")
 
 # %% [markdown]
-# Look where the pulls went out: at 1.95 MiB, nearly twice the limit. `cachedMessageSizeInMiB` is a whole number,
+# Look where the pulls went out: just below 2 MiB, nearly twice the limit. `cachedMessageSizeInMiB` is a whole number,
 # the bytes divided by 1,048,576 with the rest thrown away, and the question is again "more than?". So a limit of
 # n MiB lets pulls out until n + 1 MiB are reached. With n = 100 nobody cares.
 #
 # Which of the two limits comes first, with the defaults of 1000 messages and 100 MiB? 101 MiB spread over 1000
 # messages are 103 KiB each. Below that, the count stops you, and that is nearly always so.
 #
-# ## Round three: how far apart?
+# ### Your turn: how much memory?
+#
+# A consumer owns some queues, and each has the same limit of messages (`pullThresholdForQueue`) and the same batch
+# (`pullBatchSize`). All bodies have the same size. The backlog is long and the listeners are slow. How many bytes of
+# bodies may be in memory at once, at the worst?
+
+# %% [markdown] tags=["hints"]
+# - What is the most that *one* queue holds? You saw it in round one.
+# - The limit counts for each queue by itself, so all queues may be full at the same time.
+# - `queues * (limit + batch) * body`
+
+# %% tags=["exercise"]
+def most_bytes(queues, limit, batch, body):
+    """The most bytes of bodies that a consumer can hold."""
+    ### BEGIN SOLUTION
+    most_of_one = limit + batch
+    return queues * most_of_one * body
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("06/most-bytes", most_bytes)
+
+# %% [markdown]
+# ## Round three: how far apart? (13 minutes)
 #
 # The third limit is the strangest. Two threads now, small orders again, and the listener is **stuck with the very first
-# one**: it takes 5 s for it, and 20 ms for each other. `consumeConcurrentlyMaxSpan` (default 2000) is set to 10.
+# one**: it takes 6 s for it, and 20 ms for each other. `consumeConcurrentlyMaxSpan` (default 2000) is set very low.
 # The **span** is the distance from the first offset that is held to the last one.
 
 # %%
+waiting = draw.between("waiting", 110, 190)
+span = draw.between("span", 5, 20)
 lab = Lab(seed=seed)
-await put_backlog(lab, messages=150)
+await put_backlog(lab, messages=waiting)
 done = []
-listener = taking(ms=20, first_ms=5_000, seen=done)
-consumer = slow_consumer(lab, listener, threads=2, consume_concurrently_max_span=10)
+listener = taking(ms=20, first_ms=6_000, seen=done)
+consumer = slow_consumer(lab, listener, threads=2, consume_concurrently_max_span=span)
 meter = FlowMeter(lab, consumer, "Orders")
+say(f"**{waiting} orders** wait in the queue, and the limit of the span is **{span}**.")
 
 # %% tags=["prediction"]
-predict("widest", "Message 0 is stuck, and the limit is 10. How wide does the span become while it is?",
+predict("widest", f"{waiting} messages. The first is stuck, and the limit is {span}. How wide does the span become?",
         unit="offsets", prediction=...)
 
 # %%
@@ -268,8 +317,8 @@ lab.run_until_event("MessagesCached")
 FlowGauges.of(consumer)
 
 # %% [markdown]
-# 0 to 31: a span of 31, which is more than 10. The pull is refused, while the second thread works on. What will open
-# the way again? Message 0 will not move for five seconds. We wait for the next pull.
+# The next pull is refused, while the second thread works on. What will open the way again? Message 0 will not move for
+# seconds. We wait for the next pull.
 
 # %%
 lab.run_until_event("PullRequested", topic="Orders")
@@ -279,22 +328,20 @@ FlowGauges.of(consumer)
 lab.run_until_event("MessagesCached")
 FlowGauges.of(consumer)
 
-# %% [markdown]
-# The span *fell to 0*, and jumped to 63. Consumed messages leave the tree (`ProcessQueue.msgTreeMap`, sorted by
-# offset). When the other 31 were gone, only message 0 was left in it: first and last are the same, the distance is
-# 0, and 0 is not more than 10.
-
 # %%
-lab.run_until(lambda: len(done) == 149)
-meter.chart("span", "The span, with message 0 stuck and a limit of 10")
+lab.run_until(lambda: len(done) == waiting - 1)
+meter.chart("span", f"The span, with message 0 stuck and a limit of {span}")
 
 # %%
 reveal("widest", int(meter.highest("span")),
        why="the limit bounds what is in the tree; alone in it, message 0 is no span")
 
 # %% [markdown]
-# Everything that the queue had. Measured on a real RocketMQ 5.3.3: 31, 63, 95, 127, then 149, with the tree down to one
-# message before each new pull. So the limit does *not* mean "never be more than 10 messages ahead of the one that is
+# Everything that the queue had. The first pull brought 0 to 31, a span of 31, which is more than the limit. Then the span
+# *fell to 0*, and jumped to 63. Consumed messages leave the tree (`ProcessQueue.msgTreeMap`, sorted by offset). When the
+# other 31 were gone, only message 0 was left in it: first and last are the same, the distance is 0, and 0 is not more than
+# the limit. Measured on a real RocketMQ 5.3.3, with 150 messages and a limit of 10: 31, 63, 95, 127, then 149, with the
+# tree down to one message before each new pull. So the limit does *not* mean "never be further ahead of the one that is
 # stuck". It slows the consumer down, that is all: it empties the tree before it fetches more.
 #
 # Why have it at all? Here is what was refused, and what the pulls told the broker on the way:
@@ -304,20 +351,47 @@ rows = [(f"{pull.ts_ms / 1000:.3f}", pull.queue_offset, pull.commit_offset) for 
 Table("the pulls that went out", ("at s", "asks from offset", "tells: consumed up to"), rows)
 
 # %%
-f"{meter.refused['span']} pulls refused; {len(done)} of 150 messages are done"
+f"{meter.refused['span']} pulls refused; {len(done)} of {waiting} messages are done"
 
 # %% [markdown]
 # The right column is the point. A group's progress is *one* number for each queue: all before it is done. While
-# message 0 is not, that number stays 0, although 149 messages behind it are done (`ProcessQueue.removeMessage`
+# message 0 is not, that number stays 0, although all messages behind it are done (`ProcessQueue.removeMessage`
 # returns the smallest offset that is left). The span is the amount of work that exists nowhere but in this process.
 #
-# ## Break it: the consumer is killed
+# ### Your turn: three questions
+#
+# Write down what the consumer asks itself before a pull. `held_back_by` gets what the gauges show (`count`, `size` in
+# bytes, `span`) and the limits (`most`, `most_mib`, `widest`). It returns the name of the first gauge that holds the pull
+# back, `"count"`, `"size"` or `"span"`, or `None` if the pull may go out.
+
+# %% [markdown] tags=["hints"]
+# - Three questions, in the order of the gauges. Is it "more than", or "at least"?
+# - The size is compared in whole MiB: `size // 1_048_576`.
+# - `if count > most: return "count"`, and so on; at the end `return None`.
+
+# %% tags=["exercise"]
+def held_back_by(count, size, span, most, most_mib, widest):
+    """Which gauge holds the next pull back, or None."""
+    ### BEGIN SOLUTION
+    if count > most:
+        return "count"
+    if size // 1_048_576 > most_mib:
+        return "size"
+    return "span" if span > widest else None
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("06/held-back-by", held_back_by)
+
+# %% [markdown]
+# ## Break it: the consumer is killed (9 minutes)
 #
 # So let us take the process away, now, before message 0 is done. It starts again at once.
 
 # %% tags=["prediction"]
 predict("twice",
-        "149 messages are done when the consumer is killed. How many of them come a second time?",
+        f"{waiting - 1} messages are done when the consumer is killed. How many of them come a second time?",
         unit="messages", prediction=...)
 
 # %%
@@ -325,7 +399,7 @@ before = set(done)
 lab.crash("consumer-1")
 lab.restart("consumer-1")
 lab.run_for(seconds=15)
-again = sorted(set(done[149:]) & before)
+again = sorted(set(done[waiting - 1 :]) & before)
 
 # %%
 reveal("twice", len(again),
@@ -338,7 +412,7 @@ reveal("twice", len(again),
 # the stuck message is given back to the broker, so that the others can be committed.)
 #
 # The last moment before the kill. The table has what the consumer knows (*in memory*) beside what the broker knows
-# (*committed*): 149 of 150 are done, and the one number that says so is 0. Press **event** and see it all come again.
+# (*committed*): all but one are done, and the one number that says so is 0. Press **event** and see it all come again.
 
 # %%
 lab.history.back("NodeCrashed")
@@ -346,26 +420,62 @@ lab.history.move_to(lab.history.cursor - 1)
 Stepper(lab, [OffsetsBoard])
 
 # %% [markdown]
-# ## Round four: the broker is too slow
+# ### Your turn: the one number
+#
+# `progress` gets the offsets of all messages that were pulled so far (they begin at 0 and have no holes) and the set of
+# those that are done. Which offset may be told to the broker? All messages *before* it are done, and the message that has
+# it is not (or was not pulled yet).
+
+# %% [markdown] tags=["hints"]
+# - Look for those that were pulled and are not done. Which of them counts?
+# - If all of them are done, it is the offset of the message that comes next.
+# - `left = [offset for offset in pulled if offset not in done]`, and then `min(left)` or `len(pulled)`
+
+# %% tags=["exercise"]
+def progress(pulled, done):
+    """The offset that a consumer tells the broker."""
+    ### BEGIN SOLUTION
+    left = [offset for offset in pulled if offset not in done]
+    return min(left) if left else len(pulled)
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("06/progress", progress)
+
+# %% [markdown]
+# ## Round four: the broker is too slow (12 minutes)
 #
 # Now the other side. The broker's disk is slow: each of its four send threads needs 20 ms to store a message, so 200
-# go through in a second. (`sendMessageThreadPoolNums` is the number of cores, but at most 4.) But every 2.5 ms a
-# customer comes with an order: 400 in a second, for six seconds. Each calls `send` and waits.
+# go through in a second. (`sendMessageThreadPoolNums` is the number of cores, but at most 4.) But many more customers come
+# with orders, for six seconds. Each calls `send` and waits.
 #
 # What cannot be served waits in a queue before the threads. A consumer may simply not ask. A broker cannot keep
-# customers from coming. What is it to do with the second half?
+# customers from coming. What is it to do with those that are too many?
+
+# %%
+every_us = draw.between("customers", 2_000, 2_800, step=50)
+retries = draw.between("retries", 1, 4)
+say(f"A customer comes every **{every_us / 1_000} ms**: {1_000_000 / every_us:.0f} in a second. "
+    f"When `send` does not succeed, it tries again, up to **{retries + 1} times** in all, with another broker if there is "
+    "one. Here there is none.")
 
 # %% tags=["prediction"]
-predict("gives-up-after", "The unluckiest customer: after how long does send tell that it has failed?",
+predict("gives-up-after", f"After how long does send tell the unluckiest customer that {retries + 1} attempts have failed?",
         unit="ms", prediction=...)
 
 # %%
-lab = scenarios.get("busy-broker").play(seed)
+lab = scenarios.get("busy-broker").play(seed, parameters={"every_us": every_us, "retries": retries})
 waits = SendWaits.of(lab.history, "broker-a")
 waits.chart()
 
+# %%
+failed = list(lab.history.find("SendFailed"))
+reveal("gives-up-after", round(max(event.cost_us for event in failed) / 1_000),
+       why=f"{retries + 1} attempts of 200 to 210 ms each: SYSTEM_BUSY is one of the retryResponseCodes")
+
 # %% [markdown]
-# The first customer comes at 2 s. A quarter of a second later the queue is 200 ms long, and that is where it stays. A
+# The first customer comes at 2 s. Less than half a second later the queue is 200 ms long, and that is where it stays. A
 # thread of the broker, `BrokerFastFailure`, looks every 10 ms at the head of the queue. What has waited for **200 ms**
 # (`waitTimeMillsInSendQueue`) is taken out and answered at once, without being stored. (The blue ones waited for up to
 # 209 ms, too, and were then being stored for 20.) This is the loud way of saying stop:
@@ -374,23 +484,18 @@ waits.chart()
 lab.history.last("SendAttemptFailed").reason
 
 # %% [markdown]
-# `CODE: 2` is `SYSTEM_BUSY`. The customer does not hear of it yet. `send` is meant to be reliable, so it tries again,
-# up to three times in all, with another broker if there is one. Here there is none.
+# `CODE: 2` is `SYSTEM_BUSY`. The customer does not hear of it at first, since `send` is meant to be reliable, and tries
+# again (`retryTimesWhenSendFailed`, by default twice). In the end it says:
 
 # %%
-failed = list(lab.history.find("SendFailed"))
 failed[0].reason
 
-# %%
-reveal("gives-up-after", round(max(event.cost_us for event in failed) / 1_000),
-       why="three attempts of 200 to 210 ms each: SYSTEM_BUSY is one of the retryResponseCodes")
-
 # %% [markdown]
-# Is that good? The broker has been asked for 200 things a second more than it can do, and the answer to "no" was to ask
-# two more times. Count the requests:
+# Is that good? The broker has been asked for more than it can do, and the answer to "no" was to ask again. Count the
+# requests:
 
 # %%
-orders = 1 + 6 * 400
+orders = 1 + 6_000_000 // every_us
 attempts = sum(1 for event in lab.history.find("SendAttempted"))
 f"{orders} orders, {attempts} requests: {attempts / orders:.1f} for each order"
 
@@ -399,16 +504,17 @@ f"{orders} orders, {attempts} requests: {attempts / orders:.1f} for each order"
 # must be able to say no cheaply: taking a request from the head of a queue costs nothing, storing it costs 20 ms.
 #
 # But is it not rude to refuse people after 200 ms, if they are ready to wait for 3 s? We switch the protection off
-# (`brokerFastFailureEnable = false`), and let the customers come for ten seconds.
+# (`brokerFastFailureEnable = false`), and let the customers come for ten seconds, with the usual three
+# attempts.
 
 # %% tags=["prediction"]
 predict("for-nobody",
-        "Without protection: 4000 orders come. How many does the broker store whose customer was told "
-        "that they failed?", unit="orders", prediction=...)
+        f"Without protection: {10_000_000 // every_us} orders come. How many does the broker store whose customer was "
+        "told that they failed?", unit="orders", prediction=...)
 
 # %%
 def ten_seconds(fast_failure):
-    parameters = {"seconds": 10, "fast_failure": fast_failure}
+    parameters = {"seconds": 10, "fast_failure": fast_failure, "every_us": every_us}
     return scenarios.get("busy-broker").play(seed, seconds=60, parameters=parameters)
 
 protected, unprotected = ten_seconds(True), ten_seconds(False)
@@ -425,28 +531,28 @@ def told_and_stored(world):
 
 names = ("", "told: stored", "told: failed", "failed, but stored", "extra copies", "broker busy, s")
 with_it, without = told_and_stored(protected), told_and_stored(unprotected)
-Table("4001 orders in ten seconds", names, [("with fast failure", *with_it), ("without", *without)])
+Table(f"{1 + 10_000_000 // every_us} orders in ten seconds", names, [("with fast failure", *with_it), ("without", *without)])
 
 # %%
 reveal("for-nobody", without[2],
        why="after 3 s the customer has gone, but the request waits on and is stored")
 
 # %% [markdown]
-# All of them, and most of them three times. Read it along the time:
+# All of them, and most of them more than once. Read it along the time:
 #
-# - Without protection the queue grows by a second every two seconds. For six seconds that looks better: everybody is
-#   served, a little late.
+# - Without protection the queue grows with each second. For some seconds that looks better: everybody is served, a little
+#   late.
 # - Then the customer at the head of the queue has waited for longer than the 3 s that `send` allows, and goes home with
 #   an error, **while the request stays in the queue**. From here on the broker works for people who have left: not one
 #   order more is told "stored".
 # - It gets worse. A client that gets no answer takes the broker for hung and closes the connection
-#   (`clientCloseSocketIfTimeout`). With it *all* requests that wait on it fail, 1200 of them, in the same millisecond.
+#   (`clientCloseSocketIfTimeout`). With it *all* requests that wait on it fail, many hundreds, in the same millisecond.
 #   Each is sent again, up to twice. The old ones are still in the broker's queue, which does not ask whether anybody
 #   listens. The queue has tripled.
-# - Ten seconds of customers keep the broker busy for 48 s, and those that were told "failed" find their order stored
-#   three times. If they try again by hand, make it four.
+# - Ten seconds of customers keep the broker busy for most of a minute, and those that were told "failed" find their order stored
+#   two or three times. If they try again by hand, there is one more.
 #
-# With protection as many orders fail as are too many, after 0.6 s, and none of them is stored: "failed" means failed.
+# With protection as many orders fail as are too many, after 0.6 s (three attempts), and none of them is stored: "failed" means failed.
 # Less than a second after the last customer the broker is idle. Work that would come too late should not be begun: that
 # is all that fast failure is.
 #
@@ -454,7 +560,7 @@ reveal("for-nobody", without[2],
 # `[PCBUSY_CLEAN_QUEUE]` when a single write hangs for more than a second (`osPageCacheBusyTimeOutMills`). All of them
 # answer code 2. A *pull* that gets it comes again after 1 s; only code 215, `FLOW_CONTROL`, is met with 20 ms.
 #
-# ## Build it: limits for a given memory
+# ## Build it: limits for a given memory (23 minutes)
 #
 # A consumer runs in a container with little memory, beside the application. You know:
 #
@@ -478,8 +584,13 @@ reveal("for-nobody", without[2],
 # 3. A message counts until its listener has ended. How many does the gauge show when the threads are busy, and nobody
 #    waits?
 #
-# The memory is enough in each case, but often not for more than a handful of messages beyond what is needed.
+# The memory is enough in each case, but often not for more than a handful of messages beyond what is needed. The check
+# plays fifty consumers, each in a world of its own with a backlog, and reads the memory whenever messages come.
 
+# %% [markdown] tags=["hints"]
+# - One queue holds at most its threshold and one batch. So `memory // (body * queues)` messages are the room that threshold and batch have to share.
+# - The threads use up `threads / listener_ms` messages in a millisecond. The threshold must last for `50 + round_trip_ms`, and the messages in the hands of the threads (`threads`) count, too. This is for all queues together; divide, and round up.
+# - First the smallest threshold that is enough, `need`. Then `batch = min(32, room - need)`, and the threshold may have what is left, `room - batch`.
 
 # %% tags=["exercise"]
 from math import ceil
@@ -495,10 +606,6 @@ def limits(case):
     return {"pull_threshold_for_queue": room - batch, "pull_batch_size": batch}
     ### END SOLUTION
 
-
-# %% [markdown]
-# The check plays fifty consumers, each in a world of its own with a backlog, and reads the memory whenever messages
-# come.
 
 # %% tags=["check"]
 check("06/limits", limits)
@@ -517,7 +624,7 @@ check("06/limits", limits)
 # `pullThresholdForTopic`: it is divided by the number of queues at each rebalance, so its value follows the members.)
 
 # %% [markdown]
-# ## What the articles say, and what is so
+# ## What the articles say, and what is so (3 minutes)
 #
 # The articles are those with which mqlab began; [docs/seeds.md](../docs/seeds.md) goes through them.
 #

@@ -1,4 +1,4 @@
-"""The check of lab 06: limits for a given memory and a given listener, judged by peak memory and by lost time."""
+"""The checks of lab 06: gauges, memory and progress, and limits that are judged by peak memory and by lost time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message
-from mqlab.check import Wrong, lab_check
+from mqlab.check import Right, Wrong, lab_check
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeFromWhere
 from mqlab.errors import MQClientException
 from mqlab.trace.record import Record
@@ -89,7 +89,7 @@ class Shift:
     def play(self, settings: Settings) -> float:
         """Let the consumer eat most of a backlog; the share of its threads' time in which they had no message."""
         case = self.case
-        backlog = min(600, max(3 * case.memory // case.body, 40 * case.threads))
+        backlog = min(300, max(2 * case.memory // case.body, 30 * case.threads))
         self._fill(backlog)
         self._start(settings)
         target = int(backlog * MEASURED)
@@ -162,8 +162,62 @@ def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
+@lab_check("06/most-bytes", points=1)
+def most_bytes(answer: Callable[[int, int, int, int], int], *, seed: int) -> Right | Wrong:
+    """The most that consumers with 1 to 64 queues can hold, from their limits, batches and bodies."""
+    draw = Random(f"06/most-bytes/{seed}")
+    queues, limit = draw.choice((1, 4, 16, 64)), draw.choice((20, 100, 1_000))
+    batch, body = draw.choice((1, 8, 32)), draw.randint(1, 200) * KIB
+    by_the_limit = queues * limit * body
+    want = by_the_limit + queues * batch * body
+    got = answer(queues, limit, batch, body)
+    if got != want:
+        return Wrong(
+            f"{_counted(queues, 'queue')}, limit {limit}, batch {batch}, bodies of {body:,} bytes: {want:,} at most, "
+            f"and yours says {got!r}"
+        )
+    return Right({"MiB": {"by the limits alone": by_the_limit // MIB, "that may be held": want // MIB}})
+
+
+@lab_check("06/held-back-by", points=1)
+def held_back_by(answer: Callable[..., str | None], *, seed: int) -> Wrong | None:
+    """Which of three gauges holds a pull back, with values around their limits."""
+    draw = Random(f"06/held-back-by/{seed}")
+    most, most_mib, widest = draw.randint(1, 1_000), draw.randint(1, 100), draw.randint(1, 2_000)
+    for _ in range(8):
+        count = most + draw.choice((-1, 0, 0, 1))
+        size = most_mib * MIB + draw.choice((-1, 0, 1, MIB - 1, MIB))
+        span = widest + draw.choice((-1, 0, 1))
+        over = (("count", count - most), ("size", size // MIB - most_mib), ("span", span - widest))
+        want = next((name for name, above in over if above > 0), None)
+        got = answer(count, size, span, most, most_mib, widest)
+        if got != want:
+            return Wrong(
+                f"{count} messages of {most}, {size:,} bytes of {most_mib} MiB, a span of {span} of {widest}: "
+                f"{want!r}, and yours says {got!r}"
+            )
+    return None
+
+
+@lab_check("06/progress", points=1)
+def progress(answer: Callable[[list[int], set[int]], int], *, seed: int) -> Right | Wrong:
+    """The one number of a queue, whatever is done and in whatever order."""
+    draw = Random(f"06/progress/{seed}")
+    pulled = list(range(draw.randint(1, 60)))
+    share = draw.choice((0.0, 0.5, 0.95, 1.0))
+    done = {offset for offset in pulled if draw.random() < share}
+    want = 0
+    while want in done:
+        want += 1
+    got = answer(list(pulled), set(done))
+    if got != want:
+        left = [offset for offset in pulled if offset not in done]
+        return Wrong(f"{len(pulled)} were pulled, not done are {left}: the offset is {want}, and yours says {got!r}")
+    return Right({"messages": {"done": len(done), "done, and the broker knows": want}})
+
+
 @lab_check("06/limits", points=3)
-def limits(answer: Callable[[Case], Settings], *, seed: int) -> Wrong | None:
+def limits(answer: Callable[[Case], Settings], *, seed: int) -> Right | Wrong:
     """Consumers with 1 to 4 queues hold no more than their memory, and their threads wait at most 5 % of the time."""
     case = case_of(seed)
     settings = answer(case)
@@ -183,7 +237,9 @@ def limits(answer: Callable[[Case], Settings], *, seed: int) -> Wrong | None:
     if lost > MOST_LOST:
         told = f"the threads had nothing to do in {lost:.0%} of their time, {MOST_LOST:.0%} are allowed"
         return Wrong(told, shift.story(settings, len(shift.lines)))
-    return None
+    held = {"yours": shift.peak // KIB, "allowed": case.memory // KIB}
+    idle_ms = max(0, round(lost * (shift.lab.now_ms - shift.began_ms) * case.threads))
+    return Right({"KiB held at the most": held, "ms in which a thread had no message": {"yours": idle_ms}})
 
 
 def _not_settings(settings: object) -> str:

@@ -64,7 +64,58 @@ def trusts_the_size_limit(case: Any) -> dict[str, int]:
     return {"pull_threshold_size_for_queue": max(1, case.memory // case.queues // MIB)}
 
 
+def without_the_batch(queues: int, limit: int, batch: int, body: int) -> int:
+    """Takes the limit for the most that is held."""
+    return queues * limit * body
+
+
+def of_one_queue(queues: int, limit: int, batch: int, body: int) -> int:
+    """Forgets that each queue has a limit of its own."""
+    return (limit + batch) * body
+
+
+def one_batch_for_all(queues: int, limit: int, batch: int, body: int) -> int:
+    """Adds one batch in all; each queue can have one on top."""
+    return (queues * limit + batch) * body
+
+
+def at_least(count: int, size: int, span: int, most: int, most_mib: int, widest: int) -> str | None:
+    """Refuses when the limit is reached; it has to be exceeded."""
+    names = (("count", count >= most), ("size", size // MIB >= most_mib), ("span", span >= widest))
+    return next((name for name, over in names if over), None)
+
+
+def exact_bytes(count: int, size: int, span: int, most: int, most_mib: int, widest: int) -> str | None:
+    """Compares bytes, where whole MiB are compared."""
+    names = (("count", count > most), ("size", size > most_mib * MIB), ("span", span > widest))
+    return next((name for name, over in names if over), None)
+
+
+def span_first(count: int, size: int, span: int, most: int, most_mib: int, widest: int) -> str | None:
+    """Asks in another order."""
+    names = (("span", span > widest), ("size", size // MIB > most_mib), ("count", count > most))
+    return next((name for name, over in names if over), None)
+
+
+def how_many_are_done(pulled: list[int], done: set[int]) -> int:
+    """Counts what is done; holes do not matter to it."""
+    return len(done)
+
+
+def behind_the_last_that_is_done(pulled: list[int], done: set[int]) -> int:
+    """Goes by the largest offset that is done: what is stuck before it would be lost."""
+    return max(done, default=-1) + 1
+
+
+def zero_when_all_are_done(pulled: list[int], done: set[int]) -> int:
+    """Finds nothing that is left, and begins again."""
+    return min((offset for offset in pulled if offset not in done), default=0)
+
+
 WRONG = {
+    "06/most-bytes": [without_the_batch, of_one_queue, one_batch_for_all],
+    "06/held-back-by": [at_least, exact_bytes, span_first],
+    "06/progress": [how_many_are_done, behind_the_last_that_is_done, zero_when_all_are_done],
     "06/limits": [
         the_threshold_is_the_limit,
         forgets_the_other_queues,
