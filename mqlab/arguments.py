@@ -53,6 +53,18 @@ def check_whole(name: str, value: object, hint: str) -> None:
         raise LearnerError(f"{name}={value!r} is not a whole number", hint)
 
 
+def check_seed(seed: object) -> None:
+    """LearnerError unless `seed` is a whole number or a text, as a report can hold it."""
+    hint = "write Lab(seed=7) or Lab(seed='monday')"
+    if not isinstance(seed, int | str) or isinstance(seed, bool):
+        raise LearnerError(f"seed={seed!r} is neither a whole number nor a text", hint)
+    if isinstance(seed, str) and not seed.isascii():
+        try:
+            seed.encode()
+        except UnicodeEncodeError:
+            raise LearnerError(f"seed={seed!r} is no text that can be written: it has half a character", hint) from None
+
+
 def check_least(settings: Any, least: int, *names: str) -> None:
     """LearnerError when one of these settings is less than it may be."""
     for name in names:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from .acting import Acting, Action
-from .arguments import check_keywords, check_number
+from .arguments import check_keywords, check_number, check_seed
 from .client import DefaultMQProducer
 from .errors import LearnerError
 from .playing import Playing, Watcher
@@ -86,6 +86,7 @@ class Lab(Playing, Acting):
     ) -> None:
         if wire not in ("objects", "bytes"):
             raise LearnerError(f"wire={wire!r} is unknown", "use wire='objects' or wire='bytes'")
+        check_seed(seed)
         self.seed = seed
         self.wire = wire
         self.world = World(seed, overrides=overrides, wire_bytes=wire == "bytes", tie_is_choice=tie_is_choice)

@@ -87,12 +87,10 @@ class ReplayResult(NamedTuple):
     def __str__(self) -> str:
         if self.agrees:
             return f"the trace hash agrees: {self.hash}"
-        hint = (
-            f" The report was made by mqlab {self.made_by}, this is {__version__}."
-            if self.made_by != __version__
-            else ""
-        )
-        return f"the trace hash DIFFERS: expected {self.expected_hash}, got {self.hash}.{hint}"
+        differ = self.made_by != __version__
+        hint = f"this is {__version__}" if differ else "as this is; is it also the same state of the code?"
+        said = f"The report was made by mqlab {self.made_by}, {hint}"
+        return f"the trace hash DIFFERS: expected {self.expected_hash}, got {self.hash}. {said}{'.' if differ else ''}"
 
 
 def write_report(lab: Lab, path: str | PurePath) -> None:
@@ -128,7 +126,7 @@ def read_report(path: str) -> dict[str, Any]:
         report = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise LearnerError(f"there is no file {path!r}", "write one with lab.report('bug.mqlab')") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ProtocolError(f"{path} is not a report of mqlab: {error}") from None
     if not isinstance(report, dict) or report.get("format") != FORMAT:
         raise ProtocolError(f"{path} is not a report of mqlab in format {FORMAT}")
@@ -184,27 +182,29 @@ def replay_to(report: dict[str, Any], slice_no: int, now_us: int | None = None, 
     for at_slice, at_us, verb, arguments in report["actions"]:
         if at_slice > slice_no:
             break
-        _play_on(lab.world, at_slice)
+        _play_on(lab.world, at_slice, report["now_us"])
         lab.world.move_clock(at_us)
         check_fault(lab.world, verb, arguments)
         # What the world refused then, it refuses again; an error in a process that was ended was told then.
         with suppress(LearnerError, SimulationError):
             lab.act(verb, **arguments)
-    _play_on(lab.world, slice_no)
+    _play_on(lab.world, slice_no, report["now_us"])
     if now_us is not None:
         lab.world.move_clock(now_us)
     lab.world.halt_at_slice = None
     return lab
 
 
-def _play_on(world: World, slice_no: int) -> None:
+def _play_on(world: World, slice_no: int, until_us: int) -> None:
     """Play up to a slice, through dead tasks and processes that refuse to start: whoever played the world then was
     told of them, and went on.
+
+    The report's world had come there by `until_us`; a damaged report could let one that never rests play for ever.
     """
     while world.slice_no < slice_no:
         before = world.slice_no
         try:
-            world.run_to_slice(slice_no)
+            world.run_to_slice(slice_no, until_us)
         except MqlabError:
             if world.slice_no == before:
                 raise

@@ -1,4 +1,4 @@
-"""Fences: real sleeping, real threads, sockets and loops of asyncio inside a world are errors that name the
+"""Fences: real sleeping, real threads, processes, sockets and loops of asyncio inside a world are errors that name the
 substitute.
 """
 
@@ -22,6 +22,16 @@ _THREAD = "started a real thread; what it does could not be replayed. Use 'node.
 _INSTEAD = "'await' things of the world, such as ctx.sleep(ms=...) or a call of mqlab."
 _LOOP = f"ran a loop of asyncio, which waits for real time. In a coroutine listener {_INSTEAD}"
 _SOCKET = f"opened a real socket; what comes over it could not be replayed. In a coroutine listener {_INSTEAD}"
+_PROCESS = f"started a real process; what it does could not be replayed. In a coroutine listener {_INSTEAD}"
+_AUDITED = {
+    "socket.__new__": _SOCKET,
+    "subprocess.Popen": _PROCESS,
+    "os.fork": _PROCESS,
+    "os.forkpty": _PROCESS,
+    "os.posix_spawn": _PROCESS,
+    "os.system": _PROCESS,
+}
+"""Events of which Python tells, and what is said of each."""
 _fenced = "mqlab_fence"
 
 
@@ -47,12 +57,14 @@ def _fence(owner: Any, name: str, message: str) -> None:
 
 
 def _on_audit(event: str, _: tuple[Any, ...]) -> None:
-    if event == "socket.__new__":
-        _refuse_in_a_slice(_SOCKET)
+    message = _AUDITED.get(event)
+    if message is not None:
+        _refuse_in_a_slice(message)
 
 
 def put_up_fences() -> None:
-    """Wrap `time.sleep` and the start of threads and loops, and watch for sockets, once for the whole process.
+    """Wrap `time.sleep` and the start of threads and loops, and watch for sockets and processes, once for the whole
+    process.
 
     Outside a slice, and on every other thread, all of it does what it always did. What is not imported yet is not
     imported for this: a thread has to pass through `_thread`, and no loop of asyncio can be had without a socket, of

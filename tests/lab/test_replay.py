@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
 from mqlab.errors import LearnerError, ProtocolError, SimulationError
-from mqlab.replay import replay, replay_to, report_of
+from mqlab.replay import read_report, replay, replay_to, report_of
 from mqlab.scenarios import registry
 from mqlab.sim import Node
 
@@ -82,6 +85,9 @@ def test_a_world_that_has_told_of_an_error_can_be_played_again_through_it(monkey
         lab.run_for(ms=10)
     lab.run_for(ms=10)
     assert replay(report_of(lab)).agrees
+    # The task that refuses to end tells of it when it is collected: here, not in the next test.
+    del lab
+    gc.collect()
 
 
 async def meddling(lab: Lab) -> None:
@@ -139,6 +145,31 @@ def test_a_report_with_a_wrong_part_is_refused_with_its_name(part: str, value: o
     report = report_of(scenarios.get("first-message").build(7))
     with pytest.raises(ProtocolError, match=re.escape(says)):
         replay({**report, part: value})
+
+
+def test_a_report_with_a_slice_that_its_world_never_had_comes_to_an_end() -> None:
+    report = report_of(scenarios.get("first-message").build(7))
+    with pytest.raises(SimulationError, match=f"before slice {10**18}"):
+        replay({**report, "slice": 10**18})
+
+
+def test_a_report_of_other_code_says_that_the_code_may_be_the_reason() -> None:
+    report = report_of(scenarios.get("first-message").build(7))
+    assert "mqlab 0.0.1, this is" in str(replay({**report, "mqlab": "0.0.1", "trace_hash": "other"}))
+    assert "the same state of the code?" in str(replay({**report, "trace_hash": "other"}))
+
+
+def test_a_file_of_brackets_is_not_a_report(tmp_path: Path) -> None:
+    path = tmp_path / "deep.mqlab"
+    path.write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(ProtocolError, match=r"deep\.mqlab is not a report of mqlab"):
+        read_report(str(path))
+
+
+@pytest.mark.parametrize("seed", [1.5, None, [1], True, "\ud800"])
+def test_a_seed_that_no_report_could_hold_is_refused(seed: Any) -> None:
+    with pytest.raises(LearnerError, match="seed="):
+        Lab(seed=seed)
 
 
 def test_an_action_on_a_node_that_the_world_does_not_have_is_an_error() -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import multiprocessing
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -62,6 +66,24 @@ def test_a_loop_of_asyncio_inside_the_world_is_an_error_that_names_the_substitut
 def test_a_real_socket_inside_the_world_is_an_error_that_names_the_substitute(world: World, node: Node) -> None:
     node.call_soon(socket.socket, name="listener")
     with pytest.raises(SimulationError, match=r"'listener' on alpha opened a real socket.*ctx\.sleep"):
+        world.run_for(0)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        lambda: subprocess.run([sys.executable, "--version"], check=True),
+        lambda: os.system("true"),
+        os.fork,
+        multiprocessing.Process(target=print).start,
+    ],
+    ids=["subprocess", "system", "fork", "multiprocessing"],
+)
+def test_a_real_process_inside_the_world_is_an_error_that_names_the_substitute(
+    world: World, node: Node, start: Callable[[], object]
+) -> None:
+    node.call_soon(start, name="listener")
+    with pytest.raises(SimulationError, match=r"'listener' on alpha started a real process.*ctx\.sleep"):
         world.run_for(0)
 
 
