@@ -11,7 +11,7 @@ from weakref import WeakSet
 from .acting import Acting, Action
 from .arguments import check_keywords, check_number, check_seed
 from .client import DefaultMQProducer
-from .errors import LearnerError
+from .errors import LearnerError, MqlabError
 from .playing import Playing, Watcher
 from .processes import BrokerProcess, ClientProcess, NameServerProcess, Process
 from .sim import Node, NodeSpec, World
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .views import Table, Wire
 
 P = TypeVar("P", bound=Process)
+ClientT = TypeVar("ClientT")
 
 START_LIMIT_MS = 60_000
 FIRST_CONNECT_US = 20_000
@@ -157,7 +158,8 @@ class Lab(Playing, Acting):
 
     def name_server(self, name: str = "", *, start: bool = True, **settings: Any) -> NameServerProcess:
         """Add a name server (port 9876) and start it. `settings` are RocketMQ's NamesrvConfig in Python's case."""
-        process = NameServerProcess(self, self._new_node(name, "namesrv"), settings)
+        with self._new_node(name, "namesrv") as node:
+            process = NameServerProcess(self, node, settings)
         return self._add(process, start)
 
     def broker(self, name: str = "", *, start: bool = True, **settings: Any) -> BrokerProcess:
@@ -166,15 +168,15 @@ class Lab(Playing, Acting):
         `settings` are RocketMQ's BrokerConfig and MessageStoreConfig in Python's case, in one list. With `start=False`
         the process waits for `lab.start(name)`, so that its start can be stepped.
         """
-        process = BrokerProcess(self, self._new_node(name, "broker", letters=True), settings)
+        with self._new_node(name, "broker", letters=True) as node:
+            process = BrokerProcess(self, node, settings)
         return self._add(process, start)
 
     def producer(self, group: str, *, node: str = "", **settings: Any) -> DefaultMQProducer:
         """A producer on a machine of its own (or on `node`, shared with other clients); `await producer.start()` starts
         it.
         """
-        process = self._client_process(node, "producer")
-        return process.add(DefaultMQProducer, group, settings)
+        return self._client(node, "producer", DefaultMQProducer, group, settings)
 
     def consumer(self, group: str, *, node: str = "", **settings: Any) -> DefaultMQPushConsumer:
         """A push consumer on a machine of its own (or on `node`); subscribe, register a listener, then `await
@@ -182,7 +184,7 @@ class Lab(Playing, Acting):
         """
         from .client import DefaultMQPushConsumer
 
-        return self._client_process(node, "consumer").add(DefaultMQPushConsumer, group, settings)
+        return self._client(node, "consumer", DefaultMQPushConsumer, group, settings)
 
     def pull_consumer(self, group: str, *, node: str = "", **settings: Any) -> DefaultMQPullConsumer:
         """A consumer that asks for messages itself, on a machine of its own (or on `node`); `await consumer.start()`,
@@ -190,7 +192,7 @@ class Lab(Playing, Acting):
         """
         from .client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
 
-        return self._client_process(node, "consumer").add(DefaultMQPullConsumer, group, settings)
+        return self._client(node, "consumer", DefaultMQPullConsumer, group, settings)
 
     def lite_pull_consumer(self, group: str, *, node: str = "", **settings: Any) -> DefaultLitePullConsumer:
         """A consumer that pulls ahead and hands out when asked, on a machine of its own (or on `node`): subscribe or
@@ -198,7 +200,7 @@ class Lab(Playing, Acting):
         """
         from .client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
 
-        return self._client_process(node, "consumer").add(DefaultLitePullConsumer, group, settings)
+        return self._client(node, "consumer", DefaultLitePullConsumer, group, settings)
 
     def pull_schedule_service(self, group: str, *, node: str = "", **settings: Any) -> MQPullConsumerScheduleService:
         """A service that runs your pull task for each queue again and again; `register_pull_task_callback(topic, task)`
@@ -206,7 +208,7 @@ class Lab(Playing, Acting):
         """
         from .client.consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
 
-        return self._client_process(node, "consumer").add(MQPullConsumerScheduleService, group, settings)
+        return self._client(node, "consumer", MQPullConsumerScheduleService, group, settings)
 
     def create_topic(
         self, topic: str, queues: int = 4, *, brokers: str | list[str] | None = None, **settings: Any
@@ -238,13 +240,21 @@ class Lab(Playing, Acting):
         """What clients and brokers are given as name server address: "ip:port;ip:port"."""
         return ";".join(p.address for p in self.name_servers)
 
-    def _new_node(self, name: str, kind: str, *, letters: bool = False) -> Node:
-        self._note_change(f"a new {kind}")
+    @contextmanager
+    def _new_node(self, name: str, kind: str, *, letters: bool = False) -> Iterator[Node]:
+        """A machine for a process that is made meanwhile; without the process there will be no machine either."""
         with self.world.door:
             if not name:
                 number = sum(1 for node in self.world.nodes if node.startswith(f"{kind}-"))
                 name = f"{kind}-{chr(ord('a') + number) if letters else number + 1}"
-            return self.world.node(name, self.world.next_spec()._replace(first_connect_us=FIRST_CONNECT_US))
+            node = self.world.node(name, self.world.next_spec()._replace(first_connect_us=FIRST_CONNECT_US))
+            try:
+                yield node
+            except MqlabError:
+                # So that the cell can be corrected and run again.
+                self.world.take_away(node)
+                raise
+            self._note_change(f"a new {kind}")
 
     def _add(self, process: P, start: bool) -> P:
         with self.world.door:
@@ -254,15 +264,19 @@ class Lab(Playing, Acting):
                 self.world.run_until(process.is_up, START_LIMIT_MS, what=f"the start of {process.name}")
         return process
 
-    def _client_process(self, node: str, kind: str) -> ClientProcess:
+    def _client(
+        self, node: str, kind: str, client_class: type[ClientT], group: str, settings: dict[str, Any]
+    ) -> ClientT:
         known = self.processes.get(node)
         if isinstance(known, ClientProcess):
-            return known
+            return known.add(client_class, group, settings)
         if not self.name_servers:
             raise LearnerError("a client needs a name server", "start one first: lab.name_server()")
-        process = ClientProcess(self, self._new_node(node, kind))
+        with self._new_node(node, kind) as made:
+            process = ClientProcess(self, made)
+            client = process.add(client_class, group, settings)
         self.processes[process.name] = process
-        return process
+        return client
 
     # -- watching ---------------------------------------------------------------------------------------------------
 

@@ -143,6 +143,10 @@ class Network:
             )
         self._by_ip[node.spec.ip] = node
 
+    def take_away(self, node: Node) -> None:
+        """Forget a node that nobody has reached yet."""
+        del self._by_ip[node.spec.ip]
+
     def link(self, source: str, target: str) -> Link:
         """The direction from one node (by name) to another."""
         link = self._links.get((source, target))

@@ -371,6 +371,11 @@ class World(Agenda):
         if not isinstance(name, str) or not _NODE_NAME.fullmatch(name):
             raise LearnerError(f"{name!r} is not a name for a node", "use letters, digits, '-', '_' and '.'")
         node = Node(self, name, spec or self.next_spec())
-        self.nodes[name] = node
         self.network.add(node)
+        self.nodes[name] = node
         return node
+
+    def take_away(self, node: Node) -> None:
+        """Undo the making of a machine for which no process could be made."""
+        self.network.take_away(node)
+        del self.nodes[node.name]

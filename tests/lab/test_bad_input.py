@@ -13,7 +13,7 @@ from mqlab import ConsumeConcurrentlyStatus, DefaultMQProducer, Lab, Message
 from mqlab.client import MessageModel, MessageQueue
 from mqlab.errors import LearnerError, MQBrokerException, MQClientException, SimulationError
 from mqlab.protocol import RemotingCommand, RequestCode, ResponseCode
-from mqlab.sim import DiskFull
+from mqlab.sim import DiskFull, NodeSpec
 from mqlab.store import StoreError
 
 SUCCESS = ConsumeConcurrentlyStatus.CONSUME_SUCCESS
@@ -574,3 +574,36 @@ def test_a_broadcasting_consumer_with_a_full_disk_goes_on_with_the_offsets_in_it
     lab.act("fill_disk", node=reader.node.name, free_bytes=100_000)
     lab.run_for(seconds=10)
     assert [record.queue_offset for record in lab.history.find("OffsetPersisted", topic="T")][-1] == 3
+
+
+def test_after_a_wrong_setting_the_corrected_cell_makes_the_same_world() -> None:
+    lab = Lab(seed=7)
+    wrong: dict[str, Any] = {"no_such_setting": 1}
+    for make in (lab.name_server, lab.broker, lambda **settings: lab.broker("broker-x", **settings)):
+        with pytest.raises(LearnerError, match="has no setting 'no_such_setting'"):
+            make(**wrong)
+        make()
+    for client in (lab.producer, lab.consumer, lab.pull_consumer, lab.lite_pull_consumer, lab.pull_schedule_service):
+        with pytest.raises(LearnerError, match="there is no setting 'no_such_setting'"):
+            client("shop", **wrong)
+        client("shop")
+    undisturbed = Lab(seed=7)
+    undisturbed.name_server()
+    undisturbed.broker()
+    undisturbed.broker("broker-x")
+    undisturbed.producer("shop")
+    for _ in range(4):
+        undisturbed.consumer("shop")
+    assert [(node.name, node.spec) for node in lab.world.nodes.values()] == [
+        (node.name, node.spec) for node in undisturbed.world.nodes.values()
+    ]
+    assert lab.processes.keys() == lab.world.nodes.keys()
+    assert lab.trace_hash() == undisturbed.trace_hash()
+
+
+def test_a_machine_whose_address_is_taken_is_not_there() -> None:
+    lab = Lab(seed=7)
+    lab.node("a", NodeSpec("10.0.0.1"))
+    with pytest.raises(LearnerError, match="b and a have the same address"):
+        lab.node("b", NodeSpec("10.0.0.1"))
+    assert lab.node("b", NodeSpec("10.0.0.2")).name == "b"
