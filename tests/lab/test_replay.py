@@ -58,24 +58,24 @@ async def failing(lab: Lab) -> None:
         await node.sleep(5)
         raise ValueError("boom")
 
-    async def waits_at_its_end() -> None:
+    async def fails_at_its_end() -> None:
         try:
             await node.sleep(1_000)
         finally:
-            await node.sleep(5)
+            if node.life.over:
+                raise LookupError("no file to close")
 
     node.spawn(dies(), "dies")
-    node.spawn(waits_at_its_end(), "waits at its end")
+    node.spawn(fails_at_its_end(), "fails at its end")
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_world_that_has_told_of_an_error_can_be_played_again_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry._SCENARIOS, "failing", registry.Scenario("failing", failing, 1))
     lab = scenarios.get("failing").build(7)
     with pytest.raises(SimulationError, match="task 'dies' on app died: ValueError: boom"):
         lab.run_for(ms=10)
     assert replay(report_of(lab)).agrees
-    with pytest.raises(SimulationError, match="task 'waits at its end' refused to end with its process"):
+    with pytest.raises(SimulationError, match="task 'fails at its end' refused to end with its process: LookupError"):
         lab.crash("app")
     lab.run_for(ms=10)
     assert replay(report_of(lab)).agrees
