@@ -304,3 +304,11 @@ def test_how_the_broker_is_doing(cluster: Any, client: Any) -> None:
     assert (table["msgPutTotalTodayNow"], table["msgGetTotalTodayNow"]) == ("1", "1")
     assert table["sendThreadPoolQueueCapacity"] == "10000"
     assert int(table["commitLogMaxOffset"]) > 0
+    client.send("T", properties={"DELAY": "1"})
+    cluster.run(5)
+    before = KVTable.decode(client.call(RequestCode.GET_BROKER_RUNTIME_INFO).body).table
+    cluster.run(1_500)
+    after = KVTable.decode(client.call(RequestCode.GET_BROKER_RUNTIME_INFO).body).table
+    assert int(after["commitLogMaxOffset"]) > int(before["commitLogMaxOffset"])
+    # RocketMQ would count it now, and not before.
+    assert (before["msgPutTotalTodayNow"], after["msgPutTotalTodayNow"]) == ("2", "2")
