@@ -182,24 +182,25 @@ def replay_to(report: dict[str, Any], slice_no: int, now_us: int | None = None, 
     for at_slice, at_us, verb, arguments in report["actions"]:
         if at_slice > slice_no:
             break
-        _play_on(lab.world, at_slice, report["now_us"])
+        _play_on(lab.world, at_slice, now_us)
         lab.world.move_clock(at_us)
         check_fault(lab.world, verb, arguments)
         # What the world refused then, it refuses again; an error in a process that was ended was told then.
         with suppress(LearnerError, SimulationError):
             lab.act(verb, **arguments)
-    _play_on(lab.world, slice_no, report["now_us"])
+    _play_on(lab.world, slice_no, now_us)
     if now_us is not None:
         lab.world.move_clock(now_us)
     lab.world.halt_at_slice = None
     return lab
 
 
-def _play_on(world: World, slice_no: int, until_us: int) -> None:
+def _play_on(world: World, slice_no: int, until_us: int | None) -> None:
     """Play up to a slice, through dead tasks and processes that refuse to start: whoever played the world then was
     told of them, and went on.
 
     The report's world had come there by `until_us`; a damaged report could let one that never rests play for ever.
+    Without that, as for a world whose choices come out differently, it takes the time that it takes.
     """
     while world.slice_no < slice_no:
         before = world.slice_no

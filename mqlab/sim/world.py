@@ -256,13 +256,14 @@ class World(Agenda):
         with self.door:
             return self._run(max(at_us, self.now_us))
 
-    def run_to_slice(self, slice_no: int, until_us: int = _NEVER) -> None:
+    def run_to_slice(self, slice_no: int, until_us: int | None = None) -> None:
         """Play up to and including slice `slice_no`, through breakpoints; SimulationError if the agenda ends before,
         or has nothing more that is due by `until_us`.
         """
+        limit_us = _NEVER if until_us is None else until_us
         with self.door.playing():
             while self.slice_no < slice_no:
-                if not self.play(until_us, slices=slice_no - self.slice_no) and not self.attention:
+                if not self.play(limit_us, slices=slice_no - self.slice_no) and not self.attention:
                     raise SimulationError(f"the agenda ended at slice {self.slice_no}, before slice {slice_no}")
                 if self.attention and self._attend() and self.door.interrupted:
                     return

@@ -147,6 +147,16 @@ def test_a_report_with_a_wrong_part_is_refused_with_its_name(part: str, value: o
         replay({**report, part: value})
 
 
+def test_a_world_whose_choices_come_out_slower_takes_its_time_to_the_same_slice() -> None:
+    lab = scenarios.get("first-message").build(0)
+    lab.step(8)
+    report = report_of(lab)
+    report["overrides"] = [["link:broker-a>namesrv-1", 0, 199]]
+    slower = replay_to(report, report["slice"])
+    assert slower.world.slice_no == report["slice"]
+    assert slower.world.now_us > report["now_us"]
+
+
 def test_a_report_with_a_slice_that_its_world_never_had_comes_to_an_end() -> None:
     report = report_of(scenarios.get("first-message").build(7))
     with pytest.raises(SimulationError, match=f"before slice {10**18}"):
