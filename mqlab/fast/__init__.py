@@ -1,4 +1,4 @@
-"""mqlab compiled: the same code and the same hashes in two thirds of the time, for explorations and data sets.
+"""mqlab compiled: the same code and the same hashes in less time, for explorations, data sets and benchmarks.
 
 `make fast` builds a copy below out/fast (see build.py); `mqlab fast COMMAND ...` runs any command with it.
 """
