@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from ..sim import DiskFull
+from ..trace.events.broker import ConfigNotPersisted
 from ..trace.events.namesrv import KVConfigChanged
 
 if TYPE_CHECKING:
@@ -68,9 +70,14 @@ class KVConfigManager:
 
     def _persist(self) -> None:
         disk = self._node.disk
-        if disk.exists(self._path):
-            disk.write_bytes(f"{self._path}.bak", disk.read_bytes(self._path), flush=True)
-        disk.write_bytes(self._path, _dump({"configTable": self.config_table}), flush=True)
+        try:
+            if disk.exists(self._path):
+                disk.write_bytes(f"{self._path}.bak", disk.read_bytes(self._path), flush=True)
+            disk.write_bytes(self._path, _dump({"configTable": self.config_table}), flush=True)
+        except DiskFull as error:
+            # As in RocketMQ the table has what was asked for, and the next change writes all of it.
+            if self._node.hooks.on:
+                self._node.hooks.emit(ConfigNotPersisted(self._path, str(error)))
 
 
 def _dump(value: object) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mqlab import Lab
 from mqlab.errors import RemotingSendRequestException
 from mqlab.namesrv.address_server import AddressServer
 from mqlab.protocol import headers as h
@@ -220,3 +221,19 @@ def test_an_address_server_that_is_taken_for_a_name_server_answers_nothing_that_
     with pytest.raises(RemotingSendRequestException):
         world.wait_for(node.spawn(call, "call").join())
     assert server.requests == 1
+
+
+def test_on_a_full_disk_a_key_is_set_and_the_next_change_writes_both() -> None:
+    lab = Lab(seed=7)
+    process = lab.name_server()
+    keys = process.running().kv_config_manager
+    lab.act("fill_disk", node=process.name)
+    keys.put_kv_config("space", "first", "1")
+    assert keys.get_kv_config("space", "first") == "1"
+    assert len(list(lab.history.find("ConfigNotPersisted"))) == 1
+    lab.act("fill_disk", node=process.name, free_bytes=100_000)
+    keys.put_kv_config("space", "second", "2")
+    process.crash()
+    process.restart()
+    lab.run_for(seconds=1)
+    assert process.running().kv_config_manager.config_table == {"space": {"first": "1", "second": "2"}}
