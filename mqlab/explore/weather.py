@@ -22,8 +22,8 @@ class Weather:
         """How many faults held after each change."""
         self._held: dict[tuple[str, ...], None] = {}
         self.handlers: dict[str, Callable[[Row], None]] = {
-            "NodeCrashed": lambda row: self._begin("down", row[FIRST_FIELD], row),
-            "PowerLost": lambda row: self._begin("down", row[FIRST_FIELD], row),
+            "NodeCrashed": self._ended,
+            "PowerLost": self._ended,
             "NodeStarted": lambda row: self._end("down", row[FIRST_FIELD], row),
             "NodeFrozen": lambda row: self._begin("frozen", row[FIRST_FIELD], row),
             "NodeThawed": lambda row: self._end("frozen", row[FIRST_FIELD], row),
@@ -63,6 +63,11 @@ class Weather:
         # The first start of a process is no fault that ends.
         if known is None or what != "down":
             self._note(row)
+
+    def _ended(self, row: Row) -> None:
+        # Who hung when he ended will never be told to go on: the next life does not hang.
+        self._held.pop(("frozen", row[FIRST_FIELD]), None)
+        self._begin("down", row[FIRST_FIELD], row)
 
     def _note(self, row: Row) -> None:
         self._changes_us.append(row[TS_US])
