@@ -9,6 +9,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ..errors import LearnerError
+from .life import ProcessEndedError
 from .world import WAIT_LIMIT_MS
 
 if TYPE_CHECKING:
@@ -60,11 +61,14 @@ class Call(Generic[T]):
                 self.node.world.outside_calls.append(self.text)
             self._answer = self.node.spawn(self._coroutine(), self.text).join()
             self._answer.label = self.text
+            asked = self.node.life.asked
+            asked[self._answer] = None
+            self._answer.add_done_callback(lambda answer: asked.pop(answer, None))
         return self
 
     @property
     def done(self) -> bool:
-        """Whether a started call has its answer, or its error."""
+        """Whether a started call has its answer or its error, which comes at the latest when its process ends."""
         return self._answer is not None and self._answer.done
 
     def play(self, limit_ms: int = WAIT_LIMIT_MS) -> T:
@@ -93,6 +97,10 @@ class Call(Generic[T]):
     def _awaited_before(self) -> LearnerError:
         return LearnerError(f"{self.text} was awaited already", "call it again for another answer")
 
+    def _has_lost_its_process(self) -> bool:
+        # Not worth a warning: whoever killed the process knows.
+        return self._answer is not None and isinstance(self._answer.error, ProcessEndedError)
+
     def __await__(self) -> Generator[Any, Any, T]:
         if not self.node.world.door.inside:
             return AnswerFromOutside(self)  # type: ignore[return-value]  # an iterator is all that an await needs
@@ -120,7 +128,7 @@ class Call(Generic[T]):
             warnings.warn(
                 f"{self.text} was never awaited, so it never happened: write 'await {self.text}'", stacklevel=2
             )
-        elif self._answer.done and self._answer.error is not None:
+        elif self._answer.done and self._answer.error is not None and not self._has_lost_its_process():
             warnings.warn(f"{self.text} failed, and nobody awaited it: {self._answer.error}", stacklevel=2)
 
 

@@ -16,9 +16,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..errors import LearnerError
+
 if TYPE_CHECKING:
     from ..errors import SimulationError
     from .agenda import Ready
+    from .future import Future
     from .node import Node
     from .task import Task
     from .world import World
@@ -39,10 +42,21 @@ _MOVES = {
 }
 
 
+class ProcessEndedError(LearnerError):
+    """What was asked of a process has no answer, because the process has ended."""
+
+    def __init__(self, node_name: str, asked: str) -> None:
+        super().__init__(
+            f"the process on {node_name} has ended, and {asked} with it: there will be no answer",
+            f"lab.restart({node_name!r}), then ask again",
+        )
+
+
 class Life:
     """One life of a node's process; what dies with the process hangs on it, and on nothing else."""
 
     __slots__ = (
+        "asked",
         "clock_listeners",
         "name",
         "network_ready_us",
@@ -76,6 +90,8 @@ class Life:
         """When the process can use the network: set by its first connection (see NodeSpec.first_connect_us)."""
         self.singletons: dict[str, Any] = {}
         """What a Java process keeps in static fields, such as the table of its client instances."""
+        self.asked: dict[Future[Any], None] = {}
+        """What somebody outside of the process has asked of it, and has no answer to yet; each has a label."""
         self.clock_listeners: list[Callable[[], None]] = []
         """Called when the wall clock is set or begins to run wrong: by those who wait for a time of day."""
 
@@ -104,4 +120,6 @@ class Life:
         self.clock_listeners.clear()
         self.singletons.clear()
         self.program = None
+        for answer in list(self.asked):
+            answer.set_exception(ProcessEndedError(self.node_name, answer.label))
         return errors

@@ -11,6 +11,7 @@ import pytest
 
 from mqlab.errors import LearnerError
 from mqlab.sim import FAULTS, Node, World, public_call
+from mqlab.sim.life import ProcessEndedError
 
 
 class Greeter:
@@ -164,6 +165,46 @@ def test_a_call_on_a_machine_that_is_down_says_how_to_start_it_and_warns_of_noth
         with pytest.raises(LearnerError, match=r"(?s)alpha is down, so greeter\.greet.*lab\.restart\('alpha'\)"):
             Greeter(node).greet("ann").play()
         gc.collect()
+
+
+@pytest.mark.parametrize("end", ["crash", "power_off", "restart"])
+def test_a_call_whose_process_has_ended_says_so_at_once_and_warns_of_nothing(
+    world: World, node: Node, end: str
+) -> None:
+    """It played ten minutes of the world and then told who else waits."""
+    node.boot = lambda booted: None
+    said = r"(?s)the process on alpha has ended, and greeter\.greet\(\.\.\.\) with it.*lab\.restart\('alpha'\)"
+    dead, forgotten = Greeter(node).greet("ann").start(), Greeter(node).greet("cid").start()
+    world.run_for(1_000)
+    FAULTS[end](world, "alpha")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert forgotten.done
+        del forgotten
+        gc.collect()
+    with pytest.raises(ProcessEndedError, match=said):
+        dead.play()
+    if end != "restart":
+        FAULTS["restart"](world, "alpha")
+    under_way = Greeter(node).greet("bob", ms=1_000)
+    world.node("chance").call_later(10, FAULTS["crash"], world, "alpha")
+    with pytest.raises(ProcessEndedError, match=said):
+        under_way.play()
+    assert world.now_us == 11_000
+
+
+def test_who_waits_on_another_machine_for_a_process_that_ended_is_told(world: World, node: Node) -> None:
+    call = Greeter(node).greet("ann").start()
+
+    async def inside() -> str:
+        return await call
+
+    waiting = world.node("beta").spawn(inside(), "inside").join()
+    world.run_for(1_000)
+    FAULTS["crash"](world, "alpha")
+    with pytest.raises(ProcessEndedError, match="the process on alpha has ended"):
+        world.wait_for(waiting)
+    assert world.now_us == 1_000
 
 
 def test_a_call_that_gets_no_answer_is_named_with_its_limit(world: World, node: Node) -> None:
