@@ -56,8 +56,9 @@ class ObserverError(SimulationError):
     """
 
     def __init__(self, observer: str, event: str, error: Exception) -> None:
-        text = f"{type(error).__name__}: {error}"
-        super().__init__(f"{observer}, which watches the world, failed at an event {event}: {text}")
+        """`event` is the kind of the event at which it failed, "" if it was between two slices, as when drawing."""
+        when = f"at an event {event}" if event else "between two slices"
+        super().__init__(f"{observer}, which watches the world, failed {when}: {type(error).__name__}: {error}")
         self.observer = observer
         self.event = event
 

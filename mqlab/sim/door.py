@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SimulationError
+from ..errors import MqlabError, ObserverError, SimulationError
 from ..trace.bus import NO_CAUSE
 
 if TYPE_CHECKING:
@@ -153,9 +153,17 @@ class Door:
                 self._lock.release()
 
     def attend(self) -> None:
-        """Run the commands that were left (between two slices)."""
+        """Run the commands that were left (between two slices); ObserverError if one fails, as a drawing may."""
         while self._commands:
-            self._commands.popleft()()
+            command = self._commands.popleft()
+            try:
+                command()
+            except MqlabError:
+                raise
+            except Exception as error:
+                name = getattr(command, "__qualname__", type(command).__name__)
+                about = getattr(getattr(command, "__self__", None), "about", "")
+                raise ObserverError(f"{name} {about}".rstrip(), "", error) from error
 
 
 def playing_world() -> Any:

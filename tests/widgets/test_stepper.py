@@ -311,6 +311,26 @@ def test_a_lab_without_history_is_told() -> None:
         Stepper(Lab(history=False))
 
 
+def test_a_board_that_cannot_draw_is_named_to_whoever_plays(lab: Lab) -> None:
+    """What it raised came out of lab.run_for as it was, as if the world had failed."""
+
+    class Sketch(HeldPullsBoard):
+        broken = False
+
+        def html(self) -> str:
+            return str({False: ""}[self.broken])
+
+    stepper = Stepper(lab, [Sketch])
+    said(stepper, {"do": "shown"})
+    Sketch.broken = True
+    lab.node("pen").call_later(1, lambda: lab.world.door.post(stepper._pump.send))
+    told = r"^FramePump\.send of a Stepper, which .* between two slices: KeyError: True"
+    with pytest.raises(ObserverError, match=told):
+        lab.run_for(seconds=5)
+    Sketch.broken = False
+    assert lab.run_for(seconds=1).world.broken is None
+
+
 def test_a_view_that_fails_is_named_to_whoever_plays(lab: Lab) -> None:
     class Painter:
         def see(self, row: Any) -> None:

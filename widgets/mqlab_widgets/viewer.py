@@ -91,6 +91,11 @@ class FramePump:
         self._dropped = 0
         self.sent = 0
 
+    @property
+    def about(self) -> str:
+        """Whose frames they are, for the report of an error."""
+        return f"of a {type(getattr(self._draw, '__self__', self._viewer)).__name__}"
+
     def ask(self) -> None:
         """Something has changed: draw now if it is time, else soon."""
         if time.monotonic() >= self._next_at:
