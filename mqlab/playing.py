@@ -78,11 +78,10 @@ class Playing:
         """
         check_limit(limit_ms)
         with self.world.door, self.break_on(kind, **fields) as awaited:
-            end_us = self.world.now_us + limit_ms * 1_000
+            began_us = self.world.now_us
             while awaited.first_hit is None:
                 self._stopped_at = None
-                left_ms = (end_us - self.world.now_us) // 1_000
-                self.world.run_until(lambda: awaited.hits > 0, left_ms, what=f"an event {awaited.about}")
+                self.world.run_until(lambda: awaited.hits > 0, limit_ms, f"an event {awaited.about}", began_us)
                 if self._stopped_at is None:
                     raise LearnerError(f"the world was stopped before an event {awaited.about} came", "go on playing")
             self._stopped_at = awaited.first_hit

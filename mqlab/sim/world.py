@@ -268,9 +268,15 @@ class World(Agenda):
                 if self.attention and self._attend() and self.door.interrupted:
                     return
 
-    def run_until(self, done: Callable[[], bool], limit_ms: int = WAIT_LIMIT_MS, what: str = "the condition") -> bool:
+    def run_until(
+        self,
+        done: Callable[[], bool],
+        limit_ms: int = WAIT_LIMIT_MS,
+        what: str = "the condition",
+        since_us: int | None = None,
+    ) -> bool:
         """Play until `done()` holds; False if a breakpoint came first, SimulationError after `limit_ms` of virtual
-        time.
+        time, counted from `since_us` by those who go on waiting after a breakpoint.
         """
         with self.door:
             holds = False
@@ -280,7 +286,8 @@ class World(Agenda):
                 holds = done()
                 return holds
 
-            came_to_its_end = self._run(self.now_us + limit_ms * 1_000, look)
+            began_us = self.now_us if since_us is None else since_us
+            came_to_its_end = self._run(began_us + limit_ms * 1_000, look)
             if came_to_its_end and not holds:
                 raise SimulationError(self._too_late(what, limit_ms))
             return holds

@@ -109,6 +109,16 @@ def test_run_until_event_goes_through_the_breakpoints_that_come_first() -> None:
     assert lab.stopped_at == stored
 
 
+def test_run_until_event_names_its_limit_whatever_breakpoints_came_before() -> None:
+    """It named what was left of the limit when the last breakpoint was hit, and lost a part of a ms at each."""
+    lab = Lab(seed=7)
+    for ms in (30.5, 70.25):
+        lab.node(f"node-{ms:g}").call_later(ms, lambda: lab.world.hooks.emit(ActionTaken("begin", "")))
+    with lab.break_on("ActionTaken") as breakpoint_, pytest.raises(SimulationError, match="did not come within 100 ms"):
+        lab.run_until_event("MessageStored", limit_ms=100)
+    assert (breakpoint_.hits, lab.now_ms) == (2, 100)
+
+
 def test_run_until_event_says_that_somebody_stopped_the_world() -> None:
     lab = cluster()
     lab.world.nodes["broker-a"].call_later(5, lab.world.request_stop)
