@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LearnerError, MqlabError
+from ..errors import LearnerError
 from ..trace.events.world import (
     ClockDrifted,
     DiskHung,
@@ -116,8 +116,8 @@ def _boot(node: Node) -> None:
     assert node.boot is not None
     try:
         node.boot(node)
-    except MqlabError:
-        # A process that refuses to start has ended, like a Java process that exits with an error.
+    except Exception:
+        # A process that fails in its main function has ended, like a Java process that exits with an error.
         _emit(world, NodeCrashed(node.name, life.number + 1))
         _end_process(world, node, "crash")
         raise

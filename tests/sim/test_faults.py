@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from mqlab.errors import LearnerError
+from mqlab.errors import LearnerError, SimulationError
 from mqlab.sim import EPOCH_MS, FAULTS, Node, World
+from mqlab.sim.faults import start
 from mqlab.trace.bus import Row
 
 
@@ -79,6 +80,26 @@ def test_what_java_keeps_in_static_fields_ends_with_the_process(world: World, no
 def test_a_machine_without_a_process_cannot_be_restarted(world: World, node: Node) -> None:
     with pytest.raises(LearnerError, match=r"(?s)alpha has no process to start"):
         FAULTS["restart"](world, "alpha")
+
+
+def test_a_main_function_that_fails_in_whatever_way_ends_its_process(world: World, node: Node) -> None:
+    """Only errors of mqlab ended it; after any other it stood there as running, with half of its tasks."""
+
+    def boot(booted: Node) -> None:
+        booted.call_later(1, pytest.fail)
+        _ = {}["no such key"]
+
+    node.boot = boot
+    start(world, "alpha")
+    with pytest.raises(SimulationError, match=r"'main' on alpha raised KeyError: 'no such key'"):
+        world.run_for(1_000)
+    assert node.life.over
+    world.run_for(5_000)
+    seen: list[str] = []
+    booted(node, seen)
+    FAULTS["restart"](world, "alpha")
+    world.run_for(0)
+    assert seen == ["start of life 2"]
 
 
 def test_a_machine_loses_its_power_once(world: World, node: Node) -> None:
