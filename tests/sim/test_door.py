@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from mqlab.errors import ObserverError
 from mqlab.sim import Node, World, public_call
 
 REPOSITORY = Path(__file__).parents[2]
@@ -214,7 +215,7 @@ def test_a_command_that_fails_takes_no_other_with_it(world: World, node: Node) -
         world.door.post(lambda: seen.append("second"))
 
     node.call_soon(slice_with_commands)
-    with pytest.raises(OSError, match="no disk"):
+    with pytest.raises(ObserverError, match="which watches the world, failed between two slices: OSError: no disk"):
         world.run_for(0)
     assert seen == ["second"]
 
