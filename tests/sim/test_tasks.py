@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.errors import LearnerError, SimulationError
+from mqlab.errors import LearnerError, ObserverError, SimulationError
 from mqlab.sim import FAULTS, Cancelled, Future, Node, WaitTimeout, World
 
 
@@ -478,7 +478,7 @@ def test_an_error_in_the_slice_of_a_breakpoint_leaves_no_stop_for_later(world: W
     with pytest.raises(SimulationError, match="boom"):
         world.run_for(5_000)
     node.call_later(1, lambda: (world.door.post(refuse), world.request_stop()))
-    with pytest.raises(LookupError):
+    with pytest.raises(ObserverError, match="LookupError: nothing to draw"):
         world.run_for(5_000)
     node.call_later(1, world.door.post, lambda: None)
     assert world.run_for(5_000)
