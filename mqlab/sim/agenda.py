@@ -38,9 +38,6 @@ class Target(Protocol):
 Ready = tuple[Target, int, tuple[int, int]]
 """What is due now: (target, token, cause)."""
 
-Due = tuple[int, int, Target, int, tuple[int, int]]
-"""What has become due: (due_us, seq, target, token, cause)."""
-
 Entry = tuple[int, int, Target | Lane, int, tuple[int, int]]
 """What is due later: (due_us, seq, target, token, cause); a lane stands for its first time-out."""
 
@@ -114,32 +111,6 @@ class Agenda:
                     return due
             else:
                 heappop(heap)
-        return None
-
-    def move_on(self, limit_us: int) -> Due | None:
-        """Move the clock to the next time at which something is due, and take the first of it off the agenda; the rest
-        goes to `ready` in the order in which it came. None if nothing is due up to `limit_us`.
-        """
-        heap = self.heap
-        while heap:
-            entry = heap[0]
-            due = entry[0]
-            if due > limit_us:
-                break
-            heappop(heap)
-            target = entry[2]
-            if entry[3] != target.token:
-                continue
-            if type(target) is Lane:
-                if not target.settle(entry[1]):
-                    continue
-                timer = target.take()
-                entry = (due, timer.seq, timer, timer.token, timer.cause)
-            if due > self.now_us:
-                self.now_us = due
-            if heap and heap[0][0] <= self.now_us:
-                self.make_ready()
-            return entry  # type: ignore[return-value]  # not a lane
         return None
 
     def make_ready(self) -> None:

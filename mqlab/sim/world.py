@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from heapq import heappop
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LearnerError, MqlabError, ObserverError, SimulationError
@@ -22,6 +23,7 @@ from .network import Network
 from .node import Node, NodeSpec
 from .pending import Pending, hold_pending, pending_of, pick_pending
 from .task import Task
+from .timer import Lane
 
 if TYPE_CHECKING:
     from .future import Future
@@ -128,7 +130,7 @@ class World(Agenda):
         This is the hot loop: everything rare (an interrupt, a command, a dead task, a breakpoint) sets `attention`, and
         the caller looks what it was.
         """
-        ready, ties = self.ready, self.tie_is_choice
+        heap, ready, ties = self.heap, self.ready, self.tie_is_choice
         popleft = ready.popleft
         slice_no = first = self.slice_no
         last = first + slices if self.halt_at_slice is None else min(first + slices, self.halt_at_slice)
@@ -141,17 +143,27 @@ class World(Agenda):
                     self._report_endless_instant()
                 if ready:
                     target, token, cause = self._choose_ready() if ties else popleft()
-                else:
-                    entry = self.move_on(limit_us)
-                    if entry is None:
-                        break
-                    self._endless_at = stop = slice_no + self.max_slices_per_instant
-                    if stop > last:
-                        stop = last
-                    _, _, target, token, cause = entry
+                elif heap and heap[0][0] <= limit_us:
+                    due, seq, target, token, cause = heappop(heap)  # type: ignore[assignment]  # or a lane
+                    if token != target.token:
+                        continue
+                    if isinstance(target, Lane):
+                        if not target.settle(seq):
+                            continue
+                        target = target.take()
+                        token, cause = target.token, target.cause
+                    if due > self.now_us:
+                        self.now_us = due
+                        self._endless_at = stop = slice_no + self.max_slices_per_instant
+                        if stop > last:
+                            stop = last
+                    if heap and heap[0][0] <= self.now_us:
+                        self.make_ready()
                     if ties:
                         ready.appendleft((target, token, cause))
                         continue
+                else:
+                    break
                 if token != target.token:
                     continue
                 state = target.life.state
