@@ -41,7 +41,8 @@ NBVAL ?= --nbval
 # Two files of tests at a time; the cells of one notebook stay together.
 PYTEST_JOBS ?= 2
 # JupyterLab refuses to run as root unless told; in a container that is who one is.
-LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root,)
+ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root,)
+LAB_FLAGS ?=
 
 # One browser for all of them; pytest says 5 when PYTEST_FLAGS choose none.
 BROWSER_TESTS = $(PY) -m pytest $(PYTEST_FLAGS) tests/browser
@@ -59,7 +60,7 @@ help: ## this text
 .PHONY: lab
 lab: $(STAMPS)/labs $(STAMPS)/project ## open JupyterLab on your copy of the labs, my-labs/ (LAB_FLAGS=--no-browser: only print the address)
 	@$(PY) -m mqlab my-labs
-	$(PY) -m jupyterlab $(LAB_FLAGS) my-labs/00_tour.ipynb
+	$(PY) -m jupyterlab $(ALLOW_ROOT) $(LAB_FLAGS) my-labs/00_tour.ipynb
 
 .PHONY: run
 run: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/project ## execute every lab into out/ and print a table of them

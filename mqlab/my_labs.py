@@ -2,7 +2,8 @@
 
 The copies lie in `my-labs/`, with the pages of docs/ that the labs point to. A copy in which nothing was written is
 brought up to date when its lab changes; one in which a cell was written or changed is never touched: the lab's new
-version is put beside it. Outputs do not count, since running a lab makes them again.
+version is put beside it. Outputs do not count, since running a lab makes them again. Those that come of a bet are
+left out of the copy.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _noted(notes: Path) -> dict[str, str]:
 
 def _copy_lab(lab: Path, target: Path, known: dict[str, str]) -> str:
     """Copy one lab if nobody has written into its copy; otherwise put its new version beside it, and say so."""
-    notebook = _with_links(json.loads(lab.read_text(encoding="utf-8")))
+    notebook = _prepared(json.loads(lab.read_text(encoding="utf-8")))
     new = _digest(notebook)
     mine = target / lab.name
     if _digest_of(mine) == new:
@@ -103,11 +104,16 @@ def _digest(notebook: dict[str, Any]) -> str:
     return sha256(json.dumps(cells).encode()).hexdigest()
 
 
-def _with_links(notebook: dict[str, Any]) -> dict[str, Any]:
-    """The notebook with its links into docs/ pointing to the copies there."""
+def _prepared(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook with its links into docs/ pointing to the copies there, and without the outputs that are hidden.
+
+    In the place of a hidden output JupyterLab shows the beginning of its text, which may be the answer to a bet.
+    """
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = _DOCS.sub("](docs/", "".join(cell["source"]))
+        elif cell["metadata"].get("jupyter", {}).get("outputs_hidden"):
+            cell |= {"outputs": [], "execution_count": None}
     return notebook
 
 

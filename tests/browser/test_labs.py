@@ -70,6 +70,9 @@ def test_the_working_copy_draws_its_pictures_before_any_cell_has_run(
     kept = [index for index, cell in enumerate(cells) if cell.get("outputs")]
     drawn = [index for index in kept if notebook.cell(index).locator(".jp-OutputArea-output:visible").count()]
     assert drawn == [index for index in kept if not hidden(cells[index])]
+    # In the place of a hidden output JupyterLab shows the beginning of its text.
+    shown = notebook.root.locator(".jp-OutputPlaceholder").all_inner_texts()
+    assert [text for text in shown if text.strip()] == []
 
 
 def hidden(cell: dict[str, Any]) -> bool:

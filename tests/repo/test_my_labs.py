@@ -57,6 +57,17 @@ def test_a_copy_is_trusted_so_that_pictures_are_drawn_before_the_first_cell_runs
     assert NotebookNotary().check_signature(read(clone / "my-labs" / "00_tour.ipynb", as_version=4))
 
 
+def test_what_comes_of_a_bet_is_not_in_the_copy_at_all(clone: Path) -> None:
+    made = notebook("predict(...)", "37 / 2")
+    made["cells"][2]["metadata"] = {"collapsed": True, "jupyter": {"outputs_hidden": True}}
+    write(clone / "labs" / "00_tour.ipynb", made)
+    copy_labs(clone, clone / "my-labs")
+    bet, end = json.loads((clone / "my-labs" / "00_tour.ipynb").read_text(encoding="utf-8"))["cells"][1:]
+    assert bet["outputs"] != []
+    assert (end["outputs"], end["execution_count"]) == ([], None)
+    assert sources(clone / "my-labs" / "00_tour.ipynb") == ["predict(...)", "37 / 2"]
+
+
 def test_links_lead_to_pages_that_are_there(clone: Path) -> None:
     text = (clone / "my-labs" / "00_tour.ipynb").read_text(encoding="utf-8")
     assert re.findall(r"\]\(([^)]*)\)", text) == ["docs/events.md"]
