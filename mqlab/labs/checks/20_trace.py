@@ -1,4 +1,4 @@
-"""Judges for lab 20: a transform over traces is played over fifty recorded worlds in one Spark job."""
+"""Judges for lab 20: a percentile, the end of a hold, and a transform over fifty worlds in one Spark job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab import scenarios
-from mqlab.check import Wrong, lab_check
+from mqlab.check import Wrong, draws_for, lab_check
 from mqlab.trace.history import History
 from mqlab.trace.record import Record
 from mqlab.trace.recorder import ParquetRecorder
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Answer = Callable[["DataFrame"], "DataFrame"]
 
 SCENARIO = "every-delivery"
-COLUMNS = ("world", "node", "group", "topic", "queue_id", "queue_offset", "cause", "wait_us")
+COLUMNS = ("world", "node", "group", "topic", "queue_id", "queue_offset", "cause", "wait_us", "held_us")
 FIRST_PULL = "first pull"
 WORLDS_IN_ONE_JOB = 50
 LINES_SHOWN, ROWS_SHOWN = 12, 3
@@ -41,16 +41,54 @@ class Message(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """Why a message was given to a group, and how long after it was stored, in microseconds."""
+    """Why a message was given to a group, how long after it was stored, and how long its pull was held, in us."""
 
     cause: Any
     wait_us: Any
+    held_us: Any
 
     def __str__(self) -> str:
-        return f"({self.cause}, {self.wait_us} us)"
+        return f"({self.cause}, waited {self.wait_us} us, pull held {self.held_us} us)"
 
 
 Deliveries = dict[Message, list[Delivery]]
+
+PASS_US = 5_000_000
+
+
+@lab_check("20/percentile", points=1)
+def percentile(answer: Callable[[list[int], int], int], *, seed: int) -> Wrong | None:
+    """Percentiles of some dozens of waits, in any order."""
+    draw = draws_for(seed)
+    waits = [draw.between(f"wait {n}", 1, 999) for n in range(draw.between("waits", 10, 60))]
+    for percent in (50, draw.between("percent", 1, 98), 99, 100):
+        want = min(wait for wait in waits if 100 * sum(other <= wait for other in waits) >= percent * len(waits))
+        got = answer(list(waits), percent)
+        if got != want:
+            shown = ", ".join(map(str, sorted(waits)))
+            return Wrong(
+                f"p{percent} of {len(waits)} waits is {want}, and yours says {got!r}", trace=f"sorted: {shown}"
+            )
+    return None
+
+
+@lab_check("20/hold", points=1)
+def hold(answer: Callable[[int, int], int], *, seed: int) -> Wrong | None:
+    """Pulls that come anywhere in the beat of 5 s, and ask for other times than 15 s as well."""
+    draw = draws_for(seed)
+    for n, offset_us in enumerate([draw.between("anywhere", 1, PASS_US - 1), 500, PASS_US - 500, 0]):
+        begin_us = PASS_US * draw.between(f"beat {n}", 0, 40) + offset_us
+        asked_us = 1_000_000 * draw.one_of(f"asked {n}", [15, 15, 10, 12, 20])
+        looks = [PASS_US * (begin_us // PASS_US + count) for count in range(1, 8)]
+        want = next(look - begin_us for look in looks if look - begin_us >= asked_us)
+        got = answer(begin_us, asked_us)
+        if got != want:
+            story = "\n".join(
+                [f"looked at {look} us: held for {look - begin_us} us" for look in looks if look > begin_us]
+            )
+            told = f"a pull comes at {begin_us} us and asks for {asked_us} us: it is held for {want} us"
+            return Wrong(f"{told}, and yours says {got!r}", trace=story)
+    return None
 
 
 @lab_check("20/time-to-delivery", points=3)
@@ -115,15 +153,24 @@ def _file_of(seed: int) -> str:
 
 
 def _recorded(spark: SparkSession, seeds: Iterable[int]) -> DataFrame:
-    from mqlab_spark import read_trace
+    """The worlds in one file, since Spark takes longer to open fifty small ones than to read them."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from mqlab_spark import trace_schema
 
     directory = Path(mkdtemp(prefix="mqlab-lab-20-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    one, tables = directory / "one.parquet", []
     for seed in seeds:
-        with ParquetRecorder(directory / _file_of(seed), {"scenario": SCENARIO, "seed": seed}) as recorder:
+        with ParquetRecorder(one, {"scenario": SCENARIO, "seed": seed}) as recorder:
             for row in _histories.of(seed).rows():
                 recorder(row)
-    return read_trace(spark, directory)
+        table = parquet.read_table(one)
+        tables.append(table.append_column("world", pa.repeat(pa.scalar(_file_of(seed)), len(table))))
+    one.unlink()
+    parquet.write_table(pa.concat_tables(tables), directory / "worlds.parquet")
+    return spark.read.parquet(str(directory / "worlds.parquet")).select("world", *trace_schema().names)
 
 
 def _run(answer: Answer, block: int) -> dict[int, Deliveries | Wrong]:
@@ -177,38 +224,48 @@ def _by_seed(rows: Iterable[Any], block: int) -> dict[int, Deliveries | Wrong]:
             unknown = Wrong(f"a row of yours is of the world {row.world!r}, and no trace has that name")
             return dict.fromkeys(found, unknown)
         message = Message(row.node, row.group, row.topic, row.queue_id, row.queue_offset)
-        found[seed_of[row.world]].setdefault(message, []).append(Delivery(row.cause, row.wait_us))
+        found[seed_of[row.world]].setdefault(message, []).append(Delivery(row.cause, row.wait_us, row.held_us))
     return dict(found)
 
 
 # -- what is right -------------------------------------------------------------------------------------------------
 
 
-def _wanted(history: History) -> dict[Message, Delivery]:
-    """Every message that a broker gave to a group, when it did so first, read from the events one by one."""
+def _wanted(history: History) -> dict[Message, list[Delivery]]:
+    """Every message that a broker gave to a group, when it did so first, read from the events one by one.
+
+    Two readers may be given it in the same microsecond: then both deliveries are right.
+    """
     stored: dict[tuple[str, str, int, int], int] = {}
-    woken: dict[tuple[str, str, int], str] = {}
-    wanted: dict[Message, Delivery] = {}
-    for event in history.find(("MessageStored", "PullWoken", "PullAnswered")):
+    held: dict[tuple[str, str, int], int] = {}
+    woken: dict[tuple[str, str, int], tuple[str, int]] = {}
+    wanted: dict[Message, list[Delivery]] = {}
+    for event in history.find(("MessageStored", "PullHeld", "PullWoken", "PullAnswered")):
         if event.kind == "MessageStored":
             stored[event.node, event.topic, event.queue_id, event.queue_offset] = event.ts_us
+            continue
+        pull = (event.node, event.remote, event.opaque)
+        if event.kind == "PullHeld":
+            held[pull] = event.ts_us
         elif event.kind == "PullWoken":
-            woken[event.node, event.remote, event.opaque] = event.reason
+            woken[pull] = (event.reason, event.ts_us - held[pull])
         else:
-            cause = woken.get((event.node, event.remote, event.opaque), FIRST_PULL)
+            cause, held_us = woken.get(pull, (FIRST_PULL, 0))
             for offset in range(event.queue_offset, event.queue_offset + event.messages):
                 message = Message(event.node, event.group, event.topic, event.queue_id, offset)
                 waited = event.ts_us - stored[event.node, event.topic, event.queue_id, offset]
-                wanted.setdefault(message, Delivery(cause, waited))
+                first = wanted.setdefault(message, [])
+                if not first or first[0].wait_us == waited:
+                    first.append(Delivery(cause, waited, held_us))
     return wanted
 
 
 def _compare(found: Deliveries, history: History) -> Wrong | None:
     wanted = _wanted(history)
-    for message, delivery in wanted.items():
+    for message, right in wanted.items():
         rows = found.get(message, [])
-        if rows != [delivery]:
-            return Wrong(_story(message, delivery, rows), _steps(history, message))
+        if len(rows) != 1 or rows[0] not in right:
+            return Wrong(_story(message, right[0], rows), _steps(history, message))
     surplus = [message for message in found if message not in wanted]
     if surplus:
         message = min(surplus, key=str)
