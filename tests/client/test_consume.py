@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from mqlab import Lab
 from mqlab.client import (
     CONSUME_SUCCESS,
     RECONSUME_LATER,
     ConsumeConcurrentlyContext,
     ConsumeFromWhere,
     ConsumeMessageHook,
+    DefaultLitePullConsumer,
     DefaultMQPushConsumer,
     Message,
     MessageListenerConcurrently,
@@ -397,6 +399,41 @@ def test_thresholds_for_a_topic_are_shared_out_among_the_queues(cluster: Any) ->
     assert len(consumer.process_queues) == 4
     assert consumer.pull_threshold_for_queue == 250
     assert consumer.pull_threshold_size_for_queue == 1
+
+
+def test_what_a_rebalance_has_set_ends_with_the_process_and_what_the_application_has_set_stays() -> None:
+    """The share of a queue was taken for a setting by the next process."""
+    lab = Lab(seed=3)
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic("T", 3)
+    consumer = lab.consumer("G", node="C", pull_threshold_for_topic=1_000, pull_threshold_size_for_topic=8)
+    consumer.subscribe("T")
+    consumer.register_message_listener(lambda messages, context: None)
+    lab.run(consumer.start())
+    lab.run_for(seconds=25)
+    assert (consumer.pull_threshold_for_queue, consumer.pull_threshold_size_for_queue) == (250, 2)
+    consumer.pull_threshold_size_for_queue = 50
+    lab.restart("C")
+    lab.run_for(ms=1)
+    assert (consumer.pull_threshold_for_queue, consumer.pull_threshold_size_for_queue) == (1_000, 50)
+    lab.run_for(seconds=25)
+    assert (consumer.pull_threshold_for_queue, consumer.pull_threshold_size_for_queue) == (250, 2)
+
+
+def test_who_subscribes_while_the_process_is_down_is_told_and_nothing_has_changed(cluster: Any) -> None:
+    """The subscription was there, and the error came after it."""
+    cluster.create_topic("T", 1)
+    push = cluster.consumer("push")
+    lite = DefaultLitePullConsumer(cluster.node("lite"), "L", namesrv_addr=NAMESRV)
+    lite.subscribe("T")
+    lite.start().play()
+    for consumer in (push, lite):
+        name = consumer.node.name
+        cluster.fault("crash", name)
+        with pytest.raises(LearnerError, match=rf"(?s){name} is down, and this consumer with it.*restart\('{name}'\)"):
+            consumer.subscribe("Other")
+        assert "Other" not in consumer.impl.rebalance_impl.subscription_inner
 
 
 def test_suspend_and_resume(cluster: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from mqlab.client.mq_client_manager import MQClientManager
 from mqlab.client.route_table import no_name_server
 from mqlab.client.service_state import ServiceState, check_process_lives
-from mqlab.errors import MQClientException, SimulationError
+from mqlab.errors import LearnerError, MQClientException, SimulationError
 from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.events.client import ClientStarted, ClientStopped, QueueListenerFailed
@@ -177,6 +177,15 @@ class ConsumerImpl(ABC):
         self.service_state = ServiceState.SHUTDOWN_ALREADY
         if self.node.hooks.on:
             self.node.hooks.emit(ClientStopped(self.instance.client_id, self.group_name, ROLE))
+
+    def check_can_be_told(self) -> None:
+        """LearnerError for a consumer that ran when its process ended: nobody is there to tell the brokers of a change.
+        """
+        if self.service_state is ServiceState.RUNNING:
+            check_process_lives(self.instance_life, self.node, ROLE)
+            if self.node.life.over:
+                name = self.node.name
+                raise LearnerError(f"{name} is down, and this {ROLE} with it", f"lab.restart({name!r}), then try again")
 
     def make_sure_state_ok(self) -> None:
         """MQClientException unless the consumer runs, in the process that it was started in."""

@@ -116,6 +116,7 @@ class DefaultLitePullConsumerImpl(ConsumerImpl):
 
         Java: org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl.subscribe.
         """
+        self.check_can_be_told()
         try:
             if not topic:
                 raise LearnerError("Topic can not be null or empty.", "give the name of a topic, such as 'TopicTest'")

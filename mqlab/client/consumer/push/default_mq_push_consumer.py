@@ -57,11 +57,14 @@ class DefaultMQPushConsumer(PushConsumerConfig):
         self.consume_message_hooks: list[ConsumeMessageHook] = []
         self.filter_message_hooks: list[FilterMessageHook] = []
         self._subscribed: dict[str, tuple[str | None, str]] = {}
+        self._shares: dict[str, tuple[int, int]] = {}
+        """Of the settings that a rebalance has overwritten: what the application gave, and what stands there now."""
         self.begin_life()
 
     def begin_life(self) -> None:
         """Make what dies with the process from what this consumer was given: at first, and at each restart."""
         self.forget_name_of_process()
+        self._take_shares_back()
         self.impl = DefaultMQPushConsumerImpl(self)
         for topic, (expression, expression_type) in self._subscribed.items():
             self.impl.subscribe(topic, expression, expression_type)
@@ -87,6 +90,20 @@ class DefaultMQPushConsumer(PushConsumerConfig):
     def _subscribe(self, topic: str, expression: str | None, expression_type: str) -> None:
         self.impl.subscribe(topic, expression, expression_type)
         self._subscribed[topic] = (expression, expression_type)
+
+    def set_share(self, name: str, share: int) -> None:
+        """Overwrite a setting, as a rebalance does in RocketMQ; the next process begins with what was given."""
+        given, written = self._shares.get(name, (0, None))
+        present = getattr(self, name)
+        self._shares[name] = (given if present == written else present, share)
+        setattr(self, name, share)
+
+    def _take_shares_back(self) -> None:
+        for name, (given, written) in self._shares.items():
+            # What the application has set since is its own again.
+            if getattr(self, name) == written:
+                setattr(self, name, given)
+        self._shares.clear()
 
     def unsubscribe(self, topic: str) -> None:
         """Give a topic up."""

@@ -113,9 +113,11 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
         consumer = self.consumer
         if count:
             if consumer.pull_threshold_for_topic != -1:
-                consumer.pull_threshold_for_queue = max(1, consumer.pull_threshold_for_topic // count)
+                share = max(1, consumer.pull_threshold_for_topic // count)
+                consumer.set_share("pull_threshold_for_queue", share)
             if consumer.pull_threshold_size_for_topic != -1:
-                consumer.pull_threshold_size_for_queue = max(1, consumer.pull_threshold_size_for_topic // count)
+                share = max(1, consumer.pull_threshold_size_for_topic // count)
+                consumer.set_share("pull_threshold_size_for_queue", share)
         await self.instance.heartbeats.send_to_all_brokers()
         if consumer.message_queue_listener is not None:
             await self.tell(consumer.message_queue_listener, topic, list(mq_all), list(mq_divided))
@@ -129,6 +131,8 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
     def subscribe(self, topic: str, expression: str | None, expression_type: str = ExpressionType.TAG) -> None:
         """Subscribe to a topic; a running consumer tells the brokers at once.
 
+        One whose process has ended while it ran cannot be told, and stays as it was.
+
         Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.subscribe.
         """
         if not isinstance(topic, str) or not isinstance(expression, str | None):
@@ -136,6 +140,7 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
                 f"a consumer subscribes to a text, with a text, not to {topic!r} with {expression!r}",
                 'write consumer.subscribe("TopicTest", "TagA || TagB"), or "*" for every tag',
             )
+        self.check_can_be_told()
         try:
             subscription = build_subscription_data(topic, expression, expression_type, self.node.now_ms())
         except LearnerError as error:
