@@ -15,6 +15,8 @@ Start with `Lab`:
 
 from typing import TYPE_CHECKING, Any
 
+from .lazy import lazy_names
+
 __version__ = "0.1.0"
 
 _HOME = {
@@ -75,20 +77,13 @@ if TYPE_CHECKING:
     from .sim import LinkSpec, NodeSpec, World
 
 
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
+_MODULES = ("scenarios", "check", "errors", "replay")
 
-    if name in _HOME:
-        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    if name in ("scenarios", "check", "errors", "replay"):
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'mqlab' has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _HOME, _MODULES)
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "scenarios", "check", "errors", "replay"})
+    return sorted({*__all__, *_MODULES})
 
 
 def load_ipython_extension(shell: Any) -> None:

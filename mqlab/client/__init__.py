@@ -1,7 +1,8 @@
 """Clients: producers and consumers, and what they share."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mqlab.lazy import lazy_names
 from mqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from mqlab.protocol.message import Message, MessageExt, MessageQueue
 
@@ -107,12 +108,4 @@ __all__ = [
     "select_message_queue_by_hash",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name in _LATER:
-        value = getattr(import_module(f".{_LATER[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _LATER)

@@ -3,7 +3,9 @@
 Typed headers are in `mqlab.protocol.headers`, JSON bodies in `heartbeat`, `route`, `topic_config` and `bodies`.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mqlab.lazy import lazy_names
 
 if TYPE_CHECKING:
     from mqlab.protocol.batch import (
@@ -286,12 +288,4 @@ __all__ = [
     "validate_topic",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name in _LATER:
-        value = getattr(import_module(f".{_LATER[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _LATER)

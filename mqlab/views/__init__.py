@@ -1,6 +1,8 @@
 """What a notebook shows: tables, labelled bytes and diagrams, each with a plain-text twin."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mqlab.lazy import lazy_names
 
 from .disk_table import disk_table
 from .index_steps import index_steps
@@ -91,12 +93,4 @@ __all__ = [
     "offsets_table",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name in _LATER:
-        value = getattr(import_module(f".{_LATER[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _LATER)

@@ -73,5 +73,6 @@ def test_names_that_are_imported_when_first_used_are_public_and_there(part: str)
     later = getattr(module, "_LATER", None) or module._HOME
     assert set(later) <= set(module.__all__)
     assert [name for name in module.__all__ if not hasattr(module, name)] == []
+    assert set(later) <= set(vars(module)), "what was asked for once is not looked for again"
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         module.Nothing  # noqa: B018  # the access is what is tested

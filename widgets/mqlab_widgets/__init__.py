@@ -1,6 +1,8 @@
 """The live views of mqlab: widgets that show a world while it plays."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mqlab.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .boards.board import Board
@@ -11,10 +13,4 @@ __all__ = ["Board", "Stepper"]
 _HOMES = {"Board": "boards.board", "Stepper": "stepper"}
 """Where the public names come from; they are imported when first used, as charts need no widgets."""
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -3,8 +3,9 @@
 These files do without `from __future__ import annotations`: a NamedTuple would compile each of those texts on import.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mqlab.lazy import lazy_names
 from mqlab.protocol.headers.client import (
     IS_SUB_CHANGE,
     IS_SUPPORT_HEART_BEAT_V2,
@@ -226,12 +227,4 @@ __all__ = [
     "parse_send_header",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name in _LATER:
-        value = getattr(import_module(f".{_LATER[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _LATER)
