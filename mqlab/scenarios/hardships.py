@@ -48,6 +48,7 @@ TWINS = ("Aa", "BB")
 """Two tags whose hash codes in Java are the same, so that the broker cannot tell them apart."""
 HANGING_MS = 150_000
 FOR_EVER_MS = 100_000_000
+ROOM_BYTES = 100_000_000
 
 
 @scenario("power-cuts", seconds=20, faults=MOSTLY_POWER)
@@ -306,7 +307,9 @@ async def maintenance(
         member.register_message_listener(reader(member))
         member.node.spawn(come_and_go(member, after_ms, stay_ms), "come and go")
     broker.node.spawn(_shut_down(broker, shutdown_ms), "maintenance")
-    lab.faults(f"at {lab.now_ms + start_ms:g}ms: restart {broker.name}")
+    # A broker does not start on a full disk (it cannot write its file `abort`), so whoever starts it makes room first.
+    at = f"at {lab.now_ms + start_ms:g}ms"
+    lab.faults(f"{at}: fill_disk {broker.name} by {ROOM_BYTES}\n{at}: restart {broker.name}")
 
 
 async def _shut_down(broker: BrokerProcess, after_ms: int) -> None:
