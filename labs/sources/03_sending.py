@@ -751,7 +751,7 @@ day.budget(last)
 # - `left_ms`: what is left of its 3000 ms.
 # - `brokers`: the names of both brokers, first the one whose turn it is.
 # - Return `Try(broker, timeout_ms, pause_ms)`: wait `pause_ms`, then send to `broker` and wait for the answer at most `timeout_ms`. Both
-#   together may not be more than `left_ms`. Or return `None` to give up.
+#   together may not be more than `left_ms`. Or return `None` to give up. You are asked also when nothing is left; then only `None` is possible.
 #
 # The check plays 50 bad days. On each, **every message must be delivered** (the naive rule loses about ten), with **no more
 # copies than the naive rule makes**. Two messages of a day are illegal, with properties of 33,000 bytes: a broker answers

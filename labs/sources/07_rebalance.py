@@ -512,11 +512,12 @@ Stepper(scenarios.get("member-killed").build(seed).run_for(ms=500), [OwnersBoard
 # | `self.offsets` | queue -> the offset of the next message to pack, for the queues that this member owns, and for no others |
 # | `self.broker.offset(queue)` | what the broker knows of the group's progress in a queue; 0 if nobody has ever reported |
 # | `self.broker.commit(queue, offset)` | tells the broker: all messages before `offset` are done |
+# | `AllocateMessageQueueAveragely().divide(self.client_id, queues, members)` | the list of this member's queues |
 #
 # and the world around calls you:
 #
-# - `rebalance(queues, members)` after each change of members, with the two sorted lists. `AllocateMessageQueueAveragely`
-#   says which queues are yours. Give up the others, and take what is new.
+# - `rebalance(queues, members)` after each change of members, with the two sorted lists. Give up the queues that are not
+#   yours, and take those that are new.
 # - `packed(queue)` when a message is done. It is written already.
 # - `every_5_s()`, the timer, and `leave()`, when the process ends in order.
 #

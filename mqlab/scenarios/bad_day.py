@@ -307,7 +307,8 @@ def _mistake(order: Order, wanted: object, left_ms: int) -> str:
     if wanted.broker not in BROKERS:
         return f"your rule wants to send to {wanted.broker!r}, which is none of {', '.join(BROKERS)}"
     if wanted.timeout_ms <= 0 or wanted.pause_ms < 0:
-        return "a time-out is more than 0 ms, and a pause is not negative"
+        asked = f"your rule returned {wanted!r} with {left_ms} ms left"
+        return f"{asked}; a time-out is more than 0 ms, and a pause is not negative (None gives up)"
     if wanted.pause_ms + wanted.timeout_ms > left_ms + SLACK_MS:
         asked_ms = wanted.pause_ms + wanted.timeout_ms
         return f"your rule spends {asked_ms} ms with {left_ms} ms left of the budget"
