@@ -25,11 +25,18 @@ ILLEGAL_TEXT = (
     "A consumer whose offset lies outside of the queue, as after a loss of power, is told another one by the broker, "
     "and goes on from there."
 )
+LISTENER_AT_WORK = "a listener at work when its consumer ends"
+LISTENER_AT_WORK_TEXT = (
+    "A consumer that is shut down writes its offsets, and gives its queues up a moment later without waiting for its "
+    "listener: what is consumed in between is not written, and the next owner gets it again."
+)
 OUTSIDE = ("OFFSET_TOO_SMALL", "OFFSET_OVERFLOW_BADLY", "OFFSET_RESET")
 MOST_TOLD = 4
 """How often a group may pull from one and the same offset outside of a queue: once for each member, and once more."""
 OVERLAP_US = 40_000_000
 """How long after a change of owners commits of the former one may come."""
+SOON_US = 1_000_000
+"""A consumer has ended within this time after it has written its offsets."""
 PERSIST_US = 11_000_000
 """Offsets are written every 5 s, the first time after 10 s."""
 
@@ -174,11 +181,12 @@ class GivenUpIsWritten(Rule):
     """Who gives a queue up writes its offset first, so that the next owner does not consume it all again."""
 
     kinds = ("OffsetUpdated", "OffsetPersisted", "QueueDropped", "QueueAllocated", "NodeStarted")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {LISTENER_AT_WORK: LISTENER_AT_WORK_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._updated: dict[tuple[str, QueueKey], Update] = {}
-        self._written: dict[tuple[str, QueueKey], int] = {}
+        self._written: dict[tuple[str, QueueKey], Update] = {}
 
     def on_event(self, record: Record) -> None:
         """Compare what is noted with what is written, when a queue is given up."""
@@ -188,18 +196,23 @@ class GivenUpIsWritten(Rule):
         key = (record.node, (record.group, record.broker_name, record.topic, record.queue_id))
         if record.kind == "QueueAllocated":
             self._updated.pop(key, None)
-            self._written[key] = record.queue_offset
+            self._written[key] = Update(record.ts_us, record.queue_offset)
         elif record.kind == "OffsetUpdated":
             self._updated[key] = Update(record.ts_us, record.queue_offset)
         elif record.kind == "OffsetPersisted":
-            self._written[key] = record.queue_offset
+            self._written[key] = Update(record.ts_us, record.queue_offset)
         else:
             self._dropped(record, key)
 
     def _dropped(self, record: Record, key: tuple[str, QueueKey]) -> None:
         updated = self._updated.pop(key, None)
         consumer = push_consumer_of(self.case.lab, record.node, record.group)
-        if updated is None or consumer is None or updated.offset <= self._written.get(key, 0):
+        written = self._written.get(key, Update(-SOON_US, 0))
+        if updated is None or consumer is None or updated.offset <= written.offset:
+            return
+        just_written = record.ts_us - SOON_US < written.ts_us <= updated.ts_us
+        if record.reason == "the consumer ends" and just_written:
+            self.excuse(LISTENER_AT_WORK)
             return
         # Who cannot reach the broker, or does not know it any more, cannot write.
         if self.case.weather.was_fair(record.ts_us - OVERLAP_US, record.ts_us):

@@ -12,7 +12,7 @@ from mqlab.client import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageLis
 from mqlab.explore import RULES, Outcome, Trial, plan_from_text
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, USED_TWICE
 from mqlab.explore.rules_of_leftovers import GHOST
-from mqlab.explore.rules_of_offsets import ILLEGAL, LATE_COMMIT, TWO_OWNERS
+from mqlab.explore.rules_of_offsets import ILLEGAL, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
 from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER
 from mqlab.explore.rules_of_queues import LATE_PULL
 from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
@@ -105,6 +105,10 @@ def test_a_report_that_is_looked_at_too_late_makes_a_ghost_of_a_broker() -> None
 
 def test_two_owners_overwrite_each_others_offsets() -> None:
     assert TWO_OWNERS in excused("retry-and-dead-letters", 43, "at 4833ms: power_off broker-a for 762ms")
+
+
+def test_what_a_listener_finishes_while_its_consumer_ends_is_not_written() -> None:
+    assert LISTENER_AT_WORK in excused("maintenance", 160, "")
 
 
 def test_a_commit_arrives_when_the_queue_has_another_owner() -> None:
