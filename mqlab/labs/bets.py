@@ -33,12 +33,22 @@ def _reveals(cell: Cell, name: str) -> bool:
 def hidden_cells(lab: LabSource) -> list[Cell]:
     """The code cells whose output a student shall not see before running them; questions are always shown.
 
-    Beside what lies between bets and reveals it is the overview of all bets at the end.
+    Beside what lies between bets and reveals it is what stands directly below a reveal (the picture of the answer), and
+    the overview of all bets at the end.
     """
-    places = {at for span in between(lab).values() for at in span}
+    places = {at for span in between(lab).values() for at in [*span, *_directly_below(lab, span.stop)]}
     places |= {at for at, cell in enumerate(lab.cells) if any(not call.args for call in cell.calls("reveal"))}
     cells = [lab.cells[at] for at in sorted(places)]
     return [cell for cell in cells if cell.kind == "code" and not {"prediction", "check"} & set(cell.tags)]
+
+
+def _directly_below(lab: LabSource, start: int) -> Iterator[int]:
+    """The places of the code cells from there on, up to the next text or question."""
+    for at in range(start, len(lab.cells)):
+        cell = lab.cells[at]
+        if cell.kind != "code" or cell.calls("predict"):
+            return
+        yield at
 
 
 def told_too_early(lab: LabSource, executed: dict[str, Any]) -> list[str]:

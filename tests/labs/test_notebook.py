@@ -58,6 +58,15 @@ def test_what_comes_of_a_bet_is_not_shown_before_its_cell_runs(example: LabSourc
     assert not [cell for cell in make_notebook(example, "solution")["cells"] if "jupyter" in cell["metadata"]]
 
 
+def test_a_picture_directly_below_a_reveal_is_not_shown_either(example: LabSource) -> None:
+    at = next(n for n, cell in enumerate(example.cells) if cell.source == 'reveal("left", len(queue))')
+    below = [replace(example.cells[at], source=source) for source in ("queue", "sorted(queue)")]
+    lab = replace(example, cells=(*example.cells[: at + 1], *below, *example.cells[at + 1 :]))
+    cells = make_notebook(lab, "student")["cells"]
+    hidden = [cell["source"] for cell in cells if "jupyter" in cell["metadata"]]
+    assert hidden[3:] == ["queue", "sorted(queue)", "reveal()"]
+
+
 def test_three_hints_are_folded_away(example: LabSource) -> None:
     cells = make_notebook(example, "student")["cells"]
     source = next(cell["source"] for cell in cells if "hints" in cell["metadata"].get("tags", ()))
