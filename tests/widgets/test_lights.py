@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mqlab import Lab, Message
+from mqlab.explore import RULES
 from mqlab.explore.rule import Rule
 from mqlab.scenarios import get
+from mqlab.trace.events.broker import OffsetCommitted
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.board import Fold
-from mqlab_widgets.boards.lights import LightsBoard
+from mqlab_widgets.boards.lights import LEFT_OUT, LightsBoard
 from mqlab_widgets.boards.lights_judges import WhilePlaying
 
 
@@ -20,6 +24,26 @@ def shown(lab: Lab, kind: type[LightsBoard] = LightsBoard) -> tuple[LightsBoard,
 
 def states(board: LightsBoard) -> dict[str, str]:
     return {type(lamp.rule).__name__: lamp.state for lamp in board.lamps()}
+
+
+def test_every_rule_of_exploring_has_a_lamp_or_a_reason_why_not() -> None:
+    shown_rules = {rule.__name__ for rule in (*LightsBoard.rules, *LightsBoard.live_rules)}
+    left_out = [name for names in LEFT_OUT.values() for name in names]
+    assert sorted([*shown_rules, *left_out]) == sorted(rule.__name__ for rule in RULES)
+
+
+@pytest.mark.parametrize(("is_foul", "state"), [(False, "broken"), (True, "excused")])
+def test_an_offset_that_goes_back_is_red_in_fair_weather_and_excused_in_foul(is_foul: bool, state: str) -> None:
+    lab = Lab(seed=3)
+    node = lab.node("broker-a")
+    for offset in (7, 3):
+        node.call_later(1, lab.world.hooks.emit, OffsetCommitted("readers", "Orders", 0, offset, "asked"))
+        lab.run_for(seconds=60)
+        if is_foul:
+            lab.freeze("broker-a")
+            lab.thaw("broker-a")
+    board, _ = shown(lab)
+    assert states(board)["OffsetsOnlyGrow"] == state
 
 
 def test_what_rocketmq_does_not_promise_is_named() -> None:

@@ -1,6 +1,7 @@
 """Invariant lights: one lamp for each rule that must hold, with the event that broke it.
 
-The rules are those of `mqlab explore`. Where RocketMQ itself does not promise what a rule says, the lamp is amber and
+The rules are those of `mqlab explore` that can be judged at any event, from the events before it (`LEFT_OUT` names the
+others). Where RocketMQ itself does not promise what a rule says, the lamp is amber and
 names the exception.
 """
 
@@ -13,6 +14,7 @@ from typing import ClassVar, NamedTuple
 from mqlab.explore.rule import Rule
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed
 from mqlab.explore.rules_of_flow_control import ThresholdsHold
+from mqlab.explore.rules_of_offsets import OffsetsOnlyGrow
 from mqlab.explore.rules_of_order import InOrder, OneOwner
 from mqlab.explore.rules_of_storing import AcknowledgedSurvives, NothingUnsentIsDelivered
 from mqlab.trace.record import Record
@@ -21,6 +23,21 @@ from .board import Board
 from .lights_judges import Excuse, FromEvents, WhilePlaying
 
 ORDERED = (InOrder, OneOwner)
+
+LEFT_OUT = {
+    "they judge a world that has settled, and one that somebody plays has not": (
+        "AcknowledgedIsReadable", "StoredIsDelivered", "OnlySubscribedIsDelivered", "GivenBackComesAgain",
+        "EverythingSettles", "EveryKeyIsFound", "SignsOfLifeGoOn", "FramesArrive", "CallsEnd", "SendsEnd",
+        "NothingIsLeftOver",
+    ),
+    "they need the world as it was at each event, most from the first one on, and a view is mostly opened later": (
+        "DroppedIsLeftAlone", "LockedIsConsumed", "SafeIsFlushed", "RecoveredIsWhole", "OffsetsKeepUp",
+        "CorrectedOffsetsFit", "GivenUpIsWritten", "ProgressIsKept", "HoldsEnd", "RetriesComeInTime",
+        "RoutesForgetTheDead",
+    ),
+    "it is a rule of the simulated disk, not of RocketMQ": ("PowerCutsBite",),
+}  # fmt: skip
+"""The rules of `mqlab explore` that have no lamp, by the reason."""
 
 
 class Lamp(NamedTuple):
@@ -49,7 +66,7 @@ class LightsBoard(Board):
 
     title: ClassVar[str] = "What must always hold"
     rules: ClassVar[tuple[type[Rule], ...]] = (
-        AcknowledgedSurvives, NothingUnsentIsDelivered, CommittedIsConsumed, *ORDERED
+        AcknowledgedSurvives, NothingUnsentIsDelivered, CommittedIsConsumed, OffsetsOnlyGrow, *ORDERED
     )  # fmt: skip
     live_rules: ClassVar[tuple[type[Rule], ...]] = (ThresholdsHold,)
 

@@ -74,7 +74,7 @@ class FromEvents(_Judge):
     @property
     def kinds(self) -> list[str]:
         """What the rules and the ledger want to see."""
-        return sorted({*self._by_kind, *self.case.ledger.handlers, *CHANGE_READERS})
+        return sorted({*self._by_kind, *self.case.ledger.handlers, *self.case.weather.handlers, *CHANGE_READERS})
 
     def __call__(self, record: Record) -> None:
         if record.at <= self._judged:
@@ -83,6 +83,7 @@ class FromEvents(_Judge):
         if record.kind in CHANGE_READERS:
             self.case.forget_readers()
         self.case.ledger(record.row)
+        self.case.weather(record.row)
         self._let_judge(record)
 
 
