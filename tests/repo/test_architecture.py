@@ -12,7 +12,7 @@ import pytest
 from .tree import ROOT, read
 
 PACKAGE = ROOT / "mqlab"
-EVERYBODYS = {"errors", "arguments"}
+EVERYBODYS = {"errors", "arguments", "lazy"}
 FREE = {"labs", "ipython", "cli"}
 """What may import anything of the core."""
 
