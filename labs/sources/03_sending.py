@@ -268,7 +268,7 @@ reveal("flood", "c",
 # a broker that **hangs** (its process is stuck, its connections are open, it answers nothing).
 
 # %%
-permits, too_many = draw.between("permits", 6, 14), draw.between("too many", 3, 8)
+permits, too_many = draw.between("permits", 10, 18), draw.between("too many", 3, 8)
 lab, producer = await shop(client_async_semaphore_value=permits)
 lab.freeze("broker-a")
 start, heard = lab.now_ms, []
