@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from . import clients, compiled, imports, kernel, messages, recording, scale, viewer
-from .harness import Figure, python_build
+from benchmarks import clients, compiled, imports, kernel, messages, recording, scale, viewer
+from benchmarks.harness import Figure, python_build
 
 Measure = Callable[[], Figure | Iterable[Figure]]
 

@@ -7,6 +7,7 @@ from functools import cache, partial
 from statistics import median
 from typing import Any
 
+from benchmarks.harness import Figure, figure, operations_per_second, seconds_of
 from mqlab import Lab, Message
 from mqlab.client import (
     ConsumeConcurrentlyContext,
@@ -18,8 +19,6 @@ from mqlab.client import (
 )
 from mqlab.protocol.topics import is_retry_topic
 from mqlab.sim import Future
-
-from .harness import Figure, figure, operations_per_second, seconds_of
 
 TOPIC = "TopicClients"
 BODY = bytes(range(256)) * 4

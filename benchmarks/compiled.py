@@ -10,10 +10,9 @@ import sys
 from collections.abc import Callable
 from statistics import median
 
+from benchmarks import messages, peers
+from benchmarks.harness import ROUNDS, Contender, Figure, figure, operations_per_second
 from mqlab.fast.build import environment, state
-
-from . import messages, peers
-from .harness import ROUNDS, Contender, Figure, figure, operations_per_second
 
 CONTENDERS: dict[str, Contender] = {
     "backlog": messages.backlog_of_mqlab,

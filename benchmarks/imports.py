@@ -7,7 +7,7 @@ import subprocess
 import sys
 from statistics import median
 
-from .harness import ROUNDS, Figure, figure
+from benchmarks.harness import ROUNDS, Figure, figure
 
 IMPORT = """
 import time

@@ -7,9 +7,8 @@ from typing import Any
 
 import simpy
 
+from benchmarks.harness import Figure, figure, operations_per_second
 from mqlab.sim import Node, Queue, World
-
-from .harness import Figure, figure, operations_per_second
 
 RING = 100
 HOPS = 200_000

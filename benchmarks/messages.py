@@ -12,6 +12,10 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
+from benchmarks import peers
+from benchmarks.counts import per_message
+from benchmarks.harness import Figure, beside, figure, operations_per_second
+from benchmarks.peers import BODY, MESSAGES
 from mqlab import Lab, Message
 from mqlab.client import (
     ConsumeConcurrentlyContext,
@@ -22,11 +26,6 @@ from mqlab.client import (
 )
 from mqlab.sim import Future
 from mqlab.trace.bus import Row
-
-from . import peers
-from .counts import per_message
-from .harness import Figure, beside, figure, operations_per_second
-from .peers import BODY, MESSAGES
 
 TOPIC = "TopicBench"
 APPENDS = 30_000

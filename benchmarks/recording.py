@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.harness import Contender, Figure, figure, operations_per_second
+from benchmarks.messages import events
 from mqlab.trace.bus import Row
 from mqlab.trace.catalogue import columns_of
 from mqlab.trace.recorder import (
@@ -19,9 +21,6 @@ from mqlab.trace.recorder import (
     Recorder,
     parquet_schema,
 )
-
-from .harness import Contender, Figure, figure, operations_per_second
-from .messages import events
 
 
 @cache

@@ -13,12 +13,11 @@ from typing import Any
 
 import psutil
 
+from benchmarks.harness import Figure, figure, seconds_of
 from mqlab import Lab, Message
 from mqlab.client import DefaultMQProducer, MessageQueue
 from mqlab.protocol.headers import PullMessageRequestHeader
 from mqlab.protocol.sysflag import PullSysFlag
-
-from .harness import Figure, figure, seconds_of
 
 TOPIC = "TopicScale"
 BODY = b"x" * 100

@@ -15,14 +15,13 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.harness import Contender, Figure, figure, operations_per_second, seconds_of
+from benchmarks.scale import resident_bytes
 from mqlab import Lab, Message
 from mqlab.client import DefaultMQProducer
 from mqlab.scenarios.flow_control import taking
 from mqlab_widgets.session import Session
 from mqlab_widgets.stepper import Stepper
-
-from .harness import Contender, Figure, figure, operations_per_second, seconds_of
-from .scale import resident_bytes
 
 if TYPE_CHECKING:
     from tests.browser.notebook_page import NotebookPage

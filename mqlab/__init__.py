@@ -15,7 +15,7 @@ Start with `Lab`:
 
 from typing import TYPE_CHECKING, Any
 
-from .lazy import lazy_names
+from mqlab.lazy import lazy_names
 
 __version__ = "0.1.0"
 
@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .client import (
+    from mqlab.client import (
         ConsumeConcurrentlyStatus,
         DefaultLitePullConsumer,
         DefaultMQProducer,
@@ -72,9 +72,9 @@ if TYPE_CHECKING:
         SendResult,
         SendStatus,
     )
-    from .lab import Lab
-    from .protocol import Message, MessageQueue
-    from .sim import LinkSpec, NodeSpec, World
+    from mqlab.lab import Lab
+    from mqlab.protocol import Message, MessageQueue
+    from mqlab.sim import LinkSpec, NodeSpec, World
 
 
 _MODULES = ("scenarios", "check", "errors", "replay")
@@ -88,6 +88,6 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: Any) -> None:
     """What `%load_ext mqlab` calls."""
-    from .ipython import load_ipython_extension as load
+    from mqlab.ipython import load_ipython_extension as load
 
     load(shell)

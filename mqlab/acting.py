@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from .errors import LearnerError
-from .sim import FAULTS, LinkSpec, World
-from .sim.faults import check_fault
-from .sim.faults import start as start_process
-from .sim.schedule import parse_schedule
-from .sim.timer import Timer
-from .trace.events.world import ActionTaken
+from mqlab.errors import LearnerError
+from mqlab.sim import FAULTS, LinkSpec, World
+from mqlab.sim.faults import check_fault
+from mqlab.sim.faults import start as start_process
+from mqlab.sim.schedule import parse_schedule
+from mqlab.sim.timer import Timer
+from mqlab.trace.events.world import ActionTaken
 
 Action = tuple[int, int, str, dict[str, Any]]
 """(slice number, time in us, verb, JSON-able arguments): what was done to the world from outside, and when."""

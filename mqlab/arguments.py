@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .errors import LearnerError
+from mqlab.errors import LearnerError
 
 MOST_DAYS = 1_000
 """A world of one broker that has nothing to do is played through so many days in some ten minutes."""

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import __version__
-from .arguments import named_values
-from .errors import LearnerError, MqlabError
+from mqlab import __version__
+from mqlab.arguments import named_values
+from mqlab.errors import LearnerError, MqlabError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _scenarios(options: argparse.Namespace) -> int:
-    from . import scenarios
+    from mqlab import scenarios
 
     rows = [scenarios.get(name) for name in scenarios.names()]
     if options.faulty:
@@ -124,8 +124,8 @@ def _scenarios(options: argparse.Namespace) -> int:
 
 
 def _trace(options: argparse.Namespace) -> int:
-    from . import scenarios
-    from .trace.catalogue import CATALOGUE
+    from mqlab import scenarios
+    from mqlab.trace.catalogue import CATALOGUE
 
     for kind in options.kind:
         if kind not in CATALOGUE:
@@ -156,7 +156,7 @@ def seed_of(text: str) -> int | str:
 
 def write_trace(rows: Any, path: str, metadata: dict[str, str]) -> int:
     """Write rows to a .jsonl or .parquet file; returns how many."""
-    from .trace.recorder import JsonLinesRecorder, ParquetRecorder
+    from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
 
     recorder_class: Any = {"jsonl": JsonLinesRecorder, "parquet": ParquetRecorder}.get(path.rpartition(".")[2])
     if recorder_class is None:
@@ -170,7 +170,7 @@ def write_trace(rows: Any, path: str, metadata: dict[str, str]) -> int:
 
 
 def _replay(options: argparse.Namespace) -> int:
-    from .replay import read_report, replay
+    from mqlab.replay import read_report, replay
 
     result = replay(read_report(options.report), allow_source=options.allow_source)
     print(result)
@@ -178,7 +178,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _explore(arguments: list[str]) -> int:
-    from .explore_command import main as explore
+    from mqlab.explore_command import main as explore
 
     return explore(arguments)
 
@@ -190,30 +190,30 @@ def _check(arguments: list[str]) -> int:
 
 
 def _fast(arguments: list[str]) -> int:
-    from .fast.command import main as fast
+    from mqlab.fast.command import main as fast
 
     return fast(arguments)
 
 
 def _doctor(arguments: list[str]) -> int:
-    from .doctor import main as doctor
+    from mqlab.doctor import main as doctor
 
     return doctor(arguments)
 
 
 def _my_labs(arguments: list[str]) -> int:
-    from .my_labs import main as my_labs
+    from mqlab.my_labs import main as my_labs
 
     return my_labs(arguments)
 
 
 def _run(arguments: list[str]) -> int:
-    from .run_labs import main as run_labs
+    from mqlab.run_labs import main as run_labs
 
     return run_labs(arguments)
 
 
 def _store(arguments: list[str]) -> int:
-    from .store_command import main as store
+    from mqlab.store_command import main as store
 
     return store(arguments)

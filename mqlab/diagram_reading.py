@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from .protocol.topics import is_retry_topic, is_system_topic
-from .trace.record import Record
+from mqlab.protocol.topics import is_retry_topic, is_system_topic
+from mqlab.trace.record import Record
 
 SENT = {"RequestSent", "ResponseSent"}
 RECEIVED = {"RequestReceived", "ResponseReceived"}

@@ -14,9 +14,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from .fast import running
-from .fast.build import state
-from .java import OLDEST, find_java
+from mqlab.fast import running
+from mqlab.fast.build import state
+from mqlab.java import OLDEST, find_java
 
 OLDEST_PYTHON = (3, 11)
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from .arguments import named_values
-from .errors import LearnerError
-from .explore import Outcome, Plan, Result, Trial, plan_from_text, plan_text, play_seeds
-from .fast import COMPILED, running
-from .scenarios import Scenario, get
+from mqlab.arguments import named_values
+from mqlab.errors import LearnerError
+from mqlab.explore import Outcome, Plan, Result, Trial, plan_from_text, plan_text, play_seeds
+from mqlab.fast import COMPILED, running
+from mqlab.scenarios import Scenario, get
 
 PASSED, FAILED = 0, 1
 """Exit codes: every rule held in every seed; some seed broke one. What cannot be carried out raises an MqlabError."""

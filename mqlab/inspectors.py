@@ -6,17 +6,17 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .client.mq_client_manager import MQClientManager
-from .errors import LearnerError
-from .protocol.codes import code_name
-from .protocol.topics import REPLY_TOPIC_POSTFIX, RMQ_SYS_SCHEDULE_TOPIC, is_system_topic
-from .views import FrameUnderWay, LabelledBytes, Table, Wire, label_consume_queue_entry, label_record
+from mqlab.client.mq_client_manager import MQClientManager
+from mqlab.errors import LearnerError
+from mqlab.protocol.codes import code_name
+from mqlab.protocol.topics import REPLY_TOPIC_POSTFIX, RMQ_SYS_SCHEDULE_TOPIC, is_system_topic
+from mqlab.views import FrameUnderWay, LabelledBytes, Table, Wire, label_consume_queue_entry, label_record
 
 if TYPE_CHECKING:
-    from .client import DefaultMQProducer, DefaultMQPushConsumer
-    from .processes import BrokerProcess, NameServerProcess
-    from .remoting import RemotingClient
-    from .sim import Node, World
+    from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
+    from mqlab.processes import BrokerProcess, NameServerProcess
+    from mqlab.remoting import RemotingClient
+    from mqlab.sim import Node, World
 
 ENTRY = struct.Struct(">qiq")
 

@@ -10,9 +10,9 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-from .arguments import check_number
-from .errors import LearnerError, MqlabError
-from .views.of_parts import VIEWS
+from mqlab.arguments import check_number
+from mqlab.errors import LearnerError, MqlabError
+from mqlab.views.of_parts import VIEWS
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -41,7 +41,7 @@ def scenario_cell(line: str, cell: str) -> None:
     The cell is written as others are, with `lab` already there; it runs when the scenario is built:
     `lab = mqlab.scenarios.get("NAME").build(seed=7)`.
     """
-    from .scenarios.source import PLAY_SECONDS, add_from_source
+    from mqlab.scenarios.source import PLAY_SECONDS, add_from_source
 
     try:
         words = shlex.split(line)

@@ -8,30 +8,30 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
-from .acting import Acting, Action
-from .arguments import check_keywords, check_number, check_seed
-from .client import DefaultMQProducer
-from .errors import LearnerError, MqlabError
-from .playing import Playing, Watcher
-from .processes import BrokerProcess, ClientProcess, NameServerProcess, Process
-from .sim import Node, NodeSpec, World
-from .sim.faults import start as start_process
-from .sim.world import Halted
-from .trace.breakpoints import Breakpoint
-from .trace.digest import TraceDigest
-from .trace.history import History
+from mqlab.acting import Acting, Action
+from mqlab.arguments import check_keywords, check_number, check_seed
+from mqlab.client import DefaultMQProducer
+from mqlab.errors import LearnerError, MqlabError
+from mqlab.playing import Playing, Watcher
+from mqlab.processes import BrokerProcess, ClientProcess, NameServerProcess, Process
+from mqlab.sim import Node, NodeSpec, World
+from mqlab.sim.faults import start as start_process
+from mqlab.sim.world import Halted
+from mqlab.trace.breakpoints import Breakpoint
+from mqlab.trace.digest import TraceDigest
+from mqlab.trace.history import History
 
 if TYPE_CHECKING:
     from pathlib import PurePath
 
-    from .client import DefaultMQPushConsumer
-    from .client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
-    from .client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
-    from .client.consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
-    from .diagram import SpaceTimeDiagram
-    from .inspectors import QueueView
-    from .replay import Origin
-    from .views import Table, Wire
+    from mqlab.client import DefaultMQPushConsumer
+    from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
+    from mqlab.client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
+    from mqlab.client.consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
+    from mqlab.diagram import SpaceTimeDiagram
+    from mqlab.inspectors import QueueView
+    from mqlab.replay import Origin
+    from mqlab.views import Table, Wire
 
 P = TypeVar("P", bound=Process)
 ClientT = TypeVar("ClientT")
@@ -182,7 +182,7 @@ class Lab(Playing, Acting):
         """A push consumer on a machine of its own (or on `node`); subscribe, register a listener, then `await
         consumer.start()`.
         """
-        from .client import DefaultMQPushConsumer
+        from mqlab.client import DefaultMQPushConsumer
 
         return self._client(node, "consumer", DefaultMQPushConsumer, group, settings)
 
@@ -190,7 +190,7 @@ class Lab(Playing, Acting):
         """A consumer that asks for messages itself, on a machine of its own (or on `node`); `await consumer.start()`,
         then `await consumer.pull(queue, "*", offset, 32)`.
         """
-        from .client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
+        from mqlab.client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
 
         return self._client(node, "consumer", DefaultMQPullConsumer, group, settings)
 
@@ -198,7 +198,7 @@ class Lab(Playing, Acting):
         """A consumer that pulls ahead and hands out when asked, on a machine of its own (or on `node`): subscribe or
         assign, `await consumer.start()`, then `await consumer.poll()`.
         """
-        from .client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
+        from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
 
         return self._client(node, "consumer", DefaultLitePullConsumer, group, settings)
 
@@ -206,7 +206,7 @@ class Lab(Playing, Acting):
         """A service that runs your pull task for each queue again and again; `register_pull_task_callback(topic, task)`
         says what to do, `await service.start()` begins.
         """
-        from .client.consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
+        from mqlab.client.consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
 
         return self._client(node, "consumer", MQPullConsumerScheduleService, group, settings)
 
@@ -289,13 +289,13 @@ class Lab(Playing, Acting):
 
     def topics(self, *, system: bool = False) -> Table:
         """The topics of the running brokers; with `system` also those that RocketMQ keeps for itself."""
-        from .inspectors import topics_table
+        from mqlab.inspectors import topics_table
 
         return topics_table(self._up(self.brokers), system=system)
 
     def queue(self, topic: str, queue_id: int = 0, *, broker: str = "") -> QueueView:
         """One queue, with its entries and messages: on `broker`, or on the first broker that has it."""
-        from .inspectors import QueueView
+        from mqlab.inspectors import QueueView
 
         chosen = [b for b in self._up(self.brokers) if not broker or b.name == broker]
         if not chosen:
@@ -306,26 +306,26 @@ class Lab(Playing, Acting):
 
     def routes(self, topic: str) -> Table:
         """What each running name server answers to "where is this topic?"."""
-        from .inspectors import routes_table
+        from mqlab.inspectors import routes_table
 
         return routes_table(self._up(self.name_servers), topic)
 
     def under_way(self) -> Wire:
         """The frames that travel between machines right now; `lab.under_way().frame(0)` labels the bytes of one."""
-        from .inspectors import frames_under_way
+        from mqlab.inspectors import frames_under_way
 
         return frames_under_way(self.world)
 
     def held_pulls(self) -> Table:
         """The pulls that the running brokers hold at present."""
-        from .inspectors import held_pulls_table
+        from mqlab.inspectors import held_pulls_table
 
         return held_pulls_table(self._up(self.brokers))
 
     def process_queues(self, consumer: DefaultMQPushConsumer) -> Table:
         """The queues that a consumer owns, and what it holds of each."""
-        from .client import DefaultMQPushConsumer
-        from .inspectors import process_queues_table
+        from mqlab.client import DefaultMQPushConsumer
+        from mqlab.inspectors import process_queues_table
 
         if not isinstance(consumer, DefaultMQPushConsumer):
             raise LearnerError(f"{consumer!r} is not a push consumer", "give the one that lab.consumer(...) returned")
@@ -334,13 +334,13 @@ class Lab(Playing, Acting):
 
     def response_table(self, client: DefaultMQProducer | DefaultMQPushConsumer) -> Table:
         """The requests of a client's process that wait for their answers: number, kind, age, and what is left."""
-        from .inspectors import response_table_of
+        from mqlab.inspectors import response_table_of
 
         return response_table_of(self._node_of(client, "lab.response_table(producer)"))
 
     def permits(self, client: DefaultMQProducer | DefaultMQPushConsumer) -> Table:
         """What limits the calls of a client's process: the semaphores and the sender's queue."""
-        from .inspectors import permits_of
+        from mqlab.inspectors import permits_of
 
         node = self._node_of(client, "lab.permits(producer)")
         return permits_of(node, [client] if isinstance(client, DefaultMQProducer) else [])
@@ -362,7 +362,7 @@ class Lab(Playing, Acting):
         """What a producer (or the one on the machine of that name) knows of its brokers: who was slow or failed, and
         rests; empty unless it has `send_latency_enable`.
         """
-        from .inspectors import fault_table
+        from mqlab.inspectors import fault_table
 
         if isinstance(producer, str):
             process = self.processes.get(producer)
@@ -380,7 +380,7 @@ class Lab(Playing, Acting):
 
     def space_time(self, start_ms: float = 0, end_ms: float | None = None, **options: Any) -> SpaceTimeDiagram:
         """A space-time diagram of a stretch of history: nodes as lanes, messages as arrows, as static SVG."""
-        from .diagram import SpaceTimeDiagram
+        from mqlab.diagram import SpaceTimeDiagram
 
         until_ms = self.now_ms if end_ms is None else end_ms
         for name, value in (("start_ms", start_ms), ("end_ms", until_ms)):
@@ -390,7 +390,7 @@ class Lab(Playing, Acting):
 
     def report(self, path: str | PurePath) -> None:
         """Write what is needed to play this world again: scenario, parameters, seed, actions, overrides, trace hash."""
-        from .replay import write_report
+        from mqlab.replay import write_report
 
         if not isinstance(path, str | PathLike):
             raise LearnerError(f"{path!r} is not the name of a file", "write lab.report('bug.mqlab')")

@@ -17,8 +17,8 @@ from pathlib import Path
 from shutil import copy2
 from typing import Any
 
-from .errors import LearnerError
-from .labs.extra import extra
+from mqlab.errors import LearnerError
+from mqlab.labs.extra import extra
 
 DIRECTORY = "my-labs"
 _NOTES = ".copied.json"

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from weakref import WeakSet
 
-from .arguments import check_condition, check_count, check_limit, check_number, span_us
-from .errors import LearnerError
-from .sim import Call, World
-from .trace.breakpoints import Breakpoint
-from .trace.history import History
-from .trace.matching import Kinds
-from .trace.record import Record
+from mqlab.arguments import check_condition, check_count, check_limit, check_number, span_us
+from mqlab.errors import LearnerError
+from mqlab.sim import Call, World
+from mqlab.trace.breakpoints import Breakpoint
+from mqlab.trace.history import History
+from mqlab.trace.matching import Kinds
+from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
-    from .views.source_line import SourceLine
+    from mqlab.views.source_line import SourceLine
 
 T = TypeVar("T")
 
@@ -142,13 +142,13 @@ class Playing:
                 "the source line of this event was not noted",
                 "only stepping notes it, unless lab.note_sources() was called before",
             )
-        from .views.source_line import SourceLine
+        from mqlab.views.source_line import SourceLine
 
         return SourceLine(*found)
 
     async def play(self, speed: float = 1.0, *, seconds: float | None = None) -> Self:
         """Play at a speed for the eye, `speed` seconds of the world per real second, for `seconds` of its time."""
-        from .sim.pacing import play_in_real_time
+        from mqlab.sim.pacing import play_in_real_time
 
         for name, value in (("speed", speed), ("seconds", 0 if seconds is None else seconds)):
             check_number(name, value, "write await lab.play(speed=0.5, seconds=3)")

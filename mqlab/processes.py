@@ -8,18 +8,18 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from .arguments import check_settings
-from .client.service_state import ServiceState
-from .errors import LearnerError
-from .protocol.topic_config import TopicConfig
-from .protocol.topics import check_system_topic, check_topic
-from .sim.life import STATE_NAMES
+from mqlab.arguments import check_settings
+from mqlab.client.service_state import ServiceState
+from mqlab.errors import LearnerError
+from mqlab.protocol.topic_config import TopicConfig
+from mqlab.protocol.topics import check_system_topic, check_topic
+from mqlab.sim.life import STATE_NAMES
 
 if TYPE_CHECKING:
-    from .broker import BrokerController
-    from .namesrv import NamesrvController
-    from .sim import Node
-    from .store import DefaultMessageStore
+    from mqlab.broker import BrokerController
+    from mqlab.namesrv import NamesrvController
+    from mqlab.sim import Node
+    from mqlab.store import DefaultMessageStore
 
 ClientT = TypeVar("ClientT")
 
@@ -117,7 +117,7 @@ class NameServerProcess(Process):
     """A name server of the lab."""
 
     def __init__(self, lab: Owner, node: Node, settings: dict[str, Any]) -> None:
-        from .namesrv import NamesrvConfig
+        from mqlab.namesrv import NamesrvConfig
 
         super().__init__(lab, node)
         (self._config,) = split_settings("a name server", settings, NamesrvConfig)
@@ -140,7 +140,7 @@ class NameServerProcess(Process):
         return f"{self.node.spec.ip}:{self._config.listen_port}"
 
     def _boot(self, node: Node) -> None:
-        from .namesrv import NamesrvController
+        from mqlab.namesrv import NamesrvController
 
         node.life.program = controller = NamesrvController(node, dataclasses.replace(self._config))
         controller.start()
@@ -150,8 +150,8 @@ class BrokerProcess(Process):
     """A broker of the lab."""
 
     def __init__(self, lab: Owner, node: Node, settings: dict[str, Any]) -> None:
-        from .broker import BrokerConfig
-        from .store import MessageStoreConfig
+        from mqlab.broker import BrokerConfig
+        from mqlab.store import MessageStoreConfig
 
         super().__init__(lab, node)
         settings = {"broker_name": node.name, "namesrv_addr": lab.name_server_address, **settings}
@@ -180,7 +180,7 @@ class BrokerProcess(Process):
         return controller is not None and self.state == "running" and controller.registered_once
 
     def _boot(self, node: Node) -> None:
-        from .broker import BrokerController
+        from mqlab.broker import BrokerController
 
         node.life.program = controller = BrokerController(
             node, dataclasses.replace(self._config), dataclasses.replace(self._store_config)

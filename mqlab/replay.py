@@ -8,14 +8,14 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import __version__
-from .errors import LearnerError, MqlabError, ProtocolError, SimulationError
-from .fast import running
-from .sim.faults import FAULTS, check_fault
+from mqlab import __version__
+from mqlab.errors import LearnerError, MqlabError, ProtocolError, SimulationError
+from mqlab.fast import running
+from mqlab.sim.faults import FAULTS, check_fault
 
 if TYPE_CHECKING:
-    from .lab import Lab
-    from .sim import World
+    from mqlab.lab import Lab
+    from mqlab.sim import World
 
 FORMAT = 1
 
@@ -161,7 +161,7 @@ def replay(report: dict[str, Any], *, allow_source: bool = False) -> ReplayResul
 
 def replay_to(report: dict[str, Any], slice_no: int, now_us: int | None = None, *, allow_source: bool = False) -> Lab:
     """A new world, played from the start up to and including slice `slice_no` of the report's world."""
-    from . import scenarios
+    from mqlab import scenarios
 
     check_report(report)
     if report["source"] is not None:

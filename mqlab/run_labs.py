@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from .errors import LearnerError, MissingExtraError
+from mqlab.errors import LearnerError, MissingExtraError
 
 if TYPE_CHECKING:
     import psutil

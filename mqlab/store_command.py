@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import MqlabError
-from .store.store_directory import Damage, list_records, open_store, record_fields, recovered_fields
+from mqlab.errors import MqlabError
+from mqlab.store.store_directory import Damage, list_records, open_store, record_fields, recovered_fields
 
 OK, DAMAGED, REFUSED = 0, 1, 2
 """Exit codes: all is well; the log holds bytes that are no record; the directory cannot be read at all."""

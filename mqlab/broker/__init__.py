@@ -1,6 +1,6 @@
 """The broker: takes in messages, keeps them, and gives them to consumers."""
 
-from .broker_config import BrokerConfig, ServiceTimes
-from .broker_controller import BrokerController
+from mqlab.broker.broker_config import BrokerConfig, ServiceTimes
+from mqlab.broker.broker_controller import BrokerController
 
 __all__ = ["BrokerConfig", "BrokerController", "ServiceTimes"]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.codes import ResponseCode
-from ..protocol.command import RemotingCommand
-from ..remoting import Channel, RequestProcessor
-from .admin_groups import AdminGroups
-from .admin_offsets import AdminOffsets
-from .admin_queues import AdminQueues
-from .admin_settings import AdminSettings
-from .admin_topics import AdminTopics
-from .errors import RequestError, rejected
+from mqlab.broker.admin_groups import AdminGroups
+from mqlab.broker.admin_offsets import AdminOffsets
+from mqlab.broker.admin_queues import AdminQueues
+from mqlab.broker.admin_settings import AdminSettings
+from mqlab.broker.admin_topics import AdminTopics
+from mqlab.broker.errors import RequestError, rejected
+from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.remoting import Channel, RequestProcessor
 
 if TYPE_CHECKING:
-    from .broker_parts import BrokerParts, Handler
+    from mqlab.broker.broker_parts import BrokerParts, Handler
 
 class AdminBrokerProcessor(RequestProcessor):
     """The processor of all codes that have no other (org.apache.rocketmq.broker.processor.AdminBrokerProcessor)."""

@@ -6,19 +6,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..protocol import headers as h
-from ..protocol.bodies import Connection, ConsumerConnection, ConsumeStats, OffsetWrapper, ProducerConnection
-from ..protocol.codes import LanguageCode, RequestCode, ResponseCode
-from ..protocol.command import RemotingCommand
-from ..protocol.json_body import JsonBody
-from ..protocol.message import MessageQueue
-from ..protocol.topic_config import SubscriptionGroupConfig
-from .errors import RequestError
+from mqlab.broker.errors import RequestError
+from mqlab.protocol import headers as h
+from mqlab.protocol.bodies import Connection, ConsumerConnection, ConsumeStats, OffsetWrapper, ProducerConnection
+from mqlab.protocol.codes import LanguageCode, RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.json_body import JsonBody
+from mqlab.protocol.message import MessageQueue
+from mqlab.protocol.topic_config import SubscriptionGroupConfig
 
 if TYPE_CHECKING:
-    from ..remoting import Channel
-    from .broker_parts import BrokerParts, Handler
-    from .client_channel_info import ClientChannelInfo
+    from mqlab.broker.broker_parts import BrokerParts, Handler
+    from mqlab.broker.client_channel_info import ClientChannelInfo
+    from mqlab.remoting import Channel
 
 
 @dataclass(slots=True)

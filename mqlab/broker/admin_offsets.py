@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.bodies import ResetOffsetBody
-from ..protocol.codes import RequestCode, ResponseCode
-from ..protocol.command import RemotingCommand
-from ..protocol.headers import ResetOffsetRequestHeader
-from ..protocol.message import MessageQueue
-from .errors import RequestError
+from mqlab.broker.errors import RequestError
+from mqlab.protocol.bodies import ResetOffsetBody
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.headers import ResetOffsetRequestHeader
+from mqlab.protocol.message import MessageQueue
 
 if TYPE_CHECKING:
-    from ..remoting import Channel
-    from .broker_parts import BrokerParts, Handler
+    from mqlab.broker.broker_parts import BrokerParts, Handler
+    from mqlab.remoting import Channel
 
 
 class AdminOffsets:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol import headers as h
-from ..protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody
-from ..protocol.codes import RequestCode, ResponseCode
-from ..protocol.command import RemotingCommand
-from ..store import BoundaryType
+from mqlab.protocol import headers as h
+from mqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.store import BoundaryType
 
 if TYPE_CHECKING:
-    from ..remoting import Channel
-    from .broker_parts import BrokerParts, Handler
+    from mqlab.broker.broker_parts import BrokerParts, Handler
+    from mqlab.remoting import Channel
 
 
 class AdminQueues:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import LearnerError
-from ..protocol import fastjson
-from ..protocol.codes import CURRENT_VERSION, RequestCode, ResponseCode
-from ..protocol.command import RemotingCommand
-from ..protocol.headers import GetBrokerConfigResponseHeader
-from ..protocol.java_properties import (
+from mqlab.broker.errors import RequestError
+from mqlab.errors import LearnerError
+from mqlab.protocol import fastjson
+from mqlab.protocol.codes import CURRENT_VERSION, RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.headers import GetBrokerConfigResponseHeader
+from mqlab.protocol.java_properties import (
     decode_java_properties,
     encode_java_properties,
     settings_to_properties,
     update_settings,
 )
-from ..protocol.topic_config import KVTable
-from .errors import RequestError
+from mqlab.protocol.topic_config import KVTable
 
 if TYPE_CHECKING:
-    from ..remoting import Channel
-    from .broker_parts import BrokerParts, Handler
+    from mqlab.broker.broker_parts import BrokerParts, Handler
+    from mqlab.remoting import Channel
 
 CONFIG_BLACK_LIST = ("configBlackList", "brokerConfigPath")
 FIXED = (

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..errors import LearnerError
-from ..protocol import headers as h
-from ..protocol.bodies import TopicOffset, TopicStatsTable
-from ..protocol.codes import RequestCode, ResponseCode
-from ..protocol.command import RemotingCommand
-from ..protocol.json_body import JsonBody
-from ..protocol.message import MessageQueue
-from ..protocol.topic_config import DataVersion, TopicConfig, TopicConfigAndMappingSerializeWrapper
-from ..protocol.topics import is_system_topic, pop_retry_topic, validate_topic
-from .errors import RequestError
-from .topic_attributes import parse_attributes
+from mqlab.broker.errors import RequestError
+from mqlab.broker.topic_attributes import parse_attributes
+from mqlab.errors import LearnerError
+from mqlab.protocol import headers as h
+from mqlab.protocol.bodies import TopicOffset, TopicStatsTable
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.json_body import JsonBody
+from mqlab.protocol.message import MessageQueue
+from mqlab.protocol.topic_config import DataVersion, TopicConfig, TopicConfigAndMappingSerializeWrapper
+from mqlab.protocol.topics import is_system_topic, pop_retry_topic, validate_topic
 
 if TYPE_CHECKING:
-    from ..remoting import Channel
-    from .broker_parts import BrokerParts, Handler
+    from mqlab.broker.broker_parts import BrokerParts, Handler
+    from mqlab.remoting import Channel
 
 NO_REMARK_SET = "not set any response code"
 """The remark of some successful answers: RocketMQ's placeholder, which nobody took away."""

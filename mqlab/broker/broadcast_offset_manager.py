@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..sim import ServiceThread
+from mqlab.sim import ServiceThread
 
 if TYPE_CHECKING:
-    from ..sim import Node
-    from .consumer_manager import ConsumerManager
-    from .consumer_offset_manager import ConsumerOffsetManager
+    from mqlab.broker.consumer_manager import ConsumerManager
+    from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+    from mqlab.sim import Node
 
 SCAN_PERIOD_MS = 5_000
 EXPIRE_US = 120_000_000

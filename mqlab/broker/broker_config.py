@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..arguments import check_least
-from ..protocol.topic_config import check_queue_nums
-from ..protocol.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, REVIVE_TOPIC_PREFIX
+from mqlab.arguments import check_least
+from mqlab.protocol.topic_config import check_queue_nums
+from mqlab.protocol.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, REVIVE_TOPIC_PREFIX
 
 
 @dataclass

@@ -4,46 +4,46 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.codes import RequestCode
-from ..protocol.headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
-from ..protocol.sysflag import PermName
-from ..protocol.topic_config import (
+from mqlab.broker.admin_broker_processor import AdminBrokerProcessor
+from mqlab.broker.broadcast_offset_manager import BroadcastOffsetManager
+from mqlab.broker.broker_config import BrokerConfig
+from mqlab.broker.broker_executors import BrokerExecutors
+from mqlab.broker.broker_fast_failure import BrokerFastFailure
+from mqlab.broker.broker_outer_api import BrokerOuterAPI
+from mqlab.broker.broker_stats import BrokerStats
+from mqlab.broker.client_housekeeping_service import ClientHousekeepingService
+from mqlab.broker.client_manage_processor import ClientManageProcessor
+from mqlab.broker.consumer_manage_processor import ConsumerManageProcessor
+from mqlab.broker.consumer_manager import ConsumerManager
+from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+from mqlab.broker.default_consumer_ids_change_listener import DefaultConsumerIdsChangeListener
+from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
+from mqlab.broker.producer_manager import ProducerManager
+from mqlab.broker.pull_message_processor import PullMessageProcessor
+from mqlab.broker.pull_request_hold_service import PullRequestHoldService
+from mqlab.broker.query_message_processor import QueryMessageProcessor
+from mqlab.broker.rebalance_lock_manager import RebalanceLockManager
+from mqlab.broker.schedule_message_service import ScheduleMessageService
+from mqlab.broker.send_message_processor import SendMessageProcessor
+from mqlab.broker.subscription_group_manager import SubscriptionGroupManager
+from mqlab.broker.topic_attributes import is_batch_cq
+from mqlab.broker.topic_config_manager import TopicConfigManager
+from mqlab.protocol.codes import RequestCode
+from mqlab.protocol.headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
+from mqlab.protocol.sysflag import PermName
+from mqlab.protocol.topic_config import (
     DataVersion,
     RegisterBrokerBody,
     TopicConfig,
     TopicConfigAndMappingSerializeWrapper,
 )
-from ..remoting import RemotingServer, RemotingServerConfig, RequestProcessor
-from ..sim import Pool, public_call
-from ..store import DefaultMessageStore, MessageStoreConfig
-from ..trace.events.broker import BrokerShutDown, BrokerStarted
-from .admin_broker_processor import AdminBrokerProcessor
-from .broadcast_offset_manager import BroadcastOffsetManager
-from .broker_config import BrokerConfig
-from .broker_executors import BrokerExecutors
-from .broker_fast_failure import BrokerFastFailure
-from .broker_outer_api import BrokerOuterAPI
-from .broker_stats import BrokerStats
-from .client_housekeeping_service import ClientHousekeepingService
-from .client_manage_processor import ClientManageProcessor
-from .consumer_manage_processor import ConsumerManageProcessor
-from .consumer_manager import ConsumerManager
-from .consumer_offset_manager import ConsumerOffsetManager
-from .default_consumer_ids_change_listener import DefaultConsumerIdsChangeListener
-from .notify_message_arriving_listener import NotifyMessageArrivingListener
-from .producer_manager import ProducerManager
-from .pull_message_processor import PullMessageProcessor
-from .pull_request_hold_service import PullRequestHoldService
-from .query_message_processor import QueryMessageProcessor
-from .rebalance_lock_manager import RebalanceLockManager
-from .schedule_message_service import ScheduleMessageService
-from .send_message_processor import SendMessageProcessor
-from .subscription_group_manager import SubscriptionGroupManager
-from .topic_attributes import is_batch_cq
-from .topic_config_manager import TopicConfigManager
+from mqlab.remoting import RemotingServer, RemotingServerConfig, RequestProcessor
+from mqlab.sim import Pool, public_call
+from mqlab.store import DefaultMessageStore, MessageStoreConfig
+from mqlab.trace.events.broker import BrokerShutDown, BrokerStarted
 
 if TYPE_CHECKING:
-    from ..sim import Node, PeriodicTask
+    from mqlab.sim import Node, PeriodicTask
 
 REGISTER_FIRST_MS = 10_000
 FLUSH_OFFSET_FIRST_MS = 10_000

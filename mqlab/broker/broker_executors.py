@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..sim import Pool
-from ..sim.pool import PoolJob
+from mqlab.sim import Pool
+from mqlab.sim.pool import PoolJob
 
 if TYPE_CHECKING:
-    from ..sim import Node
-    from .broker_config import BrokerConfig
+    from mqlab.broker.broker_config import BrokerConfig
+    from mqlab.sim import Node
 
 
 class WatchedPool(Pool):

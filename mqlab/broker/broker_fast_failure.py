@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..protocol.codes import ResponseCode
-from ..protocol.command import RemotingCommand
-from ..remoting import waiting_request
-from ..sim import ServiceThread
-from ..trace.events.broker import RequestTimedOutInQueue
+from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.remoting import waiting_request
+from mqlab.sim import ServiceThread
+from mqlab.trace.events.broker import RequestTimedOutInQueue
 
 if TYPE_CHECKING:
-    from ..sim import Node, Pool
-    from .broker_config import BrokerConfig
-    from .broker_executors import BrokerExecutors
+    from mqlab.broker.broker_config import BrokerConfig
+    from mqlab.broker.broker_executors import BrokerExecutors
+    from mqlab.sim import Node, Pool
 
 CLEAN_FIRST_MS = 1_000
 CLEAN_PERIOD_MS = 10

@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from ..errors import MQBrokerException, ProtocolError, RemotingException
-from ..protocol.codes import RequestCode, ResponseCode
-from ..protocol.command import RemotingCommand
-from ..protocol.headers import (
+from mqlab.errors import MQBrokerException, ProtocolError, RemotingException
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.headers import (
     RegisterBrokerRequestHeader,
     RegisterBrokerResponseHeader,
     UnRegisterBrokerRequestHeader,
 )
-from ..protocol.topic_config import KVTable
-from ..remoting import RemotingClient
-from ..sim import Future
-from ..trace.events.broker import RegistrationFailed, RegistrationSent
+from mqlab.protocol.topic_config import KVTable
+from mqlab.remoting import RemotingClient
+from mqlab.sim import Future
+from mqlab.trace.events.broker import RegistrationFailed, RegistrationSent
 
 if TYPE_CHECKING:
-    from ..protocol.topic_config import RegisterBrokerBody
-    from ..sim import Node
+    from mqlab.protocol.topic_config import RegisterBrokerBody
+    from mqlab.sim import Node
 
 UNREGISTER_TIMEOUT_MS = 3_000
 

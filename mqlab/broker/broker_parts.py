@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from ..protocol.command import RemotingCommand
-from ..remoting import Channel
+from mqlab.protocol.command import RemotingCommand
+from mqlab.remoting import Channel
 
 if TYPE_CHECKING:
-    from ..protocol.topic_config import DataVersion
-    from ..remoting import RemotingServer
-    from ..sim import Node
-    from ..store import DefaultMessageStore, MessageStoreConfig
-    from .broadcast_offset_manager import BroadcastOffsetManager
-    from .broker_config import BrokerConfig
-    from .broker_executors import BrokerExecutors
-    from .broker_stats import BrokerStats
-    from .consumer_manager import ConsumerManager
-    from .consumer_offset_manager import ConsumerOffsetManager
-    from .producer_manager import ProducerManager
-    from .pull_request_hold_service import PullRequestHoldService
-    from .rebalance_lock_manager import RebalanceLockManager
-    from .schedule_message_service import ScheduleMessageService
-    from .subscription_group_manager import SubscriptionGroupManager
-    from .topic_config_manager import TopicConfigManager
+    from mqlab.broker.broadcast_offset_manager import BroadcastOffsetManager
+    from mqlab.broker.broker_config import BrokerConfig
+    from mqlab.broker.broker_executors import BrokerExecutors
+    from mqlab.broker.broker_stats import BrokerStats
+    from mqlab.broker.consumer_manager import ConsumerManager
+    from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+    from mqlab.broker.producer_manager import ProducerManager
+    from mqlab.broker.pull_request_hold_service import PullRequestHoldService
+    from mqlab.broker.rebalance_lock_manager import RebalanceLockManager
+    from mqlab.broker.schedule_message_service import ScheduleMessageService
+    from mqlab.broker.subscription_group_manager import SubscriptionGroupManager
+    from mqlab.broker.topic_config_manager import TopicConfigManager
+    from mqlab.protocol.topic_config import DataVersion
+    from mqlab.remoting import RemotingServer
+    from mqlab.sim import Node
+    from mqlab.store import DefaultMessageStore, MessageStoreConfig
 
 
 Handler = Callable[[Channel, RemotingCommand], RemotingCommand]

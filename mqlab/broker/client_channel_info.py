@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..remoting import Channel
+    from mqlab.remoting import Channel
 
 
 class ClientChannelInfo:

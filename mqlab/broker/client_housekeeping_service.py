@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..remoting import Channel, ChannelEventListener
+from mqlab.remoting import Channel, ChannelEventListener
 
 if TYPE_CHECKING:
-    from ..sim import Node, PeriodicTask
-    from .consumer_manager import ConsumerManager
-    from .producer_manager import ProducerManager
+    from mqlab.broker.consumer_manager import ConsumerManager
+    from mqlab.broker.producer_manager import ProducerManager
+    from mqlab.sim import Node, PeriodicTask
 
 SCAN_FIRST_MS = 10_000
 SCAN_PERIOD_MS = 10_000

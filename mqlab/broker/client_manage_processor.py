@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.bodies import CheckClientRequestBody
-from ..protocol.codes import RequestCode, ResponseCode
-from ..protocol.command import RemotingCommand
-from ..protocol.headers import (
+from mqlab.broker.client_channel_info import ClientChannelInfo
+from mqlab.protocol.bodies import CheckClientRequestBody
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.headers import (
     IS_SUB_CHANGE,
     IS_SUPPORT_HEART_BEAT_V2,
     UnregisterClientRequestHeader,
     UnregisterClientResponseHeader,
 )
-from ..protocol.heartbeat import ConsumerData, ConsumeType, ExpressionType, HeartbeatData
-from ..protocol.sysflag import PermName, TopicSysFlag
-from ..protocol.topics import retry_topic
-from ..remoting import Channel, RequestProcessor
-from ..trace.events.broker import HeartbeatReceived
-from .client_channel_info import ClientChannelInfo
+from mqlab.protocol.heartbeat import ConsumerData, ConsumeType, ExpressionType, HeartbeatData
+from mqlab.protocol.sysflag import PermName, TopicSysFlag
+from mqlab.protocol.topics import retry_topic
+from mqlab.remoting import Channel, RequestProcessor
+from mqlab.trace.events.broker import HeartbeatReceived
 
 if TYPE_CHECKING:
-    from .broker_parts import BrokerParts
+    from mqlab.broker.broker_parts import BrokerParts
 
 
 class ClientManageProcessor(RequestProcessor):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LearnerError, ProtocolError
-from ..protocol import fastjson
-from ..sim import DiskFull
-from ..trace.events.broker import ConfigNotPersisted, ConfigPersisted
+from mqlab.errors import LearnerError, ProtocolError
+from mqlab.protocol import fastjson
+from mqlab.sim import DiskFull
+from mqlab.trace.events.broker import ConfigNotPersisted, ConfigPersisted
 
 if TYPE_CHECKING:
-    from ..sim import Node
+    from mqlab.sim import Node
 
 
 class ConfigManager:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.heartbeat import MessageModel
-from ..trace.events.broker import SubscriptionChanged
+from mqlab.protocol.heartbeat import MessageModel
+from mqlab.trace.events.broker import SubscriptionChanged
 
 if TYPE_CHECKING:
-    from ..protocol.heartbeat import ConsumeFromWhere, ConsumeType, SubscriptionData
-    from ..remoting import Channel
-    from ..sim import Node
-    from .client_channel_info import ClientChannelInfo
+    from mqlab.broker.client_channel_info import ClientChannelInfo
+    from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, SubscriptionData
+    from mqlab.remoting import Channel
+    from mqlab.sim import Node
 
 
 class ConsumerGroupInfo:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.bodies import GetConsumerListByGroupResponseBody
-from ..protocol.codes import RequestCode, ResponseCode
-from ..protocol.command import RemotingCommand
-from ..protocol.errors import HeaderError
-from ..protocol.headers import (
+from mqlab.protocol.bodies import GetConsumerListByGroupResponseBody
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.errors import HeaderError
+from mqlab.protocol.headers import (
     GetConsumerListByGroupRequestHeader,
     GetConsumerListByGroupResponseHeader,
     QueryConsumerOffsetRequestHeader,
@@ -16,10 +16,10 @@ from ..protocol.headers import (
     UpdateConsumerOffsetRequestHeader,
     UpdateConsumerOffsetResponseHeader,
 )
-from ..remoting import Channel, RequestProcessor
+from mqlab.remoting import Channel, RequestProcessor
 
 if TYPE_CHECKING:
-    from .broker_parts import BrokerParts
+    from mqlab.broker.broker_parts import BrokerParts
 
 _OFFSET_FIELDS = {"queue_id": "QueueId", "commit_offset": "Offset"}
 

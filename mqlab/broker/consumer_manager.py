@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..trace.events.broker import ClientExpired, ClientRegistered, ClientUnregistered
-from .consumer_group_info import ConsumerGroupInfo
+from mqlab.broker.consumer_group_info import ConsumerGroupInfo
+from mqlab.trace.events.broker import ClientExpired, ClientRegistered, ClientUnregistered
 
 if TYPE_CHECKING:
-    from ..protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
-    from ..remoting import Channel
-    from ..sim import Node
-    from .client_channel_info import ClientChannelInfo
-    from .default_consumer_ids_change_listener import DefaultConsumerIdsChangeListener
+    from mqlab.broker.client_channel_info import ClientChannelInfo
+    from mqlab.broker.default_consumer_ids_change_listener import DefaultConsumerIdsChangeListener
+    from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
+    from mqlab.remoting import Channel
+    from mqlab.sim import Node
 
 ROLE = "consumer"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.hashing import java_map_order
-from ..protocol.topic_config import ConsumerOffsetSerializeWrapper, DataVersion
-from ..trace.events.broker import OffsetCommitted, OffsetReset
-from .config_manager import ConfigManager
+from mqlab.broker.config_manager import ConfigManager
+from mqlab.protocol.hashing import java_map_order
+from mqlab.protocol.topic_config import ConsumerOffsetSerializeWrapper, DataVersion
+from mqlab.trace.events.broker import OffsetCommitted, OffsetReset
 
 if TYPE_CHECKING:
-    from ..sim import Node
+    from mqlab.sim import Node
 
 TOPIC_GROUP_SEPARATOR = "@"
 COMMITS_PER_VERSION = 500

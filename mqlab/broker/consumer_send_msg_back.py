@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.codes import V3_4_9, ResponseCode
-from ..protocol.command import RemotingCommand
-from ..protocol.headers import ConsumerSendMsgBackRequestHeader
-from ..protocol.message import MessageExt
-from ..protocol.properties import DECODED_MAP_CAPACITY, encode_properties
-from ..protocol.sysflag import PermName, TopicSysFlag
-from ..protocol.topics import dlq_topic, retry_topic
-from ..sim import Future
-from ..store import MessageExtBrokerInner, PutMessageResult
-from ..trace.events.broker import SendBackStored
-from .errors import FAQ, RequestError, rejected
-from .put_message_answers import STORED_CODES, answer_when_put
+from mqlab.broker.errors import FAQ, RequestError, rejected
+from mqlab.broker.put_message_answers import STORED_CODES, answer_when_put
+from mqlab.protocol.codes import V3_4_9, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.headers import ConsumerSendMsgBackRequestHeader
+from mqlab.protocol.message import MessageExt
+from mqlab.protocol.properties import DECODED_MAP_CAPACITY, encode_properties
+from mqlab.protocol.sysflag import PermName, TopicSysFlag
+from mqlab.protocol.topics import dlq_topic, retry_topic
+from mqlab.sim import Future
+from mqlab.store import MessageExtBrokerInner, PutMessageResult
+from mqlab.trace.events.broker import SendBackStored
 
 if TYPE_CHECKING:
-    from ..protocol.topic_config import SubscriptionGroupConfig
-    from ..remoting import Channel
-    from .broker_parts import BrokerParts
+    from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.protocol.topic_config import SubscriptionGroupConfig
+    from mqlab.remoting import Channel
 
 FIRST_RETRY_LEVEL = 3
 DLQ_NUMS_PER_GROUP = 1

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import RemotingException
-from ..protocol.codes import RequestCode
-from ..protocol.command import RemotingCommand
-from ..protocol.headers import NotifyConsumerIdsChangedRequestHeader
-from ..trace.events.broker import ConsumerGroupChanged
+from mqlab.errors import RemotingException
+from mqlab.protocol.codes import RequestCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.headers import NotifyConsumerIdsChangedRequestHeader
+from mqlab.trace.events.broker import ConsumerGroupChanged
 
 if TYPE_CHECKING:
-    from ..remoting import RemotingServer
-    from ..sim import Node, PeriodicTask
-    from .broker_config import BrokerConfig
-    from .consumer_group_info import ConsumerGroupInfo
+    from mqlab.broker.broker_config import BrokerConfig
+    from mqlab.broker.consumer_group_info import ConsumerGroupInfo
+    from mqlab.remoting import RemotingServer
+    from mqlab.sim import Node, PeriodicTask
 
 NOTIFY_TIMEOUT_MS = 10
 BATCH_FIRST_MS = 30_000

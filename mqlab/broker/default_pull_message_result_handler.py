@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.codes import ResponseCode
-from ..protocol.command import RemotingCommand
-from ..protocol.headers import PullMessageResponseHeader
-from ..protocol.route import MASTER_ID
-from ..protocol.sysflag import PullSysFlag
-from ..store import GetMessageResult, GetMessageStatus
-from ..trace.events.broker import PullAnswered, PullHeld
-from .pull_request import PullRequest
+from mqlab.broker.pull_request import PullRequest
+from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.headers import PullMessageResponseHeader
+from mqlab.protocol.route import MASTER_ID
+from mqlab.protocol.sysflag import PullSysFlag
+from mqlab.store import GetMessageResult, GetMessageStatus
+from mqlab.trace.events.broker import PullAnswered, PullHeld
 
 if TYPE_CHECKING:
-    from ..protocol.headers import PullMessageRequestHeader
-    from ..protocol.topic_config import SubscriptionGroupConfig, TopicConfig
-    from ..remoting import Channel
-    from .broker_parts import BrokerParts
-    from .expression_message_filter import ExpressionMessageFilter
+    from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.expression_message_filter import ExpressionMessageFilter
+    from mqlab.protocol.headers import PullMessageRequestHeader
+    from mqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
+    from mqlab.remoting import Channel
 
 RESPONSE_CODES: dict[GetMessageStatus, int] = {
     GetMessageStatus.FOUND: ResponseCode.SUCCESS,

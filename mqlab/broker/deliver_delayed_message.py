@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, RMQ_SYS_TRANS_HALF_TOPIC
-from ..store import PutMessageResult
-from ..trace.events.broker import DelayOffsetCorrected, ParkedMessageDelivered, ParkedMessageDropped
-from .parked_message import message_time_up
+from mqlab.broker.parked_message import message_time_up
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, RMQ_SYS_TRANS_HALF_TOPIC
+from mqlab.store import PutMessageResult
+from mqlab.trace.events.broker import DelayOffsetCorrected, ParkedMessageDelivered, ParkedMessageDropped
 
 if TYPE_CHECKING:
-    from ..sim.timer import Timer
-    from ..store.consume_queue import ConsumeQueue, CqUnit
-    from .schedule_message_service import ScheduleMessageService
+    from mqlab.broker.schedule_message_service import ScheduleMessageService
+    from mqlab.sim.timer import Timer
+    from mqlab.store.consume_queue import ConsumeQueue, CqUnit
 
 DELAY_FOR_A_WHILE_MS = 100
 PERIOD_US = DELAY_FOR_A_WHILE_MS * 1_000

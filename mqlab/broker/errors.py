@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import MqlabError
-from ..protocol.command import RemotingCommand
-from ..trace.events.broker import RequestRejected
+from mqlab.errors import MqlabError
+from mqlab.protocol.command import RemotingCommand
+from mqlab.trace.events.broker import RequestRejected
 
 if TYPE_CHECKING:
-    from ..remoting import Channel
-    from ..trace.bus import Bus
+    from mqlab.remoting import Channel
+    from mqlab.trace.bus import Bus
 
 FAQ = "See https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 """What RocketMQ adds to the errors that it was asked about most often."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..protocol.heartbeat import SUB_ALL, SubscriptionData
+from mqlab.protocol.heartbeat import SUB_ALL, SubscriptionData
 
 
 class ExpressionMessageFilter:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sized
 from typing import TYPE_CHECKING, Protocol
 
-from ..protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
-    from .broker_config import BrokerConfig
-    from .schedule_message_service import ScheduleMessageService
+    from mqlab.broker.broker_config import BrokerConfig
+    from mqlab.broker.schedule_message_service import ScheduleMessageService
 
 
 class ArrivalListener(Protocol):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..protocol.message import MessageConst, MessageExt
-from ..protocol.properties import DECODED_MAP_CAPACITY, encode_properties
-from ..protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC
-from ..store import MessageExtBrokerInner
+from mqlab.protocol.message import MessageConst, MessageExt
+from mqlab.protocol.properties import DECODED_MAP_CAPACITY, encode_properties
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC
+from mqlab.store import MessageExtBrokerInner
 
 _TIMER_PROPERTIES = (MessageConst.TIMER_DELIVER_MS, MessageConst.TIMER_DELAY_SEC, MessageConst.TIMER_DELAY_MS)
 _DONE_PROPERTIES = (

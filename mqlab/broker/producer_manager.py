@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..trace.events.broker import ClientExpired, ClientRegistered, ClientUnregistered
+from mqlab.trace.events.broker import ClientExpired, ClientRegistered, ClientUnregistered
 
 if TYPE_CHECKING:
-    from ..remoting import Channel
-    from ..sim import Node
-    from .client_channel_info import ClientChannelInfo
+    from mqlab.broker.client_channel_info import ClientChannelInfo
+    from mqlab.remoting import Channel
+    from mqlab.sim import Node
 
 ROLE = "producer"
 

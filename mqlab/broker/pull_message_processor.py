@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import LearnerError
-from ..protocol.codes import RequestCode, ResponseCode
-from ..protocol.command import RemotingCommand
-from ..protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
-from ..protocol.heartbeat import ConsumeType, ExpressionType, SubscriptionData, build_subscription_data
-from ..protocol.sysflag import PermName, PullSysFlag
-from ..remoting import Channel, RequestProcessor
-from ..sim import EndpointClosed
-from ..store import GetMessageResult, GetMessageStatus
-from ..trace.events.broker import PullReceived
-from .default_pull_message_result_handler import DefaultPullMessageResultHandler
-from .errors import FAQ, RequestError, rejected
-from .expression_message_filter import ExpressionMessageFilter
+from mqlab.broker.default_pull_message_result_handler import DefaultPullMessageResultHandler
+from mqlab.broker.errors import FAQ, RequestError, rejected
+from mqlab.broker.expression_message_filter import ExpressionMessageFilter
+from mqlab.errors import LearnerError
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
+from mqlab.protocol.heartbeat import ConsumeType, ExpressionType, SubscriptionData, build_subscription_data
+from mqlab.protocol.sysflag import PermName, PullSysFlag
+from mqlab.remoting import Channel, RequestProcessor
+from mqlab.sim import EndpointClosed
+from mqlab.store import GetMessageResult, GetMessageStatus
+from mqlab.trace.events.broker import PullReceived
 
 if TYPE_CHECKING:
-    from ..protocol.topic_config import SubscriptionGroupConfig, TopicConfig
-    from .broker_parts import BrokerParts
-    from .pull_request import PullRequest
+    from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.pull_request import PullRequest
+    from mqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
 
 FORBIDDEN_BROKER = "1"
 FORBIDDEN_GROUP = "2"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..protocol.command import RemotingCommand
-    from ..protocol.headers import PullMessageRequestHeader
-    from ..remoting import Channel
-    from .expression_message_filter import ExpressionMessageFilter
+    from mqlab.broker.expression_message_filter import ExpressionMessageFilter
+    from mqlab.protocol.command import RemotingCommand
+    from mqlab.protocol.headers import PullMessageRequestHeader
+    from mqlab.remoting import Channel
 
 
 class PullRequest:

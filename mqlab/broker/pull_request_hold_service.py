@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sized
 from typing import TYPE_CHECKING
 
-from ..sim import ServiceThread
-from ..trace.events.broker import HeldPullsChecked, PullWoken
+from mqlab.sim import ServiceThread
+from mqlab.trace.events.broker import HeldPullsChecked, PullWoken
 
 if TYPE_CHECKING:
-    from ..sim import Node
-    from .broker_config import BrokerConfig
-    from .pull_request import PullRequest
+    from mqlab.broker.broker_config import BrokerConfig
+    from mqlab.broker.pull_request import PullRequest
+    from mqlab.sim import Node
 
 CHECK_PERIOD_MS = 5_000
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..protocol.codes import ResponseCode
-from ..protocol.command import RemotingCommand
-from ..sim import Future
-from ..store import PutMessageResult, PutMessageStatus
+from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.sim import Future
+from mqlab.store import PutMessageResult, PutMessageStatus
 
 STORED_CODES: dict[PutMessageStatus, int] = {
     PutMessageStatus.PUT_OK: ResponseCode.SUCCESS,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.codes import RequestCode, ResponseCode
-from ..protocol.command import RemotingCommand
-from ..protocol.headers import (
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.headers import (
     UNIQUE_KEY_QUERY,
     QueryMessageRequestHeader,
     QueryMessageResponseHeader,
     ViewMessageRequestHeader,
 )
-from ..remoting import Channel, RequestProcessor
+from mqlab.remoting import Channel, RequestProcessor
 
 if TYPE_CHECKING:
-    from .broker_parts import BrokerParts
+    from mqlab.broker.broker_parts import BrokerParts
 
 DEFAULT_QUERY_MAX_NUM = 32
 

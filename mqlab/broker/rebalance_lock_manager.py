@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.message import MessageQueue
-from ..trace.events.broker import QueueLocked, QueueUnlocked
+from mqlab.protocol.message import MessageQueue
+from mqlab.trace.events.broker import QueueLocked, QueueUnlocked
 
 if TYPE_CHECKING:
-    from ..sim import Node
+    from mqlab.sim import Node
 
 GroupLocks = dict[MessageQueue, "LockEntry"]
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.sysflag import MessageSysFlag
-from ..protocol.topic_config import DataVersion, DelayOffsetSerializeWrapper
-from ..protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
-from ..store import BrokerRole, PutMessageResult, PutMessageStatus
-from ..trace.events.broker import DelayOffsetCorrected, MessageParked
-from .config_manager import ConfigManager
-from .deliver_delayed_message import PERIOD_US, DeliverDelayedMessage
-from .parked_message import delay_level_of, is_timer_message, park
+from mqlab.broker.config_manager import ConfigManager
+from mqlab.broker.deliver_delayed_message import PERIOD_US, DeliverDelayedMessage
+from mqlab.broker.parked_message import delay_level_of, is_timer_message, park
+from mqlab.protocol.sysflag import MessageSysFlag
+from mqlab.protocol.topic_config import DataVersion, DelayOffsetSerializeWrapper
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
+from mqlab.store import BrokerRole, PutMessageResult, PutMessageStatus
+from mqlab.trace.events.broker import DelayOffsetCorrected, MessageParked
 
 if TYPE_CHECKING:
-    from ..sim import Node, PeriodicTask
-    from ..store import DefaultMessageStore, MessageExtBrokerInner
-    from .broker_config import BrokerConfig
+    from mqlab.broker.broker_config import BrokerConfig
+    from mqlab.sim import Node, PeriodicTask
+    from mqlab.store import DefaultMessageStore, MessageExtBrokerInner
 
 FIRST_DELAY_MS = 1_000
 PERSIST_FIRST_MS = 10_000

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.codes import ResponseCode
-from ..protocol.sysflag import PermName, TopicSysFlag
-from ..protocol.topics import NOT_ALLOWED_SEND_TOPICS, RETRY_GROUP_TOPIC_PREFIX, validate_topic
-from .errors import FAQ, RequestError
+from mqlab.broker.errors import FAQ, RequestError
+from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.sysflag import PermName, TopicSysFlag
+from mqlab.protocol.topics import NOT_ALLOWED_SEND_TOPICS, RETRY_GROUP_TOPIC_PREFIX, validate_topic
 
 if TYPE_CHECKING:
-    from ..protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
-    from ..protocol.topic_config import TopicConfig
-    from ..remoting import Channel
-    from .broker_config import BrokerConfig
-    from .topic_config_manager import TopicConfigManager
+    from mqlab.broker.broker_config import BrokerConfig
+    from mqlab.broker.topic_config_manager import TopicConfigManager
+    from mqlab.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
+    from mqlab.protocol.topic_config import TopicConfig
+    from mqlab.remoting import Channel
 
     SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
 

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.batch import decode_batch
-from ..protocol.codes import V3_4_9, RequestCode, ResponseCode
-from ..protocol.command import RESPONSE_FLAG, RemotingCommand
-from ..protocol.headers import SendMessageResponseHeader, parse_send_header
-from ..protocol.message_id import UniqueKeyGenerator
-from ..protocol.properties import DECODED_MAP_CAPACITY, decode_properties, encode_properties
-from ..protocol.sysflag import MessageSysFlag, PermName
-from ..protocol.topic_config import MULTI_TAG
-from ..protocol.topics import RETRY_GROUP_TOPIC_PREFIX, RMQ_SYS_SCHEDULE_TOPIC, TOPIC_MAX_LENGTH, dlq_topic
-from ..remoting import Channel, RequestProcessor
-from ..sim import Future
-from ..store import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
-from ..trace.events.broker import MessageSendAnswered, MessageSendReceived
-from .consumer_send_msg_back import ConsumerSendMsgBack
-from .errors import FAQ, RequestError, rejected
-from .put_message_answers import STORED_CODES, answer_when_put, refusal
-from .send_checks import check_message
-from .topic_attributes import is_batch_cq
+from mqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack
+from mqlab.broker.errors import FAQ, RequestError, rejected
+from mqlab.broker.put_message_answers import STORED_CODES, answer_when_put, refusal
+from mqlab.broker.send_checks import check_message
+from mqlab.broker.topic_attributes import is_batch_cq
+from mqlab.protocol.batch import decode_batch
+from mqlab.protocol.codes import V3_4_9, RequestCode, ResponseCode
+from mqlab.protocol.command import RESPONSE_FLAG, RemotingCommand
+from mqlab.protocol.headers import SendMessageResponseHeader, parse_send_header
+from mqlab.protocol.message_id import UniqueKeyGenerator
+from mqlab.protocol.properties import DECODED_MAP_CAPACITY, decode_properties, encode_properties
+from mqlab.protocol.sysflag import MessageSysFlag, PermName
+from mqlab.protocol.topic_config import MULTI_TAG
+from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX, RMQ_SYS_SCHEDULE_TOPIC, TOPIC_MAX_LENGTH, dlq_topic
+from mqlab.remoting import Channel, RequestProcessor
+from mqlab.sim import Future
+from mqlab.store import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
+from mqlab.trace.events.broker import MessageSendAnswered, MessageSendReceived
 
 if TYPE_CHECKING:
-    from ..protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
-    from ..protocol.topic_config import TopicConfig
-    from .broker_parts import BrokerParts
+    from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
+    from mqlab.protocol.topic_config import TopicConfig
 
     SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MQClientException
-from ..protocol.hashing import java_map_order
-from ..protocol.topic_config import DataVersion, SubscriptionGroupConfig, SubscriptionGroupWrapper
-from ..protocol.topics import (
+from mqlab.broker.config_manager import ConfigManager
+from mqlab.errors import MQClientException
+from mqlab.protocol.hashing import java_map_order
+from mqlab.protocol.topic_config import DataVersion, SubscriptionGroupConfig, SubscriptionGroupWrapper
+from mqlab.protocol.topics import (
     CID_SYS_RMQ_TRANS,
     SELF_TEST_CONSUMER_GROUP,
     TOOLS_CONSUMER_GROUP,
     check_group,
     is_sys_consumer_group,
 )
-from ..trace.events.broker import SubscriptionGroupCreated, SubscriptionGroupDeleted, SubscriptionGroupUpdated
-from .config_manager import ConfigManager
+from mqlab.trace.events.broker import SubscriptionGroupCreated, SubscriptionGroupDeleted, SubscriptionGroupUpdated
 
 if TYPE_CHECKING:
-    from ..sim import Node
-    from .broker_config import BrokerConfig
+    from mqlab.broker.broker_config import BrokerConfig
+    from mqlab.sim import Node
 
 SYSTEM_GROUPS = (
     TOOLS_CONSUMER_GROUP,

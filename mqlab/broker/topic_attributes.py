@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..errors import LearnerError
+from mqlab.errors import LearnerError
 
 
 class _Attribute(NamedTuple):

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..protocol import fastjson
-from ..protocol.hashing import java_map_order
-from ..protocol.sysflag import PermName
-from ..protocol.topic_config import DataVersion, TopicConfig, TopicConfigSerializeWrapper
-from ..protocol.topics import (
+from mqlab.broker.config_manager import ConfigManager
+from mqlab.broker.topic_attributes import alter_attributes
+from mqlab.protocol import fastjson
+from mqlab.protocol.hashing import java_map_order
+from mqlab.protocol.sysflag import PermName
+from mqlab.protocol.topic_config import DataVersion, TopicConfig, TopicConfigSerializeWrapper
+from mqlab.protocol.topics import (
     AUTO_CREATE_TOPIC_KEY_TOPIC,
     REVIVE_TOPIC_PREFIX,
     RMQ_SYS_BENCHMARK_TOPIC,
@@ -24,13 +26,11 @@ from ..protocol.topics import (
     is_dlq_topic,
     reply_topic,
 )
-from ..trace.events.broker import TopicCreated, TopicDeleted, TopicUpdated
-from .config_manager import ConfigManager
-from .topic_attributes import alter_attributes
+from mqlab.trace.events.broker import TopicCreated, TopicDeleted, TopicUpdated
 
 if TYPE_CHECKING:
-    from ..sim import Node
-    from .broker_config import BrokerConfig
+    from mqlab.broker.broker_config import BrokerConfig
+    from mqlab.sim import Node
 
 SCHEDULE_TOPIC_QUEUE_NUM = 18
 MAP_CAPACITY = 2048

@@ -2,41 +2,44 @@
 
 from typing import TYPE_CHECKING
 
+from mqlab.client.client_config import ClientConfig
+from mqlab.client.mq_client_instance import MQClientInstance
+from mqlab.client.mq_client_manager import MQClientManager
+from mqlab.client.producer.async_send import SendCallback
+from mqlab.client.producer.default_mq_producer import DefaultMQProducer
+from mqlab.client.producer.hooks import CheckForbiddenHook, SendMessageHook
+from mqlab.client.producer.message_queue_selector import select_message_queue_by_hash
+from mqlab.client.producer.mq_fault_strategy import MQFaultStrategy
+from mqlab.client.producer.send_result import SendResult, SendStatus
+from mqlab.client.service_state import ServiceState
 from mqlab.lazy import lazy_names
 from mqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from mqlab.protocol.message import Message, MessageExt, MessageQueue
 
-from .client_config import ClientConfig
-from .mq_client_instance import MQClientInstance
-from .mq_client_manager import MQClientManager
-from .producer.async_send import SendCallback
-from .producer.default_mq_producer import DefaultMQProducer
-from .producer.hooks import CheckForbiddenHook, SendMessageHook
-from .producer.message_queue_selector import select_message_queue_by_hash
-from .producer.mq_fault_strategy import MQFaultStrategy
-from .producer.send_result import SendResult, SendStatus
-from .service_state import ServiceState
-
 if TYPE_CHECKING:
-    from .consumer.hooks import ConsumeMessageHook
-    from .consumer.listener import (
+    from mqlab.client.consumer.hooks import ConsumeMessageHook
+    from mqlab.client.consumer.listener import (
         CONSUME_SUCCESS,
         RECONSUME_LATER,
         ConsumeConcurrentlyContext,
         ConsumeConcurrentlyStatus,
         MessageListenerConcurrently,
     )
-    from .consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
-    from .consumer.message_selector import MessageSelector
-    from .consumer.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
-    from .consumer.process_queue import ProcessQueue
-    from .consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
-    from .consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
-    from .consumer.pull.pull_callback import PullCallback
-    from .consumer.pull.pull_task import PullTaskCallback, PullTaskContext
-    from .consumer.pull_api_wrapper import PullResult, PullStatus
-    from .consumer.push.default_mq_push_consumer import DefaultMQPushConsumer
-    from .consumer.push.orderly_listener import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageListenerOrderly
+    from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
+    from mqlab.client.consumer.message_selector import MessageSelector
+    from mqlab.client.consumer.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
+    from mqlab.client.consumer.process_queue import ProcessQueue
+    from mqlab.client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
+    from mqlab.client.consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
+    from mqlab.client.consumer.pull.pull_callback import PullCallback
+    from mqlab.client.consumer.pull.pull_task import PullTaskCallback, PullTaskContext
+    from mqlab.client.consumer.pull_api_wrapper import PullResult, PullStatus
+    from mqlab.client.consumer.push.default_mq_push_consumer import DefaultMQPushConsumer
+    from mqlab.client.consumer.push.orderly_listener import (
+        ConsumeOrderlyContext,
+        ConsumeOrderlyStatus,
+        MessageListenerOrderly,
+    )
 
 _LATER = {
     "CONSUME_SUCCESS": "consumer.listener",

@@ -8,9 +8,8 @@ from mqlab.protocol.codes import RequestCode
 from mqlab.remoting import Channel, ChannelEventListener, RequestProcessor
 
 if TYPE_CHECKING:
+    from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.protocol.command import RemotingCommand
-
-    from .mq_client_instance import MQClientInstance
 
 
 class ClientRemotingProcessor(RequestProcessor):

@@ -11,7 +11,7 @@ from mqlab.sim import Lock
 from mqlab.trace.events.client import BrokerForgotten, HeartbeatAnswered, HeartbeatFailed
 
 if TYPE_CHECKING:
-    from .mq_client_instance import MQClientInstance
+    from mqlab.client.mq_client_instance import MQClientInstance
 
 
 class Heartbeats:

@@ -6,11 +6,10 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.push.pull_request import PullRequest
+    from mqlab.client.topic_publish_info import TopicPublishInfo
     from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
     from mqlab.protocol.message import MessageQueue
-
-    from .consumer.push.pull_request import PullRequest
-    from .topic_publish_info import TopicPublishInfo
 
 
 class MQProducerInner(Protocol):

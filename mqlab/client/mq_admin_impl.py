@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from mqlab.client.topic_publish_info import queues_to_subscribe
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 
-from .topic_publish_info import queues_to_subscribe
-
 if TYPE_CHECKING:
+    from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.protocol.message import MessageQueue
-
-    from .mq_client_instance import MQClientInstance
 
 CALL_TIMEOUT_MS = 6_000
 

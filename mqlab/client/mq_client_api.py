@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mqlab.client.producer.send_result import SendResult, SendStatus
+from mqlab.client.top_addressing import TopAddressing
 from mqlab.errors import MQBrokerException, MQClientException, ProtocolError, RemotingCommandException
 from mqlab.protocol.batch import MessageBatch
 from mqlab.protocol.bodies import (
@@ -43,15 +45,11 @@ from mqlab.protocol.route import TopicRouteData
 from mqlab.protocol.sysflag import PullSysFlag
 from mqlab.remoting import RemotingClient, RemotingClientConfig
 
-from .producer.send_result import SendResult, SendStatus
-from .top_addressing import TopAddressing
-
 if TYPE_CHECKING:
+    from mqlab.client.client_config import ClientConfig
     from mqlab.protocol.heartbeat import HeartbeatData, SubscriptionData
     from mqlab.remoting.response_future import InvokeCallback
     from mqlab.sim import Node, Task
-
-    from .client_config import ClientConfig
 
 SEND_STATUS = {
     int(ResponseCode.SUCCESS): SendStatus.SEND_OK,

@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from mqlab.client.client_remoting_processor import ClientRemotingProcessor, HeartbeatOnActiveChannel
+from mqlab.client.consumer.push.pull_message_service import PullMessageService
+from mqlab.client.consumer.rebalance.rebalance_service import RebalanceService
+from mqlab.client.heartbeats import Heartbeats
+from mqlab.client.mq_admin_impl import MQAdminImpl
+from mqlab.client.mq_client_api import MQClientAPIImpl
+from mqlab.client.route_table import RouteTable
+from mqlab.client.service_state import ServiceState
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.heartbeat import ExpressionType
 from mqlab.protocol.topics import CLIENT_INNER_PRODUCER_GROUP
 from mqlab.sim import Lock, PeriodicTask
 
-from .client_remoting_processor import ClientRemotingProcessor, HeartbeatOnActiveChannel
-from .consumer.push.pull_message_service import PullMessageService
-from .consumer.rebalance.rebalance_service import RebalanceService
-from .heartbeats import Heartbeats
-from .mq_admin_impl import MQAdminImpl
-from .mq_client_api import MQClientAPIImpl
-from .route_table import RouteTable
-from .service_state import ServiceState
-
 if TYPE_CHECKING:
+    from mqlab.client.client_config import ClientConfig
+    from mqlab.client.inner import MQConsumerInner, MQProducerInner
+    from mqlab.client.mq_client_manager import MQClientManager
+    from mqlab.client.producer.default_mq_producer import DefaultMQProducer
     from mqlab.sim import Node
-
-    from .client_config import ClientConfig
-    from .inner import MQConsumerInner, MQProducerInner
-    from .mq_client_manager import MQClientManager
-    from .producer.default_mq_producer import DefaultMQProducer
 
 NAME_SERVER_FIRST_MS = 10_000
 NAME_SERVER_PERIOD_MS = 120_000
@@ -66,7 +64,7 @@ class MQClientInstance:
         self._periodic: list[PeriodicTask] = []
 
     def _make_inner_producer(self) -> DefaultMQProducer:
-        from .producer.default_mq_producer import DefaultMQProducer
+        from mqlab.client.producer.default_mq_producer import DefaultMQProducer
 
         return DefaultMQProducer(self.node, CLIENT_INNER_PRODUCER_GROUP, **self.config.shared_settings())
 

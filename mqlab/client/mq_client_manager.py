@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .mq_client_instance import MQClientInstance
-from .producer.produce_accumulator import ProduceAccumulator
+from mqlab.client.mq_client_instance import MQClientInstance
+from mqlab.client.producer.produce_accumulator import ProduceAccumulator
 
 if TYPE_CHECKING:
+    from mqlab.client.client_config import ClientConfig
+    from mqlab.client.producer.default_mq_producer import DefaultMQProducer
     from mqlab.sim import Node
-
-    from .client_config import ClientConfig
-    from .producer.default_mq_producer import DefaultMQProducer
 
 
 class MQClientManager:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from mqlab.client.topic_publish_info import TopicPublishInfo, queues_to_publish, queues_to_subscribe
 from mqlab.errors import MQClientException, RemotingException
 from mqlab.protocol.codes import ClientErrorCode, ResponseCode
 from mqlab.protocol.hashing import java_map_order
@@ -12,12 +13,9 @@ from mqlab.protocol.route import MASTER_ID, TopicRouteData
 from mqlab.sim import Lock
 from mqlab.trace.events.client import RouteMissing, RouteUpdated
 
-from .topic_publish_info import TopicPublishInfo, queues_to_publish, queues_to_subscribe
-
 if TYPE_CHECKING:
+    from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.protocol.message import MessageQueue
-
-    from .mq_client_instance import MQClientInstance
 
 LOCK_TIMEOUT_MS = 3_000
 """How long a route refresh waits for the one before it."""

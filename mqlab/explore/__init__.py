@@ -3,11 +3,11 @@
 Entry points: `Trial` plays one seed, `play_seeds` many, `shrink` looks for the shortest plan that still fails.
 """
 
-from .fault_plan import Plan, plan_from_text, plan_text
-from .many import Result, play_seeds
-from .rule import Rule
-from .shrink import shrink
-from .trial import RULES, Breach, Outcome, Trial
+from mqlab.explore.fault_plan import Plan, plan_from_text, plan_text
+from mqlab.explore.many import Result, play_seeds
+from mqlab.explore.rule import Rule
+from mqlab.explore.shrink import shrink
+from mqlab.explore.trial import RULES, Breach, Outcome, Trial
 
 __all__ = [
     "RULES",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import LearnerError
-from ..processes import BrokerProcess, NameServerProcess
-from ..sim.choices import Choices
-from ..sim.schedule import Fault, parse_schedule
+from mqlab.errors import LearnerError
+from mqlab.processes import BrokerProcess, NameServerProcess
+from mqlab.sim.choices import Choices
+from mqlab.sim.schedule import Fault, parse_schedule
 
 if TYPE_CHECKING:
-    from ..lab import Lab
+    from mqlab.lab import Lab
 
 Plan = tuple[str, ...]
 """Lines of a fault schedule, in order of time: ("at 3.25s: crash broker-a for 4s", ...)."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..protocol.route import MASTER_ID
-from ..protocol.topics import is_retry_topic, retry_topic
-from ..trace.bus import Row
-from ..trace.record import FIRST_FIELD, KIND
-from .readers import reader_name, readers_of
+from mqlab.explore.readers import reader_name, readers_of
+from mqlab.protocol.route import MASTER_ID
+from mqlab.protocol.topics import is_retry_topic, retry_topic
+from mqlab.trace.bus import Row
+from mqlab.trace.record import FIRST_FIELD, KIND
 
 if TYPE_CHECKING:
-    from ..lab import Lab
-    from .readers import Reader
+    from mqlab.explore.readers import Reader
+    from mqlab.lab import Lab
 
 TS_US, NODE = 2, 3
 

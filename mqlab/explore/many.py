@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from .fault_plan import Plan
-from .shrink import shrink
-from .trial import Outcome, Trial
+from mqlab.explore.fault_plan import Plan
+from mqlab.explore.shrink import shrink
+from mqlab.explore.trial import Outcome, Trial
 
 SEEDS_PER_TURN = 5
 

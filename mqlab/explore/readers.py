@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..client import DefaultMQPushConsumer, MessageModel, OffsetStore, ServiceState
-from ..processes import ClientProcess
-from ..protocol.heartbeat import ConsumeFromWhere, SubscriptionData
-from ..protocol.message import MessageQueue
+from mqlab.client import DefaultMQPushConsumer, MessageModel, OffsetStore, ServiceState
+from mqlab.processes import ClientProcess
+from mqlab.protocol.heartbeat import ConsumeFromWhere, SubscriptionData
+from mqlab.protocol.message import MessageQueue
 
 if TYPE_CHECKING:
-    from ..lab import Lab
+    from mqlab.lab import Lab
 
 
 class Subscriptions(Protocol):

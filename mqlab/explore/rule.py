@@ -6,18 +6,18 @@ from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from ..trace.bus import Row
-from ..trace.monitors import Monitor
-from ..trace.record import Record
-from .ledger import Ledger, Place
-from .readers import Reader, readers_of
-from .stale_entries import has_stale_entries
-from .store_contents import StoreContents
-from .weather import Weather
+from mqlab.explore.ledger import Ledger, Place
+from mqlab.explore.readers import Reader, readers_of
+from mqlab.explore.stale_entries import has_stale_entries
+from mqlab.explore.store_contents import StoreContents
+from mqlab.explore.weather import Weather
+from mqlab.trace.bus import Row
+from mqlab.trace.monitors import Monitor
+from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
-    from ..lab import Lab
-    from ..processes import BrokerProcess
+    from mqlab.lab import Lab
+    from mqlab.processes import BrokerProcess
 
 
 class Case:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from ..processes import ClientProcess
-from ..protocol.codes import RequestCode
-from ..trace.record import Record
-from .rule import Case, Rule
+from mqlab.explore.rule import Case, Rule
+from mqlab.processes import ClientProcess
+from mqlab.protocol.codes import RequestCode
+from mqlab.trace.record import Record
 
 WIRE_US = 5_000_000
 """A frame on a whole connection arrives within this time, when nothing is wrong."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import ClassVar
 
-from ..client import MessageModel
-from ..protocol.topics import is_dlq_topic
-from ..trace.record import Record
-from .ledger import Kept, Place
-from .readers import Reader, consumers_of, progress, reader_name
-from .rule import Case, Rule
-from .rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT, TORN, TORN_TEXT
-from .stale_entries import STALE, STALE_TEXT, has_stale_entries
-from .store_contents import Found
+from mqlab.client import MessageModel
+from mqlab.explore.ledger import Kept, Place
+from mqlab.explore.readers import Reader, consumers_of, progress, reader_name
+from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT, TORN, TORN_TEXT
+from mqlab.explore.stale_entries import STALE, STALE_TEXT, has_stale_entries
+from mqlab.explore.store_contents import Found
+from mqlab.protocol.topics import is_dlq_topic
+from mqlab.trace.record import Record
 
 USED_TWICE = "an offset used twice"
 USED_TWICE_TEXT = (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..client import DefaultMQPushConsumer, ProcessQueue
-from ..processes import ClientProcess
-from ..protocol.message import MEBIBYTE, MessageQueue
-from ..trace.record import Record
-from .rule import Rule
+from mqlab.client import DefaultMQPushConsumer, ProcessQueue
+from mqlab.explore.rule import Rule
+from mqlab.processes import ClientProcess
+from mqlab.protocol.message import MEBIBYTE, MessageQueue
+from mqlab.trace.record import Record
 
 
 class ThresholdsHold(Rule):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from ..protocol.record import PHYSICAL_OFFSET_OFFSET
-from ..protocol.topics import is_dlq_topic, is_retry_topic
-from ..trace.record import Record
-from .fault_plan import flushes_before_the_answer
-from .rule import Case, Rule
-from .rules_of_delivery import NOT_WAITED_FOR, NOT_WAITED_FOR_TEXT
-from .stale_entries import STALE, STALE_TEXT
+from mqlab.explore.fault_plan import flushes_before_the_answer
+from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, NOT_WAITED_FOR_TEXT
+from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.protocol.record import PHYSICAL_OFFSET_OFFSET
+from mqlab.protocol.topics import is_dlq_topic, is_retry_topic
+from mqlab.trace.record import Record
 
 MOST_ANSWERS = 64
 FAR_AWAY_MS = 1 << 45

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..client import DefaultMQProducer, DefaultMQPushConsumer
-from ..client.mq_client_manager import MQClientManager
-from ..processes import BrokerProcess, ClientProcess, NameServerProcess
-from ..trace.record import Record
-from .readers import is_running
-from .rule import Case, Rule
+from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
+from mqlab.client.mq_client_manager import MQClientManager
+from mqlab.explore.readers import is_running
+from mqlab.explore.rule import Case, Rule
+from mqlab.processes import BrokerProcess, ClientProcess, NameServerProcess
+from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
-    from ..remoting import Channel
-    from ..remoting.calls import RemotingCalls
-    from ..sim import Pool
-    from ..sim.life import Life
+    from mqlab.remoting import Channel
+    from mqlab.remoting.calls import RemotingCalls
+    from mqlab.sim import Pool
+    from mqlab.sim.life import Life
 
 GHOST = "a ghost member"
 SCAN_US = 2_300_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-from ..client import MessageModel
-from ..protocol.message import MessageQueue
-from ..trace.record import Record
-from .readers import push_consumer_of
-from .rule import Case, Rule
+from mqlab.client import MessageModel
+from mqlab.explore.readers import push_consumer_of
+from mqlab.explore.rule import Case, Rule
+from mqlab.protocol.message import MessageQueue
+from mqlab.trace.record import Record
 
 TWO_OWNERS = "two owners for a moment"
 TWO_OWNERS_TEXT = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..protocol.message import MessageQueue
-from ..protocol.topics import retry_topic
-from ..trace.record import Record
-from .readers import push_consumer_of
-from .rule import Case, Rule
+from mqlab.explore.readers import push_consumer_of
+from mqlab.explore.rule import Case, Rule
+from mqlab.protocol.message import MessageQueue
+from mqlab.protocol.topics import retry_topic
+from mqlab.trace.record import Record
 
 FORGOTTEN_LOCK = "a broker forgets its locks"
 HUNG_OWNER = "an owner that hangs outlives its lock"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from ..protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, retry_topic
-from .ledger import Place
-from .readers import Reader, progress, readers_of
-from .rule import Case, Rule
+from mqlab.explore.ledger import Place
+from mqlab.explore.readers import Reader, progress, readers_of
+from mqlab.explore.rule import Case, Rule
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, retry_topic
 
 if TYPE_CHECKING:
-    from ..processes import BrokerProcess
+    from mqlab.processes import BrokerProcess
 
 NO_MEMBER = "a group without members"
 AGAIN_WITHOUT_END = "an orderly listener that always fails"

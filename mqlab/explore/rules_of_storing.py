@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..trace.bus import Row
-from ..trace.record import Record
-from .fault_plan import flushes_before_the_answer
-from .ledger import Place
-from .rule import Case, Rule
-from .stale_entries import STALE, STALE_TEXT
+from mqlab.explore.fault_plan import flushes_before_the_answer
+from mqlab.explore.ledger import Place
+from mqlab.explore.rule import Case, Rule
+from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.trace.bus import Row
+from mqlab.trace.record import Record
 
 UNFLUSHED = "acknowledged before the flush"
 UNFLUSHED_TEXT = (

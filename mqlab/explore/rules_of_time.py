@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-from ..client import DefaultMQPushConsumer
-from ..processes import ClientProcess, NameServerProcess
-from ..protocol.topics import is_dlq_topic
-from ..trace.record import Record
-from .readers import is_running
-from .rule import Case, Rule
+from mqlab.client import DefaultMQPushConsumer
+from mqlab.explore.readers import is_running
+from mqlab.explore.rule import Case, Rule
+from mqlab.processes import ClientProcess, NameServerProcess
+from mqlab.protocol.topics import is_dlq_topic
+from mqlab.trace.record import Record
 
 CHECK_US = 5_000_000
 """The hold service goes through the held pulls so often."""

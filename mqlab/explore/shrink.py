@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .fault_plan import Plan
-from .trial import Outcome, Trial
+from mqlab.explore.fault_plan import Plan
+from mqlab.explore.trial import Outcome, Trial
 
 MOST_TRIALS = 16
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .ledger import Place
+from mqlab.explore.ledger import Place
 
 if TYPE_CHECKING:
-    from ..lab import Lab
-    from .ledger import Ledger
+    from mqlab.explore.ledger import Ledger
+    from mqlab.lab import Lab
 
 STALE = "stale queue entries"
 STALE_TEXT = (

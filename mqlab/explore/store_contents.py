@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..protocol.message import MessageConst
-from ..protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
-from .ledger import Place
+from mqlab.explore.ledger import Place
+from mqlab.protocol.message import MessageConst
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
-    from ..lab import Lab
+    from mqlab.lab import Lab
 
 
 class Found(NamedTuple):

@@ -7,33 +7,39 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..client.consumer.listener import ListenerRaised
-from ..errors import LearnerError, MqlabError
-from ..scenarios import registry
-from ..sim.choices import Choices
-from ..trace.bus import Row
-from ..trace.record import KIND, Record
-from .fault_plan import Plan, draw_plan, faults_of
-from .rule import Case, Rule
-from .rules_of_calls import CallsEnd, FramesArrive, SendsEnd
-from .rules_of_delivery import (
+from mqlab.client.consumer.listener import ListenerRaised
+from mqlab.errors import LearnerError, MqlabError
+from mqlab.explore.fault_plan import Plan, draw_plan, faults_of
+from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rules_of_calls import CallsEnd, FramesArrive, SendsEnd
+from mqlab.explore.rules_of_delivery import (
     CommittedIsConsumed,
     GivenBackComesAgain,
     OnlySubscribedIsDelivered,
     StoredIsDelivered,
 )
-from .rules_of_flow_control import ThresholdsHold
-from .rules_of_flushing import EveryKeyIsFound, PowerCutsBite, RecoveredIsWhole, SafeIsFlushed
-from .rules_of_leftovers import NothingIsLeftOver
-from .rules_of_offsets import CorrectedOffsetsFit, GivenUpIsWritten, OffsetsKeepUp, OffsetsOnlyGrow, ProgressIsKept
-from .rules_of_order import InOrder, LockedIsConsumed, OneOwner
-from .rules_of_queues import DroppedIsLeftAlone
-from .rules_of_settling import EverythingSettles
-from .rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
-from .rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn
+from mqlab.explore.rules_of_flow_control import ThresholdsHold
+from mqlab.explore.rules_of_flushing import EveryKeyIsFound, PowerCutsBite, RecoveredIsWhole, SafeIsFlushed
+from mqlab.explore.rules_of_leftovers import NothingIsLeftOver
+from mqlab.explore.rules_of_offsets import (
+    CorrectedOffsetsFit,
+    GivenUpIsWritten,
+    OffsetsKeepUp,
+    OffsetsOnlyGrow,
+    ProgressIsKept,
+)
+from mqlab.explore.rules_of_order import InOrder, LockedIsConsumed, OneOwner
+from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
+from mqlab.explore.rules_of_settling import EverythingSettles
+from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
+from mqlab.explore.rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn
+from mqlab.scenarios import registry
+from mqlab.sim.choices import Choices
+from mqlab.trace.bus import Row
+from mqlab.trace.record import KIND, Record
 
 if TYPE_CHECKING:
-    from ..lab import Lab
+    from mqlab.lab import Lab
 
 RULES: tuple[type[Rule], ...] = (
     AcknowledgedSurvives,

@@ -6,9 +6,9 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable
 
-from ..sim.schedule import ROOM_BYTES
-from ..trace.bus import Row
-from ..trace.record import FIRST_FIELD, KIND
+from mqlab.sim.schedule import ROOM_BYTES
+from mqlab.trace.bus import Row
+from mqlab.trace.record import FIRST_FIELD, KIND
 
 TS_US = 2
 

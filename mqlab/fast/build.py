@@ -16,8 +16,8 @@ import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..errors import LearnerError
-from .marks import mark_tree
+from mqlab.errors import LearnerError
+from mqlab.fast.marks import mark_tree
 
 SOURCES = Path(__file__).parents[1]
 PLACE = Path("out/fast")

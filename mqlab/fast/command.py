@@ -6,8 +6,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from . import running
-from .build import PLACE, build, environment, state
+from mqlab.fast import running
+from mqlab.fast.build import PLACE, build, environment, state
 
 USAGE = """\
 usage: mqlab fast build              compile mqlab into out/fast, unless that is current

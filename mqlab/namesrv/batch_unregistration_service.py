@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from ..sim import Node
+    from mqlab.sim import Node
 
 
 class UnregisterBroker(NamedTuple):

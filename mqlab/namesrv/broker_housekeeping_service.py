@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..remoting import Channel, ChannelEventListener
+from mqlab.remoting import Channel, ChannelEventListener
 
 if TYPE_CHECKING:
-    from .route_info_manager import RouteInfoManager
+    from mqlab.namesrv.route_info_manager import RouteInfoManager
 
 
 class BrokerHousekeepingService(ChannelEventListener):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from ..protocol.topic_config import DataVersion, TopicConfigAndMappingSerializeWrapper
-    from ..remoting import Channel
+    from mqlab.protocol.topic_config import DataVersion, TopicConfigAndMappingSerializeWrapper
+    from mqlab.remoting import Channel
 
 
 class BrokerAddrInfo(NamedTuple):

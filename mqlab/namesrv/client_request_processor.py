@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.codes import ResponseCode
-from ..protocol.command import RemotingCommand
-from ..protocol.headers import GetRouteInfoRequestHeader
-from ..remoting import Channel, RequestProcessor
-from ..trace.events.namesrv import RouteQueried
-from .kv_config_manager import ORDER_TOPIC_CONFIG
+from mqlab.namesrv.kv_config_manager import ORDER_TOPIC_CONFIG
+from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.headers import GetRouteInfoRequestHeader
+from mqlab.remoting import Channel, RequestProcessor
+from mqlab.trace.events.namesrv import RouteQueried
 
 if TYPE_CHECKING:
-    from ..sim import Node
-    from .kv_config_manager import KVConfigManager
-    from .namesrv_config import NamesrvConfig
-    from .route_info_manager import RouteInfoManager
+    from mqlab.namesrv.kv_config_manager import KVConfigManager
+    from mqlab.namesrv.namesrv_config import NamesrvConfig
+    from mqlab.namesrv.route_info_manager import RouteInfoManager
+    from mqlab.sim import Node
 
 STRICT_JSON_VERSION = 401
 """V4_9_4: from here on clients read JSON in which all keys are quoted."""

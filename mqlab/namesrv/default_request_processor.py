@@ -6,28 +6,33 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from ..errors import LearnerError
-from ..protocol import headers as h
-from ..protocol.codes import RequestCode, ResponseCode
-from ..protocol.command import RemotingCommand
-from ..protocol.java_properties import (
+from mqlab.errors import LearnerError
+from mqlab.namesrv.batch_unregistration_service import UnregisterBroker
+from mqlab.namesrv.broker_report import BrokerAddrInfo, BrokerReport
+from mqlab.namesrv.kv_config_manager import ORDER_TOPIC_CONFIG
+from mqlab.namesrv.route_info_manager import ASKED
+from mqlab.protocol import headers as h
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.java_properties import (
     decode_java_properties,
     encode_java_properties,
     settings_to_properties,
     update_settings,
 )
-from ..protocol.route import BrokerMemberGroup, ClusterInfo, GetBrokerMemberGroupResponseBody, TopicRouteData
-from ..protocol.topic_config import DataVersion, RegisterBrokerBody, TopicConfigAndMappingSerializeWrapper, TopicList
-from ..remoting import Channel, RequestProcessor
-from .batch_unregistration_service import UnregisterBroker
-from .broker_report import BrokerAddrInfo, BrokerReport
-from .kv_config_manager import ORDER_TOPIC_CONFIG
-from .route_info_manager import ASKED
+from mqlab.protocol.route import BrokerMemberGroup, ClusterInfo, GetBrokerMemberGroupResponseBody, TopicRouteData
+from mqlab.protocol.topic_config import (
+    DataVersion,
+    RegisterBrokerBody,
+    TopicConfigAndMappingSerializeWrapper,
+    TopicList,
+)
+from mqlab.remoting import Channel, RequestProcessor
 
 if TYPE_CHECKING:
-    from .kv_config_manager import KVConfigManager
-    from .namesrv_config import NamesrvConfig
-    from .route_info_manager import RouteInfoManager
+    from mqlab.namesrv.kv_config_manager import KVConfigManager
+    from mqlab.namesrv.namesrv_config import NamesrvConfig
+    from mqlab.namesrv.route_info_manager import RouteInfoManager
 
 Handler = Callable[[Channel, RemotingCommand], RemotingCommand]
 _NOTHING = RegisterBrokerBody(TopicConfigAndMappingSerializeWrapper())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ..sim import DiskFull
-from ..trace.events.broker import ConfigNotPersisted
-from ..trace.events.namesrv import KVConfigChanged
+from mqlab.sim import DiskFull
+from mqlab.trace.events.broker import ConfigNotPersisted
+from mqlab.trace.events.namesrv import KVConfigChanged
 
 if TYPE_CHECKING:
-    from ..sim import Node
+    from mqlab.sim import Node
 
 ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
 """The namespace in which an ordered topic says which brokers hold how many of its queues."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..arguments import check_least
+from mqlab.arguments import check_least
 
 
 @dataclass

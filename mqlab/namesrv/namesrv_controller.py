@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.codes import RequestCode
-from ..remoting import RemotingServer, RemotingServerConfig
-from .broker_housekeeping_service import BrokerHousekeepingService
-from .client_request_processor import ClientRequestProcessor
-from .default_request_processor import DefaultRequestProcessor
-from .kv_config_manager import KVConfigManager
-from .namesrv_config import NamesrvConfig
-from .route_info_manager import RouteInfoManager
+from mqlab.namesrv.broker_housekeeping_service import BrokerHousekeepingService
+from mqlab.namesrv.client_request_processor import ClientRequestProcessor
+from mqlab.namesrv.default_request_processor import DefaultRequestProcessor
+from mqlab.namesrv.kv_config_manager import KVConfigManager
+from mqlab.namesrv.namesrv_config import NamesrvConfig
+from mqlab.namesrv.route_info_manager import RouteInfoManager
+from mqlab.protocol.codes import RequestCode
+from mqlab.remoting import RemotingServer, RemotingServerConfig
 
 if TYPE_CHECKING:
-    from ..sim import Node, PeriodicTask
+    from mqlab.sim import Node, PeriodicTask
 
 SCAN_FIRST_MS = 5_000
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..protocol.route import MASTER_ID, BrokerData, QueueData, TopicRouteData
-from ..protocol.sysflag import PermName
-from ..protocol.topic_config import DataVersion, TopicConfig
-from ..trace.events.namesrv import (
+from mqlab.namesrv.batch_unregistration_service import BatchUnregistrationService, UnregisterBroker
+from mqlab.namesrv.broker_report import BrokerAddrInfo, BrokerLiveInfo, BrokerReport, RegisterBrokerResult
+from mqlab.protocol.route import MASTER_ID, BrokerData, QueueData, TopicRouteData
+from mqlab.protocol.sysflag import PermName
+from mqlab.protocol.topic_config import DataVersion, TopicConfig
+from mqlab.trace.events.namesrv import (
     BrokerRegistered,
     BrokerRegistrationRefused,
     BrokerUnregistered,
@@ -16,13 +18,11 @@ from ..trace.events.namesrv import (
     TopicRouteRemoved,
     WritePermChanged,
 )
-from .batch_unregistration_service import BatchUnregistrationService, UnregisterBroker
-from .broker_report import BrokerAddrInfo, BrokerLiveInfo, BrokerReport, RegisterBrokerResult
 
 if TYPE_CHECKING:
-    from ..remoting import Channel
-    from ..sim import Node
-    from .namesrv_config import NamesrvConfig
+    from mqlab.namesrv.namesrv_config import NamesrvConfig
+    from mqlab.remoting import Channel
+    from mqlab.sim import Node
 
 ASKED = "asked"
 CHANNEL_CLOSED = "channel closed"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqlab.protocol.message import MessageQueue
-
-from .strategy import AllocateMessageQueueStrategy
+from mqlab.rebalance.strategy import AllocateMessageQueueStrategy
 
 
 class AllocateMessageQueueAveragely(AllocateMessageQueueStrategy):

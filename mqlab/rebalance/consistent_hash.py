@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from mqlab.errors import LearnerError
 from mqlab.protocol.message import MessageQueue
-
-from .strategy import AllocateMessageQueueStrategy
+from mqlab.rebalance.strategy import AllocateMessageQueueStrategy
 
 
 def md5_hash(key: str) -> int:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mqlab.errors import LearnerError
 from mqlab.protocol.message import MessageQueue
-
-from .strategy import AllocateMessageQueueStrategy
+from mqlab.rebalance.strategy import AllocateMessageQueueStrategy
 
 
 class AllocateMessageQueueByMachineRoom(AllocateMessageQueueStrategy):

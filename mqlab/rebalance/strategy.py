@@ -58,8 +58,8 @@ def allocate_to_all(
 
 def strategy_named(name: str) -> AllocateMessageQueueStrategy:
     """The strategy of that name, as brokers choose it: AVG, AVG_BY_CIRCLE or CONSISTENT_HASH."""
-    from .averagely import AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle
-    from .consistent_hash import AllocateMessageQueueConsistentHash
+    from mqlab.rebalance.averagely import AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle
+    from mqlab.rebalance.consistent_hash import AllocateMessageQueueConsistentHash
 
     strategies: list[type[AllocateMessageQueueStrategy]] = [
         AllocateMessageQueueAveragely,

@@ -17,15 +17,13 @@ from mqlab.errors import (
 )
 from mqlab.protocol.codes import ResponseCode, code_name
 from mqlab.protocol.command import RemotingCommand
+from mqlab.remoting.response_future import InvokeCallback, ResponseFuture
 from mqlab.sim import EndpointClosed, Future, Pool, Semaphore, Timer
 from mqlab.trace.events.remoting import RequestFailed, RequestTimedOut, ResponseDropped
 
-from .response_future import InvokeCallback, ResponseFuture
-
 if TYPE_CHECKING:
+    from mqlab.remoting.channel import Channel
     from mqlab.sim import Node
-
-    from .channel import Channel
 
 GO_AWAY = int(ResponseCode.GO_AWAY)
 

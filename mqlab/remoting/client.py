@@ -11,18 +11,16 @@ from mqlab.errors import (
     RemotingTooMuchRequestException,
 )
 from mqlab.protocol.command import RemotingCommand
+from mqlab.remoting.config import RemotingClientConfig
+from mqlab.remoting.dispatch import RemotingDispatch
+from mqlab.remoting.endpoint_channel import EndpointChannel
+from mqlab.remoting.response_future import InvokeCallback, ResponseFuture
 from mqlab.sim import ConnectionRefused, ConnectTimeout, Future, Timer, WaitTimeout
 from mqlab.trace.events.remoting import NameServerChosen
 
-from .config import RemotingClientConfig
-from .dispatch import RemotingDispatch
-from .endpoint_channel import EndpointChannel
-from .response_future import InvokeCallback, ResponseFuture
-
 if TYPE_CHECKING:
+    from mqlab.remoting.channel import Channel
     from mqlab.sim import Node
-
-    from .channel import Channel
 
 MIN_CLOSE_TIMEOUT_MS = 100
 """A synchronous call that had more time than this, or a quarter of its budget, closes its channel on time-out."""

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from mqlab.errors import SimulationError
 from mqlab.protocol.codes import V5_3_1, ResponseCode
 from mqlab.protocol.command import RemotingCommand
+from mqlab.remoting.calls import GO_AWAY, RemotingCalls
+from mqlab.remoting.processor import AbortProcessException, RequestProcessor, RPCHook
 from mqlab.sim import Future, Pool
 from mqlab.trace.events.remoting import ProcessorFailed, RequestRefused
 
-from .calls import GO_AWAY, RemotingCalls
-from .processor import AbortProcessException, RequestProcessor, RPCHook
-
 if TYPE_CHECKING:
+    from mqlab.remoting.channel import Channel
+    from mqlab.remoting.processor import ChannelEventListener
     from mqlab.sim import Node
-
-    from .channel import Channel
-    from .processor import ChannelEventListener
 
 BUSY = "system busy, start flow control for a while"
 """The text that a server gives when it has no room for a request."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.protocol.codes import code_name
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.errors import CommandError
+from mqlab.remoting.frame_reader import FrameReader
 from mqlab.sim import Endpoint, EndpointClosed
 from mqlab.trace.events.remoting import (
     ChannelIdle,
@@ -17,12 +18,9 @@ from mqlab.trace.events.remoting import (
     ResponseSent,
 )
 
-from .frame_reader import FrameReader
-
 if TYPE_CHECKING:
+    from mqlab.remoting.channel import CloseHandler, CommandHandler
     from mqlab.sim import Node
-
-    from .channel import CloseHandler, CommandHandler
 
 
 class EndpointChannel:

@@ -10,7 +10,7 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.sim import Future
 
 if TYPE_CHECKING:
-    from .channel import Channel
+    from mqlab.remoting.channel import Channel
 
 Processed = RemotingCommand | None | Future[RemotingCommand | None] | Coroutine[Any, Any, RemotingCommand | None]
 """An answer now, none (answered elsewhere), or one that comes later; a coroutine keeps its thread meanwhile."""

@@ -10,9 +10,8 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.sim import Future
 
 if TYPE_CHECKING:
+    from mqlab.remoting.channel import Channel
     from mqlab.sim import Semaphore
-
-    from .channel import Channel
 
 InvokeCallback = Callable[["ResponseFuture"], object]
 """What an asynchronous caller gives: called once with the future, which has either a response or an error."""

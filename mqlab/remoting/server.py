@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.protocol.command import RemotingCommand
+from mqlab.remoting.config import RemotingServerConfig
+from mqlab.remoting.dispatch import RemotingDispatch
+from mqlab.remoting.endpoint_channel import EndpointChannel
+from mqlab.remoting.response_future import InvokeCallback
 from mqlab.sim import Endpoint, PoolJob
 
-from .config import RemotingServerConfig
-from .dispatch import RemotingDispatch
-from .endpoint_channel import EndpointChannel
-from .response_future import InvokeCallback
-
 if TYPE_CHECKING:
+    from mqlab.remoting.channel import Channel
     from mqlab.sim import Node
-
-    from .channel import Channel
 
 
 class RemotingServer(RemotingDispatch):

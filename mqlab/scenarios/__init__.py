@@ -1,6 +1,6 @@
 """Named, parametrised worlds: one registry for the command line, tests, benchmarks, labs and data sets."""
 
-from . import (
+from mqlab.scenarios import (
     broker_down,
     delivered_again,
     flow_control,
@@ -16,8 +16,8 @@ from . import (
     shop_day,
     store,
 )
-from .registry import Parameter, Scenario, add, get, names, scenario
-from .source import add_from_source
+from mqlab.scenarios.registry import Parameter, Scenario, add, get, names, scenario
+from mqlab.scenarios.source import add_from_source
 
 __all__ = [
     "Parameter",

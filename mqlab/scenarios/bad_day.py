@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
-from ..errors import LearnerError, MQBrokerException, MQClientException, RemotingException
-from ..lab import Lab
-from ..protocol.message import Message, MessageConst, MessageQueue
-from ..trace.record import KIND, Record
-from ..views.budget_bars import BudgetBars
-from ..views.sends import Attempt, Sent
+from mqlab.errors import LearnerError, MQBrokerException, MQClientException, RemotingException
+from mqlab.lab import Lab
+from mqlab.protocol.message import Message, MessageConst, MessageQueue
+from mqlab.trace.record import KIND, Record
+from mqlab.views.budget_bars import BudgetBars
+from mqlab.views.sends import Attempt, Sent
 
 UNIQ_KEY = MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX
 TOPIC = "Orders"

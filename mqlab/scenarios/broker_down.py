@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MQBrokerException, MQClientException, RemotingException
-from ..protocol import Message
-from .registry import scenario
+from mqlab.errors import MQBrokerException, MQClientException, RemotingException
+from mqlab.protocol import Message
+from mqlab.scenarios.registry import scenario
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQProducer
-    from ..lab import Lab
+    from mqlab.client import DefaultMQProducer
+    from mqlab.lab import Lab
 
 CALM_MS = 26_000
 """How long all is well before the fault."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..client import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus, MessageListenerOrderly
-from ..protocol import Message
-from .registry import scenario
+from mqlab.client import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus, MessageListenerOrderly
+from mqlab.protocol import Message
+from mqlab.scenarios.registry import scenario
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQProducer, DefaultMQPushConsumer
-    from ..lab import Lab
-    from ..protocol.message import MessageExt
+    from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
+    from mqlab.lab import Lab
+    from mqlab.protocol.message import MessageExt
 
 TOPIC = "Orders"
 GROUP = "billing"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..broker.broker_config import ServiceTimes
-from ..client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere
-from ..errors import MQClientException, RemotingException
-from ..protocol import Message
-from .registry import scenario
+from mqlab.broker.broker_config import ServiceTimes
+from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere
+from mqlab.errors import MQClientException, RemotingException
+from mqlab.protocol import Message
+from mqlab.scenarios.registry import scenario
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQProducer, DefaultMQPushConsumer
-    from ..lab import Lab
+    from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
+    from mqlab.lab import Lab
 
 TOPIC = "Orders"
 Listener = Callable[[Sequence[Any], ConsumeConcurrentlyContext], Coroutine[Any, Any, ConsumeConcurrentlyStatus]]

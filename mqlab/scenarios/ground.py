@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..client import ConsumeConcurrentlyStatus
-from ..protocol import Message
-from .registry import scenario
+from mqlab.client import ConsumeConcurrentlyStatus
+from mqlab.protocol import Message
+from mqlab.scenarios.registry import scenario
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQProducer, DefaultMQPushConsumer
-    from ..lab import Lab
+    from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
+    from mqlab.lab import Lab
 
 
 def keep_nothing(messages: Sequence[Any], context: Any) -> ConsumeConcurrentlyStatus:

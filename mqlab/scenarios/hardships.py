@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ..client import (
+from mqlab.client import (
     ConsumeConcurrentlyContext,
     ConsumeConcurrentlyStatus,
     ConsumeFromWhere,
@@ -16,8 +16,8 @@ from ..client import (
     DefaultMQPushConsumer,
     MessageListenerOrderly,
 )
-from ..protocol import Message
-from .numbered import (
+from mqlab.protocol import Message
+from mqlab.scenarios.numbered import (
     FAILURES,
     LATER,
     SUCCESS,
@@ -29,14 +29,14 @@ from .numbered import (
     send_async,
     spawn_sending,
 )
-from .pushing import READERS, SlowlyInOrder, new_reader, start_members
-from .registry import ANY_FAULT, WITHOUT_POWER_CUTS, scenario
-from .store import SMALL_FILES
+from mqlab.scenarios.pushing import READERS, SlowlyInOrder, new_reader, start_members
+from mqlab.scenarios.registry import ANY_FAULT, WITHOUT_POWER_CUTS, scenario
+from mqlab.scenarios.store import SMALL_FILES
 
 if TYPE_CHECKING:
-    from ..lab import Lab
-    from ..processes import BrokerProcess
-    from ..protocol.message import MessageExt
+    from mqlab.lab import Lab
+    from mqlab.processes import BrokerProcess
+    from mqlab.protocol.message import MessageExt
 
 OF_BROKERS = ("power_off", "crash", "hang_disk", "fill_disk", "freeze")
 OF_MAINTENANCE = ("fill_disk", "hang_disk", "crash", "cut")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..client import ConsumeFromWhere
-from ..errors import MQClientException
-from .numbered import FAILURES, TOPIC, number_of, spawn_sending
-from .registry import WITHOUT_POWER_CUTS, scenario
+from mqlab.client import ConsumeFromWhere
+from mqlab.errors import MQClientException
+from mqlab.scenarios.numbered import FAILURES, TOPIC, number_of, spawn_sending
+from mqlab.scenarios.registry import WITHOUT_POWER_CUTS, scenario
 
 if TYPE_CHECKING:
-    from ..client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
-    from ..lab import Lab
+    from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
+    from mqlab.lab import Lab
 
 READERS, AUDITORS = "readers", "auditors"
 MOST_WORK_MS = 200

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ..client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
-from ..errors import MQBrokerException, MQClientException, RemotingException
-from ..protocol import Message, MessageQueue
-from .registry import scenario
+from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
+from mqlab.errors import MQBrokerException, MQClientException, RemotingException
+from mqlab.protocol import Message, MessageQueue
+from mqlab.scenarios.registry import scenario
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQProducer
-    from ..lab import Lab
-    from ..protocol.message import MessageExt
+    from mqlab.client import DefaultMQProducer
+    from mqlab.lab import Lab
+    from mqlab.protocol.message import MessageExt
 
 TOPIC = "Orders"
 BROKER = "broker-a"

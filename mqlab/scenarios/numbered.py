@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus
-from ..errors import MQBrokerException, MQClientException, RemotingException, SimulationError
-from ..protocol import Message
+from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus
+from mqlab.errors import MQBrokerException, MQClientException, RemotingException, SimulationError
+from mqlab.protocol import Message
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQProducer, DefaultMQPushConsumer, MQPullConsumerScheduleService
-    from ..protocol.message import MessageExt
+    from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer, MQPullConsumerScheduleService
+    from mqlab.protocol.message import MessageExt
 
 SendOne = Callable[["DefaultMQProducer", Message], Awaitable[object]]
 """Sends one message in one of the three ways."""

@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
-from ..client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
-from ..errors import LearnerError, MQClientException, RemotingException, SimulationError
-from ..lab import Lab
-from ..protocol.message import Message, MessageExt
-from ..protocol.topics import dlq_topic
-from ..sim import Node
-from ..trace.record import KIND, Record
+from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
+from mqlab.errors import LearnerError, MQClientException, RemotingException, SimulationError
+from mqlab.lab import Lab
+from mqlab.protocol.message import Message, MessageExt
+from mqlab.protocol.topics import dlq_topic
+from mqlab.sim import Node
+from mqlab.trace.record import KIND, Record
 
 GROUP, TOPIC, BROKER = "books", "Payments", "broker-a"
 KEEPERS = ("keeper-1", "keeper-2")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..client import MessageModel
-from .numbered import FAILURES, TOPIC, come_and_go, number_of, spawn_sending
-from .registry import WITHOUT_POWER_CUTS, scenario
+from mqlab.client import MessageModel
+from mqlab.scenarios.numbered import FAILURES, TOPIC, come_and_go, number_of, spawn_sending
+from mqlab.scenarios.registry import WITHOUT_POWER_CUTS, scenario
 
 if TYPE_CHECKING:
-    from ..client import MQPullConsumerScheduleService, PullTaskContext
-    from ..lab import Lab
-    from ..protocol import MessageQueue
+    from mqlab.client import MQPullConsumerScheduleService, PullTaskContext
+    from mqlab.lab import Lab
+    from mqlab.protocol import MessageQueue
 
 READERS = "readers"
 

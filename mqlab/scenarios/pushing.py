@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..client import (
+from mqlab.client import (
     ConsumeFromWhere,
     ConsumeOrderlyContext,
     ConsumeOrderlyStatus,
@@ -13,13 +13,13 @@ from ..client import (
     MessageListenerOrderly,
     MessageModel,
 )
-from ..errors import LearnerError
-from .numbered import TOPIC, come_and_go, number_of, reader, reading_time_ms, spawn_sending
-from .registry import ANY_FAULT, scenario
+from mqlab.errors import LearnerError
+from mqlab.scenarios.numbered import TOPIC, come_and_go, number_of, reader, reading_time_ms, spawn_sending
+from mqlab.scenarios.registry import ANY_FAULT, scenario
 
 if TYPE_CHECKING:
-    from ..lab import Lab
-    from ..protocol.message import MessageExt
+    from mqlab.lab import Lab
+    from mqlab.protocol.message import MessageExt
 
 READERS = "readers"
 LIMITS: dict[str, dict[str, int]] = {

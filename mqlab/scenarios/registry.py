@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
-from ..errors import LearnerError
-from ..lab import Lab
-from ..replay import Origin
+from mqlab.errors import LearnerError
+from mqlab.lab import Lab
+from mqlab.replay import Origin
 
 ScenarioFunction = Callable[..., Coroutine[Any, Any, None]]
 

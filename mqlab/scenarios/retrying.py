@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
-from .numbered import LATER, SUCCESS, TOPIC, number_of, reader, reading_time_ms, spawn_sending
-from .registry import ANY_FAULT, scenario
+from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
+from mqlab.scenarios.numbered import LATER, SUCCESS, TOPIC, number_of, reader, reading_time_ms, spawn_sending
+from mqlab.scenarios.registry import ANY_FAULT, scenario
 
 if TYPE_CHECKING:
-    from ..lab import Lab
-    from ..protocol.message import MessageExt
+    from mqlab.lab import Lab
+    from mqlab.protocol.message import MessageExt
 
 READERS = "readers"
 HOPELESS, STUBBORN = 5, 3

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..client import MessageModel
-from ..errors import LearnerError
-from ..protocol import Message, MessageQueue
-from ..views.rivals import Rival, RivalMeter
-from .numbered import FAILURES, TOPIC, number_of, reader, spawn_sending
-from .pulling import READERS, new_service
-from .registry import WITHOUT_POWER_CUTS, get, scenario
+from mqlab.client import MessageModel
+from mqlab.errors import LearnerError
+from mqlab.protocol import Message, MessageQueue
+from mqlab.scenarios.numbered import FAILURES, TOPIC, number_of, reader, spawn_sending
+from mqlab.scenarios.pulling import READERS, new_service
+from mqlab.scenarios.registry import WITHOUT_POWER_CUTS, get, scenario
+from mqlab.views.rivals import Rival, RivalMeter
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQPullConsumer, PullResult
-    from ..lab import Lab
+    from mqlab.client import DefaultMQPullConsumer, PullResult
+    from mqlab.lab import Lab
 
 WAYS = {
     "interval": "fixed-interval pull",
@@ -98,7 +98,7 @@ class Arrival(NamedTuple):
 
 def arrival(*, pulls: int, queues: int, seed: int | str = 0) -> Arrival:
     """Let a broker hold so many pulls, spread over so many queues, and send one order to queue 0."""
-    from ..lab import Lab
+    from mqlab.lab import Lab
 
     if not 1 <= queues <= pulls:
         raise LearnerError(

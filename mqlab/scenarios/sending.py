@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..client import ConsumeFromWhere
-from .numbered import TOPIC, SendOne, reader, send_async, send_one_way, send_sync, spawn_sending
-from .registry import ANY_FAULT, WITHOUT_POWER_CUTS, scenario
+from mqlab.client import ConsumeFromWhere
+from mqlab.scenarios.numbered import TOPIC, SendOne, reader, send_async, send_one_way, send_sync, spawn_sending
+from mqlab.scenarios.registry import ANY_FAULT, WITHOUT_POWER_CUTS, scenario
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQProducer
-    from ..lab import Lab
+    from mqlab.client import DefaultMQProducer
+    from mqlab.lab import Lab
 
 READERS = "readers"
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..broker import ServiceTimes
-from ..protocol import Message
-from .ground import keep_nothing, start_consumer
-from .registry import scenario
+from mqlab.broker import ServiceTimes
+from mqlab.protocol import Message
+from mqlab.scenarios.ground import keep_nothing, start_consumer
+from mqlab.scenarios.registry import scenario
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQProducer
-    from ..lab import Lab
+    from mqlab.client import DefaultMQProducer
+    from mqlab.lab import Lab
 
 ORDERS, PAYMENTS = "Orders", "Payments"
 PASS_S = 5

@@ -6,8 +6,8 @@ import linecache
 import textwrap
 from typing import Any
 
-from ..errors import LearnerError
-from .registry import Scenario, add
+from mqlab.errors import LearnerError
+from mqlab.scenarios.registry import Scenario, add
 
 PLAY_SECONDS = 10.0
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..protocol import Message
-from .registry import scenario
+from mqlab.protocol import Message
+from mqlab.scenarios.registry import scenario
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQProducer
-    from ..lab import Lab
+    from mqlab.client import DefaultMQProducer
+    from mqlab.lab import Lab
 
 SMALL_FILES: dict[str, Any] = {
     "mapped_file_size_commit_log": 65_536,

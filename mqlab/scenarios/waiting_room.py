@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from ..broker.pull_request_hold_service import CHECK_PERIOD_MS, PullRequestHoldService
-from ..lab import Lab
-from ..protocol import Message, MessageQueue
-from ..trace.record import KIND, Record
+from mqlab.broker.pull_request_hold_service import CHECK_PERIOD_MS, PullRequestHoldService
+from mqlab.lab import Lab
+from mqlab.protocol import Message, MessageQueue
+from mqlab.trace.record import KIND, Record
 
 if TYPE_CHECKING:
-    from ..broker.broker_controller import BrokerController
-    from ..broker.pull_request import PullRequest
-    from ..client import DefaultMQPullConsumer
+    from mqlab.broker.broker_controller import BrokerController
+    from mqlab.broker.pull_request import PullRequest
+    from mqlab.client import DefaultMQPullConsumer
 
 TOPIC = "Orders"
 TIMEOUT_MS = 15_000

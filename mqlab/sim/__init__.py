@@ -3,25 +3,25 @@
 A component needs `Node`, `ServiceThread`, `Future`, the queue, semaphore and lock of `sync`, and `public_call`.
 """
 
-from .call import Call, public_call
-from .choices import Choices, Drawn
-from .connecting import ConnectionRefused, ConnectTimeout
-from .disk import DiskFull, MemoryDisk
-from .door import InterruptedInSlice
-from .faults import FAULTS
-from .future import Future
-from .life import Life
-from .link import LinkSpec
-from .network import Endpoint, EndpointClosed, Network
-from .node import Node, NodeSpec, PeriodicTask, WaitTimeout
-from .pending import Pending
-from .pool import Pool, PoolJob
-from .service import ServiceThread
-from .sync import Lock, Queue, Semaphore
-from .task import Cancelled, Task
-from .timer import Timer
-from .traps import park, sleep_us
-from .world import EPOCH_MS, WAIT_LIMIT_MS, World
+from mqlab.sim.call import Call, public_call
+from mqlab.sim.choices import Choices, Drawn
+from mqlab.sim.connecting import ConnectionRefused, ConnectTimeout
+from mqlab.sim.disk import DiskFull, MemoryDisk
+from mqlab.sim.door import InterruptedInSlice
+from mqlab.sim.faults import FAULTS
+from mqlab.sim.future import Future
+from mqlab.sim.life import Life
+from mqlab.sim.link import LinkSpec
+from mqlab.sim.network import Endpoint, EndpointClosed, Network
+from mqlab.sim.node import Node, NodeSpec, PeriodicTask, WaitTimeout
+from mqlab.sim.pending import Pending
+from mqlab.sim.pool import Pool, PoolJob
+from mqlab.sim.service import ServiceThread
+from mqlab.sim.sync import Lock, Queue, Semaphore
+from mqlab.sim.task import Cancelled, Task
+from mqlab.sim.timer import Timer
+from mqlab.sim.traps import park, sleep_us
+from mqlab.sim.world import EPOCH_MS, WAIT_LIMIT_MS, World
 
 __all__ = [
     "EPOCH_MS",

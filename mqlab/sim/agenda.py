@@ -10,11 +10,11 @@ from collections import deque
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
-from ..trace.bus import NO_CAUSE
-from .timer import Lane
+from mqlab.sim.timer import Lane
+from mqlab.trace.bus import NO_CAUSE
 
 if TYPE_CHECKING:
-    from .life import Life
+    from mqlab.sim.life import Life
 
 
 class Target(Protocol):

@@ -8,13 +8,13 @@ from collections.abc import Callable, Coroutine, Generator
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from ..errors import LearnerError
-from .life import ProcessEndedError
-from .world import WAIT_LIMIT_MS
+from mqlab.errors import LearnerError
+from mqlab.sim.life import ProcessEndedError
+from mqlab.sim.world import WAIT_LIMIT_MS
 
 if TYPE_CHECKING:
-    from .future import Future
-    from .node import Node
+    from mqlab.sim.future import Future
+    from mqlab.sim.node import Node
 
 P = ParamSpec("P")
 T = TypeVar("T")

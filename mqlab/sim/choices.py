@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import NamedTuple
 
-from ..errors import LearnerError
+from mqlab.errors import LearnerError
 
 Policy = Callable[[str, int, int, int], int]
 """(point, k, n, drawn) -> value in range(n): decides instead of the drawn value."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..errors import MqlabError
-from ..trace.events.network import ConnectionOpened, ConnectionRefusedByHost
-from .life import RUNNING
+from mqlab.errors import MqlabError
+from mqlab.sim.life import RUNNING
+from mqlab.trace.events.network import ConnectionOpened, ConnectionRefusedByHost
 
 if TYPE_CHECKING:
-    from .future import Future
-    from .life import Life
-    from .network import Endpoint, Network
-    from .node import Node
+    from mqlab.sim.future import Future
+    from mqlab.sim.life import Life
+    from mqlab.sim.network import Endpoint, Network
+    from mqlab.sim.node import Node
 
 FIRST_RETRY_US = 1_000_000
 """When Linux sends the first frame of a connection again; it waits twice as long each time after."""

@@ -12,10 +12,10 @@ from bisect import bisect_left, insort
 from collections.abc import Callable
 from typing import Protocol
 
-from ..errors import MqlabError
-from .future import Future
-from .memory_file import PAGE_BYTES, File, MemoryFile
-from .traps import sleep_us
+from mqlab.errors import MqlabError
+from mqlab.sim.future import Future
+from mqlab.sim.memory_file import PAGE_BYTES, File, MemoryFile
+from mqlab.sim.traps import sleep_us
 
 __all__ = ["PAGE_BYTES", "Disk", "DiskFull", "File", "MemoryDisk", "MemoryFile", "Paths"]
 
@@ -294,7 +294,7 @@ class MemoryDisk:
 
         The directory is never written to, and must stay as it is meanwhile.
         """
-        from .real_disk import RealDisk
+        from mqlab.sim.real_disk import RealDisk
 
         real = RealDisk(path, read_only=True)
         disk = cls(str(path), now_ms)

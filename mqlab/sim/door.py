@@ -9,11 +9,11 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MqlabError, ObserverError, SimulationError
-from ..trace.bus import NO_CAUSE
+from mqlab.errors import MqlabError, ObserverError, SimulationError
+from mqlab.trace.bus import NO_CAUSE
 
 if TYPE_CHECKING:
-    from .world import World
+    from mqlab.sim.world import World
 
 GRACE_SECONDS = 1.0
 """How long a slice may go on after the stop button before it is broken off."""

@@ -9,8 +9,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LearnerError
-from ..trace.events.world import (
+from mqlab.errors import LearnerError
+from mqlab.sim.life import Life
+from mqlab.trace.events.world import (
     ClockDrifted,
     DiskHung,
     DiskUnhung,
@@ -23,11 +24,10 @@ from ..trace.events.world import (
     NodeThawed,
     PowerLost,
 )
-from .life import Life
 
 if TYPE_CHECKING:
-    from .node import Node
-    from .world import World
+    from mqlab.sim.node import Node
+    from mqlab.sim.world import World
 
 
 def find_node(world: World, name: str) -> Node:

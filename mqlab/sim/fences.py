@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import SimulationError
-from .door import playing_world
+from mqlab.errors import SimulationError
+from mqlab.sim.door import playing_world
 
 _SLEEP = (
     "called time.sleep, which stops the real clock's thread and no time in the world. Use 'await ctx.sleep(ms=...)' in "

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..errors import SimulationError
+from mqlab.errors import SimulationError
 
 if TYPE_CHECKING:
-    from .task import Task
+    from mqlab.sim.task import Task
 
 T = TypeVar("T")
 

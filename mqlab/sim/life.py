@@ -16,15 +16,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LearnerError
+from mqlab.errors import LearnerError
 
 if TYPE_CHECKING:
-    from ..errors import SimulationError
-    from .agenda import Ready
-    from .future import Future
-    from .node import Node
-    from .task import Task
-    from .world import World
+    from mqlab.errors import SimulationError
+    from mqlab.sim.agenda import Ready
+    from mqlab.sim.future import Future
+    from mqlab.sim.node import Node
+    from mqlab.sim.task import Task
+    from mqlab.sim.world import World
 
 RUNNING, FROZEN, ENDED, DARK = 0, 1, 2, 3
 """States of a life; what runs is 0, so that the scheduler needs one test for the others."""

@@ -6,8 +6,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from .network import Endpoint
-    from .world import World
+    from mqlab.sim.network import Endpoint
+    from mqlab.sim.world import World
 
 
 class LinkSpec(NamedTuple):

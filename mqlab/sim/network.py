@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import LearnerError, MqlabError
-from ..trace.events.network import ConnectionBroken, ConnectionClosed
-from .connecting import ConnectionAttempt, ConnectTimeout
-from .future import Future
-from .link import LOOPBACK, Link, LinkSpec, Pipe
-from .node import WaitTimeout
-from .traps import sleep_us
+from mqlab.errors import LearnerError, MqlabError
+from mqlab.sim.connecting import ConnectionAttempt, ConnectTimeout
+from mqlab.sim.future import Future
+from mqlab.sim.link import LOOPBACK, Link, LinkSpec, Pipe
+from mqlab.sim.node import WaitTimeout
+from mqlab.sim.traps import sleep_us
+from mqlab.trace.events.network import ConnectionBroken, ConnectionClosed
 
 if TYPE_CHECKING:
-    from .life import Life
-    from .node import Node
-    from .world import World
+    from mqlab.sim.life import Life
+    from mqlab.sim.node import Node
+    from mqlab.sim.world import World
 
 AcceptHandler = Callable[["Endpoint"], None]
 

@@ -7,19 +7,19 @@ import types
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ..errors import LearnerError, MqlabError
-from .disk import MemoryDisk
-from .future import Future
-from .life import DARK, STATE_NAMES, Life
-from .pool import Pool
-from .task import Task
-from .timer import Timer, time_out, whole_us
-from .traps import sleep_us, wait_at_most
+from mqlab.errors import LearnerError, MqlabError
+from mqlab.sim.disk import MemoryDisk
+from mqlab.sim.future import Future
+from mqlab.sim.life import DARK, STATE_NAMES, Life
+from mqlab.sim.pool import Pool
+from mqlab.sim.task import Task
+from mqlab.sim.timer import Timer, time_out, whole_us
+from mqlab.sim.traps import sleep_us, wait_at_most
 
 if TYPE_CHECKING:
-    from ..trace.bus import Bus
-    from .network import AcceptHandler, Endpoint
-    from .world import World
+    from mqlab.sim.network import AcceptHandler, Endpoint
+    from mqlab.sim.world import World
+    from mqlab.trace.bus import Bus
 
 T = TypeVar("T")
 

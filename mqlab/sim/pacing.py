@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import LearnerError
+from mqlab.errors import LearnerError
 
 if TYPE_CHECKING:
-    from .world import World
+    from mqlab.sim.world import World
 
 FRAME_SECONDS = 0.05
 """At least so often the world's clock follows, although nothing is due: for those who look at it or do something."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import LearnerError
-from .life import RUNNING
-from .link import Pipe
-from .timer import Timer
+from mqlab.errors import LearnerError
+from mqlab.sim.life import RUNNING
+from mqlab.sim.link import Pipe
+from mqlab.sim.timer import Timer
 
 if TYPE_CHECKING:
-    from .agenda import Ready
-    from .world import World
+    from mqlab.sim.agenda import Ready
+    from mqlab.sim.world import World
 
 
 class Pending(NamedTuple):

@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from .task import Task
-from .timer import DEAD
+from mqlab.sim.task import Task
+from mqlab.sim.timer import DEAD
 
 if TYPE_CHECKING:
-    from .life import Life
-    from .node import Node
+    from mqlab.sim.life import Life
+    from mqlab.sim.node import Node
 
 
 class PoolJob:

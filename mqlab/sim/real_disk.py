@@ -10,8 +10,8 @@ import os
 import shutil
 from collections import OrderedDict
 
-from ..errors import LearnerError
-from .disk import DiskFull, Paths
+from mqlab.errors import LearnerError
+from mqlab.sim.disk import DiskFull, Paths
 
 _OPEN_FILES = 128
 _SCAN_BYTES = 1 << 20

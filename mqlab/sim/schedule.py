@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..errors import LearnerError
+from mqlab.errors import LearnerError
 
 _LINE = re.compile(r"at\s+(?P<at>\S+?)\s*:\s*(?P<verb>\w+)(?:\s+(?P<rest>.*))?$")
 _FOR = re.compile(r"\s+for\s+(\S+)$")

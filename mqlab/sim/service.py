@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .task import Cancelled, Task
-from .traps import park
+from mqlab.sim.task import Cancelled, Task
+from mqlab.sim.traps import park
 
 if TYPE_CHECKING:
-    from .node import Node
+    from mqlab.sim.node import Node
 
 
 class ServiceThread:

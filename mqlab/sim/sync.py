@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Generic, TypeVar
 
-from ..errors import SimulationError
-from .future import Future
-from .timer import whole_us
-from .traps import wait_at_most
+from mqlab.errors import SimulationError
+from mqlab.sim.future import Future
+from mqlab.sim.timer import whole_us
+from mqlab.sim.traps import wait_at_most
 
 T = TypeVar("T")
 

@@ -8,13 +8,13 @@ from heapq import heappush
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SimulationError
-from .future import Future
-from .timer import DEAD, Timer
-from .traps import AtMost, Park
+from mqlab.errors import SimulationError
+from mqlab.sim.future import Future
+from mqlab.sim.timer import DEAD, Timer
+from mqlab.sim.traps import AtMost, Park
 
 if TYPE_CHECKING:
-    from .life import Life
+    from mqlab.sim.life import Life
 
 class Cancelled(BaseException):
     """Thrown into a task that was cancelled; let it pass."""

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LearnerError
+from mqlab.errors import LearnerError
 
 if TYPE_CHECKING:
-    from .agenda import Agenda
-    from .life import Life
+    from mqlab.sim.agenda import Agenda
+    from mqlab.sim.life import Life
 
 DEAD = -1
 """The token of something that shall never run again."""

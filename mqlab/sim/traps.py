@@ -9,11 +9,11 @@ import types
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from .timer import Timer, time_out
+from mqlab.sim.timer import Timer, time_out
 
 if TYPE_CHECKING:
-    from .future import Future
-    from .task import Task
+    from mqlab.sim.future import Future
+    from mqlab.sim.task import Task
 
 
 class Park:

@@ -12,21 +12,21 @@ from collections.abc import Callable, Mapping
 from heapq import heappop
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LearnerError, MqlabError, ObserverError, SimulationError
-from ..trace.bus import Bus
-from .agenda import Agenda, Ready
-from .choices import Choices
-from .door import Door
-from .fences import put_up_fences
-from .life import ENDED, FROZEN, Life
-from .network import Network
-from .node import Node, NodeSpec
-from .pending import Pending, hold_pending, pending_of, pick_pending
-from .task import Task
-from .timer import Lane
+from mqlab.errors import LearnerError, MqlabError, ObserverError, SimulationError
+from mqlab.sim.agenda import Agenda, Ready
+from mqlab.sim.choices import Choices
+from mqlab.sim.door import Door
+from mqlab.sim.fences import put_up_fences
+from mqlab.sim.life import ENDED, FROZEN, Life
+from mqlab.sim.network import Network
+from mqlab.sim.node import Node, NodeSpec
+from mqlab.sim.pending import Pending, hold_pending, pending_of, pick_pending
+from mqlab.sim.task import Task
+from mqlab.sim.timer import Lane
+from mqlab.trace.bus import Bus
 
 if TYPE_CHECKING:
-    from .future import Future
+    from mqlab.sim.future import Future
 
 EPOCH_MS = 1_767_225_600_000
 """The wall-clock time at which every world begins: 2026-01-01 00:00:00 UTC, in ms since 1970."""

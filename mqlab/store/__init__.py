@@ -40,28 +40,28 @@ To look into a directory without a world: `ReadableStore(DiskHost(MemoryDisk.ove
 or `open_store(path)`, which reads the file sizes off the files.
 """
 
-from .batch_consume_queue import BatchConsumeQueue
-from .commit_log import CommitLog
-from .consume_queue import ConsumeQueue, CqUnit
-from .consume_queue_store import ConsumeQueueStore
-from .default_message_store import ArrivingListener, DefaultMessageStore
-from .dispatch_request import RMQ_SYS_SCHEDULE_TOPIC, DispatchRequest, delay_level_table
-from .errors import RecordTooLarge, StoreError
-from .get_message import MAX_PULL_MSG_SIZE, GetMessageResult, GetMessageStatus, MessageFilter
-from .host import DiskHost, Host
-from .index_file import IndexFile
-from .index_service import IndexService
-from .mapped_file import MappedFile, MappedFileQueue
-from .message_store_config import BrokerRole, FlushDiskType, MessageStoreConfig
-from .put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
-from .query_message import QueryMessageResult
-from .readable_store import CommitLogDispatcher, ReadableStore
-from .recovery import Recovery
-from .running_flags import RunningFlags
-from .search_by_time import BoundaryType
-from .store_checkpoint import StoreCheckpoint
-from .store_directory import list_records, open_store, record_fields
-from .writable_store import HandleHA, PutMessageHook, WritableStore
+from mqlab.store.batch_consume_queue import BatchConsumeQueue
+from mqlab.store.commit_log import CommitLog
+from mqlab.store.consume_queue import ConsumeQueue, CqUnit
+from mqlab.store.consume_queue_store import ConsumeQueueStore
+from mqlab.store.default_message_store import ArrivingListener, DefaultMessageStore
+from mqlab.store.dispatch_request import RMQ_SYS_SCHEDULE_TOPIC, DispatchRequest, delay_level_table
+from mqlab.store.errors import RecordTooLarge, StoreError
+from mqlab.store.get_message import MAX_PULL_MSG_SIZE, GetMessageResult, GetMessageStatus, MessageFilter
+from mqlab.store.host import DiskHost, Host
+from mqlab.store.index_file import IndexFile
+from mqlab.store.index_service import IndexService
+from mqlab.store.mapped_file import MappedFile, MappedFileQueue
+from mqlab.store.message_store_config import BrokerRole, FlushDiskType, MessageStoreConfig
+from mqlab.store.put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
+from mqlab.store.query_message import QueryMessageResult
+from mqlab.store.readable_store import CommitLogDispatcher, ReadableStore
+from mqlab.store.recovery import Recovery
+from mqlab.store.running_flags import RunningFlags
+from mqlab.store.search_by_time import BoundaryType
+from mqlab.store.store_checkpoint import StoreCheckpoint
+from mqlab.store.store_directory import list_records, open_store, record_fields
+from mqlab.store.writable_store import HandleHA, PutMessageHook, WritableStore
 
 __all__ = [
     "MAX_PULL_MSG_SIZE",

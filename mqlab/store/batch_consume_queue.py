@@ -10,11 +10,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from ..sim.disk import Disk
-from .consume_queue import ConsumeQueue, CqUnit
-from .dispatch_request import DispatchRequest
-from .mapped_file import MappedFile
-from .message_store_config import BATCH_CQ_STORE_UNIT_SIZE
+from mqlab.sim.disk import Disk
+from mqlab.store.consume_queue import ConsumeQueue, CqUnit
+from mqlab.store.dispatch_request import DispatchRequest
+from mqlab.store.mapped_file import MappedFile
+from mqlab.store.message_store_config import BATCH_CQ_STORE_UNIT_SIZE
 
 BATCH_ENTRY = struct.Struct(">qiqqqhii")
 _NO_COMPACTED_OFFSET = -1

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..sim.service import ServiceThread
-from ..trace.events.store import DiskFullChanged, FileDeleted
-from .running_flags import RunningFlags
+from mqlab.sim.service import ServiceThread
+from mqlab.store.running_flags import RunningFlags
+from mqlab.trace.events.store import DiskFullChanged, FileDeleted
 
 if TYPE_CHECKING:
-    from .default_message_store import DefaultMessageStore
+    from mqlab.store.default_message_store import DefaultMessageStore
 
 _FIRST_RUN_MS = 60_000
 _HOUR_MS = 3_600_000

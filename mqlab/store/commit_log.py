@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from ..protocol.errors import RecordError
-from ..protocol.message import MessageExt
-from ..protocol.record import BLANK_MAGIC_CODE, BLANK_MIN_BYTES, decode_record, encode_blank
-from ..sim.disk import Disk
-from ..trace.events.store import CommitLogFileCreated
-from .dispatch_request import DispatchRequest, read_request
-from .errors import RecordTooLarge
-from .host import Hooks
-from .mapped_file import MappedFile, MappedFileQueue
-from .message_store_config import BrokerRole, FlushDiskType, MessageStoreConfig
+from mqlab.protocol.errors import RecordError
+from mqlab.protocol.message import MessageExt
+from mqlab.protocol.record import BLANK_MAGIC_CODE, BLANK_MIN_BYTES, decode_record, encode_blank
+from mqlab.sim.disk import Disk
+from mqlab.store.dispatch_request import DispatchRequest, read_request
+from mqlab.store.errors import RecordTooLarge
+from mqlab.store.host import Hooks
+from mqlab.store.mapped_file import MappedFile, MappedFileQueue
+from mqlab.store.message_store_config import BrokerRole, FlushDiskType, MessageStoreConfig
+from mqlab.trace.events.store import CommitLogFileCreated
 
 
 class CommitLog:

@@ -10,10 +10,10 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..sim.disk import Disk, DiskFull
-from .dispatch_request import DispatchRequest
-from .mapped_file import MappedFile, MappedFileQueue
-from .message_store_config import CQ_STORE_UNIT_SIZE
+from mqlab.sim.disk import Disk, DiskFull
+from mqlab.store.dispatch_request import DispatchRequest
+from mqlab.store.mapped_file import MappedFile, MappedFileQueue
+from mqlab.store.message_store_config import CQ_STORE_UNIT_SIZE
 
 ENTRY = struct.Struct(">qiq")
 PRE_BLANK_SIZE = 0x7FFF_FFFF

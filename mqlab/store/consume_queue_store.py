@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..sim.disk import Disk
-from .batch_consume_queue import BatchConsumeQueue
-from .consume_queue import ConsumeQueue
-from .dispatch_request import DispatchRequest
-from .errors import StoreError
-from .message_store_config import MessageStoreConfig
-from .store_layout import queue_id_of_name
+from mqlab.sim.disk import Disk
+from mqlab.store.batch_consume_queue import BatchConsumeQueue
+from mqlab.store.consume_queue import ConsumeQueue
+from mqlab.store.dispatch_request import DispatchRequest
+from mqlab.store.errors import StoreError
+from mqlab.store.message_store_config import MessageStoreConfig
+from mqlab.store.store_layout import queue_id_of_name
 
 QueueKey = tuple[str, int]
 

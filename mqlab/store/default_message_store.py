@@ -6,16 +6,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ..sim.disk import DiskFull
-from ..trace.events.store import CheckpointWritten, CommitLogFlushed, FileDeleted, StoreStopped
-from .message_store_config import MessageStoreConfig
-from .recovery import Recovery
-from .reput_message_service import Reput
-from .services import StoreServices
-from .writable_store import WritableStore
+from mqlab.sim.disk import DiskFull
+from mqlab.store.message_store_config import MessageStoreConfig
+from mqlab.store.recovery import Recovery
+from mqlab.store.reput_message_service import Reput
+from mqlab.store.services import StoreServices
+from mqlab.store.writable_store import WritableStore
+from mqlab.trace.events.store import CheckpointWritten, CommitLogFlushed, FileDeleted, StoreStopped
 
 if TYPE_CHECKING:
-    from ..sim.node import Node
+    from mqlab.sim.node import Node
 
 ArrivingListener = Callable[[str, int, int, int, int, None, dict[str, str]], Any]
 """(topic, queue id, queue offset + 1, tags code, store time ms, filter bitmap, properties) of a message just

@@ -8,11 +8,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..errors import LearnerError
-from ..protocol.hashing import tags_code
-from ..protocol.message import MessageExt
-from ..protocol.record import decode_record
-from ..protocol.sysflag import MessageSysFlag
+from mqlab.errors import LearnerError
+from mqlab.protocol.hashing import tags_code
+from mqlab.protocol.message import MessageExt
+from mqlab.protocol.record import decode_record
+from mqlab.protocol.sysflag import MessageSysFlag
 
 RMQ_SYS_SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import LearnerError, MqlabError
+from mqlab.errors import LearnerError, MqlabError
 
 
 class StoreError(LearnerError):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..sim.future import Future
-from ..sim.service import ServiceThread
-from ..sim.timer import Timer
-from ..trace.events.store import ConsumeQueuesFlushed, FlushTimedOut
-from .put_message import PutMessageResult, PutMessageStatus
+from mqlab.sim.future import Future
+from mqlab.sim.service import ServiceThread
+from mqlab.sim.timer import Timer
+from mqlab.store.put_message import PutMessageResult, PutMessageStatus
+from mqlab.trace.events.store import ConsumeQueuesFlushed, FlushTimedOut
 
 if TYPE_CHECKING:
-    from .default_message_store import DefaultMessageStore
+    from mqlab.store.default_message_store import DefaultMessageStore
 
 
 GROUP_COMMIT_PERIOD_MS = 10

@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
-from .commit_log import CommitLog
-from .consume_queue import ConsumeQueue
-from .message_store_config import BrokerRole, MessageStoreConfig
+from mqlab.store.commit_log import CommitLog
+from mqlab.store.consume_queue import ConsumeQueue
+from mqlab.store.message_store_config import BrokerRole, MessageStoreConfig
 
 MAX_PULL_MSG_SIZE = 128 * 1024 * 1024
 _MIN_PULL_SIZE = 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from ..sim.disk import Disk
+from mqlab.sim.disk import Disk
 
 
 class Hooks(Protocol):

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import struct
 
-from ..protocol.hashing import index_key_hash
-from ..sim.disk import Disk
+from mqlab.protocol.hashing import index_key_hash
+from mqlab.sim.disk import Disk
 
 _HEADER = struct.Struct(">qqqqii")
 _ITEM = struct.Struct(">iqii")

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from ..protocol.sysflag import MessageSysFlag
-from ..sim.disk import Disk, DiskFull
-from .dispatch_request import DispatchRequest
-from .index_file import IndexFile
-from .message_store_config import MessageStoreConfig
-from .store_checkpoint import StoreCheckpoint
-from .store_layout import check_file
+from mqlab.protocol.sysflag import MessageSysFlag
+from mqlab.sim.disk import Disk, DiskFull
+from mqlab.store.dispatch_request import DispatchRequest
+from mqlab.store.index_file import IndexFile
+from mqlab.store.message_store_config import MessageStoreConfig
+from mqlab.store.store_checkpoint import StoreCheckpoint
+from mqlab.store.store_layout import check_file
 
 ReadRequests = Callable[[int, int], tuple[list[DispatchRequest], int]]
 _STRETCH_BYTES = 1 << 20

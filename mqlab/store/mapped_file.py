@@ -6,9 +6,9 @@ the start; how far it is written is known by the one who writes, and after a res
 
 from __future__ import annotations
 
-from ..sim.disk import PAGE_BYTES, Disk, File
-from .errors import StoreError
-from .store_layout import check_file, offset_of_name
+from mqlab.sim.disk import PAGE_BYTES, Disk, File
+from mqlab.store.errors import StoreError
+from mqlab.store.store_layout import check_file, offset_of_name
 
 
 class MappedFile:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..protocol.batch import decode_batch
-from ..protocol.properties import decode_properties
-from ..protocol.record import encode_record
-from .put_message import MessageExtBrokerInner
+from mqlab.protocol.batch import decode_batch
+from mqlab.protocol.properties import decode_properties
+from mqlab.protocol.record import encode_record
+from mqlab.store.put_message import MessageExtBrokerInner
 
 
 def encode_message(

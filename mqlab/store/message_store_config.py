@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
-from ..arguments import check_least
-from ..errors import LearnerError
-from .dispatch_request import delay_level_table
+from mqlab.arguments import check_least
+from mqlab.errors import LearnerError
+from mqlab.store.dispatch_request import delay_level_table
 
 EnumT = TypeVar("EnumT", bound=Enum)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..protocol.properties import PROPERTIES_MAX_BYTES
-from ..protocol.sysflag import MessageSysFlag
-from .dispatch_request import INNER_BATCH_FLAGS
-from .put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
+from mqlab.protocol.properties import PROPERTIES_MAX_BYTES
+from mqlab.protocol.sysflag import MessageSysFlag
+from mqlab.store.dispatch_request import INNER_BATCH_FLAGS
+from mqlab.store.put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
 
 TOPIC_MAX = 127
 RETRY_TOPIC_MAX = 255

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 
-from ..protocol.message import MessageExt
-from ..protocol.message_id import create_message_id
-from ..protocol.properties import encode_properties
+from mqlab.protocol.message import MessageExt
+from mqlab.protocol.message_id import create_message_id
+from mqlab.protocol.properties import encode_properties
 
 
 class PutMessageStatus(Enum):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .commit_log import CommitLog
-from .index_service import IndexService
+from mqlab.store.commit_log import CommitLog
+from mqlab.store.index_service import IndexService
 
 _ROUNDS = 3
 

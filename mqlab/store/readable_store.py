@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..protocol.message import MessageExt
-from ..trace.events.store import FileDeleted, IndexBuilt, StoreLoaded, StoreRecovered
-from .commit_log import CommitLog
-from .consume_queue import ConsumeQueue
-from .consume_queue_store import ConsumeQueueStore
-from .dispatch_request import DispatchRequest, delay_level_table
-from .get_message import (
-    MAX_PULL_MSG_SIZE,
-    GetMessageResult,
-    GetMessageStatus,
-    MessageFilter,
-    get_message,
-)
-from .host import Host
-from .index_service import IndexService
-from .message_store_config import MessageStoreConfig
-from .query_message import QueryMessageResult, query_message
-from .recovery import Recovery, recover_commit_log
-from .running_flags import RunningFlags
-from .search_by_time import BoundaryType, offset_in_queue_by_time
-from .store_checkpoint import StoreCheckpoint
-from .store_layout import check_layout
+from mqlab.protocol.message import MessageExt
+from mqlab.store.commit_log import CommitLog
+from mqlab.store.consume_queue import ConsumeQueue
+from mqlab.store.consume_queue_store import ConsumeQueueStore
+from mqlab.store.dispatch_request import DispatchRequest, delay_level_table
+from mqlab.store.get_message import MAX_PULL_MSG_SIZE, GetMessageResult, GetMessageStatus, MessageFilter, get_message
+from mqlab.store.host import Host
+from mqlab.store.index_service import IndexService
+from mqlab.store.message_store_config import MessageStoreConfig
+from mqlab.store.query_message import QueryMessageResult, query_message
+from mqlab.store.recovery import Recovery, recover_commit_log
+from mqlab.store.running_flags import RunningFlags
+from mqlab.store.search_by_time import BoundaryType, offset_in_queue_by_time
+from mqlab.store.store_checkpoint import StoreCheckpoint
+from mqlab.store.store_layout import check_layout
+from mqlab.trace.events.store import FileDeleted, IndexBuilt, StoreLoaded, StoreRecovered
 
 CommitLogDispatcher = Callable[[DispatchRequest], None]
 """Takes note of a stored message, for a queue, an index, ...; all of them are asked in turn, in the order of the log.

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..protocol.errors import RecordError
-from ..protocol.record import (
+from mqlab.protocol.errors import RecordError
+from mqlab.protocol.record import (
     BLANK_MAGIC_CODE,
     MESSAGE_MAGIC_CODE,
     MESSAGE_MAGIC_CODE_V2,
     STORE_TIMESTAMP_OFFSET,
     SYS_FLAG_OFFSET,
 )
-from ..protocol.sysflag import MessageSysFlag
-from .commit_log import CommitLog
-from .dispatch_request import DispatchRequest, read_request
-from .mapped_file import MappedFile
+from mqlab.protocol.sysflag import MessageSysFlag
+from mqlab.store.commit_log import CommitLog
+from mqlab.store.dispatch_request import DispatchRequest, read_request
+from mqlab.store.mapped_file import MappedFile
 
 _WINDOW_BYTES = 1 << 20
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..protocol.sysflag import MessageSysFlag
-from ..sim.disk import DiskFull
-from ..sim.service import ServiceThread
-from ..trace.events.store import DispatchStalled, MessageDispatched
-from .dispatch_request import DispatchRequest
-from .running_flags import RunningFlags
+from mqlab.protocol.sysflag import MessageSysFlag
+from mqlab.sim.disk import DiskFull
+from mqlab.sim.service import ServiceThread
+from mqlab.store.dispatch_request import DispatchRequest
+from mqlab.store.running_flags import RunningFlags
+from mqlab.trace.events.store import DispatchStalled, MessageDispatched
 
 if TYPE_CHECKING:
-    from .default_message_store import DefaultMessageStore
+    from mqlab.store.default_message_store import DefaultMessageStore
 
 _STRETCH_BYTES = 1 << 20
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 
-from .batch_consume_queue import BatchConsumeQueue
-from .commit_log import CommitLog
-from .consume_queue import ConsumeQueue
+from mqlab.store.batch_consume_queue import BatchConsumeQueue
+from mqlab.store.commit_log import CommitLog
+from mqlab.store.consume_queue import ConsumeQueue
 
 
 class BoundaryType(Enum):

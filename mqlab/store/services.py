@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..sim.future import Future
-from ..sim.service import ServiceThread
-from .clean_services import CleanCommitLogService
-from .flush_services import (
+from mqlab.sim.future import Future
+from mqlab.sim.service import ServiceThread
+from mqlab.store.clean_services import CleanCommitLogService
+from mqlab.store.flush_services import (
     FlushConsumeQueueService,
     FlushRealTimeService,
     GroupCommitService,
     StoreCheckpointService,
 )
-from .message_store_config import FlushDiskType
-from .put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
-from .reput_message_service import ReputMessageService
+from mqlab.store.message_store_config import FlushDiskType
+from mqlab.store.put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
+from mqlab.store.reput_message_service import ReputMessageService
 
 if TYPE_CHECKING:
-    from .default_message_store import DefaultMessageStore
+    from mqlab.store.default_message_store import DefaultMessageStore
 
 
 class StoreServices:

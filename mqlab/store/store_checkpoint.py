@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 
-from ..sim.disk import PAGE_BYTES, Disk
+from mqlab.sim.disk import PAGE_BYTES, Disk
 
 _FIELDS = struct.Struct(">qqqqq")
 _SAFETY_MS = 3_000

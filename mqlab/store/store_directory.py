@@ -13,18 +13,18 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ..errors import LearnerError
-from ..protocol import compression
-from ..protocol.errors import CompressionError, RecordError
-from ..protocol.message import MessageExt
-from ..protocol.record import BLANK_MAGIC_CODE, decode_record
-from ..protocol.sysflag import MessageSysFlag
-from ..sim.disk import MemoryDisk
-from .errors import StoreError
-from .host import DiskHost
-from .message_store_config import BATCH_CQ_STORE_UNIT_SIZE, CQ_STORE_UNIT_SIZE, MessageStoreConfig
-from .readable_store import ReadableStore
-from .store_layout import offset_of_name
+from mqlab.errors import LearnerError
+from mqlab.protocol import compression
+from mqlab.protocol.errors import CompressionError, RecordError
+from mqlab.protocol.message import MessageExt
+from mqlab.protocol.record import BLANK_MAGIC_CODE, decode_record
+from mqlab.protocol.sysflag import MessageSysFlag
+from mqlab.sim.disk import MemoryDisk
+from mqlab.store.errors import StoreError
+from mqlab.store.host import DiskHost
+from mqlab.store.message_store_config import BATCH_CQ_STORE_UNIT_SIZE, CQ_STORE_UNIT_SIZE, MessageStoreConfig
+from mqlab.store.readable_store import ReadableStore
+from mqlab.store.store_layout import offset_of_name
 
 _MARKS = ("commitlog", "consumequeue", "batchconsumequeue", "checkpoint", "abort")
 _MAGIC_CODES = (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab")

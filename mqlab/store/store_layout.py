@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ..sim.disk import Disk
-from .errors import StoreError
-from .message_store_config import MessageStoreConfig
+from mqlab.sim.disk import Disk
+from mqlab.store.errors import StoreError
+from mqlab.store.message_store_config import MessageStoreConfig
 
 _OFFSET_DIGITS = 20
 _LONG_MAX = (1 << 63) - 1

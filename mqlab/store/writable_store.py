@@ -6,24 +6,24 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..protocol.errors import RecordError
-from ..protocol.hashing import tags_code
-from ..protocol.properties import DECODED_MAP_CAPACITY, encode_properties
-from ..sim.disk import DiskFull
-from ..sim.future import Future
-from ..trace.events.store import MessageStored, PutRefused
-from .dispatch_request import RMQ_SYS_SCHEDULE_TOPIC, DispatchRequest, inner_num, stored_tags_code
-from .errors import RecordTooLarge
-from .message_ext_encoder import encode_message, messages_of_batch
-from .message_store_config import BrokerRole, MessageStoreConfig
-from .put_checks import TOPIC_MAX, check_batch, check_inner_batch, check_message, check_sizes, refused
-from .put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
-from .readable_store import ReadableStore
-from .running_flags import RunningFlags
+from mqlab.protocol.errors import RecordError
+from mqlab.protocol.hashing import tags_code
+from mqlab.protocol.properties import DECODED_MAP_CAPACITY, encode_properties
+from mqlab.sim.disk import DiskFull
+from mqlab.sim.future import Future
+from mqlab.store.dispatch_request import RMQ_SYS_SCHEDULE_TOPIC, DispatchRequest, inner_num, stored_tags_code
+from mqlab.store.errors import RecordTooLarge
+from mqlab.store.message_ext_encoder import encode_message, messages_of_batch
+from mqlab.store.message_store_config import BrokerRole, MessageStoreConfig
+from mqlab.store.put_checks import TOPIC_MAX, check_batch, check_inner_batch, check_message, check_sizes, refused
+from mqlab.store.put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
+from mqlab.store.readable_store import ReadableStore
+from mqlab.store.running_flags import RunningFlags
+from mqlab.trace.events.store import MessageStored, PutRefused
 
 if TYPE_CHECKING:
-    from ..sim.node import Node
-    from .services import StoreServices
+    from mqlab.sim.node import Node
+    from mqlab.store.services import StoreServices
 
 PutMessageHook = Callable[[MessageExtBrokerInner], PutMessageResult | None]
 """Looks at a message before it is stored, may change it, and refuses it by returning a result."""

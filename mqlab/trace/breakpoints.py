@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import LearnerError
-from .bus import Row
-from .matching import Kinds, row_filter
-from .record import Record
+from mqlab.errors import LearnerError
+from mqlab.trace.bus import Row
+from mqlab.trace.matching import Kinds, row_filter
+from mqlab.trace.record import Record
 
 
 class Breakpoint:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from ..errors import ObserverError
+from mqlab.errors import ObserverError
 
 Row = tuple[Any, ...]
 """One event as atoms: (slice, i, ts_us, node, task, cause_slice, cause_i, kind, *fields)."""

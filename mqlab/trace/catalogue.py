@@ -11,8 +11,8 @@ from importlib import import_module
 from types import MappingProxyType, ModuleType
 from typing import Any, get_type_hints
 
-from ..errors import LearnerError
-from .bus import COMMON_FIELDS, Row
+from mqlab.errors import LearnerError
+from mqlab.trace.bus import COMMON_FIELDS, Row
 
 SCHEMA_VERSION = 1
 """Rises when a recorded trace can no longer be read as it was: a field renamed, removed or given another type."""

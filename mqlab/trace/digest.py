@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .bus import Row
+from mqlab.trace.bus import Row
 
 _BLOCK = 1_000
 

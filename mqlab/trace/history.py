@@ -7,11 +7,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from typing import IO, Any, overload
 
-from ..errors import LearnerError
-from .bus import Row
-from .catalogue import check_row
-from .matching import Kinds, row_filter
-from .record import Record
+from mqlab.errors import LearnerError
+from mqlab.trace.bus import Row
+from mqlab.trace.catalogue import check_row
+from mqlab.trace.matching import Kinds, row_filter
+from mqlab.trace.record import Record
 
 KEEP_ROWS = 100_000
 """How many rows stay in memory at most."""

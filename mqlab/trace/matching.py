@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..errors import LearnerError
-from .bus import Row
-from .catalogue import CATALOGUE, check_field, columns_of, kind_name
+from mqlab.errors import LearnerError
+from mqlab.trace.bus import Row
+from mqlab.trace.catalogue import CATALOGUE, check_field, columns_of, kind_name
 
 Kinds = str | type | tuple[str | type, ...] | None
 """One event kind by name or class, several of them, or None for all."""

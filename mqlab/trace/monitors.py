@@ -9,9 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .bus import Row
-from .matching import Kinds, row_filter
-from .record import Record
+from mqlab.trace.bus import Row
+from mqlab.trace.matching import Kinds, row_filter
+from mqlab.trace.record import Record
 
 
 class Violation(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .bus import COMMON_FIELDS, NO_CAUSE, Row
-from .catalogue import CATALOGUE, fields_of, positions
+from mqlab.trace.bus import COMMON_FIELDS, NO_CAUSE, Row
+from mqlab.trace.catalogue import CATALOGUE, fields_of, positions
 
 KIND = COMMON_FIELDS.index("kind")
 FIRST_FIELD = len(COMMON_FIELDS)

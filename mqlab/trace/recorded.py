@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..errors import LearnerError, ProtocolError
-from .bus import Row
-from .catalogue import CATALOGUE, SCHEMA_VERSION, columns_of
-from .recorder import BATCH_ROWS, END_MARK, PARQUET_KEY, ParquetRecorder, pyarrow
+from mqlab.errors import LearnerError, ProtocolError
+from mqlab.trace.bus import Row
+from mqlab.trace.catalogue import CATALOGUE, SCHEMA_VERSION, columns_of
+from mqlab.trace.recorder import BATCH_ROWS, END_MARK, PARQUET_KEY, ParquetRecorder, pyarrow
 
 LAST_BYTES = 4_096
 """The end mark is looked for in so many bytes at the end of a file; it has some thirty."""

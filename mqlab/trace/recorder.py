@@ -24,9 +24,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ..errors import LearnerError, MissingExtraError
-from .bus import Row
-from .catalogue import ATOMS, COMMON_TYPES, FIRST, SCHEMA_VERSION, check_row, columns_of, field_types
+from mqlab.errors import LearnerError, MissingExtraError
+from mqlab.trace.bus import Row
+from mqlab.trace.catalogue import ATOMS, COMMON_TYPES, FIRST, SCHEMA_VERSION, check_row, columns_of, field_types
 
 Metadata = Mapping[str, Any]
 """What the caller wants to keep with a trace: scenario, seed, parameters. JSON-able."""
@@ -275,7 +275,7 @@ def parquet_schema(metadata: Metadata | None = None) -> Any:
 
 def header_text(metadata: Metadata | None = None) -> str:
     """The header of a trace as JSON: schema version, version of mqlab, that there is an end mark, metadata."""
-    from .. import __version__
+    from mqlab import __version__
 
     header = {"mqlab_trace": SCHEMA_VERSION, "mqlab": __version__, "end_mark": True, "metadata": dict(metadata or {})}
     try:

@@ -3,31 +3,30 @@
 from typing import TYPE_CHECKING
 
 from mqlab.lazy import lazy_names
-
-from .disk_table import disk_table
-from .index_steps import index_steps
-from .labelled_bytes import Field, LabelledBytes
-from .layouts import label_consume_queue_entry, label_frame, label_record
-from .table import Table
-from .wire import FrameUnderWay, Wire, command_in
+from mqlab.views.disk_table import disk_table
+from mqlab.views.index_steps import index_steps
+from mqlab.views.labelled_bytes import Field, LabelledBytes
+from mqlab.views.layouts import label_consume_queue_entry, label_frame, label_record
+from mqlab.views.table import Table
+from mqlab.views.wire import FrameUnderWay, Wire, command_in
 
 if TYPE_CHECKING:
-    from .beliefs import Beliefs
-    from .budget_bars import BudgetBars
-    from .duplicates import duplicates_table, offsets_table
-    from .flow_gauges import FlowGauges, Gauge
-    from .flow_meter import FlowMeter
-    from .holds import Hold, Holds
-    from .journey import Journey
-    from .ownership import Ownership
-    from .rivals import Rival, RivalMeter, RivalsChart
-    from .send_strip import SendStrip
-    from .send_waits import SendWaits
-    from .store_map import StoreMap
-    from .task_runs import TaskRuns
-    from .time_chart import Limit, Series, TimeChart
-    from .torn_log import TornLog
-    from .waits import Waits
+    from mqlab.views.beliefs import Beliefs
+    from mqlab.views.budget_bars import BudgetBars
+    from mqlab.views.duplicates import duplicates_table, offsets_table
+    from mqlab.views.flow_gauges import FlowGauges, Gauge
+    from mqlab.views.flow_meter import FlowMeter
+    from mqlab.views.holds import Hold, Holds
+    from mqlab.views.journey import Journey
+    from mqlab.views.ownership import Ownership
+    from mqlab.views.rivals import Rival, RivalMeter, RivalsChart
+    from mqlab.views.send_strip import SendStrip
+    from mqlab.views.send_waits import SendWaits
+    from mqlab.views.store_map import StoreMap
+    from mqlab.views.task_runs import TaskRuns
+    from mqlab.views.time_chart import Limit, Series, TimeChart
+    from mqlab.views.torn_log import TornLog
+    from mqlab.views.waits import Waits
 
 _LATER = {
     "Beliefs": "beliefs",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..trace.record import Record
-from .labelled_bytes import PALETTE
-from .svg import FAINT, INK, box, line, picture, text
+from mqlab.trace.record import Record
+from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.svg import FAINT, INK, box, line, picture, text
 
 RIGHT, STALE, HANGS, AWAY = PALETTE[0], PALETTE[5], PALETTE[1], "#d9d9d9"
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 120, 760, 80, 36, 22, 6.4

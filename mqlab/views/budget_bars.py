@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..trace.history import History
-from .labelled_bytes import PALETTE
-from .sends import Attempt, Sent, read_sends, short
-from .svg import FAINT, INK, PAPER, box, line, picture, text
-from .time_axis import TimeAxis
+from mqlab.trace.history import History
+from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.sends import Attempt, Sent, read_sends, short
+from mqlab.views.svg import FAINT, INK, PAPER, box, line, picture, text
+from mqlab.views.time_axis import TimeAxis
 
 WELL, BADLY, ALLOWED = PALETTE[0], PALETTE[5], "#e9e9e9"
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 210, 610, 78, 30, 20, 6.4

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..sim import MemoryDisk
-from .table import Table
+from mqlab.sim import MemoryDisk
+from mqlab.views.table import Table
 
 
 def disk_table(disk: MemoryDisk, folder: str = "") -> Table:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..errors import LearnerError
-from ..trace.record import Record
-from .table import Table
+from mqlab.errors import LearnerError
+from mqlab.trace.record import Record
+from mqlab.views.table import Table
 
 NOT_DONE = "it was not done when the queue moved"
 NOT_COMMITTED = "done, but its offset had not reached the broker"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..protocol.message import MEBIBYTE
-from ..protocol.topics import RETRY_GROUP_TOPIC_PREFIX
-from .labelled_bytes import PALETTE
-from .svg import FAINT, INK, box, line, picture, text
+from mqlab.protocol.message import MEBIBYTE
+from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
+from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.svg import FAINT, INK, box, line, picture, text
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQPushConsumer
-    from ..client.consumer.process_queue import ProcessQueue
+    from mqlab.client import DefaultMQPushConsumer
+    from mqlab.client.consumer.process_queue import ProcessQueue
 
 FREE, HOLDS, TROUGH = PALETTE[0], PALETTE[5], "#e8e8e8"
 _LEFT, _GAUGE, _GAP, _BAR, _ROW, _TOP = 12, 250, 30, 18, 84, 44

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..errors import LearnerError
-from ..protocol.message import MEBIBYTE
-from ..trace.record import Record
-from .time_chart import BLUE, GREEN, VERMILION, Limit, Series, TimeChart
+from mqlab.errors import LearnerError
+from mqlab.protocol.message import MEBIBYTE
+from mqlab.trace.record import Record
+from mqlab.views.time_chart import BLUE, GREEN, VERMILION, Limit, Series, TimeChart
 
 if TYPE_CHECKING:
-    from ..client import DefaultMQPushConsumer
-    from ..sim import World
-    from ..trace.bus import Row
+    from mqlab.client import DefaultMQPushConsumer
+    from mqlab.sim import World
+    from mqlab.trace.bus import Row
 
 LOG_EVERY = 1_000
 """Of so many refusals RocketMQ writes the first into its log (DefaultMQPushConsumerImpl.queueFlowControlTimes)."""

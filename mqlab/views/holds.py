@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..trace.record import Record
-from .labelled_bytes import PALETTE
-from .svg import FAINT, INK, PAPER, box, line, picture, text
-from .time_axis import TimeAxis
+from mqlab.trace.record import Record
+from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.svg import FAINT, INK, PAPER, box, line, picture, text
+from mqlab.views.time_axis import TimeAxis
 
 IN_TIME, OVERDUE, ARRIVED = PALETTE[0], PALETTE[1], PALETTE[2]
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER, _MOST = 96, 640, 78, 30, 18, 6.4, 12

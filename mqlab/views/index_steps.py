@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from ..errors import LearnerError
-from ..protocol.hashing import index_key_hash
-from ..sim import MemoryDisk
-from .table import Table
+from mqlab.errors import LearnerError
+from mqlab.protocol.hashing import index_key_hash
+from mqlab.sim import MemoryDisk
+from mqlab.views.table import Table
 
 HEADER_BYTES, SLOT_BYTES = 40, 4
 _ITEM = struct.Struct(">iqii")

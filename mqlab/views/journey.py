@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..errors import LearnerError
-from ..protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, dlq_topic, retry_topic
-from ..trace.record import Record
-from .labelled_bytes import PALETTE
-from .log_time_axis import LogTimeAxis
-from .svg import FAINT, INK, PAPER, box, line, picture, text
-from .table import Table
-from .time_axis import TimeAxis
+from mqlab.errors import LearnerError
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, dlq_topic, retry_topic
+from mqlab.trace.record import Record
+from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.log_time_axis import LogTimeAxis
+from mqlab.views.svg import FAINT, INK, PAPER, box, line, picture, text
+from mqlab.views.table import Table
+from mqlab.views.time_axis import TimeAxis
 
 WAITS, GOOD, BAD, DOWN = PALETTE[1], PALETTE[0], PALETTE[5], "#e4e4e4"
 _TOP, _ROW, _WIDTH, _RIGHT, _DOT = 84, 46, 620, 24, 8

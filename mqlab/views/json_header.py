@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..protocol import codes
-from ..protocol.headers import SendMessageRequestHeaderV2
+from mqlab.protocol import codes
+from mqlab.protocol.headers import SendMessageRequestHeaderV2
 
 _KEY = re.compile(r'[{},\s]*"((?:[^"\\]|\\.)*)"\s*:\s*')
 _WITH_LETTERS = (codes.RequestCode.SEND_MESSAGE_V2, codes.RequestCode.SEND_BATCH_MESSAGE)

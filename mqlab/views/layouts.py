@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from datetime import UTC, datetime
 
-from ..errors import LearnerError
-from .json_header import json_header_members
-from .labelled_bytes import Field, LabelledBytes
+from mqlab.errors import LearnerError
+from mqlab.views.json_header import json_header_members
+from mqlab.views.labelled_bytes import Field, LabelledBytes
 
 V2_MAGIC = 0xDAA320AB
 _INT, _LONG, _SHORT = struct.Struct(">i"), struct.Struct(">q"), struct.Struct(">h")

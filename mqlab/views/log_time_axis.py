@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log10
 
-from .svg import FAINT, line, text
+from mqlab.views.svg import FAINT, line, text
 
 _LINEAR_US = 1_000_000
 """Up to about a second the axis is nearly even; beyond, each factor of ten has the same width."""

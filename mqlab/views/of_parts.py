@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .labelled_bytes import LabelledBytes
-from .layouts import label_frame
-from .table import Table
+from mqlab.views.labelled_bytes import LabelledBytes
+from mqlab.views.layouts import label_frame
+from mqlab.views.table import Table
 
 if TYPE_CHECKING:
-    from ..client.consumer.process_queue import ProcessQueue
-    from ..protocol import MessageExt, RemotingCommand
-    from ..protocol.route import TopicRouteData
+    from mqlab.client.consumer.process_queue import ProcessQueue
+    from mqlab.protocol import MessageExt, RemotingCommand
+    from mqlab.protocol.route import TopicRouteData
 
 
 def view_command(command: RemotingCommand) -> LabelledBytes:

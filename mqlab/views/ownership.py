@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from ..errors import LearnerError
-from ..trace.record import Record
-from .labelled_bytes import PALETTE
-from .svg import FAINT, INK, box, line, picture, text
-from .time_axis import TimeAxis
+from mqlab.errors import LearnerError
+from mqlab.trace.record import Record
+from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.svg import FAINT, INK, box, line, picture, text
+from mqlab.views.time_axis import TimeAxis
 
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 84, 700, 92, 26, 18, 6.6
 _NOBODY = "nobody"

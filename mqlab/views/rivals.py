@@ -8,12 +8,12 @@ from itertools import pairwise
 from math import ceil, cos, dist, floor, log10, pi, sin
 from typing import NamedTuple
 
-from ..errors import LearnerError
-from ..trace.bus import Row
-from ..trace.record import KIND, Record
-from .labelled_bytes import PALETTE
-from .svg import FAINT, INK, PAPER, line, picture, text
-from .table import Table
+from mqlab.errors import LearnerError
+from mqlab.trace.bus import Row
+from mqlab.trace.record import KIND, Record
+from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.svg import FAINT, INK, PAPER, line, picture, text
+from mqlab.views.table import Table
 
 _LEFT, _TOP, _WIDTH, _HEIGHT, _RIGHT, _BELOW = 76, 76, 620, 330, 40, 56
 _LETTER, _ROW = 6.8, 15

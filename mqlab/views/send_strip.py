@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from ..errors import LearnerError
-from ..trace.record import Record
-from .beliefs import IN_ROUTE, Beliefs, Span
-from .labelled_bytes import PALETTE
-from .svg import FAINT, INK, box, line, picture, text
-from .table import Table
+from mqlab.errors import LearnerError
+from mqlab.trace.record import Record
+from mqlab.views.beliefs import IN_ROUTE, Beliefs, Span
+from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.svg import FAINT, INK, box, line, picture, text
+from mqlab.views.table import Table
 
 STORED, SAVED, FAILED, RESTS = PALETTE[0], PALETTE[1], PALETTE[5], PALETTE[3]
 KNOWN, UNKNOWN, FAULT = "#d6e9f5", "#ececec", "#fbe6dc"

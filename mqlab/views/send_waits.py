@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..protocol.codes import RequestCode
-from ..trace.record import Record
-from .time_chart import BLUE, ORANGE, VERMILION, Limit, Point, Series, TimeChart
+from mqlab.protocol.codes import RequestCode
+from mqlab.trace.record import Record
+from mqlab.views.time_chart import BLUE, ORANGE, VERMILION, Limit, Point, Series, TimeChart
 
 SEND_CODES = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
 

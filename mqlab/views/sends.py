@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..trace.history import History
-from ..trace.record import Record
+from mqlab.trace.history import History
+from mqlab.trace.record import Record
 
 WAY = {"SYNC": "sync", "ASYNC": "async", "ONEWAY": "one-way"}
 ANSWER = "its answer"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from ..errors import LearnerError
-from ..protocol.errors import RecordError
-from ..protocol.record import decode_record
-from ..sim import MemoryDisk
-from .labelled_bytes import PALETTE
-from .svg import FAINT, INK, PAPER, box, byte_axis, ink_on, line, picture, text
+from mqlab.errors import LearnerError
+from mqlab.protocol.errors import RecordError
+from mqlab.protocol.record import decode_record
+from mqlab.sim import MemoryDisk
+from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.svg import FAINT, INK, PAPER, box, byte_axis, ink_on, line, picture, text
 
 _ENTRY = struct.Struct(">qiq")
 _LEFT, _WIDTH, _LOG_Y, _LOG_H, _ROW, _CELL_W, _CELL_H = 150, 760, 92, 40, 80, 104, 34

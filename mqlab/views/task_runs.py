@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..errors import LearnerError
-from ..trace.record import Record
-from .labelled_bytes import PALETTE
-from .svg import INK, box, picture, text
-from .time_axis import TimeAxis
+from mqlab.errors import LearnerError
+from mqlab.trace.record import Record
+from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.svg import INK, box, picture, text
+from mqlab.views.time_axis import TimeAxis
 
 FOUND, NOTHING, FAILED, UNDER_WAY = PALETTE[0], PALETTE[1], PALETTE[5], "#d9d9d9"
 _COLOURS = {"brought messages": FOUND, "found nothing": NOTHING, "failed": FAILED, "still runs": UNDER_WAY}

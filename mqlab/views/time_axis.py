@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .svg import FAINT, line, text
+from mqlab.views.svg import FAINT, line, text
 
 _STEPS_US = tuple(mantissa * 10**power for power in range(2, 9) for mantissa in (1, 2, 5))
 _SECONDS_FROM_US = 3_000_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .labelled_bytes import PALETTE
-from .svg import FAINT, line, picture, text
+from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.svg import FAINT, line, picture, text
 
 BLUE, ORANGE, GREEN, VERMILION = PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[5]
 _LEFT, _RIGHT, _TOP, _WIDTH, _HEIGHT, _BELOW = 64, 92, 82, 640, 220, 52

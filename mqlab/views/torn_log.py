@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..protocol.errors import RecordError
-from ..protocol.record import decode_record
-from ..sim.disk import PAGE_BYTES
-from .labelled_bytes import PALETTE
-from .svg import FAINT, INK, PAPER, box, byte_axis, ink_on, line, picture, text
+from mqlab.protocol.errors import RecordError
+from mqlab.protocol.record import decode_record
+from mqlab.sim.disk import PAGE_BYTES
+from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.svg import FAINT, INK, PAPER, box, byte_axis, ink_on, line, picture, text
 
 KEPT, DROPPED, TORN = PALETTE[0], PALETTE[1], PALETTE[5]
 _LEFT, _WIDTH, _PAGES_Y, _RECORDS_Y, _H = 150, 760, 92, 156, 34

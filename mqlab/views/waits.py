@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..errors import LearnerError
-from ..trace.history import History
-from .labelled_bytes import PALETTE
-from .sends import ANSWER, Sent, read_sends, short
-from .svg import FAINT, INK, box, picture, text
-from .time_axis import TimeAxis
+from mqlab.errors import LearnerError
+from mqlab.trace.history import History
+from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.sends import ANSWER, Sent, read_sends, short
+from mqlab.views.svg import FAINT, INK, box, picture, text
+from mqlab.views.time_axis import TimeAxis
 
 CALLER, TABLE, WELL, BADLY = PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[5]
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER, _MOST = 190, 630, 78, 52, 14, 6.4, 16

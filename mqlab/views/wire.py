@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..errors import LearnerError, ProtocolError
-from ..protocol import RemotingCommand
-from ..protocol.codes import code_name
-from .labelled_bytes import LabelledBytes
-from .layouts import label_frame, label_other_frame
-from .table import Table
+from mqlab.errors import LearnerError, ProtocolError
+from mqlab.protocol import RemotingCommand
+from mqlab.protocol.codes import code_name
+from mqlab.views.labelled_bytes import LabelledBytes
+from mqlab.views.layouts import label_frame, label_other_frame
+from mqlab.views.table import Table
 
 
 def command_in(frame: Any) -> RemotingCommand | None:

@@ -15,7 +15,7 @@ try:
 except ImportError:
     raise MissingExtraError("pyspark", "spark") from None
 
-from .schema import of_kind, read_trace, trace_schema
-from .session import session
+from mqlab_spark.schema import of_kind, read_trace, trace_schema
+from mqlab_spark.session import session
 
 __all__ = ["of_kind", "read_trace", "session", "trace_schema"]

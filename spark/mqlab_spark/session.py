@@ -14,8 +14,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from mqlab.errors import LearnerError
-
-from .java_home import java_home
+from mqlab_spark.java_home import java_home
 
 MASTER_VARIABLE = "MQLAB_SPARK_MASTER"
 

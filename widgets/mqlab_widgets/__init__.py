@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from mqlab.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .boards.board import Board
-    from .stepper import Stepper
+    from mqlab_widgets.boards.board import Board
+    from mqlab_widgets.stepper import Stepper
 
 __all__ = ["Board", "Stepper"]
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import MissingExtraError
-
-from .chart_svg import LEFT, PALETTE, RIGHT, WIDTH
+from mqlab_widgets.chart_svg import LEFT, PALETTE, RIGHT, WIDTH
 
 try:
     from bokeh.layouts import gridplot
@@ -19,7 +18,7 @@ except ImportError:
     raise MissingExtraError("bokeh", "widgets") from None
 
 if TYPE_CHECKING:
-    from .charts import BarChart, Chart, DotChart, Histogram, LineChart
+    from mqlab_widgets.charts import BarChart, Chart, DotChart, Histogram, LineChart
 
 HEIGHT = 340
 TOOLS = "xbox_zoom,xwheel_zoom,reset"

@@ -9,11 +9,10 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mqlab.views.svg import FAINT, INK, box, line, picture, text
-
-from .chart_scale import Scale, height_scale, number, value_scale
+from mqlab_widgets.chart_scale import Scale, height_scale, number, value_scale
 
 if TYPE_CHECKING:
-    from .charts import BarChart, DotChart, Histogram, LineChart
+    from mqlab_widgets.charts import BarChart, DotChart, Histogram, LineChart
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 """Colours of Okabe and Ito, which colour-blind people can tell apart."""

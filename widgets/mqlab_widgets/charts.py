@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING
 
 from mqlab.errors import LearnerError
 from mqlab.views import Table
-
-from .chart_scale import number
-from .chart_svg import PALETTE, WIDTH, bars_svg, dots_svg, histogram_svg, lines_svg
+from mqlab_widgets.chart_scale import number
+from mqlab_widgets.chart_svg import PALETTE, WIDTH, bars_svg, dots_svg, histogram_svg, lines_svg
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
-    from .live_chart import LiveChart
+    from mqlab_widgets.live_chart import LiveChart
 
 _TEXT_BAR = 40
 _TEXT_ROWS = 24
@@ -58,7 +57,7 @@ class Chart:
 
         A front end that cannot run it keeps showing the static picture, and so does a notebook without a kernel.
         """
-        from .live_chart import LiveChart
+        from mqlab_widgets.live_chart import LiveChart
 
         return LiveChart(self)
 
@@ -90,7 +89,7 @@ class BarChart(Chart):
 
     def figure(self) -> figure:
         """The chart as a Bokeh figure."""
-        from .chart_bokeh import bars_figure
+        from mqlab_widgets.chart_bokeh import bars_figure
 
         return bars_figure(self)
 
@@ -128,7 +127,7 @@ class Histogram(Chart):
 
     def figure(self) -> figure:
         """The chart as a Bokeh figure."""
-        from .chart_bokeh import histogram_figure
+        from mqlab_widgets.chart_bokeh import histogram_figure
 
         return histogram_figure(self)
 
@@ -156,7 +155,7 @@ class DotChart(Chart):
 
     def figure(self) -> figure:
         """The chart as a Bokeh figure."""
-        from .chart_bokeh import dots_figure
+        from mqlab_widgets.chart_bokeh import dots_figure
 
         return dots_figure(self)
 
@@ -190,7 +189,7 @@ class LineChart(Chart):
 
     def figure(self) -> figure:
         """The chart as a Bokeh figure."""
-        from .chart_bokeh import lines_figure
+        from mqlab_widgets.chart_bokeh import lines_figure
 
         return lines_figure(self)
 

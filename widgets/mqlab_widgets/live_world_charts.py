@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .chart_bokeh import line_columns, source_name
-from .live_chart import LiveChart
-from .viewer import Frame, FramePump, answer_beside_cells
-from .weak_sink import WeakSink
+from mqlab_widgets.chart_bokeh import line_columns, source_name
+from mqlab_widgets.live_chart import LiveChart
+from mqlab_widgets.viewer import Frame, FramePump, answer_beside_cells
+from mqlab_widgets.weak_sink import WeakSink
 
 if TYPE_CHECKING:
-    from .world_charts import WorldCharts
+    from mqlab_widgets.world_charts import WorldCharts
 
 UPDATE_SECONDS = 0.5
 EVENTS_PER_LOOK = 256

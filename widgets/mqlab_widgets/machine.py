@@ -11,12 +11,11 @@ from mqlab.errors import MqlabError
 from mqlab.inspectors import held_pulls_table
 from mqlab.protocol.topics import is_system_topic
 from mqlab.views import FlowGauges, Table
-
-from .part_tree import tree_html
-from .thread_pools import pools_html
+from mqlab_widgets.part_tree import tree_html
+from mqlab_widgets.thread_pools import pools_html
 
 if TYPE_CHECKING:
-    from .session import Session
+    from mqlab_widgets.session import Session
 
 MOST_TOPICS = 12
 

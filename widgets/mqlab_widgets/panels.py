@@ -17,8 +17,7 @@ from mqlab.views import command_in
 if TYPE_CHECKING:
     from mqlab.sim import Drawn, Pending
     from mqlab.trace.record import Record
-
-    from .session import Session
+    from mqlab_widgets.session import Session
 
 MOST_CAUSES = 8
 MOST_CHANGES = 6

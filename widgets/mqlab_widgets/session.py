@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mqlab.errors import LearnerError, MqlabError
 from mqlab.replay import replay_to, report_of
 from mqlab.trace.record import Record
-
-from .boards.board import Board, Fold
-from .boards.stage import StageBoard
-from .sharing import shared_text
+from mqlab_widgets.boards.board import Board, Fold
+from mqlab_widgets.boards.stage import StageBoard
+from mqlab_widgets.sharing import shared_text
 
 if TYPE_CHECKING:
     from mqlab import Lab

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.trace.catalogue import CATALOGUE
-
-from . import panels
-from .boards.board import Board
-from .boards.stage import StageBoard
-from .boards.stage_picture import stage_svg
-from .machine import machine_html
-from .session import Session
-from .sharing import reopened, save_shared, shared_text
-from .viewer import Frame, FramePump, Viewer, answer_beside_cells
-from .weak_sink import WeakSink
+from mqlab_widgets import panels
+from mqlab_widgets.boards.board import Board
+from mqlab_widgets.boards.stage import StageBoard
+from mqlab_widgets.boards.stage_picture import stage_svg
+from mqlab_widgets.machine import machine_html
+from mqlab_widgets.session import Session
+from mqlab_widgets.sharing import reopened, save_shared, shared_text
+from mqlab_widgets.viewer import Frame, FramePump, Viewer, answer_beside_cells
+from mqlab_widgets.weak_sink import WeakSink
 
 try:
     import ipywidgets

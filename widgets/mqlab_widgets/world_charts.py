@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
 from mqlab.views.svg import PAPER
-
-from .chart_scale import number
-from .chart_svg import PALETTE
-from .charts import LineChart
-from .world_numbers import Interval, WorldNumbers
+from mqlab_widgets.chart_scale import number
+from mqlab_widgets.chart_svg import PALETTE
+from mqlab_widgets.charts import LineChart
+from mqlab_widgets.world_numbers import Interval, WorldNumbers
 
 if TYPE_CHECKING:
     from bokeh.models import GridPlot
 
     from mqlab import Lab
-
-    from .live_world_charts import LiveWorldCharts
+    from mqlab_widgets.live_world_charts import LiveWorldCharts
 
 TIME = "time of the world, s"
 MOST = len(PALETTE)
@@ -115,7 +113,7 @@ class WorldCharts:
 
     def figure(self) -> GridPlot:
         """All charts as Bokeh figures that are moved and zoomed together."""
-        from .chart_bokeh import world_grid
+        from mqlab_widgets.chart_bokeh import world_grid
 
         return world_grid(self.charts(), MOST)
 
@@ -124,7 +122,7 @@ class WorldCharts:
 
         A front end that cannot run it keeps showing the static picture, and so does a notebook without a kernel.
         """
-        from .live_world_charts import LiveWorldCharts
+        from mqlab_widgets.live_world_charts import LiveWorldCharts
 
         return LiveWorldCharts(self)
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_retry_topic, is_system_topic
 from mqlab.trace.record import KIND, Record
-
-from .boards.flow_control import FlowControlBoard
+from mqlab_widgets.boards.flow_control import FlowControlBoard
 
 if TYPE_CHECKING:
     from mqlab import Lab

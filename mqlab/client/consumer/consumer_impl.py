@@ -6,6 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from mqlab.client.consumer.listener import warn_that_listener_raised
+from mqlab.client.consumer.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
+from mqlab.client.consumer.pull_api_wrapper import PullAPIWrapper
 from mqlab.client.mq_client_manager import MQClientManager
 from mqlab.client.route_table import no_name_server
 from mqlab.client.service_state import ServiceState, check_process_lives
@@ -14,18 +17,13 @@ from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.events.client import ClientStarted, ClientStopped, QueueListenerFailed
 
-from .listener import warn_that_listener_raised
-from .offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
-from .pull_api_wrapper import PullAPIWrapper
-
 if TYPE_CHECKING:
+    from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
+    from mqlab.client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
+    from mqlab.client.consumer.push.default_mq_push_consumer import DefaultMQPushConsumer
+    from mqlab.client.consumer.rebalance.rebalance_impl import RebalanceImpl
     from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.sim import Life
-
-    from .lite.default_lite_pull_consumer import DefaultLitePullConsumer
-    from .pull.default_mq_pull_consumer import DefaultMQPullConsumer
-    from .push.default_mq_push_consumer import DefaultMQPushConsumer
-    from .rebalance.rebalance_impl import RebalanceImpl
 
 ROLE = "consumer"
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mqlab.client.consumer.tree_map import TreeMap
 from mqlab.errors import LearnerError
 from mqlab.protocol.message import MessageConst, MessageExt
 from mqlab.sim import Lock
-
-from .tree_map import TreeMap
 
 if TYPE_CHECKING:
     from mqlab.sim import Node

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.call_back import OutcomeCallback, call_back
+from mqlab.client.producer.send_kernel import UNIQ_KEY, Prepared
 from mqlab.client.topic_publish_info import APPLICATION, CALLBACK, FIRST_SENDER
 from mqlab.errors import (
     MQBrokerException,
@@ -19,16 +20,13 @@ from mqlab.errors import (
 from mqlab.sim import Semaphore
 from mqlab.trace.events.client import SendCallbackFailed
 
-from .send_kernel import UNIQ_KEY, Prepared
-
 if TYPE_CHECKING:
+    from mqlab.client.producer.default_mq_producer_impl import DefaultMQProducerImpl
+    from mqlab.client.producer.send_result import SendResult
     from mqlab.client.topic_publish_info import TopicPublishInfo
     from mqlab.protocol.command import RemotingCommand
     from mqlab.protocol.message import Message, MessageQueue
     from mqlab.remoting import ResponseFuture
-
-    from .default_mq_producer_impl import DefaultMQProducerImpl
-    from .send_result import SendResult
 
 SENDER_QUEUE_CAPACITY = 50_000
 BACK_PRESSURE_MIN_NUM = 10

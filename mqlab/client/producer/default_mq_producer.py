@@ -8,24 +8,22 @@ from typing import TYPE_CHECKING, Any
 from mqlab.arguments import check_whole
 from mqlab.client.client_config import checked_group, checked_settings
 from mqlab.client.mq_client_manager import MQClientManager
+from mqlab.client.producer.async_send import Outcome, SendCallback
+from mqlab.client.producer.default_mq_producer_impl import RETRY_RESPONSE_CODES, DefaultMQProducerImpl
+from mqlab.client.producer.producer_config import ProducerConfig
+from mqlab.client.producer.send_kernel import ASYNC, ONEWAY, SYNC
+from mqlab.client.producer.send_result import SendResult
 from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.message import Message, MessageQueue
 from mqlab.sim import Future, public_call
 
-from .async_send import Outcome, SendCallback
-from .default_mq_producer_impl import RETRY_RESPONSE_CODES, DefaultMQProducerImpl
-from .producer_config import ProducerConfig
-from .send_kernel import ASYNC, ONEWAY, SYNC
-from .send_result import SendResult
-
 if TYPE_CHECKING:
+    from mqlab.client.producer.async_send import SendCallbackFunction
+    from mqlab.client.producer.hooks import CheckForbiddenHook, SendMessageHook
+    from mqlab.client.producer.message_queue_selector import MessageQueueSelector
+    from mqlab.client.producer.produce_accumulator import ProduceAccumulator
     from mqlab.sim import Node
-
-    from .async_send import SendCallbackFunction
-    from .hooks import CheckForbiddenHook, SendMessageHook
-    from .message_queue_selector import MessageQueueSelector
-    from .produce_accumulator import ProduceAccumulator
 
 
 class DefaultMQProducer(ProducerConfig):

@@ -6,6 +6,12 @@ from collections.abc import Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.mq_client_manager import MQClientManager
+from mqlab.client.producer.async_send import AsyncSend, AsyncSender, Outcome
+from mqlab.client.producer.message_queue_selector import MessageQueueSelector
+from mqlab.client.producer.mq_fault_strategy import MQFaultStrategy
+from mqlab.client.producer.send_attempts import SendAttempts
+from mqlab.client.producer.send_kernel import UNIQ_KEY, SendKernel
+from mqlab.client.producer.send_result import SendResult
 from mqlab.client.route_table import no_name_server
 from mqlab.client.service_state import ServiceState, check_process_lives
 from mqlab.client.topic_publish_info import TopicPublishInfo
@@ -29,18 +35,10 @@ from mqlab.trace.events.client import (
     SendSucceeded,
 )
 
-from .async_send import AsyncSend, AsyncSender, Outcome
-from .message_queue_selector import MessageQueueSelector
-from .mq_fault_strategy import MQFaultStrategy
-from .send_attempts import SendAttempts
-from .send_kernel import UNIQ_KEY, SendKernel
-from .send_result import SendResult
-
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
+    from mqlab.client.producer.default_mq_producer import DefaultMQProducer
     from mqlab.sim import Life
-
-    from .default_mq_producer import DefaultMQProducer
 
 DETECTOR_PERIOD_MS = 3_000
 

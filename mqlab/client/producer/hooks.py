@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mqlab.client.producer.send_result import SendResult
     from mqlab.protocol.message import Message, MessageQueue
-
-    from .send_result import SendResult
 
 
 @dataclass

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.client.producer.latency_fault_tolerance import (
+    ISOLATED_LATENCY_MS,
+    LatencyFaultTolerance,
+    not_available_duration_ms,
+)
 from mqlab.trace.events.client import FaultItemUpdated
-
-from .latency_fault_tolerance import ISOLATED_LATENCY_MS, LatencyFaultTolerance, not_available_duration_ms
 
 if TYPE_CHECKING:
     from mqlab.client.topic_publish_info import TopicPublishInfo

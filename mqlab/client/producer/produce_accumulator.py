@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mqlab.client.producer.send_kernel import ASYNC, SYNC
+from mqlab.client.producer.send_result import SendResult
 from mqlab.errors import LearnerError, MqlabError
 from mqlab.protocol.batch import MessageBatch
 from mqlab.protocol.message import Message, MessageConst, MessageQueue
 from mqlab.protocol.topics import check_message, is_retry_topic
 from mqlab.sim import Future, ServiceThread
 
-from .send_kernel import ASYNC, SYNC
-from .send_result import SendResult
-
 if TYPE_CHECKING:
-    from .async_send import Outcome
-    from .default_mq_producer import DefaultMQProducer
+    from mqlab.client.producer.async_send import Outcome
+    from mqlab.client.producer.default_mq_producer import DefaultMQProducer
 
 HOLD_MS = 10
 HOLD_BYTES = 32 * 1024

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.client.producer.send_kernel import SYNC
+from mqlab.client.producer.send_result import SendResult, SendStatus
 from mqlab.client.topic_publish_info import APPLICATION
 from mqlab.errors import (
     MQBrokerException,
@@ -16,15 +18,11 @@ from mqlab.errors import (
 from mqlab.protocol.codes import ClientErrorCode
 from mqlab.trace.events.client import QueueSelected
 
-from .send_kernel import SYNC
-from .send_result import SendResult, SendStatus
-
 if TYPE_CHECKING:
+    from mqlab.client.producer.async_send import Outcome
+    from mqlab.client.producer.default_mq_producer_impl import DefaultMQProducerImpl
     from mqlab.client.topic_publish_info import TopicPublishInfo
     from mqlab.protocol.message import Message, MessageQueue
-
-    from .async_send import Outcome
-    from .default_mq_producer_impl import DefaultMQProducerImpl
 
 
 class SendAttempts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mqlab.client.producer.hooks import CheckForbiddenContext, CheckForbiddenHook, SendMessageContext, SendMessageHook
 from mqlab.errors import (
     MQBrokerException,
     MQClientException,
@@ -22,14 +23,11 @@ from mqlab.protocol.sysflag import MessageSysFlag
 from mqlab.protocol.topics import is_retry_topic
 from mqlab.trace.events.client import SendAttempted, SendHookFailed
 
-from .hooks import CheckForbiddenContext, CheckForbiddenHook, SendMessageContext, SendMessageHook
-
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
+    from mqlab.client.producer.producer_config import ProducerConfig
+    from mqlab.client.producer.send_result import SendResult
     from mqlab.sim import Node
-
-    from .producer_config import ProducerConfig
-    from .send_result import SendResult
 
 SYNC, ASYNC, ONEWAY = "SYNC", "ASYNC", "ONEWAY"
 

@@ -1,7 +1,7 @@
 """The questions that traces are asked: pure functions from DataFrame to DataFrame."""
 
-from .hold_times import histogram, hold_times
-from .latency import consume_latency, delivered_by_cause, delivery_latency, percentiles, send_latency
+from mqlab_spark.jobs.hold_times import histogram, hold_times
+from mqlab_spark.jobs.latency import consume_latency, delivered_by_cause, delivery_latency, percentiles, send_latency
 
 __all__ = [
     "consume_latency",

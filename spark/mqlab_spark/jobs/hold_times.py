@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
-from ..schema import WORLD, of_kind
-from .latency import PULL
+from mqlab_spark.jobs.latency import PULL
+from mqlab_spark.schema import WORLD, of_kind
 
 
 def hold_times(trace: DataFrame) -> DataFrame:

@@ -8,8 +8,7 @@ from typing import ClassVar
 from mqlab.processes import ClientProcess
 from mqlab.protocol.topics import is_retry_topic, retry_topic
 from mqlab.trace.record import Record
-
-from .board import Board
+from mqlab_widgets.boards.board import Board
 
 Held = tuple[str, str, str, str, int]
 """(process, group, topic, broker name, queue id)"""

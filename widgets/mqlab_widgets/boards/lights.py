@@ -18,9 +18,8 @@ from mqlab.explore.rules_of_offsets import OffsetsOnlyGrow
 from mqlab.explore.rules_of_order import InOrder, OneOwner
 from mqlab.explore.rules_of_storing import AcknowledgedSurvives, NothingUnsentIsDelivered
 from mqlab.trace.record import Record
-
-from .board import Board
-from .lights_judges import Excuse, FromEvents, WhilePlaying
+from mqlab_widgets.boards.board import Board
+from mqlab_widgets.boards.lights_judges import Excuse, FromEvents, WhilePlaying
 
 ORDERED = (InOrder, OneOwner)
 

@@ -9,8 +9,7 @@ from mqlab.explore.readers import Reader
 from mqlab.explore.rule import Case, Rule
 from mqlab.trace.bus import Row
 from mqlab.trace.record import KIND, Record
-
-from ..weak_sink import WeakSink
+from mqlab_widgets.weak_sink import WeakSink
 
 if TYPE_CHECKING:
     from mqlab import Lab

@@ -9,9 +9,8 @@ from typing import ClassVar
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_retry_topic
 from mqlab.trace.record import Record
-
-from .board import Board
-from .owners_picture import MOST_QUEUES, owners_svg
+from mqlab_widgets.boards.board import Board
+from mqlab_widgets.boards.owners_picture import MOST_QUEUES, owners_svg
 
 MOST_PICTURES = 6
 

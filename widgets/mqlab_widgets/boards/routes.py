@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from mqlab.trace.record import Record
 from mqlab.views import Table
-
-from .board import Board
+from mqlab_widgets.boards.board import Board
 
 
 class RoutesBoard(Board):

@@ -10,8 +10,7 @@ from mqlab.diagram import SpaceTimeDiagram
 from mqlab.diagram_reading import RECEIVED, SENT, SHOWN_AS_DOTS, Asked, Reading, asked_by
 from mqlab.trace.bus import Row
 from mqlab.trace.record import Record
-
-from .board import Board
+from mqlab_widgets.boards.board import Board
 
 
 class SpaceTimeBoard(Board):

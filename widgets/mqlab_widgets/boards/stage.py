@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 from mqlab.protocol.topics import is_system_topic
 from mqlab.trace.record import Record
-
-from .board import Board
+from mqlab_widgets.boards.board import Board
 
 RUNNING, FROZEN, DOWN = "running", "frozen", "down"
 
@@ -194,7 +193,7 @@ class StageBoard(Board):
 
     def html(self) -> str:
         """The picture."""
-        from .stage_picture import stage_svg
+        from mqlab_widgets.boards.stage_picture import stage_svg
 
         return stage_svg(self)
 

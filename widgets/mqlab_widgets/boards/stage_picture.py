@@ -12,7 +12,7 @@ from math import hypot
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .stage import InFlight, StageBoard
+    from mqlab_widgets.boards.stage import InFlight, StageBoard
 
 WIDTH = 1040
 COLUMNS = {"producer": (14, 216), "broker": (350, 340), "consumer": (810, 216), "machine": (14, 216)}

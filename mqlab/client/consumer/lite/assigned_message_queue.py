@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
+from mqlab.client.consumer.process_queue import ProcessQueue
 from mqlab.protocol.message import MessageQueue
-
-from ..process_queue import ProcessQueue
 
 if TYPE_CHECKING:
     from mqlab.sim import Node

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from mqlab.sim import Semaphore
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.process_queue import ProcessQueue
     from mqlab.protocol.message import MessageExt, MessageQueue
     from mqlab.sim import Node
-
-    from ..process_queue import ProcessQueue
 
 
 class LiteConsumeRequest(NamedTuple):

@@ -6,27 +6,25 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.client_config import checked_group, checked_settings
+from mqlab.client.consumer.lite.default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
+from mqlab.client.consumer.lite.lite_pull_consumer_config import LitePullConsumerConfig
+from mqlab.client.consumer.lite.what_to_pull import WhatToPull
+from mqlab.client.consumer.message_selector import MessageSelector
 from mqlab.client.service_state import ServiceState
 from mqlab.errors import LearnerError
 from mqlab.protocol.heartbeat import SUB_ALL, ExpressionType
 from mqlab.protocol.message import MessageExt, MessageQueue
 from mqlab.sim import public_call
 
-from ..message_selector import MessageSelector
-from .default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
-from .lite_pull_consumer_config import LitePullConsumerConfig
-from .what_to_pull import WhatToPull
-
 if TYPE_CHECKING:
+    from mqlab.client.consumer.consumer_impl import MessageQueueListener
+    from mqlab.client.consumer.hooks import ConsumeMessageHook
+    from mqlab.client.consumer.lite.what_to_pull import TopicMessageQueueChangeListener
+    from mqlab.client.consumer.offset_store import OffsetStore
+    from mqlab.client.consumer.process_queue import ProcessQueue
+    from mqlab.client.consumer.pull_api_wrapper import FilterMessageHook
     from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.sim import Node
-
-    from ..consumer_impl import MessageQueueListener
-    from ..hooks import ConsumeMessageHook
-    from ..offset_store import OffsetStore
-    from ..process_queue import ProcessQueue
-    from ..pull_api_wrapper import FilterMessageHook
-    from .what_to_pull import TopicMessageQueueChangeListener
 
 
 class DefaultLitePullConsumer(LitePullConsumerConfig):

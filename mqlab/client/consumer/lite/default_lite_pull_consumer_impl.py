@@ -6,6 +6,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mqlab.client.consumer.consumer_impl import ConsumerImpl, MessageQueueListener
+from mqlab.client.consumer.hooks import show_what_was_handed_out
+from mqlab.client.consumer.lite.assigned_message_queue import AssignedMessageQueue
+from mqlab.client.consumer.lite.consume_request_cache import ConsumeRequestCache, LiteConsumeRequest
+from mqlab.client.consumer.lite.lite_pull_consumer_config import LitePullConsumerConfig, check_lite_pull_config
+from mqlab.client.consumer.lite.lite_pull_offsets import LitePullOffsets
+from mqlab.client.consumer.lite.lite_pull_task import LitePullTask
+from mqlab.client.consumer.lite.topic_queue_watch import TopicQueueWatch
+from mqlab.client.consumer.lite.what_to_pull import SubscriptionType
+from mqlab.client.consumer.rebalance.rebalance_lite_pull_impl import RebalanceLitePullImpl
+from mqlab.client.consumer.scheduled_thread_pool import ScheduledThreadPool
 from mqlab.client.service_state import ServiceState
 from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.heartbeat import (
@@ -20,21 +31,9 @@ from mqlab.trace.events.client import (
     MessagesPolled,
 )
 
-from ..consumer_impl import ConsumerImpl, MessageQueueListener
-from ..hooks import show_what_was_handed_out
-from ..rebalance.rebalance_lite_pull_impl import RebalanceLitePullImpl
-from ..scheduled_thread_pool import ScheduledThreadPool
-from .assigned_message_queue import AssignedMessageQueue
-from .consume_request_cache import ConsumeRequestCache, LiteConsumeRequest
-from .lite_pull_consumer_config import LitePullConsumerConfig, check_lite_pull_config
-from .lite_pull_offsets import LitePullOffsets
-from .lite_pull_task import LitePullTask
-from .topic_queue_watch import TopicQueueWatch
-from .what_to_pull import SubscriptionType
-
 if TYPE_CHECKING:
 
-    from .default_lite_pull_consumer import DefaultLitePullConsumer
+    from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
 
 class DefaultLitePullConsumerImpl(ConsumerImpl):
     """The consumer behind the public class.

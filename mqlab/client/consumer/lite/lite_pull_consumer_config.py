@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.client.client_config import ClientConfig
+from mqlab.client.consumer.pull.pull_consumer_config import check_pull_config
+from mqlab.client.consumer.push.push_consumer_config import check_timestamp, start_timestamp_ms
 from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
-
-from ..pull.pull_consumer_config import check_pull_config
-from ..push.push_consumer_config import check_timestamp, start_timestamp_ms
 
 MIN_AUTOCOMMIT_INTERVAL_MS = 1_000
 

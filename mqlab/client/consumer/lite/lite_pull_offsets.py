@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
+from mqlab.client.consumer.lite.assigned_message_queue import UNKNOWN
+from mqlab.client.consumer.offset_store import UNREADABLE, ReadOffsetType
+from mqlab.client.consumer.rebalance.rebalance_impl import OffsetUnreadableException
 from mqlab.errors import MQClientException
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.events.client import QueueSought
 
-from ..offset_store import UNREADABLE, ReadOffsetType
-from ..rebalance.rebalance_impl import OffsetUnreadableException
-from .assigned_message_queue import UNKNOWN
-
 if TYPE_CHECKING:
-    from .assigned_message_queue import AssignedMessageQueue
-    from .default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
+    from mqlab.client.consumer.lite.assigned_message_queue import AssignedMessageQueue
+    from mqlab.client.consumer.lite.default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
 
 
 class LitePullOffsets:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.client.consumer.lite.assigned_message_queue import UNKNOWN
+from mqlab.client.consumer.lite.consume_request_cache import LiteConsumeRequest
+from mqlab.client.consumer.pull_api_wrapper import PullResult, PullStatus
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.heartbeat import ExpressionType
@@ -11,17 +14,12 @@ from mqlab.protocol.message import MEBIBYTE
 from mqlab.protocol.sysflag import PullSysFlag
 from mqlab.trace.events.client import FlowControlled, MessagesCached, PullPutOff, PullRequested
 
-from ..pull_api_wrapper import PullResult, PullStatus
-from .assigned_message_queue import UNKNOWN
-from .consume_request_cache import LiteConsumeRequest
-
 if TYPE_CHECKING:
+    from mqlab.client.consumer.lite.default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
+    from mqlab.client.consumer.process_queue import ProcessQueue
     from mqlab.protocol.heartbeat import SubscriptionData
     from mqlab.protocol.message import MessageQueue
     from mqlab.sim import Task
-
-    from ..process_queue import ProcessQueue
-    from .default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
 
 PULL_DELAY_CACHE_FLOW_CONTROL_MS = 50
 PULL_DELAY_BROKER_FLOW_CONTROL_MS = 20

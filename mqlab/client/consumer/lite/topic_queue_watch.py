@@ -9,11 +9,10 @@ from mqlab.errors import MQClientException
 from mqlab.trace.events.client import RouteMissing, TopicQueuesChanged
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.lite.default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
+    from mqlab.client.consumer.lite.what_to_pull import TopicMessageQueueChangeListener
     from mqlab.protocol.message import MessageQueue
     from mqlab.sim import PeriodicTask
-
-    from .default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
-    from .what_to_pull import TopicMessageQueueChangeListener
 
 FIRST_LOOK_MS = 10_000
 

@@ -8,10 +8,9 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.consumer_impl import MessageQueueListener
     from mqlab.protocol.heartbeat import SubscriptionData
     from mqlab.protocol.message import MessageQueue
-
-    from ..consumer_impl import MessageQueueListener
 
 TopicMessageQueueChangeListener = Callable[[str, "list[MessageQueue]"], object]
 """(topic, its queues): called when a topic got other queues than before."""

@@ -7,27 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.arguments import check_takes
 from mqlab.client.client_config import checked_group, checked_settings
+from mqlab.client.consumer.message_selector import MessageSelector
+from mqlab.client.consumer.offset_store import ReadOffsetType
+from mqlab.client.consumer.pull.default_mq_pull_consumer_impl import MAX_SIZE_IN_BYTES, DefaultMQPullConsumerImpl
+from mqlab.client.consumer.pull.pull_callback import checked_pull_callback
+from mqlab.client.consumer.pull.pull_consumer_config import PullConsumerConfig
+from mqlab.client.consumer.pull.pull_send_back import send_pulled_message_back
 from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.message import MessageExt, MessageQueue
 from mqlab.sim import public_call
 
-from ..message_selector import MessageSelector
-from ..offset_store import ReadOffsetType
-from .default_mq_pull_consumer_impl import MAX_SIZE_IN_BYTES, DefaultMQPullConsumerImpl
-from .pull_callback import checked_pull_callback
-from .pull_consumer_config import PullConsumerConfig
-from .pull_send_back import send_pulled_message_back
-
 if TYPE_CHECKING:
+    from mqlab.client.consumer.consumer_impl import MessageQueueListener
+    from mqlab.client.consumer.hooks import ConsumeMessageHook
+    from mqlab.client.consumer.offset_store import OffsetStore
+    from mqlab.client.consumer.pull.pull_callback import PullCallback, PullCallbackFunction
+    from mqlab.client.consumer.pull_api_wrapper import FilterMessageHook, PullResult
     from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.protocol.heartbeat import SubscriptionData
     from mqlab.sim import Node
-
-    from ..consumer_impl import MessageQueueListener
-    from ..hooks import ConsumeMessageHook
-    from ..offset_store import OffsetStore
-    from ..pull_api_wrapper import FilterMessageHook, PullResult
-    from .pull_callback import PullCallback, PullCallbackFunction
 
 
 class DefaultMQPullConsumer(PullConsumerConfig):

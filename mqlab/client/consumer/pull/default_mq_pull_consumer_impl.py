@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mqlab.client.consumer.consumer_impl import ConsumerImpl
+from mqlab.client.consumer.hooks import show_what_was_handed_out
+from mqlab.client.consumer.message_selector import MessageSelector
+from mqlab.client.consumer.pull.pull_callback import PullAnswer, PullCallback, PullCallbackFunction
+from mqlab.client.consumer.pull.pull_consumer_config import check_pull_config
+from mqlab.client.consumer.pull_api_wrapper import PullResult
+from mqlab.client.consumer.rebalance.rebalance_pull_impl import RebalancePullImpl
 from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.heartbeat import (
     SUB_ALL,
@@ -19,19 +26,10 @@ from mqlab.trace.events.client import (
     PullRequested,
 )
 
-from ..consumer_impl import ConsumerImpl
-from ..hooks import show_what_was_handed_out
-from ..message_selector import MessageSelector
-from ..pull_api_wrapper import PullResult
-from ..rebalance.rebalance_pull_impl import RebalancePullImpl
-from .pull_callback import PullAnswer, PullCallback, PullCallbackFunction
-from .pull_consumer_config import check_pull_config
-
 if TYPE_CHECKING:
+    from mqlab.client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
     from mqlab.client.route_table import FindBrokerResult
     from mqlab.protocol.headers import PullMessageRequestHeader
-
-    from .default_mq_pull_consumer import DefaultMQPullConsumer
 
 MAX_SIZE_IN_BYTES = 0x7FFF_FFFF
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mqlab.client.consumer.listener import warn_that_listener_raised
+from mqlab.client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
+from mqlab.client.consumer.pull.pull_task import PullTaskCallback, PullTaskContext, PullTaskFunction, pull_task_function
+from mqlab.client.consumer.scheduled_thread_pool import ScheduledThreadPool
 from mqlab.client.service_state import ServiceState
 from mqlab.errors import LearnerError, SimulationError
 from mqlab.protocol.heartbeat import MessageModel
@@ -17,16 +21,10 @@ from mqlab.trace.events.client import (
     PullTaskStarted,
 )
 
-from ..listener import warn_that_listener_raised
-from ..scheduled_thread_pool import ScheduledThreadPool
-from .default_mq_pull_consumer import DefaultMQPullConsumer
-from .pull_task import PullTaskCallback, PullTaskContext, PullTaskFunction, pull_task_function
-
 if TYPE_CHECKING:
+    from mqlab.client.consumer.pull.default_mq_pull_consumer_impl import DefaultMQPullConsumerImpl
     from mqlab.protocol.message import MessageQueue
     from mqlab.sim import Node
-
-    from .default_mq_pull_consumer_impl import DefaultMQPullConsumerImpl
 
 DELAY_AFTER_EXCEPTION_MS = 1_000
 

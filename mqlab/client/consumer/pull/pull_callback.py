@@ -10,12 +10,11 @@ from mqlab.errors import LearnerError, MQBrokerException, RemotingException
 from mqlab.trace.events.client import PullCallbackFailed
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.pull.default_mq_pull_consumer_impl import DefaultMQPullConsumerImpl
+    from mqlab.client.consumer.pull_api_wrapper import PullResult
     from mqlab.protocol.heartbeat import SubscriptionData
     from mqlab.protocol.message import MessageQueue
     from mqlab.remoting import ResponseFuture
-
-    from ..pull_api_wrapper import PullResult
-    from .default_mq_pull_consumer_impl import DefaultMQPullConsumerImpl
 
 
 class PullCallback(OutcomeCallback):

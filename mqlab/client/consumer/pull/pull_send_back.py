@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.client.consumer.push.send_back import send_copy_to_retry_topic
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.message import MessageExt
 from mqlab.trace.events.client import MessageGivenBack
 
-from ..push.send_back import send_copy_to_retry_topic
-
 if TYPE_CHECKING:
-    from .default_mq_pull_consumer_impl import DefaultMQPullConsumerImpl
+    from mqlab.client.consumer.pull.default_mq_pull_consumer_impl import DefaultMQPullConsumerImpl
 
 SEND_BACK_TIMEOUT_MS = 3_000
 

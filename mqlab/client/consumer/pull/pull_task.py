@@ -9,9 +9,8 @@ from mqlab.arguments import check_takes
 from mqlab.errors import LearnerError
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
     from mqlab.protocol.message import MessageQueue
-
-    from .default_mq_pull_consumer import DefaultMQPullConsumer
 
 PULL_NEXT_DELAY_TIME_MILLIS = 200
 

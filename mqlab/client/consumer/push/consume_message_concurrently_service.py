@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mqlab.errors import SimulationError
-from mqlab.protocol.heartbeat import MessageModel
-from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
-from mqlab.sim import PeriodicTask
-from mqlab.trace.events.client import ConsumeFinished, ConsumeResultIgnored, ConsumeStarted
-
-from ..hooks import ConsumeMessageContext, return_type
-from ..listener import (
+from mqlab.client.consumer.hooks import ConsumeMessageContext, return_type
+from mqlab.client.consumer.listener import (
     ConcurrentlyResult,
     ConsumeConcurrentlyContext,
     ConsumeConcurrentlyStatus,
@@ -20,10 +14,15 @@ from ..listener import (
     checked_status,
     warn_that_listener_raised,
 )
+from mqlab.errors import SimulationError
+from mqlab.protocol.heartbeat import MessageModel
+from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
+from mqlab.sim import PeriodicTask
+from mqlab.trace.events.client import ConsumeFinished, ConsumeResultIgnored, ConsumeStarted
 
 if TYPE_CHECKING:
-    from ..process_queue import ProcessQueue
-    from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+    from mqlab.client.consumer.process_queue import ProcessQueue
+    from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
 
 RETRY_LATER_MS = 5_000
 """What the pool rejects, and what could not be given back, is consumed again here after this time."""

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING
 
+from mqlab.client.consumer.hooks import ConsumeMessageContext, return_type
+from mqlab.client.consumer.listener import checked_status, warn_that_listener_raised
+from mqlab.client.consumer.process_queue import REBALANCE_LOCK_INTERVAL_MS
+from mqlab.client.consumer.push.orderly_listener import (
+    ConsumeOrderlyContext,
+    ConsumeOrderlyStatus,
+    OrderlyListenerFunction,
+    OrderlyResult,
+)
+from mqlab.client.consumer.push.send_back import send_orderly_to_retry_topic
 from mqlab.errors import SimulationError
 from mqlab.protocol.heartbeat import MessageModel
 from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.sim import Lock, PeriodicTask
 from mqlab.trace.events.client import ConsumeFinished, ConsumeStarted
 
-from ..hooks import ConsumeMessageContext, return_type
-from ..listener import checked_status, warn_that_listener_raised
-from ..process_queue import REBALANCE_LOCK_INTERVAL_MS
-from .orderly_listener import ConsumeOrderlyContext, ConsumeOrderlyStatus, OrderlyListenerFunction, OrderlyResult
-from .send_back import send_orderly_to_retry_topic
-
 if TYPE_CHECKING:
-    from ..process_queue import ProcessQueue
-    from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+    from mqlab.client.consumer.process_queue import ProcessQueue
+    from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
 
 LOCK_FIRST_MS = 1_000
 MAX_TIME_CONSUME_CONTINUOUSLY_MS = 60_000

@@ -7,27 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.arguments import check_takes
 from mqlab.client.client_config import checked_group, checked_settings
+from mqlab.client.consumer.listener import listener_function
+from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+from mqlab.client.consumer.push.orderly_listener import MessageListenerOrderly
+from mqlab.client.consumer.push.push_consumer_config import PushConsumerConfig
 from mqlab.client.service_state import ServiceState
 from mqlab.errors import LearnerError
 from mqlab.protocol.heartbeat import SUB_ALL, ExpressionType
 from mqlab.sim import public_call
 
-from ..listener import listener_function
-from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
-from .orderly_listener import MessageListenerOrderly
-from .push_consumer_config import PushConsumerConfig
-
 if TYPE_CHECKING:
+    from mqlab.client.consumer.consumer_impl import MessageQueueListener
+    from mqlab.client.consumer.hooks import ConsumeMessageHook
+    from mqlab.client.consumer.listener import MessageListenerConcurrently, MessageListenerFunction
+    from mqlab.client.consumer.offset_store import OffsetStore
+    from mqlab.client.consumer.process_queue import ProcessQueue
+    from mqlab.client.consumer.pull_api_wrapper import FilterMessageHook
     from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.protocol.message import MessageExt, MessageQueue
     from mqlab.sim import Node
-
-    from ..consumer_impl import MessageQueueListener
-    from ..hooks import ConsumeMessageHook
-    from ..listener import MessageListenerConcurrently, MessageListenerFunction
-    from ..offset_store import OffsetStore
-    from ..process_queue import ProcessQueue
-    from ..pull_api_wrapper import FilterMessageHook
 
 
 class DefaultMQPushConsumer(PushConsumerConfig):

@@ -6,6 +6,17 @@ from collections import Counter
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mqlab.client.consumer.consumer_impl import ConsumerImpl
+from mqlab.client.consumer.listener import MessageListenerFunction
+from mqlab.client.consumer.push.consume_message_concurrently_service import ConsumeMessageConcurrentlyService
+from mqlab.client.consumer.push.consume_message_orderly_service import ConsumeMessageOrderlyService
+from mqlab.client.consumer.push.consumer_statistics import ConsumerStatistics
+from mqlab.client.consumer.push.orderly_listener import MessageListenerOrderly
+from mqlab.client.consumer.push.pull_loop import PullLoop
+from mqlab.client.consumer.push.push_consumer_config import PushConsumerConfig, check_push_config
+from mqlab.client.consumer.push.send_back import DEFAULT_MAX_RECONSUME_TIMES, send_message_back
+from mqlab.client.consumer.rebalance.queue_locks import QueueLocks
+from mqlab.client.consumer.rebalance.rebalance_push_impl import RebalancePushImpl
 from mqlab.client.service_state import ServiceState
 from mqlab.errors import LearnerError, MQClientException
 from mqlab.protocol.heartbeat import (
@@ -19,22 +30,10 @@ from mqlab.protocol.heartbeat import (
 from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.protocol.topics import retry_topic
 
-from ..consumer_impl import ConsumerImpl
-from ..listener import MessageListenerFunction
-from ..rebalance.queue_locks import QueueLocks
-from ..rebalance.rebalance_push_impl import RebalancePushImpl
-from .consume_message_concurrently_service import ConsumeMessageConcurrentlyService
-from .consume_message_orderly_service import ConsumeMessageOrderlyService
-from .consumer_statistics import ConsumerStatistics
-from .orderly_listener import MessageListenerOrderly
-from .pull_loop import PullLoop
-from .push_consumer_config import PushConsumerConfig, check_push_config
-from .send_back import DEFAULT_MAX_RECONSUME_TIMES, send_message_back
-
 if TYPE_CHECKING:
 
-    from .default_mq_push_consumer import DefaultMQPushConsumer
-    from .pull_request import PullRequest
+    from mqlab.client.consumer.push.default_mq_push_consumer import DefaultMQPushConsumer
+    from mqlab.client.consumer.push.pull_request import PullRequest
 
 
 class DefaultMQPushConsumerImpl(ConsumerImpl):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.client.consumer.pull_api_wrapper import PullResult, PullStatus
 from mqlab.client.service_state import ServiceState
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.codes import ResponseCode
@@ -12,17 +13,14 @@ from mqlab.protocol.message import MEBIBYTE
 from mqlab.protocol.sysflag import PullSysFlag
 from mqlab.trace.events.client import FlowControlled, MessagesCached, PullPutOff, PullRequested
 
-from ..pull_api_wrapper import PullResult, PullStatus
-
 if TYPE_CHECKING:
+    from mqlab.client.consumer.process_queue import ProcessQueue
+    from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+    from mqlab.client.consumer.push.pull_request import PullRequest
     from mqlab.client.route_table import FindBrokerResult
     from mqlab.protocol.headers import PullMessageRequestHeader
     from mqlab.protocol.heartbeat import SubscriptionData
     from mqlab.remoting import ResponseFuture
-
-    from ..process_queue import ProcessQueue
-    from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
-    from .pull_request import PullRequest
 
 PULL_DELAY_FLOW_CONTROL_MS = 50
 PULL_DELAY_BROKER_FLOW_CONTROL_MS = 20

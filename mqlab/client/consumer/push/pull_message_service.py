@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, cast
 from mqlab.sim import Queue, Task
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.push.message_request import MessageRequest
     from mqlab.client.inner import MQPushConsumerInner
     from mqlab.client.mq_client_instance import MQClientInstance
-
-    from .message_request import MessageRequest
 
 
 class PullMessageService:

@@ -6,10 +6,9 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.process_queue import ProcessQueue
     from mqlab.client.inner import MQPushConsumerInner
     from mqlab.protocol.message import MessageQueue
-
-    from ..process_queue import ProcessQueue
 
 
 class PullRequest:

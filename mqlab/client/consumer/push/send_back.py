@@ -10,9 +10,8 @@ from mqlab.protocol.topics import retry_topic
 from mqlab.trace.events.client import MessageGivenBack, SendBackFailed
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
     from mqlab.client.mq_client_instance import MQClientInstance
-
-    from .default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
 
 SEND_BACK_TIMEOUT_MS = 5_000
 DEFAULT_MAX_RECONSUME_TIMES = 16

@@ -10,8 +10,8 @@ from mqlab.protocol.route import MASTER_ID
 from mqlab.trace.events.client import QueueLockLost, QueueLockTaken
 
 if TYPE_CHECKING:
-    from ..process_queue import ProcessQueue
-    from ..push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+    from mqlab.client.consumer.process_queue import ProcessQueue
+    from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
 
 LOCK_TIMEOUT_MS = 1_000
 UNLOCK_DELAY_MS = 20_000

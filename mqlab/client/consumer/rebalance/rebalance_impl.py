@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from mqlab.client.consumer.offset_store import NO_RECORD, OffsetStore, ReadOffsetType
+from mqlab.client.consumer.process_queue import ProcessQueue
+from mqlab.client.consumer.push.pull_request import PullRequest
 from mqlab.client.inner import MQConsumerInner
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException, SimulationError
 from mqlab.protocol.hashing import java_map_order
@@ -12,10 +15,6 @@ from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topics import is_retry_topic
 from mqlab.trace.events.client import QueueAllocated, QueueDropped, RebalanceDone, RebalanceSkipped
-
-from ..offset_store import NO_RECORD, OffsetStore, ReadOffsetType
-from ..process_queue import ProcessQueue
-from ..push.pull_request import PullRequest
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.client.consumer.offset_store import ReadOffsetType
+from mqlab.client.consumer.rebalance.rebalance_impl import RebalanceImpl
 from mqlab.protocol.heartbeat import ConsumeFromWhere
 
-from ..offset_store import ReadOffsetType
-from .rebalance_impl import RebalanceImpl
-
 if TYPE_CHECKING:
-    from ..lite.default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
+    from mqlab.client.consumer.lite.default_lite_pull_consumer_impl import DefaultLitePullConsumerImpl
 
 
 class RebalanceLitePullImpl(RebalanceImpl):

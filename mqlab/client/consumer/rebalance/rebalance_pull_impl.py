@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .rebalance_impl import RebalanceImpl
+from mqlab.client.consumer.rebalance.rebalance_impl import RebalanceImpl
 
 if TYPE_CHECKING:
     from mqlab.protocol.message import MessageQueue

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mqlab.client.consumer.rebalance.rebalance_impl import RebalanceImpl
 from mqlab.protocol.heartbeat import MessageModel
 
-from .rebalance_impl import RebalanceImpl
-
 if TYPE_CHECKING:
+    from mqlab.client.consumer.process_queue import ProcessQueue
+    from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+    from mqlab.client.consumer.push.pull_request import PullRequest
     from mqlab.protocol.message import MessageQueue
-
-    from ..process_queue import ProcessQueue
-    from ..push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
-    from ..push.pull_request import PullRequest
 
 
 class RebalancePushImpl(RebalanceImpl):
