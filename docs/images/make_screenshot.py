@@ -1,12 +1,13 @@
 """Take the picture of a lab in JupyterLab that the README shows: `python docs/images/make_screenshot.py`.
 
-It needs a Chromium; CONTRIBUTING.md says where to get one. The notebook is shown as it is committed: nothing is
-executed.
+It needs a Chromium; CONTRIBUTING.md says where to get one. Nothing is executed: the notebook is shown as it is
+committed, with all outputs, also those that hide until their cells run.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -76,7 +77,8 @@ def main() -> None:
     chromium = next((path for path in map(shutil.which, CHROMIUM) if path), None)
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         directory = Path(temporary)
-        shutil.copy(NOTEBOOK, directory)
+        shown = re.sub(r'"(collapsed|outputs_hidden)": true', r'"\1": false', NOTEBOOK.read_text(encoding="utf-8"))
+        (directory / NOTEBOOK.name).write_text(shown, encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]  # a plain dict is what it takes
         with jupyterlab(directory) as address:
