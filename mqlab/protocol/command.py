@@ -123,8 +123,9 @@ class RemotingCommand:
 
     def ext_field(self, name: str) -> str | None:
         """One extension field by its wire name, whether it came on the wire, was added, or is in the typed header."""
-        if self._fields is not None and name in self._fields:
-            return self._fields[name]
+        fields = self._fields
+        if fields is not None and name in fields:
+            return fields[name]
         if self.header is None:
             return None
         return codec_of(type(self.header)).to_fields(self.header).get(name)

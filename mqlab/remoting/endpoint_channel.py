@@ -93,11 +93,15 @@ class EndpointChannel:
             endpoint.out.put(command.snapshot() if keep else command, 0)
 
     def _read(self, frame: Any) -> None:
-        self.last_active_us = self.node.world.now_us
-        if type(frame) is RemotingCommand:
-            self._take(frame)
-        else:
+        world = self.node.world
+        self.last_active_us = world.now_us
+        if type(frame) is not RemotingCommand:
             self._read_bytes(frame)
+            return
+        self.frames_read += 1
+        if world.hooks.on:
+            world.hooks.emit(self._received(frame))
+        self._on_command(self, frame)
 
     def _read_bytes(self, data: bytes) -> None:
         reader = self._reader = self._reader or FrameReader()
@@ -110,14 +114,7 @@ class EndpointChannel:
                 return
             if command is None:
                 return
-            self._take(command)
-
-    def _take(self, command: RemotingCommand) -> None:
-        self.frames_read += 1
-        hooks = self.node.world.hooks
-        if hooks.on:
-            hooks.emit(self._received(command))
-        self._on_command(self, command)
+            self._read(command)
 
     def _refuse(self, error: CommandError) -> None:
         self.frames_read += 1

@@ -107,7 +107,7 @@ class Pipe:
 class Link:
     """One direction between two nodes: its behaviour, and whether it is cut."""
 
-    __slots__ = ("_choose", "_free_at_us", "_world", "cut", "extra_us", "pipes", "source", "spec", "target")
+    __slots__ = ("_choose", "_free_at_us", "_span", "_world", "cut", "extra_us", "pipes", "source", "spec", "target")
 
     def __init__(self, world: World, source: str, target: str, spec: LinkSpec) -> None:
         self._world = world
@@ -116,6 +116,7 @@ class Link:
         self.source = source
         self.target = target
         self.spec = spec
+        self._span = spec.max_us - spec.min_us + 1
         self.cut = False
         self.extra_us = 0
         self.pipes: dict[Pipe, None] = {}
@@ -123,7 +124,7 @@ class Link:
     def draw_us(self, size: int) -> int:
         """The time a frame of `size` bytes takes now, in microseconds; with a bandwidth it waits for those before."""
         spec = self.spec
-        us = spec.min_us + self.extra_us + self._choose(spec.max_us - spec.min_us + 1)
+        us = spec.min_us + self.extra_us + self._choose(self._span)
         if spec.bytes_per_ms:
             now = self._world.now_us
             self._free_at_us = max(now, self._free_at_us) + size * 1_000 // spec.bytes_per_ms

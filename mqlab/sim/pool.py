@@ -10,7 +10,6 @@ from mqlab.sim.task import Task
 from mqlab.sim.timer import DEAD
 
 if TYPE_CHECKING:
-    from mqlab.sim.life import Life
     from mqlab.sim.node import Node
 
 
@@ -25,8 +24,8 @@ class PoolJob:
     def __init__(self, pool: Pool, callback: Callable[..., Any], args: tuple[Any, ...], service_us: int) -> None:
         self.pool = pool
         self.name = pool.name
-        self.life: Life = pool.node.life
-        world = self.life.world
+        self.life = life = pool.node.life
+        world = life.world
         self.callback = callback
         self.args = args
         self.service_us = service_us
@@ -87,11 +86,12 @@ class Pool:
         """Run `callback(*args)` when a slot is free and its service time has passed; False if the queue is full or
         closed.
         """
-        if self.closed or (self.busy >= self.threads and len(self.queue) >= self.capacity):
+        free = self.busy < self.threads
+        if self.closed or (not free and len(self.queue) >= self.capacity):
             self.rejected += 1
             return False
         job = PoolJob(self, callback, args, service_us)
-        if self.busy < self.threads:
+        if free:
             job.start()
         else:
             self._let_wait(job)

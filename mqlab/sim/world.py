@@ -131,7 +131,7 @@ class World(Agenda):
         the caller looks what it was.
         """
         heap, ready, ties = self.heap, self.ready, self.tie_is_choice
-        popleft = ready.popleft
+        take = self._choose_ready if ties else ready.popleft
         slice_no = first = self.slice_no
         last = first + slices if self.halt_at_slice is None else min(first + slices, self.halt_at_slice)
         stop = min(last, self._endless_at)
@@ -142,7 +142,7 @@ class World(Agenda):
                         break
                     self._report_endless_instant()
                 if ready:
-                    target, token, cause = self._choose_ready() if ties else popleft()
+                    target, token, cause = take()
                 elif heap and heap[0][0] <= limit_us:
                     due, seq, target, token, cause = heappop(heap)  # type: ignore[assignment]  # or a lane
                     if token != target.token:

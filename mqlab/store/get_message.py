@@ -110,11 +110,12 @@ def get_message(
     last_offset = offset + scan_limit // queue.unit_size
     last_scanned = 0
     next_file_start = -1
+    messages, queue_offsets = result.messages, result.queue_offsets
     for queue_offset, pos, size, tags_code, batch_num in units:
         if queue_offset >= max_offset or queue_offset > last_offset:
             break
         in_memory = log_end - pos <= near
-        if result.messages and _is_the_batch_full(config, result, size, batch_num, max_msg_nums, max_size, in_memory):
+        if messages and _is_the_batch_full(config, result, size, batch_num, max_msg_nums, max_size, in_memory):
             break
         last_scanned = pos
         result.next_begin_offset = queue_offset + batch_num
@@ -124,20 +125,21 @@ def get_message(
             continue
         record = log.get_message(pos, size)
         if record is None:
-            if not result.messages:
+            if not messages:
                 result.status = GetMessageStatus.MESSAGE_WAS_REMOVING
             next_file_start = log.roll_next_file(pos)
             continue
         if message_filter is not None and not message_filter.is_matched_by_commit_log(record):
-            if not result.messages:
+            if not messages:
                 result.status = GetMessageStatus.NO_MATCHED_MESSAGE
             continue
-        result.messages.append(record)
-        result.queue_offsets.append(queue_offset)
+        messages.append(record)
+        queue_offsets.append(queue_offset)
         result.buffer_total_size += len(record)
         result.message_count += batch_num
-        result.status = GetMessageStatus.FOUND
         next_file_start = -1
+    if messages:
+        result.status = GetMessageStatus.FOUND
     result.suggest_pulling_from_slave = log_end - last_scanned > near
     return result
 
