@@ -1,0 +1,331 @@
+"""What is said of each event kind: the table of sentences that `words.say` fills with names.
+
+`SENTENCES` has for each kind either a pattern with names in braces or a function that chooses one: `{node}`, `{remote}`
+or `{client}` are names of machines, `{message}` and `{queue}` are said as on the stage, `{why}` is a reason in plain
+words, and every other name is a field of the event (`words.py` has them all). `SILENT` has the kinds of which nothing
+is said, each with its reason; a function may be silent, too: of a topic of RocketMQ's own, say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, dlq_topic, is_retry_topic, is_system_topic
+from mqlab.views.journey import CONSUMED
+
+if TYPE_CHECKING:
+    from mqlab.trace.record import Record
+
+_DLQ = dlq_topic("")
+_HOLDS = {
+    "count": "{cached:,} messages of {queue}, more than {limit:,}",
+    "size": "{cached:,} MiB of {queue}, more than {limit:,}",
+    "span": "messages of {queue} that lie {cached:,} apart, more than {limit:,}",
+    "all": "{cached:,} messages of all its queues, more than {limit:,}",
+}
+
+
+def _started(record: Record) -> str:
+    return "{target} was started" if record.life == 1 else "{target} was started again"
+
+
+def _power_lost(record: Record) -> str:
+    lost = record.pages_lost
+    gone = "nothing that it had stored is gone" if not lost else "what was not yet on its disk is gone"
+    return f"{{target}} lost power: {gone}"
+
+
+def _link_delayed(record: Record) -> str:
+    longer = "{extra} longer" if record.extra_us else "as long as before"
+    return f"what {{source}} sends to {{target}} takes {longer}"
+
+
+def _action(record: Record) -> str:
+    return "from outside: {action}"
+
+
+def _of_applications(pattern: str) -> Callable[[Record], str]:
+    """Said of the topics of applications only: of RocketMQ's own there are many, and nobody asked for them."""
+    return lambda record: "" if is_system_topic(record.topic) or is_retry_topic(record.topic) else pattern
+
+
+def _registered(record: Record) -> str:
+    return "{node} knows {broker_name} from now on" if record.first else ""
+
+
+def _queried(record: Record) -> str:
+    known = "" if record.code == 0 else ", which it does not know"
+    return _of_applications(f"{{remote}} asks {{node}} where the topic {{topic}} is{known}")(record)
+
+
+def _stored(record: Record) -> str:
+    if record.topic == RMQ_SYS_SCHEDULE_TOPIC or (is_system_topic(record.topic) and not record.unique_key):
+        return ""
+    if is_retry_topic(record.topic) or record.topic.startswith(_DLQ):
+        return "{node} stored {message} once more, for {queue}"
+    return "{node} stored {message} at the end of its commit log, for {queue}"
+
+
+def _dispatched(record: Record) -> str:
+    if is_system_topic(record.topic):
+        return ""
+    return "{node}: {entry} is in {queue} now, where it can be pulled"
+
+
+def _recovered(record: Record) -> str:
+    cut = f"; {record.cut_bytes:,} bytes at its end were torn and are dropped" if record.cut_bytes else ""
+    return "{node} has read its commit log again" + cut if record.records or record.cut_bytes else ""
+
+
+def _disk_full(record: Record) -> str:
+    if record.full:
+        return "{node}: the disk is full, so messages are refused"
+    return "{node}: there is room on the disk again, so messages are taken"
+
+
+def _send_answered(record: Record) -> str:
+    if record.status == "PUT_OK":
+        return "{node} answers {remote}: {message_is} stored"
+    if record.code == 0 or record.status in ("FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE"):
+        return "{node} answers {remote}: {message_is} stored, but not as safely as asked for"
+    return "{node} answers {remote}: {message} was refused"
+
+
+def _sent_back(record: Record) -> str:
+    if record.topic.startswith(_DLQ):
+        return "{node} gives up on {message}: it goes to {queue}"
+    return "{node} takes {message} back, to give it to {group} again later"
+
+
+def _topic_created(record: Record) -> str:
+    if record.origin in ("system", "retry", "dead letter"):
+        return ""
+    return "there is a new topic, {topic}" if record.origin == "admin" else "{node} has a new topic, {topic}"
+
+
+def _of_own_groups(pattern: str) -> Callable[[Record], str]:
+    """Said of the groups that applications have named only: each client has a producer of its own, for give-backs."""
+    return lambda record: "" if record.group.startswith("CLIENT_INNER") else pattern
+
+
+def _of_consumers(pattern: str) -> Callable[[Record], str]:
+    """Said of consumers only: which producers a broker knows changes nothing that is seen."""
+    return lambda record: pattern if record.role == "consumer" else ""
+
+
+def _pull_received(record: Record) -> str:
+    return "{remote}'s question for messages of {queue} has reached {node}" if record.first_pass else ""
+
+
+def _pull_answered(record: Record) -> str:
+    if record.messages:
+        return "{node} gives {remote} {messages} of {queue}"
+    return "{node} tells {remote} that {queue} has nothing for it"
+
+
+def _woken(record: Record) -> str:
+    if record.reason == "arrived":
+        return "{node}: a message came to {queue}, so {remote}'s waiting request is looked at again"
+    return "{node}: nothing came to {queue} for {held}, so {remote}'s request waits no longer"
+
+
+def _pull_finished(record: Record) -> str:
+    return "" if record.messages else "{node} got no message of {queue}, and will ask again"
+
+
+def _attempt_failed(record: Record) -> str:
+    return "{node} could not send {message} to {broker_name}: {why}"
+
+
+def _fault_item(record: Record) -> str:
+    return "{node} avoids {broker_name} for {avoided}" if record.not_available_ms else ""
+
+
+def _rebalanced(record: Record) -> str:
+    if not record.changed or is_retry_topic(record.topic):
+        return ""
+    if record.members == 1:
+        return "{node} takes all {queues} queues of {topic}, as the only member of {group}"
+    return f"{{node}} takes {{share}} of the {{queues}} queues of {{topic}}, as one of {_members(record)} of {{group}}"
+
+
+def _members(record: Record) -> str:
+    return "1 member" if record.members == 1 else f"{record.members} members"
+
+
+def _flow_controlled(record: Record) -> str:
+    return f"{{node}} holds {_HOLDS[record.reason]}, so it does not ask for more now"
+
+
+def _cached(record: Record) -> str:
+    if record.cached > record.messages:
+        return "{node} got {messages} of {queue}, and keeps {cached:,} of them now until its listener takes them"
+    them = "it" if record.messages == 1 else "them"
+    return f"{{node}} got {{messages}} of {{queue}}, and keeps {them} for its listener"
+
+
+def _consume_started(record: Record) -> str:
+    again = f", after it failed {_times(record.reconsume_times)}" if record.reconsume_times > 0 else ""
+    if record.messages > 1:
+        return "{node}: the listener got {messages}, the first is {message}" + again
+    return "{node}: the listener got {message}" + again
+
+
+def _consume_finished(record: Record) -> str:
+    if record.status in CONSUMED:
+        return "{node}: the listener is done with {message}"
+    return "{node}: the listener could not handle {message}"
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+Sentence = str | Callable[["Record"], str]
+
+SENTENCES: dict[str, Sentence] = {
+    # the world
+    "NodeStarted": _started,
+    "NodeCrashed": "{target} was killed: what it had in memory is gone",
+    "PowerLost": _power_lost,
+    "NodeFrozen": "{target} hangs: it keeps its connections and answers nothing",
+    "NodeThawed": "{target} goes on where it stood",
+    "LinkCut": "nothing gets through from {source} to {target} any more",
+    "LinkHealed": "what {source} sends to {target} gets through again",
+    "LinkDelayed": _link_delayed,
+    "DiskHung": "{target}: the disk does not answer any more",
+    "DiskUnhung": "{target}: the disk answers again",
+    "ClockDrifted": "{target}: the clock on its wall does not go as the others do",
+    "ActionTaken": _action,
+    # the network and remoting
+    "ConnectionOpened": "{node} has opened a connection to {remote}",
+    "ConnectionClosed": "{node}: the connection with {remote} has ended",
+    "ConnectionBroken": "{node} has lost its connection with {remote}, and what was on its way there",
+    "ConnectionRefusedByHost": "{node} could not connect: {why}",
+    "ResponseDropped": "{node} throws an answer of {remote} away, since nobody waits for it any more",
+    "RequestTimedOut": "{node} waits no longer for the answer of {remote}, after {patience}",
+    "RequestFailed": "a request of {node} to {remote} has failed: {why}",
+    "RequestRefused": "{node} refuses a request of {remote}: {why}",
+    "ProcessorFailed": "{node} failed at a request of {remote}: {why}",
+    "NameServerChosen": "{node} will ask {chosen} where topics are",
+    "ChannelIdle": "{node} closes its connection with {remote}, which was silent for {idle}",
+    "FrameRefused": "{node} could not read what came from {remote}, and closes the connection",
+    # the name server
+    "BrokerRegistered": _registered,
+    "BrokerRegistrationRefused": "{node} does not take the report of {broker_name}: {why}",
+    "BrokerUnregistered": "{node} no longer knows {broker_name}",
+    "RouteQueried": _queried,
+    "WritePermChanged": "{node} tells from now on whether {broker_name} may be written to",
+    # the store
+    "MessageStored": _stored,
+    "PutRefused": "{node} refuses a message for {named_queue}: {why}",
+    "MessageDispatched": _dispatched,
+    "DispatchStalled": "{node}: messages are stored, but can no longer be pulled: {why}",
+    "CommitLogFlushed": "{node} has brought its commit log to the disk: what is stored survives a power cut",
+    "FlushTimedOut": "{node}: a producer waits no longer for the disk; its message is stored all the same",
+    "StoreRecovered": _recovered,
+    "FileDeleted": "{node} deletes a file of its store: {why}",
+    "DiskFullChanged": _disk_full,
+    # the broker
+    "BrokerStarted": "{node} is ready to take messages",
+    "BrokerShutDown": "{node} was shut down",
+    "RegistrationFailed": "{node} could not report itself to {namesrv}: {why}",
+    "RequestRejected": "{node} refuses a request of {remote}: {why}",
+    "MessageSendReceived": "{message} has reached {node}",
+    "MessageSendAnswered": _send_answered,
+    "SendBackStored": _sent_back,
+    "MessageParked": "{node} keeps {message} back for {delay}",
+    "ParkedMessageDelivered": "{node}: the wait of {message} is over, and it goes to {queue}",
+    "ParkedMessageDropped": "{node} passes over a message that waited: {why}",
+    "TopicCreated": _topic_created,
+    "TopicUpdated": "{node} has new settings for the topic {topic}",
+    "TopicDeleted": "{node} has deleted the topic {topic}",
+    "ClientRegistered": _of_consumers("{node} knows {client} as a member of {group} from now on"),
+    "ClientUnregistered": _of_consumers("{node}: {client} is no longer a member of {group}"),
+    "ClientExpired": _of_consumers("{node} has heard nothing of {client} for {silent}: {group} is without it now"),
+    "ConsumerGroupChanged": lambda record: f"{{node}}: the group {{group}} has {_members(record)} now",
+    "PullReceived": _pull_received,
+    "PullAnswered": _pull_answered,
+    "PullHeld": "{node} has nothing new in {queue} and keeps {remote}'s request, for {hold} at most",
+    "PullWoken": _woken,
+    "OffsetCommitted": "{node} notes that {group} goes on at offset {queue_offset} of {queue}",
+    "OffsetReset": "{node} moves {group} to offset {queue_offset} of {queue}",
+    "ConfigNotPersisted": "{node} could not write one of its tables: {why}",
+    "QueueLocked": "{node} locks {named_queue} for {client}",
+    "QueueUnlocked": "{node} unlocks {named_queue}, which {client} had locked",
+    "RequestTimedOutInQueue": "{node} is busy: {remote}'s request waited {waited} for a thread and is turned away",
+    # the clients
+    "ClientStarted": _of_own_groups("{node} is ready as a {role} of the group {group}"),
+    "ClientStopped": _of_own_groups("{node} was shut down"),
+    "RouteUpdated": _of_applications("{node} has learnt where the topic {topic} is: on {brokers}"),
+    "RouteMissing": _of_applications("{node} has found no broker for the topic {topic}"),
+    "BrokerForgotten": "{node} sends {broker_name} no more signs of life, since no route has it any more",
+    "HeartbeatFailed": "{node}'s sign of life did not reach {broker_name}: {why}",
+    "SendAttempted": "{node} sends {message} to {broker_name}, {queue}",
+    "SendSucceeded": "{node} knows now that {message_is} stored",
+    "SendAttemptFailed": _attempt_failed,
+    "SendFailed": "{node} gives up on {message}: {why}",
+    "SendCallbackFailed": "{node}: the application's callback for {message} failed",
+    "SendHookFailed": "{node}: a hook of the application failed at {message}",
+    "FaultItemUpdated": _fault_item,
+    "RebalanceDone": _rebalanced,
+    "RebalanceSkipped": _of_applications("{node} could not find out which queues of {topic} are its own: {why}"),
+    "QueueAllocated": "{node} took {named_queue}, and goes on at offset {queue_offset}",
+    "QueueDropped": "{node} gave up {named_queue}: {why}",
+    "QueueLockTaken": "{node} holds the lock of {named_queue}",
+    "QueueLockLost": "{node} no longer holds the lock of {named_queue}",
+    "PullRequested": "{node} asks {broker_name} for messages of {queue}, from offset {queue_offset} on",
+    "PullFinished": _pull_finished,
+    "PullPutOff": "{node} will ask for messages of {queue} in {delay}: {why}",
+    "PullCallbackFailed": "{node}: the application failed at the answer for {queue}: {why}",
+    "QueueListenerFailed": "{node}: the application failed when its queues changed: {why}",
+    "PullTaskStarted": "{node} begins with the pull task of {queue}",
+    "PullTaskFailed": "{node}: the pull task of {queue} failed: {why}",
+    "PullTaskEnded": "{node}: the pull task of {queue} has ended: {why}",
+    "FlowControlled": _flow_controlled,
+    "MessagesFiltered": "{node} drops {messages} of {queue} whose tag was not asked for",
+    "MessagesCached": _cached,
+    "MessagesPolled": "{node} hands {messages} of {queue} to its application",
+    "QueueSought": "{node} will go on at offset {queue_offset} of {queue}",
+    "TopicQueuesChanged": "{node} sees that {topic} has other queues now: {queues}",
+    "ConsumeStarted": _consume_started,
+    "ConsumeFinished": _consume_finished,
+    "ConsumeResultIgnored": "{node} ended a message of {queue}, which is no longer its own: it will come again",
+    "MessageGivenBack": "{node} gave {message} back, to get it again later",
+    "SendBackFailed": "{node} could not give {message} back: its listener will get it again here",
+}  # fmt: skip
+
+_BESIDE = "the event beside it says in words what the frame is for"
+_ROUTINE = "it comes again and again, and changes nothing that is seen"
+SILENT: dict[str, str] = {
+    "RequestSent": _BESIDE,
+    "RequestReceived": _BESIDE,
+    "ResponseSent": _BESIDE,
+    "ResponseReceived": _BESIDE,
+    "TopicRouteChanged": "the broker's registration is said; a broker has a route for each of its topics",
+    "TopicRouteRemoved": "the broker's leaving is said, or the deletion of its topic",
+    "KVConfigChanged": "no client of today reads that table",
+    "CommitLogFileCreated": "where a file of the log ends changes nothing for a message",
+    "ConsumeQueuesFlushed": _ROUTINE,
+    "CheckpointWritten": _ROUTINE,
+    "IndexBuilt": _ROUTINE,
+    "StoreLoaded": "the recovery after it is said",
+    "StoreStopped": "the broker's shutdown is said",
+    "RegistrationSent": _ROUTINE,
+    "DelayOffsetCorrected": "a detail of the store's recovery",
+    "SubscriptionGroupCreated": "its first member is said",
+    "SubscriptionGroupUpdated": "a setting that nobody sees on the stage",
+    "SubscriptionGroupDeleted": "a setting that nobody sees on the stage",
+    "HeartbeatReceived": _ROUTINE,
+    "SubscriptionChanged": "the member that wants it is said",
+    "HeldPullsChecked": _ROUTINE,
+    "ConfigPersisted": _ROUTINE,
+    "HeartbeatAnswered": _ROUTINE,
+    "QueueSelected": "the send after it is said",
+    "PullTaskScheduled": "its beginning is said",
+    "PullTaskFinished": "its beginning is said",
+    "OffsetUpdated": "the listener's end is said, and the commit at the broker",
+    "OffsetPersisted": "the commit at the broker is said",
+}
+"""Event kind -> why nothing is ever said of it."""

@@ -1,0 +1,213 @@
+"""Words: one plain sentence for what happened, for who has never seen a message queue and for who cannot see the page.
+
+`sentences.py` says what; here are the names that it uses: of machines instead of addresses, of messages by their number
+on the stage, of queues by their topic or purpose, and errors in plain words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mqlab.protocol.topics import dlq_topic, is_retry_topic, retry_topic
+from mqlab.trace.record import KIND, Record
+from mqlab_widgets.sentences import SENTENCES
+
+if TYPE_CHECKING:
+    from mqlab import Lab
+
+MOST_BETWEEN = 256
+"""So many events before a dispatch its message is looked for."""
+NODE = 3
+_DLQ, _RETRY = dlq_topic(""), retry_topic("")
+_ADDRESS = re.compile(r"<?\b(\d+\.\d+\.\d+\.\d+)(:\d+)?\b>?")
+_CODE = re.compile(r"^CODE: \d+\s+DESC: ")
+_REASONS = (
+    (r"timeout, \d+\(ms\)", "no answer came in time"),
+    (r"(?:connect|send request) to (\S+) failed", "{0} could not be reached"),
+    (r"broker busy", "the broker is too busy"),
+    (r"No topic route info in name server", "the name server does not know the topic"),
+    (r"group info not exist", "it does not know the group"),
+    (r"channel was closed", "the connection ended before the answer came"),
+)
+"""Pattern in an error's text -> the same in plain words."""
+_ACTIONS = {
+    "crash": "crash {node}",
+    "power_off": "power off {node}",
+    "restart": "restart {node}",
+    "freeze": "freeze {node}",
+    "thaw": "thaw {node}",
+    "cut": "cut {source} to {target}",
+    "heal": "heal {source} to {target}",
+    "partition": "cut {left} and {right}",
+    "unpartition": "heal {left} and {right}",
+    "delay": "delay {source} to {target} by {ms} ms",
+    "disconnect": "disconnect {a} and {b}",
+    "drift": "drift the clock of {node}",
+    "fill_disk": "fill the disk of {node}",
+    "hang_disk": "hang the disk of {node}",
+    "unhang_disk": "free the disk of {node}",
+    "override": "another draw of {point}",
+    "pick": "a choice of what comes next",
+    "hold": "something held back for {ms} ms",
+}
+
+
+def say(record: Record, lab: Lab) -> str:
+    """What happened, in one sentence without a full stop; "" for what nobody needs to hear."""
+    told = SENTENCES.get(record.kind, "")
+    pattern = told if isinstance(told, str) else told(record)
+    return pattern.format_map(_Names(record, lab)) if pattern else ""
+
+
+def number_of(unique_key: str) -> int:
+    """The number of a message on the stage: the counter at the end of its id."""
+    return int(unique_key[-4:], 16)
+
+
+def message_words(keys: str) -> str:
+    """ "message 60", or for a batch "6 messages, 31 to 36"; "a message" for one without an id."""
+    try:
+        numbers = [number_of(key) for key in keys.split(",")]
+    except ValueError:
+        return "a message"
+    return f"message {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} messages, {numbers[0]} to {numbers[-1]}"
+
+
+def queue_words(topic: str, queue_id: int, *, named: bool = False) -> str:
+    """ "queue 1", or `named` "queue 1 of TopicTest"; what belongs to a group is called by its purpose."""
+    if is_retry_topic(topic):
+        return f"the retry queue of {topic.removeprefix(_RETRY)}"
+    if topic.startswith(_DLQ):
+        return f"the dead letters of {topic.removeprefix(_DLQ)}"
+    return f"queue {queue_id} of {topic}" if named else f"queue {queue_id}"
+
+
+def span_words(us: float) -> str:
+    """A length of time: "0.23 ms", "15 s", "2 min 5 s"."""
+    if us < 999_500:
+        return f"{us / 1_000:.3g} ms"
+    if us < 99_950_000:
+        return f"{us / 1_000_000:.3g} s"
+    minutes, seconds = divmod(round(us / 1_000_000), 60)
+    return f"{minutes:,} min" + (f" {seconds} s" if seconds else "")
+
+
+def action_words(record: Record) -> str:
+    """What somebody outside did: "crash broker-a"."""
+    arguments = json.loads(record.arguments)
+    names = {name: _joined(value) for name, value in arguments.items()}
+    return _ACTIONS[record.verb].format_map(names)
+
+
+def machine_of(address: str, lab: Lab) -> str:
+    """The name of the machine with an address, a client id or a connection's end; itself if there is none."""
+    host = re.split("[:@]", address, maxsplit=1)[0]
+    return next((name for name, node in lab.world.nodes.items() if node.spec.ip == host), address)
+
+
+def reason_words(reason: str, lab: Lab) -> str:
+    """An error's text in plain words, with the names of machines instead of their addresses."""
+    words = _ADDRESS.sub(lambda found: machine_of(found[1], lab), reason.partition("\n")[0])
+    for pattern, plain in _REASONS:
+        found = re.search(pattern, words)
+        if found:
+            return plain.format(*found.groups())
+    return _CODE.sub("", words)
+
+
+def _joined(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+class _Names(dict[str, Any]):
+    """The names that a pattern may use, looked up when they are wanted."""
+
+    def __init__(self, record: Record, lab: Lab) -> None:
+        super().__init__()
+        self._record = record
+        self._lab = lab
+
+    def __missing__(self, name: str) -> Any:
+        found: Callable[[], Any] | None = getattr(self, f"_{name}", None)
+        return getattr(self._record, name) if found is None else found()
+
+    def _message(self) -> str:
+        return message_words(self._record.get("unique_key") or self._record.get("msg_id") or "")
+
+    def _message_is(self) -> str:
+        words = self._message()
+        return f"{words}, are" if "," in words else f"{words} is"
+
+    def _queue(self) -> str:
+        return queue_words(self._record.topic, self._record.queue_id)
+
+    def _named_queue(self) -> str:
+        return queue_words(self._record.topic, self._record.queue_id, named=True)
+
+    def _entry(self) -> str:
+        """The message that a dispatch is about, whose id only the store's event a little before it has."""
+        record, history = self._record, self._lab.history
+        try:
+            place = history.index_of(record.at)
+        except KeyError:
+            place = 0
+        for row in reversed(list(history.rows(place - MOST_BETWEEN, place))):
+            if row[KIND] == "MessageStored" and row[NODE] == record.node:
+                stored = Record(row)
+                if stored.commit_log_offset == record.commit_log_offset:
+                    return message_words(stored.unique_key)
+        return f"the message at offset {record.queue_offset}"
+
+    def _messages(self) -> str:
+        return "1 message" if self._record.messages == 1 else f"{self._record.messages:,} messages"
+
+    def _remote(self) -> str:
+        return machine_of(self._record.remote, self._lab)
+
+    def _chosen(self) -> str:
+        return machine_of(self._record.chosen, self._lab)
+
+    def _namesrv(self) -> str:
+        return machine_of(self._record.namesrv_addr, self._lab)
+
+    def _client(self) -> str:
+        return machine_of(self._record.client_id, self._lab)
+
+    def _brokers(self) -> str:
+        return str(self._record.broker_names).replace(",", " and ")
+
+    def _why(self) -> str:
+        return reason_words(self._record.get("reason") or self._record.get("remark") or "", self._lab)
+
+    def _action(self) -> str:
+        return action_words(self._record)
+
+    def _hold(self) -> str:
+        return span_words(1_000 * self._record.hold_ms)
+
+    def _held(self) -> str:
+        return span_words(self._record.held_us)
+
+    def _delay(self) -> str:
+        return span_words(1_000 * self._record.delay_ms)
+
+    def _extra(self) -> str:
+        return span_words(self._record.extra_us)
+
+    def _silent(self) -> str:
+        return span_words(1_000 * self._record.silent_ms)
+
+    def _idle(self) -> str:
+        return span_words(1_000 * self._record.idle_ms)
+
+    def _patience(self) -> str:
+        return span_words(1_000 * self._record.timeout_ms)
+
+    def _avoided(self) -> str:
+        return span_words(1_000 * self._record.not_available_ms)
+
+    def _waited(self) -> str:
+        return span_words(1_000 * self._record.waited_ms)
