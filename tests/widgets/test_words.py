@@ -12,6 +12,7 @@ from mqlab.scenarios import get
 from mqlab.sim import FAULTS
 from mqlab.trace.catalogue import CATALOGUE, fields_of
 from mqlab.trace.record import FIRST_FIELD, Record
+from mqlab_widgets.labels import label_of
 from mqlab_widgets.sentences import SENTENCES, SILENT
 from mqlab_widgets.words import _ACTIONS, action_words, say, span_words
 
@@ -121,6 +122,18 @@ def test_what_was_done_from_outside_is_named_with_its_machines(labs: dict[str, L
     lab.disconnect("consumer-1", "broker-a")
     done = [action_words(record) for record in lab.history.find("ActionTaken")]
     assert done == ["cut producer-1 and broker-a, namesrv-1", "disconnect consumer-1 and broker-a"]
+
+
+def test_messages_of_the_second_sender_have_a_letter_whatever_was_asked_first(labs: dict[str, Lab]) -> None:
+    lab = get("broker-hangs").build(7).run_for(seconds=20)
+    sent = [record.msg_id for record in lab.history.find("SendAttempted")]
+    for key in reversed(sent):
+        label_of(key, lab)
+    first = {label_of(key, lab): key for key in reversed(sent)}
+    assert [label for label in first if int(label.rstrip("abc")) == 5] == ["5c", "5b", "5a", "5"]
+    assert label_of("", lab) == ""
+    again = labs["broker-hangs"]
+    assert {label: label_of(key, again) for label, key in first.items()} == {label: label for label in first}
 
 
 def test_every_action_has_words_of_its_own() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.protocol.topics import dlq_topic, is_retry_topic, retry_topic
 from mqlab.trace.record import KIND, Record
+from mqlab_widgets.labels import label_of
 from mqlab_widgets.sentences import SENTENCES
 
 if TYPE_CHECKING:
@@ -62,18 +63,12 @@ def say(record: Record, lab: Lab) -> str:
     return pattern.format_map(_Names(record, lab)) if pattern else ""
 
 
-def number_of(unique_key: str) -> int:
-    """The number of a message on the stage: the counter at the end of its id."""
-    return int(unique_key[-4:], 16)
-
-
-def message_words(keys: str) -> str:
+def message_words(keys: str, lab: Lab) -> str:
     """ "message 60", or for a batch "6 messages, 31 to 36"; "a message" for one without an id."""
-    try:
-        numbers = [number_of(key) for key in keys.split(",")]
-    except ValueError:
+    labels = [label_of(key, lab) for key in keys.split(",")]
+    if not all(labels):
         return "a message"
-    return f"message {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} messages, {numbers[0]} to {numbers[-1]}"
+    return f"message {labels[0]}" if len(labels) == 1 else f"{len(labels)} messages, {labels[0]} to {labels[-1]}"
 
 
 def queue_words(topic: str, queue_id: int, *, named: bool = False) -> str:
@@ -93,6 +88,11 @@ def span_words(us: float) -> str:
         return f"{us / 1_000_000:.3g} s"
     minutes, seconds = divmod(round(us / 1_000_000), 60)
     return f"{minutes:,} min" + (f" {seconds} s" if seconds else "")
+
+
+def clock(us: int) -> str:
+    """A time of the world: "6.098 s"."""
+    return f"{us / 1_000_000:,.3f} s"
 
 
 def action_words(record: Record) -> str:
@@ -135,7 +135,7 @@ class _Names(dict[str, Any]):
         return getattr(self._record, name) if found is None else found()
 
     def _message(self) -> str:
-        return message_words(self._record.get("unique_key") or self._record.get("msg_id") or "")
+        return message_words(self._record.get("unique_key") or self._record.get("msg_id") or "", self._lab)
 
     def _message_is(self) -> str:
         words = self._message()
@@ -158,7 +158,7 @@ class _Names(dict[str, Any]):
             if row[KIND] == "MessageStored" and row[NODE] == record.node:
                 stored = Record(row)
                 if stored.commit_log_offset == record.commit_log_offset:
-                    return message_words(stored.unique_key)
+                    return message_words(stored.unique_key, self._lab)
         return f"the message at offset {record.queue_offset}"
 
     def _messages(self) -> str:
