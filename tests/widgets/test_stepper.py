@@ -67,7 +67,7 @@ def test_what_the_page_says_is_done_and_shown(lab: Lab) -> None:
     assert stepper.viewer.frame["_place"] == "100"
     assert stepper._timeline.value == 100
     said(stepper, {"do": "choose", "node": "broker-a"})
-    assert 'class="broker running chosen' in stepper.viewer.frame["stage"]
+    assert 'class="mq-card broker running chosen' in stepper.viewer.frame["stage"]
     before = stepper.viewer.frame
     for nonsense in ({"do": 3}, {"dont": "goto"}, ["goto"], "goto"):
         said(stepper, nonsense)  # type: ignore[arg-type]
@@ -103,8 +103,8 @@ def test_both_ends_of_a_link_are_marked_and_named_beside_the_buttons(lab: Lab) -
     assert stepper._whom.value == "<b>break broker-a:</b>"
     assert stepper._link.value == "<b>producer-1 and broker-a:</b>"
     stage = stepper.viewer.frame["stage"]
-    assert 'class="broker running chosen' in stage
-    assert 'class="producer running other"' in stage
+    assert 'class="mq-card broker running chosen' in stage
+    assert 'class="mq-card producer running other"' in stage
     assert 'aria-label="producer-1, producer, running, other end of the link"' in stage
 
 

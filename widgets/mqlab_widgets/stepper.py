@@ -12,8 +12,8 @@ from mqlab.trace.catalogue import CATALOGUE
 from mqlab_widgets import panels
 from mqlab_widgets.boards.board import Board
 from mqlab_widgets.boards.stage import StageBoard
-from mqlab_widgets.boards.stage_picture import stage_svg
 from mqlab_widgets.machine import machine_html
+from mqlab_widgets.scene.scene import Look, scene_of
 from mqlab_widgets.session import Session
 from mqlab_widgets.sharing import reopened, save_shared, shared_text
 from mqlab_widgets.viewer import Frame, FramePump, Viewer, answer_beside_cells
@@ -26,6 +26,7 @@ except ImportError:
 
 if TYPE_CHECKING:
     from mqlab import Lab
+    from mqlab.trace.record import Record
 
 EVENTS_PER_LOOK = 256
 """While a cell plays the world, the viewer looks at the clock after so many events."""
@@ -211,18 +212,23 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             "_taken": str(session.taken),
             "where": panels.where(session),
             "said": panels.said(session),
-            "stage": stage_svg(
-                stage,
-                session.chosen,
-                event.node if event is not None else "",
-                session.opened_kinds,
-                other=session.other,
-            ),
+            "stage": scene_of(stage, self._look(event)).svg(),
             "side": panels.side(session),
             "machine": machine_html(session),
             "boards": _boards_html(boards),
             "text": _text_twin([stage, *boards]),
         }
+
+    def _look(self, event: Record | None) -> Look:
+        session = self.session
+        now_us = session.lab.world.now_us if session.at_end or event is None else event.ts_us
+        return Look(
+            chosen=session.chosen,
+            other=session.other,
+            opened=frozenset(session.opened_kinds),
+            now_us=now_us,
+            past=not session.at_end,
+        )
 
     # -- without a front end ----------------------------------------------------------------------------------------
 

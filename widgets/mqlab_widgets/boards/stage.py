@@ -1,24 +1,40 @@
-"""The stage: machines, queues, held requests and frames in flight, as one picture of a world.
+"""The stage: who is there, where each message is, and what is on its way, folded from the events.
 
-The events say who is there and what each holds (`StageBoard`); `stage_picture.py` draws it.
+`mqlab_widgets.scene` draws it.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from mqlab.protocol.codes import RequestCode
+from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_system_topic
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.board import Board
+from mqlab_widgets.boards.stage_state import Consumer, Flight, Log, Producer, Strip
+
+if TYPE_CHECKING:
+    from mqlab import Lab
 
 RUNNING, FROZEN, DOWN = "running", "frozen", "down"
+SENDS = {RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE}
+PULLS = {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE}
+MOST_KEYS = 20_000
+"""Of so many messages the unique key is known by their place; of older ones only the place."""
 
 Queue = tuple[str, str, int]
-"""(broker, topic, queue id)"""
+"""(machine of the broker, topic, queue id)"""
 
 
-InFlight = tuple[str, str, str, bool]
-"""A frame on its way: from this machine, to that one, what it is, and whether it answers a request."""
+class Held(NamedTuple):
+    """A pull that a broker holds."""
+
+    topic: str
+    queue_id: int
+    since_us: int
+    hold_ms: int
+    consumer: str
 
 
 class StageBoard(Board):
@@ -26,38 +42,89 @@ class StageBoard(Board):
 
     title: ClassVar[str] = "The world"
 
+    def __init__(self, lab: Lab) -> None:
+        self._keys: dict[tuple[str, str, int, int], str] = {}
+        """Place of a message -> its unique key. Any state agrees with it, so it is not copied with the state."""
+        self._prefixes: dict[str, int] = {}
+        """What the keys of one process have in common -> its place among the processes that have sent."""
+        self._names: dict[str, str] = {}
+        """Address of a machine -> its name."""
+        self.now_us = 0
+        super().__init__(lab)
+
     def begin(self) -> None:
         """Nobody is there yet."""
         self.states: dict[str, str] = {}
         self.roles: dict[str, str] = {}
         self.groups: dict[str, str] = {}
-        self.stored: dict[Queue, int] = {}
-        self.committed: dict[Queue, dict[str, int]] = {}
-        self.held: dict[str, dict[tuple[int, str], tuple[str, int, int]]] = {}
-        self.frames: dict[tuple[int, str, int], InFlight] = {}
+        self.masters: dict[str, str] = {}
+        """Name of a broker in the routes -> the machine of its master."""
+        self.slaves: dict[str, str] = {}
+        """Machine of a slave -> the name of its broker."""
+        self.wires: dict[tuple[str, str], None] = {}
+        self.connections: dict[int, tuple[str, str]] = {}
         self.cut: dict[tuple[str, str], bool] = {}
-        self.cached: dict[tuple[str, Queue], int] = {}
-        self.listening: dict[str, dict[tuple[str, int, int], int]] = {}
-        self.limited: dict[str, str] = {}
-        self._names: dict[str, str] = {}
-        """Address of a machine -> its name."""
+        self.flights: dict[str, Flight] = {}
+        self.lost: dict[str, Flight] = {}
+        """Frames that died with the newest event that ended a process or a connection."""
+        self.landed: dict[str, Flight] = {}
+        """Machine -> the frame that it got last."""
+        self.strips: dict[Queue, Strip] = {}
+        self.logs: dict[str, Log] = {}
+        self.held: dict[str, dict[tuple[int, str], Held]] = {}
+        self.trouble: dict[str, str] = {}
+        """Machine -> what is wrong with its disk."""
+        self.producers: dict[str, Producer] = {}
+        self.consumers: dict[str, Consumer] = {}
+        self.answers: dict[tuple[str, int, str], tuple[str, int, int, int]] = {}
+        """(broker, opaque, remote) -> (topic, queue id, first offset, messages) of a pull that is being answered."""
+        self.sending: dict[str, tuple[tuple[int, int], str]] = {}
+        """Producer -> event and key of its newest attempt, which tells what the next frame carries."""
+        self.asking: dict[str, tuple[tuple[int, int], Queue]] = {}
+        """Consumer -> event and queue of its newest pull."""
 
-    def _name_of(self, address: str) -> str:
+    # -- names ------------------------------------------------------------------------------------------------------
+
+    def name_of(self, address: str) -> str:
+        """The machine at an address; the address itself if nobody has it."""
         host = address.partition(":")[0]
         if host not in self._names:
             self._names = {node.spec.ip: name for name, node in self.lab.world.nodes.items()}
         return self._names.get(host, address)
 
+    def key_at(self, queue: Queue, offset: int) -> str:
+        """The unique key of the message at a place; "" if it is not known (any more)."""
+        return self._keys.get((*queue, offset), "")
+
+    def label(self, key: str) -> str:
+        """What is written on a message: the counter in its unique key, with a letter if another process than the first
+        one has sent it.
+
+        Source: org.apache.rocketmq.common.message.MessageClientIDSetter, whose last two bytes are the counter.
+        """
+        if len(key) < 32:
+            return ""
+        place = self._prefixes.setdefault(key[:20], len(self._prefixes))
+        return f"{int(key[-4:], 16)}{'' if place == 0 else chr(ord('a') + place % 26)}"
+
+    def queue_of(self, record: Record) -> Queue:
+        """The queue that a client's event is about."""
+        return self.masters.get(record.broker_name, record.broker_name), record.topic, record.queue_id
+
     # -- machines ---------------------------------------------------------------------------------------------------
 
     def on_node_started(self, record: Record) -> None:
         self.states[record.target] = RUNNING
+        if record.target in self.logs:
+            self.logs[record.target].dark = False
 
     def on_node_crashed(self, record: Record) -> None:
         self._gone(record.target)
 
     def on_power_lost(self, record: Record) -> None:
         self._gone(record.target)
+        if record.target in self.logs:
+            self.logs[record.target].dark = record.pages_lost > 0
 
     def on_node_frozen(self, record: Record) -> None:
         self.states[record.target] = FROZEN
@@ -65,10 +132,20 @@ class StageBoard(Board):
     def on_node_thawed(self, record: Record) -> None:
         self.states[record.target] = RUNNING
 
+    def on_broker_started(self, record: Record) -> None:
+        if record.broker_id == MASTER_ID:
+            self.masters[record.broker_name] = record.node
+        else:
+            self.slaves[record.node] = record.broker_name
+
     def on_client_started(self, record: Record) -> None:
         self.states[record.node] = RUNNING
         self.roles[record.node] = record.role
         self.groups[record.node] = record.group
+        if "producer" in record.role:
+            self.producers[record.node] = Producer()
+        else:
+            self.consumers[record.node] = Consumer()
 
     def on_client_stopped(self, record: Record) -> None:
         self._forget_client(record.node)
@@ -76,35 +153,83 @@ class StageBoard(Board):
     def _gone(self, node: str) -> None:
         self.states[node] = DOWN
         self.held.pop(node, None)
-        self.frames = {key: frame for key, frame in self.frames.items() if node not in frame[:2]}
+        self._die({name: flight for name, flight in self.flights.items() if node in (flight.source, flight.target)})
         self._forget_client(node)
 
+    def _die(self, lost: dict[str, Flight]) -> None:
+        self.lost = lost
+        for name in lost:
+            del self.flights[name]
+
     def _forget_client(self, node: str) -> None:
-        self.listening.pop(node, None)
-        self.limited.pop(node, None)
-        for key in [key for key in self.cached if key[0] == node]:
-            del self.cached[key]
+        if node in self.producers:
+            self.producers[node].forget()
+        if node in self.consumers:
+            self.consumers[node] = Consumer(done=self.consumers[node].done)
+        self.sending.pop(node, None)
+        self.asking.pop(node, None)
+        for strip in self.strips.values():
+            strip.owners.pop(node, None)
+
+    def on_disk_hung(self, record: Record) -> None:
+        self.trouble[record.target] = "its disk hangs"
+
+    def on_disk_unhung(self, record: Record) -> None:
+        self.trouble.pop(record.target, None)
+
+    def on_disk_full_changed(self, record: Record) -> None:
+        if record.full:
+            self.trouble[record.node] = "its disk is full"
+        else:
+            self.trouble.pop(record.node, None)
 
     # -- the wire ---------------------------------------------------------------------------------------------------
 
+    def on_connection_opened(self, record: Record) -> None:
+        ends = (record.node, self.name_of(record.remote))
+        self.connections[record.connection] = ends
+        if ends[::-1] not in self.wires:
+            self.wires[ends] = None
+
     def on_request_sent(self, record: Record) -> None:
-        self._sent(record, record.request_name, False)
+        # Half of all events are frames, so these read the row itself: connection, frame, local, remote come first.
+        connection, frame, local, remote, _, code, name = record.row[8:15]
+        node, kind, key, queue = record.row[3], "other", "", None
+        if code in SENDS:
+            kind, key = "send", self._attempt(record)
+        elif code in PULLS:
+            kind, (_, queue) = "pull", self.asking.get(node, ((-1, -1), None))
+        elif code == RequestCode.CONSUMER_SEND_MSG_BACK:
+            kind, key = "back", self._attempt(record)
+        keys = (key,) if key else ()
+        flight = Flight(node, self.name_of(remote), name, kind, False, keys, len(keys), queue, record.ts_us)
+        self.flights[f"{connection}:{local}:{frame}"] = flight
+
+    def _attempt(self, record: Record) -> str:
+        return self.sending.get(record.node, ((-1, -1), ""))[1]
 
     def on_response_sent(self, record: Record) -> None:
-        self._sent(record, record.response_name, True)
-
-    def _sent(self, record: Record, name: str, response: bool) -> None:
-        # Half of all events are frames, so these read the row itself: connection, frame, local, remote come first.
-        connection, frame, local, remote = record.row[8:12]
-        self.frames[connection, local, frame] = (record.row[3], self._name_of(remote), name, response)
+        connection, frame, local, remote, opaque, code = record.row[8:14]
+        node = record.row[3]
+        queue: Queue | None = None
+        keys: tuple[str, ...] = ()
+        count = 0
+        answered = self.answers.pop((node, opaque, remote), None)
+        if answered is not None:
+            topic, queue_id, first, count = answered
+            queue = (node, topic, queue_id)
+            keys = tuple(self.key_at(queue, first + place) for place in range(min(count, 4)))
+        kind = "pull" if answered is not None else "answer" if code == 0 else "refusal"
+        flight = Flight(node, self.name_of(remote), record.response_name, kind, True, keys, count, queue, record.ts_us)
+        self.flights[f"{connection}:{local}:{frame}"] = flight
 
     def on_request_received(self, record: Record) -> None:
         connection, frame, _, remote = record.row[8:12]
-        self.frames.pop((connection, remote, frame), None)
+        flight = self.flights.pop(f"{connection}:{remote}:{frame}", None)
+        if flight is not None:
+            self.landed[record.node] = flight
 
-    def on_response_received(self, record: Record) -> None:
-        connection, frame, _, remote = record.row[8:12]
-        self.frames.pop((connection, remote, frame), None)
+    on_response_received = on_request_received
 
     def on_connection_broken(self, record: Record) -> None:
         self._connection_gone(record.connection)
@@ -113,8 +238,9 @@ class StageBoard(Board):
         self._connection_gone(record.connection)
 
     def _connection_gone(self, connection: int) -> None:
-        for key in [key for key in self.frames if key[0] == connection]:
-            del self.frames[key]
+        self.connections.pop(connection, None)
+        mine = f"{connection}:"
+        self._die({name: flight for name, flight in self.flights.items() if name.startswith(mine)})
 
     def on_link_cut(self, record: Record) -> None:
         self.cut[record.source, record.target] = True
@@ -122,54 +248,129 @@ class StageBoard(Board):
     def on_link_healed(self, record: Record) -> None:
         self.cut.pop((record.source, record.target), None)
 
+    # -- the producer -----------------------------------------------------------------------------------------------
+
+    def on_send_attempted(self, record: Record) -> None:
+        self.sending[record.node] = (record.at, record.msg_id)
+        self._producer(record.node).attempt(record.msg_id)
+        self.label(record.msg_id)
+
+    def on_send_succeeded(self, record: Record) -> None:
+        self._producer(record.node).succeeded(record.msg_id)
+
+    def on_send_attempt_failed(self, record: Record) -> None:
+        self._producer(record.node).last = record.reason
+
+    def on_send_failed(self, record: Record) -> None:
+        self._producer(record.node).failed(record.msg_id, record.reason)
+
+    def _producer(self, node: str) -> Producer:
+        return self.producers.setdefault(node, Producer())
+
     # -- the broker -------------------------------------------------------------------------------------------------
 
+    def on_message_stored(self, record: Record) -> None:
+        node, key = record.node, record.unique_key
+        log = self.logs.setdefault(node, Log())
+        log.append(record.commit_log_offset, record.store_size, key)
+        if key:
+            self._keys[node, record.topic, record.queue_id, record.queue_offset] = key
+            if len(self._keys) > MOST_KEYS:
+                del self._keys[next(iter(self._keys))]
+
     def on_message_dispatched(self, record: Record) -> None:
-        self.stored[record.node, record.topic, record.queue_id] = record.queue_offset + 1
+        queue = (record.node, record.topic, record.queue_id)
+        self._strip(queue).append(
+            record.queue_offset, record.commit_log_offset, self.key_at(queue, record.queue_offset)
+        )
+
+    def _strip(self, queue: Queue) -> Strip:
+        strip = self.strips.get(queue)
+        if strip is None:
+            strip = self.strips[queue] = Strip()
+        return strip
+
+    def on_commit_log_flushed(self, record: Record) -> None:
+        self.logs.setdefault(record.node, Log()).flushed = record.flushed_where
+
+    def on_store_recovered(self, record: Record) -> None:
+        end = record.commit_log_max_offset
+        if record.node in self.logs:
+            self.logs[record.node].cut(end)
+        for (node, _, _), strip in self.strips.items():
+            if node == record.node:
+                strip.cut(end)
 
     def on_offset_committed(self, record: Record) -> None:
-        key = (record.node, record.topic, record.queue_id)
-        self.committed.setdefault(key, {})[record.group] = record.queue_offset
+        self._strip((record.node, record.topic, record.queue_id)).committed[record.group] = record.queue_offset
+
+    def on_pull_answered(self, record: Record) -> None:
+        answer = (record.topic, record.queue_id, record.queue_offset, record.messages)
+        self.answers[record.node, record.opaque, record.remote] = answer
 
     def on_pull_held(self, record: Record) -> None:
         held = self.held.setdefault(record.node, {})
-        held[record.opaque, record.remote] = (record.topic, record.queue_id, record.ts_us)
+        consumer = self.name_of(record.remote)
+        held[record.opaque, record.remote] = Held(record.topic, record.queue_id, record.ts_us, record.hold_ms, consumer)
 
     def on_pull_woken(self, record: Record) -> None:
         self.held.get(record.node, {}).pop((record.opaque, record.remote), None)
 
     # -- the consumer -----------------------------------------------------------------------------------------------
 
-    def on_messages_cached(self, record: Record) -> None:
-        self.cached[record.node, (record.broker_name, record.topic, record.queue_id)] = record.cached
-        self.limited.pop(record.node, None)
+    def _consumer(self, node: str) -> Consumer:
+        return self.consumers.setdefault(node, Consumer())
+
+    def on_queue_allocated(self, record: Record) -> None:
+        strip = self._strip(self.queue_of(record))
+        strip.owners[record.node] = record.group
+        strip.read.setdefault(record.group, record.queue_offset)
 
     def on_queue_dropped(self, record: Record) -> None:
-        self.cached.pop((record.node, (record.broker_name, record.topic, record.queue_id)), None)
-
-    def on_flow_controlled(self, record: Record) -> None:
-        self.limited[record.node] = f"{record.reason} {record.cached} > {record.limit}"
+        queue = self.queue_of(record)
+        self._consumer(record.node).drop(queue)
+        self._strip(queue).owners.pop(record.node, None)
 
     def on_pull_requested(self, record: Record) -> None:
-        self.limited.pop(record.node, None)
+        self.asking[record.node] = (record.at, self.queue_of(record))
+        self._consumer(record.node).limited = ""
+
+    def on_pull_finished(self, record: Record) -> None:
+        self._consumer(record.node).pulled = record.next_offset
+
+    def on_messages_cached(self, record: Record) -> None:
+        consumer = self._consumer(record.node)
+        consumer.cache(self.queue_of(record), consumer.pulled - record.messages, record.messages, record.cached)
+        consumer.limited = ""
+
+    def on_flow_controlled(self, record: Record) -> None:
+        self._consumer(record.node).limited = f"{record.reason} {record.cached} > {record.limit}"
 
     def on_consume_started(self, record: Record) -> None:
-        at = (record.broker_name, record.queue_id, record.queue_offset)
-        self.listening.setdefault(record.node, {})[at] = record.messages
+        self._consumer(record.node).begin(self.queue_of(record), record.queue_offset, record.messages)
 
     def on_consume_finished(self, record: Record) -> None:
-        at = (record.broker_name, record.queue_id, record.queue_offset)
-        messages = self.listening.get(record.node, {}).pop(at, 1)
-        key = (record.node, (record.broker_name, record.topic, record.queue_id))
-        if key in self.cached:
-            self.cached[key] = max(0, self.cached[key] - messages)
+        self._consumer(record.node).end(self.queue_of(record), record.queue_offset)
+
+    def on_messages_polled(self, record: Record) -> None:
+        consumer, queue = self._consumer(record.node), self.queue_of(record)
+        consumer.begin(queue, record.queue_offset, record.messages)
+        consumer.end(queue, record.queue_offset)
+
+    def on_message_given_back(self, record: Record) -> None:
+        self.sending[record.node] = (record.at, record.msg_id)
+
+    def on_offset_updated(self, record: Record) -> None:
+        self._strip(self.queue_of(record)).read[record.group] = record.queue_offset
 
     # -- summed up --------------------------------------------------------------------------------------------------
 
     def kind_of(self, node: str) -> str:
-        """ "namesrv", "broker", "producer", "consumer" or "machine"."""
+        """ "namesrv", "broker", "slave", "producer", "consumer" or "machine"."""
         process = self.lab.processes.get(node)
         name = type(process).__name__
+        if node in self.slaves:
+            return "slave"
         if name in ("NameServerProcess", "BrokerProcess"):
             return {"NameServerProcess": "namesrv", "BrokerProcess": "broker"}[name]
         role = self.roles.get(node, "")
@@ -177,32 +378,26 @@ class StageBoard(Board):
             return "producer"
         return "consumer" if role or node.startswith("consumer") else "machine"
 
-    def topics_of(self, broker: str, *, system: bool = False) -> dict[str, list[tuple[int, int, int]]]:
-        """Topic -> (queue id, end, how many the slowest group has not consumed yet) of each queue with messages."""
-        topics: dict[str, list[tuple[int, int, int]]] = {}
-        for (node, topic, queue_id), end in sorted(self.stored.items()):
+    def queues_of(self, broker: str, *, system: bool = False) -> dict[str, dict[int, Strip]]:
+        """Topic -> queue id -> the queue, of all that have messages or an owner."""
+        topics: dict[str, dict[int, Strip]] = {}
+        for (node, topic, queue_id), strip in sorted(self.strips.items()):
             if node == broker and (system or not is_system_topic(topic)):
-                groups = self.committed.get((node, topic, queue_id))
-                behind = end - min(groups.values()) if groups else end
-                topics.setdefault(topic, []).append((queue_id, end, max(0, behind)))
+                topics.setdefault(topic, {})[queue_id] = strip
         return topics
-
-    def cached_by(self, node: str) -> int:
-        """How many messages a consumer holds."""
-        return sum(count for (holder, _), count in self.cached.items() if holder == node)
 
     def html(self) -> str:
         """The picture."""
-        from mqlab_widgets.boards.stage_picture import stage_svg
+        from mqlab_widgets.scene.scene import Look, scene_of
 
-        return stage_svg(self)
+        return scene_of(self, Look(now_us=self.now_us)).svg()
 
     def text(self) -> list[str]:
         """One line for each machine, then what is on its way."""
         lines = [self._line(node) for node in self.states]
         by_link: dict[tuple[str, str], list[str]] = {}
-        for source, target, name, _ in self.frames.values():
-            by_link.setdefault((source, target), []).append(name)
+        for flight in self.flights.values():
+            by_link.setdefault((flight.source, flight.target), []).append(flight.name)
         for (source, target), names in by_link.items():
             shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
             lines.append(f"on the way from {source} to {target}: {shown}")
@@ -211,14 +406,21 @@ class StageBoard(Board):
 
     def _line(self, node: str) -> str:
         kind, state = self.kind_of(node), self.states[node]
-        parts: list[Any] = [f"{node} ({kind}) is {state}"]
-        for topic, queues in self.topics_of(node).items():
-            stored, behind = sum(queue[1] for queue in queues), sum(queue[2] for queue in queues)
-            parts.append(f"{topic}: {stored} messages in {len(queues)} queues, {behind} not consumed")
+        parts = [f"{node} ({kind}) is {state}"]
+        for topic, queues in self.queues_of(node).items():
+            stored = sum(strip.end for strip in queues.values())
+            if stored:
+                waiting = sum(strip.waiting() for strip in queues.values())
+                parts.append(f"{topic}: {stored} messages in {len(queues)} queues, {waiting} not consumed")
         if self.held.get(node):
             parts.append(f"{len(self.held[node])} pulls held")
+        if node in self.trouble:
+            parts.append(self.trouble[node])
         if kind == "consumer" and state != DOWN:
-            parts.append(f"{self.cached_by(node)} messages cached, {len(self.listening.get(node, {}))} in listeners")
-        if node in self.limited:
-            parts.append(f"flow control: {self.limited[node]}")
+            consumer = self._consumer(node)
+            parts.append(f"{consumer.cached} messages cached, {consumer.busy} in listeners")
+            if consumer.limited:
+                parts.append(f"flow control: {consumer.limited}")
+        if kind == "producer" and self._producer(node).failures:
+            parts.append(f"{self._producer(node).failures} messages could not be sent")
         return "; ".join(parts)

@@ -1,0 +1,183 @@
+"""The scene: what is drawn of a world, the same in parts and as a whole, and what moves between two pictures."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from mqlab import Lab
+from mqlab.scenarios import get
+from mqlab_widgets.boards.board import Fold
+from mqlab_widgets.boards.stage import StageBoard
+from mqlab_widgets.scene.acts import FLIGHT_MS, Moves, acts_of
+from mqlab_widgets.scene.scene import Look, Scene, scene_of
+
+WORLDS = (
+    ("steady-load", 6),
+    ("two-brokers", 21),
+    ("retry-and-dead-letters", 15),
+    ("held-back-by-count", 5),
+    ("rebalance", 12),
+    ("lite-pull", 6),
+    ("batches", 3),
+    ("power-cut", 3),
+)
+WIDTHS = (480, 760, 800, 1000, 1280, 1920)
+
+
+@cache
+def played(name: str, seconds: float) -> Lab:
+    """A scenario's world after some seconds; no test changes it."""
+    return get(name).build(7).run_for(seconds=seconds)
+
+
+def board_of(lab: Lab, place: int | None = None) -> StageBoard:
+    """The stage of a world behind so many events."""
+    board = StageBoard(lab)
+    Fold(lab.history, [board]).go_to(len(lab.history) if place is None else place)
+    return board
+
+
+def story(lab: Lab, most: int = 10_000) -> list[tuple[str, Moves]]:
+    """Kind and moves of each of the first events of a world, drawn anew now and then as a viewer does."""
+    board = StageBoard(lab)
+    fold = Fold(lab.history, [board])
+    moves = []
+    scene = scene_of(board, Look())
+    for place in range(1, min(len(lab.history), most) + 1):
+        if place % 5 == 0:
+            scene = scene_of(board, Look())
+        fold.go_to(place)
+        record = lab.history.record(place - 1)
+        moves.append((record.kind, acts_of(record, board, scene)))
+    return moves
+
+
+@pytest.mark.parametrize(("name", "seconds"), WORLDS)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_each_picture_is_well_formed_and_its_cards_lie_apart_and_inside(
+    name: str, seconds: float, width: float
+) -> None:
+    scene = scene_of(board_of(played(name, seconds)), Look(width))
+    ET.fromstring(scene.svg())
+    cards = list({id(card): card for card in scene.cards.values()}.values())
+    for card in cards:
+        assert card.x >= 0
+        assert card.x + card.width <= scene.width + 0.1
+        assert card.y + card.height <= scene.height
+    for left in cards:
+        for right in cards:
+            apart_x = left.x + left.width <= right.x or right.x + right.width <= left.x
+            apart_y = left.y + left.height <= right.y or right.y + right.height <= left.y
+            assert left is right or apart_x or apart_y, (left.name, right.name)
+
+
+def test_the_height_is_the_same_whatever_happens() -> None:
+    lab = get("two-brokers").build(7)
+    heights = set()
+    for _ in range(6):
+        lab.run_for(seconds=4)
+        heights.add(scene_of(board_of(lab), Look(1000)).height)
+    assert len(heights) == 1
+
+
+def test_every_part_is_one_element_with_its_name() -> None:
+    scene = scene_of(board_of(played("two-brokers", 21)), Look())
+    for name, svg in scene.parts.items():
+        element = ET.fromstring(svg)
+        assert element.get("data-key") == name
+    assert "".join(scene.parts.values()) in scene.svg()
+
+
+def test_a_message_has_one_colour_and_one_number_wherever_it_is() -> None:
+    lab = get("steady-load").build(7).run_for(seconds=4)
+    lab.run_until_event("MessageDispatched")
+    board = board_of(lab)
+    key = lab.history.records(0, len(lab.history))[-1]
+    newest = next(
+        record for record in reversed(lab.history.records(0, len(lab.history))) if record.kind == "MessageStored"
+    )
+    label = board.label(newest.unique_key)
+    assert label == str(int(newest.unique_key[-4:], 16))
+    svg = scene_of(board, Look()).svg()
+    colours = re.findall(rf'data-message="{newest.unique_key}"[^>]*><g class="mq-token (t\d)', svg)
+    assert len(colours) >= 2, "in the log and in its queue"
+    assert len(set(colours)) == 1
+    assert key.kind in ("MessageDispatched", "PullWoken")
+
+
+def test_two_producers_with_equal_numbers_are_told_apart() -> None:
+    lab = Lab(seed=1)
+    board = StageBoard(lab)
+    first, second = "0A00000403EC14AE5A5A000017D0003C", "0A00000503EC14AE5A5B000017D0003C"
+    assert board.label(first) == "60"
+    assert board.label(second) == "60b"
+    assert board.label(first) == "60"
+    assert board.label("") == ""
+
+
+def test_a_message_moves_on_every_part_of_its_way_in_order() -> None:
+    lab = played("steady-load", 2)
+    told = story(lab)
+    stored = [record for record in lab.history.records(0, len(lab.history)) if record.kind == "MessageStored"]
+    assert len(stored) > 10
+    ways = [(kind, act.act) for kind, moves in told for act in moves.acts if act.act in ("move", "fly")]
+    for step in (("RequestSent", "fly"), ("ResponseSent", "fly")):
+        assert ways.count(step) >= 2 * len(stored) - 2
+    for kind in ("MessageStored", "MessageDispatched", "ConsumeStarted"):
+        assert abs(ways.count((kind, "move")) - len(stored)) <= 1
+
+
+@pytest.mark.parametrize(("name", "seconds"), WORLDS)
+def test_what_flies_lands_or_dies_once(name: str, seconds: float) -> None:
+    flying: set[str] = set()
+    for kind, moves in story(played(name, seconds), most=1_200):
+        for act in moves.acts:
+            if act.act == "fly":
+                assert act.id not in flying
+                assert act.ms == FLIGHT_MS
+                flying.add(act.id)
+            elif act.act in ("land", "lost"):
+                assert act.id in flying, (kind, act)
+                flying.remove(act.id)
+            assert len(act.path) % 2 == 0
+            assert act.path or act.act == "lost"
+
+
+def test_a_power_cut_takes_what_was_not_flushed_and_the_recovery_says_what_is_left() -> None:
+    lab = get("steady-load").build(7).run_for(seconds=4)
+    before = board_of(lab).logs["broker-a"]
+    assert before.end > before.flushed > 0
+    lab.power_off("broker-a")
+    board = board_of(lab)
+    cut = board.logs["broker-a"]
+    assert cut.dark is any(record.pages_lost for record in lab.history.find("PowerLost"))
+    if cut.dark:
+        assert all(block.offset + block.size <= cut.flushed for block in cut.shown())
+    lab.restart("broker-a")
+    lab.run_for(seconds=2)
+    recovered = next(lab.history.find("StoreRecovered", node="broker-a", cut_bytes=lambda cut: True), None)
+    log = board_of(lab).logs["broker-a"]
+    assert recovered is None or log.dark is False
+
+
+def test_done_but_not_noted_is_hatched() -> None:
+    lab = get("held-back-by-count").build(7).run_for(seconds=5)
+    board = board_of(lab)
+    strip = next(strip for strip in board.strips.values() if strip.unnoted())
+    assert strip.waiting() + strip.unnoted() <= strip.end
+    assert "consumed but not noted" in scene_of(board, Look(1280)).svg()
+
+
+def test_narrow_pages_and_projectors_have_their_own_plan() -> None:
+    board = board_of(get("steady-load").build(7).run_for(seconds=4))
+    wide, narrow, big = (scene_of(board, look) for look in (Look(1000), Look(600), Look(1280, big=True)))
+    assert wide.cards["producer-1"].x + wide.cards["producer-1"].width < wide.cards["broker-a"].x
+    assert narrow.cards["producer-1"].y + narrow.cards["producer-1"].height < narrow.cards["broker-a"].y
+    assert big.cards["producer-1"].x + big.cards["producer-1"].width < big.cards["broker-a"].x
+    assert 'width="1280"' in big.svg()
+    assert isinstance(big, Scene)
+    assert 13 * 1280 / big.width >= 24, "text of 24 px"

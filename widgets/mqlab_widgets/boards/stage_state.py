@@ -1,0 +1,213 @@
+"""What the stage notes of each thing on it: frames, queues, commit logs, producers, consumers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+MOST_CELLS = 24
+MOST_BLOCKS = 40
+MOST_RANGES = 64
+
+Queue = tuple[str, str, int]
+"""(machine of the broker, topic, queue id)"""
+
+
+class Flight(NamedTuple):
+    """A frame on its way. `kind` is "send", "pull", "back", "answer", "refusal" or "other"; `keys` are the unique keys
+    of the first few of the `messages` in it; `queue` is the one that a pull is about.
+    """
+
+    source: str
+    target: str
+    name: str
+    kind: str
+    response: bool
+    keys: tuple[str, ...]
+    messages: int
+    queue: Queue | None
+    since_us: int
+
+
+class Cell(NamedTuple):
+    """An entry of a queue: the message's offset in it, its offset in the commit log, its unique key."""
+
+    offset: int
+    log_offset: int
+    key: str
+
+
+@dataclass(slots=True)
+class Strip:
+    """A queue: where it ends, its newest entries, how far each group is (`read`: as the consumer knows; `committed`: as
+    the broker does), and which consumers pull from it for which group.
+    """
+
+    end: int = 0
+    cells: list[Cell] = field(default_factory=list)
+    read: dict[str, int] = field(default_factory=dict)
+    committed: dict[str, int] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
+
+    def append(self, offset: int, log_offset: int, key: str) -> None:
+        """One more entry (or one that is written again after a recovery)."""
+        while self.cells and self.cells[-1].offset >= offset:
+            self.cells.pop()
+        self.cells.append(Cell(offset, log_offset, key))
+        if len(self.cells) > MOST_CELLS:
+            del self.cells[0]
+        self.end = offset + 1
+
+    def cut(self, log_end: int) -> None:
+        """Entries of messages that are not in the commit log any more are gone."""
+        while self.cells and self.cells[-1].log_offset >= log_end:
+            self.end = self.cells.pop().offset
+
+    def groups(self) -> list[str]:
+        """The groups that read it."""
+        return sorted({*self.read, *self.committed, *self.owners.values()})
+
+    def read_by(self, group: str) -> int:
+        """Up to where a group has consumed, as far as anybody knows."""
+        return max(self.read.get(group, 0), self.committed.get(group, 0))
+
+    def waiting(self) -> int:
+        """How many messages the slowest group has not consumed."""
+        return max(0, self.end - min((self.read_by(group) for group in self.groups()), default=0))
+
+    def unnoted(self) -> int:
+        """How many messages are consumed, which the broker does not know yet; of the group with the most."""
+        return max((max(0, self.read_by(group) - self.committed.get(group, 0)) for group in self.groups()), default=0)
+
+
+class Block(NamedTuple):
+    """A record in the commit log."""
+
+    offset: int
+    size: int
+    key: str
+
+
+@dataclass(slots=True)
+class Log:
+    """A commit log: where it ends, up to where it is flushed, its newest records; `dark` while what was not flushed has
+    been lost with the power.
+    """
+
+    end: int = 0
+    flushed: int = 0
+    blocks: list[Block] = field(default_factory=list)
+    dark: bool = False
+
+    def append(self, offset: int, size: int, key: str) -> None:
+        """One more record."""
+        self.blocks.append(Block(offset, size, key))
+        if len(self.blocks) > MOST_BLOCKS:
+            del self.blocks[0]
+        self.end = offset + size
+
+    def cut(self, end: int) -> None:
+        """A recovery has found that the log ends here."""
+        self.blocks = [block for block in self.blocks if block.offset < end]
+        self.end = end
+        self.flushed = min(self.flushed, end)
+        self.dark = False
+
+    def shown(self) -> list[Block]:
+        """The records that are there, as far as one can know."""
+        return [block for block in self.blocks if not self.dark or block.offset + block.size <= self.flushed]
+
+
+@dataclass(slots=True)
+class Producer:
+    """What a producer is sending (unique key -> attempts), and how it went."""
+
+    under_way: dict[str, int] = field(default_factory=dict)
+    sent: int = 0
+    failures: int = 0
+    last: str = ""
+
+    def attempt(self, key: str) -> None:
+        """A message is handed to remoting, perhaps not for the first time."""
+        self.under_way[key] = self.under_way.get(key, 0) + 1
+
+    def succeeded(self, key: str) -> None:
+        """It is stored. The answer to a batch names each of its messages, so its own key may not be among them."""
+        if self.under_way.pop(key, 0) == 0 and self.under_way:
+            self.under_way.pop(next(iter(self.under_way)))
+        self.sent += 1
+        self.last = ""
+
+    def failed(self, key: str, reason: str) -> None:
+        """The producer gives up."""
+        self.under_way.pop(key, None)
+        self.failures += 1
+        self.last = reason
+
+    def forget(self) -> None:
+        """The process has ended."""
+        self.under_way = {}
+        self.last = ""
+
+
+@dataclass(slots=True)
+class Consumer:
+    """What a consumer holds: `ranges` of offsets per queue that wait in its process queues, `listening` what its
+    listener has: (queue, first offset) -> messages.
+    """
+
+    ranges: dict[Queue, list[tuple[int, int]]] = field(default_factory=dict)
+    counts: dict[Queue, int] = field(default_factory=dict)
+    listening: dict[tuple[Queue, int], int] = field(default_factory=dict)
+    limited: str = ""
+    pulled: int = 0
+    done: int = 0
+
+    @property
+    def cached(self) -> int:
+        """How many messages it holds, those in the listener included."""
+        return sum(self.counts.values())
+
+    @property
+    def busy(self) -> int:
+        """How many calls of the listener are under way."""
+        return len(self.listening)
+
+    def cache(self, queue: Queue, first: int, count: int, cached: int) -> None:
+        """So many messages from this offset on came in; the process queue holds `cached` now."""
+        ranges = self.ranges.setdefault(queue, [])
+        if ranges and ranges[-1][1] == first:
+            ranges[-1] = (ranges[-1][0], first + count)
+        elif len(ranges) < MOST_RANGES:
+            ranges.append((first, first + count))
+        self.counts[queue] = cached
+
+    def begin(self, queue: Queue, first: int, count: int) -> None:
+        """The listener is called with these messages."""
+        self.listening[queue, first] = count
+        end, left = first + count, []
+        for low, high in self.ranges.get(queue, ()):
+            left += [piece for piece in ((low, min(high, first)), (max(low, end), high)) if piece[0] < piece[1]]
+        self.ranges[queue] = left
+
+    def end(self, queue: Queue, first: int) -> None:
+        """The listener has returned."""
+        count = self.listening.pop((queue, first), 0)
+        self.done += count
+        if queue in self.counts:
+            self.counts[queue] = max(0, self.counts[queue] - count)
+
+    def drop(self, queue: Queue) -> None:
+        """The queue was given up."""
+        self.ranges.pop(queue, None)
+        self.counts.pop(queue, None)
+
+    def waiting(self, most: int) -> list[tuple[Queue, int]]:
+        """Places of the first messages that wait, at most so many."""
+        found: list[tuple[Queue, int]] = []
+        for queue, ranges in self.ranges.items():
+            for low, high in ranges:
+                found += [(queue, offset) for offset in range(low, min(high, low + most - len(found)))]
+                if len(found) >= most:
+                    return found
+        return found

@@ -1,0 +1,199 @@
+"""What moves: for each event the tokens that fly, land, move or die, and how long the story rests on it.
+
+The page animates; where from and where to is said here, in the scene's own units.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mqlab_widgets.scene import tokens
+from mqlab_widgets.scene.scene import rest_of
+
+if TYPE_CHECKING:
+    from mqlab.trace.record import Record
+    from mqlab_widgets.boards.stage import StageBoard
+    from mqlab_widgets.boards.stage_state import Flight, Queue
+    from mqlab_widgets.scene.plan import Point
+    from mqlab_widgets.scene.scene import Scene
+
+FLIGHT_MS = 500
+LAND_MS = 160
+MOVE_MS = 260
+FLASH_MS = 300
+MOST_MOVED = 4
+"""So many messages of one pull are seen to go into the cache."""
+
+RESTS = {
+    "SendAttempted": 120, "SendAttemptFailed": 300, "SendFailed": 350,
+    "PullWoken": 140, "PullHeld": 60, "OffsetUpdated": 60, "CommitLogFlushed": 140, "PutRefused": 300,
+    "ConsumeFinished": 120, "FlowControlled": 160, "MessageGivenBack": 200, "MessagesPolled": 200,
+    "QueueAllocated": 120, "QueueDropped": 120,
+    "NodeStarted": 300, "NodeCrashed": 600, "PowerLost": 600, "NodeFrozen": 400, "NodeThawed": 300,
+    "LinkCut": 200, "LinkHealed": 200, "DiskHung": 300, "DiskUnhung": 300, "DiskFullChanged": 300,
+    "StoreRecovered": 400, "ClientStarted": 150, "ClientStopped": 200, "BrokerStarted": 200,
+}  # fmt: skip
+"""Event kind -> ms for which the story rests on it, of those where nothing moves."""
+FLASHES = {"PullWoken", "ConsumeFinished", "SendAttemptFailed", "SendFailed", "PutRefused", "FlowControlled"}
+
+
+class Act(NamedTuple):
+    """A movement. `act` is "fly" (a token comes up and travels to where it waits), "land" (the token `id` goes on from
+    where it is and vanishes at the end of the path), "move" (comes up, travels, vanishes), "lost" (the token `id` dies
+    where it is), "flash" (a ring of light at the path's beginning) or "flow" (`n` pulses along the path).
+    """
+
+    act: str
+    id: str
+    path: tuple[float, ...]
+    ms: int
+    svg: str = ""
+    n: int = 1
+
+
+class Moves(NamedTuple):
+    """What one event moves; how long the story rests on it (0: on to the next at once), when its picture is shown, and
+    the flight that ends with it.
+    """
+
+    acts: tuple[Act, ...] = ()
+    rest_ms: int = 0
+    after_ms: int = 0
+    arrives: str = ""
+
+    @property
+    def seen(self) -> bool:
+        """Whether there is anything to be seen."""
+        return bool(self.acts or self.rest_ms or self.arrives)
+
+
+NOTHING = Moves()
+
+
+def acts_of(record: Record, board: StageBoard, scene: Scene) -> Moves:
+    """What the event moves. The board has taken it already; `scene` is what was drawn last."""
+    kind = record.kind
+    if kind in ("RequestSent", "ResponseSent"):
+        return _sent(record, board, scene)
+    if kind in ("RequestReceived", "ResponseReceived"):
+        return _received(record, board, scene)
+    mover = _MOVERS.get(kind)
+    if mover is not None:
+        return mover(record, board, scene)
+    rest = RESTS.get(kind, 0)
+    acts: list[Act] = []
+    if board.lost and kind in ("NodeCrashed", "PowerLost", "ConnectionBroken", "ConnectionClosed"):
+        acts += [Act("lost", name, (), FLASH_MS) for name in board.lost]
+    if kind in FLASHES:
+        spot = _spot_of(record, board, scene)
+        if spot is not None:
+            acts.append(Act("flash", f"{kind}@{record.node}", spot, FLASH_MS))
+    return Moves(tuple(acts), rest) if acts or rest else NOTHING
+
+
+def _sent(record: Record, board: StageBoard, scene: Scene) -> Moves:
+    connection, frame, local = record.row[8:11]
+    name = f"{connection}:{local}:{frame}"
+    flight = board.flights.get(name)
+    lane = scene.lane(flight.source, flight.target) if flight is not None else None
+    if flight is None or lane is None:
+        return NOTHING
+    ahead = sum((other.source, other.target) == (flight.source, flight.target) for other in board.flights.values()) - 1
+    start = scene.spot(flight.source, *_spots(flight))
+    path = (*(start or ()), *lane[:2], *rest_of(lane, ahead))
+    return Moves((Act("fly", name, path, FLIGHT_MS, tokens.frame(board, flight)),))
+
+
+def _received(record: Record, board: StageBoard, scene: Scene) -> Moves:
+    connection, frame, _, remote = record.row[8:12]
+    name = f"{connection}:{remote}:{frame}"
+    flight = board.landed.get(record.node)
+    lane = scene.lane(flight.source, flight.target) if flight is not None else None
+    if flight is None or lane is None:
+        return NOTHING
+    inside: Point | None = None
+    if flight.kind == "pull" and flight.queue is not None and not flight.response:
+        inside = scene.spot(flight.target, ("ring", *flight.queue[1:]))
+    elif flight.kind == "answer":
+        inside = scene.spot(flight.target, "sending")
+    heavy = flight.kind in ("send", "back") or (flight.kind == "pull" and flight.messages > 0)
+    act = Act("land", name, (*rest_of(lane), *lane[2:], *(inside or ())), LAND_MS, tokens.frame(board, flight))
+    return Moves((act,), LAND_MS if heavy else 0, LAND_MS if heavy else 0, name)
+
+
+def _spots(flight: Flight) -> list[object]:
+    if flight.queue is not None:
+        return [("ring", *flight.queue[1:]), "cache"]
+    return ["sending", "listener"] if flight.kind in ("send", "back") else []
+
+
+def _spot_of(record: Record, board: StageBoard, scene: Scene) -> Point | None:
+    if record.kind == "PullWoken":
+        return scene.spot(record.node, ("ring", record.topic, record.queue_id))
+    return scene.spot(
+        record.node,
+        *{"ConsumeFinished": ("listener",), "FlowControlled": ("cache",)}.get(record.kind, ("sending", "log")),
+    )
+
+
+def _stored(record: Record, board: StageBoard, scene: Scene) -> Moves:
+    """From the door (or from the queue of delayed messages) into the commit log."""
+    key = record.unique_key
+    came = board.landed.get(record.node)
+    lane = scene.lane(came.source, came.target) if came is not None and key and key in came.keys else None
+    start = lane[2:] if lane is not None else scene.spot(record.node, *_delayed(board, record.node))
+    return _moved(board, [key], record.node, start, scene.spot(record.node, "log"))
+
+
+def _delayed(board: StageBoard, node: str) -> list[object]:
+    return [
+        ("queue", topic, queue_id)
+        for broker, topic, queue_id in board.strips
+        if broker == node and topic.startswith("SCHEDULE")
+    ]
+
+
+def _dispatched(record: Record, board: StageBoard, scene: Scene) -> Moves:
+    """From the commit log into its queue."""
+    queue = (record.node, record.topic, record.queue_id)
+    place = ("next", record.topic, record.queue_id)
+    target = scene.spot(record.node, place, ("queue", *place[1:]))
+    return _moved(
+        board, [board.key_at(queue, record.queue_offset)], record.node, scene.spot(record.node, "log"), target
+    )
+
+
+def _cached(record: Record, board: StageBoard, scene: Scene) -> Moves:
+    """From the wire into the cache."""
+    queue = board.queue_of(record)
+    first = board.consumers[record.node].pulled - record.messages
+    keys = [board.key_at(queue, first + place) for place in range(min(record.messages, MOST_MOVED))]
+    lane = scene.lane(queue[0], record.node)
+    return _moved(board, keys, record.node, lane[2:] if lane is not None else None, scene.spot(record.node, "cache"))
+
+
+def _started(record: Record, board: StageBoard, scene: Scene) -> Moves:
+    """From the cache into the listener."""
+    queue: Queue = board.queue_of(record)
+    keys = [board.key_at(queue, record.queue_offset)]
+    return _moved(board, keys, record.node, scene.spot(record.node, "cache"), scene.spot(record.node, "listener"), 200)
+
+
+def _moved(
+    board: StageBoard, keys: list[str], node: str, start: Point | None, end: Point | None, dwell_ms: int = 0
+) -> Moves:
+    if start is None or end is None:
+        return Moves((), MOVE_MS)
+    acts = tuple(
+        Act("move", f"{node}:{place}:{key}", (*start, *end), MOVE_MS, tokens.message(board.label(key)))
+        for place, key in enumerate(keys)
+    )
+    return Moves(acts, MOVE_MS + dwell_ms, MOVE_MS)
+
+
+_MOVERS = {
+    "MessageStored": _stored,
+    "MessageDispatched": _dispatched,
+    "MessagesCached": _cached,
+    "ConsumeStarted": _started,
+}

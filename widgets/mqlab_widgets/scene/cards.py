@@ -1,0 +1,440 @@
+"""What is drawn of each machine, as roomy as the height allows: queues with their pointers, the commit log, held pulls;
+what a producer is sending; what a consumer holds and what its listener has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+from mqlab.protocol.topics import is_dlq_topic, is_retry_topic
+from mqlab_widgets.boards.stage import DOWN
+from mqlab_widgets.scene import tokens
+from mqlab_widgets.scene.plan import HEAD, LINE, Card
+from mqlab_widgets.scene.style import CHARACTER, OWNER_COLOURS, fit
+
+if TYPE_CHECKING:
+    from mqlab_widgets.boards.stage import Held, StageBoard
+    from mqlab_widgets.boards.stage_state import Cell, Consumer, Strip
+    from mqlab_widgets.scene.scene import Look
+
+LABEL = 38
+"""Room for the name of a queue, left of it."""
+RINGS = 46
+"""Room for held pulls, right of a queue."""
+POINTERS = {"noted": "M0 -3L9 11L-9 11Z", "read": "M0 1L5 9L-5 9Z"}
+LOG = 34
+BLOCK = 11
+THRESHOLD = 1_000
+"""pullThresholdForQueue (DefaultMQPushConsumer): from so many messages of one queue on a consumer pulls no more."""
+SPECIAL = {
+    "SCHEDULE_TOPIC_XXXX": "delayed",
+    "rmq_sys_wheel_timer": "timer wheel",
+    "RMQ_SYS_TRANS_HALF_TOPIC": "half messages",
+    "RMQ_SYS_TRANS_OP_HALF_TOPIC": "half: done",
+}
+REVIVE = "rmq_sys_REVIVE_LOG"
+
+
+class Size(NamedTuple):
+    """How large the queues of a broker are drawn."""
+
+    cell: float
+    height: float
+    row: float
+    pointers: bool
+
+
+SIZES = (
+    Size(33, 28, 52, True),
+    Size(30, 24, 43, True),
+    Size(26, 20, 34, True),
+    Size(23, 15, 27, True),
+    Size(23, 15, 20, False),
+    Size(12, 9, 13, False),
+)
+
+
+def fill(board: StageBoard, card: Card, look: Look, room: float) -> None:
+    """Draw what a machine holds; `room` is the height that it may take."""
+    if card.kind in ("broker", "slave"):
+        _broker(board, card, look, room)
+    elif card.kind == "producer":
+        _producer(board, card, look, room)
+    elif card.kind == "consumer":
+        _consumer(board, card, look, room)
+
+
+def css_of(board: StageBoard, key: str, look: Look) -> str:
+    """The style classes of a message: lit when its trail is shown, faint when that of another is."""
+    return "" if not look.followed else "lit" if key == look.followed else "unlit"
+
+
+def token(
+    board: StageBoard,
+    key: str,
+    look: Look,
+    width: float = tokens.SIZE,
+    height: float = tokens.SIZE,
+    *,
+    css: str = "",
+    veil: bool = False,
+) -> str:
+    """A message that can be clicked."""
+    label = board.label(key)
+    picture = tokens.message(label, width, height, css=f"{css} {css_of(board, key, look)}", veil=veil)
+    if not key:
+        return picture
+    return (
+        f'<g data-do="follow" data-message="{escape(key, quote=True)}" role="button" '
+        f'aria-label="message {label}">{picture}</g>'
+    )
+
+
+def owner_css(board: StageBoard, consumer: str) -> str:
+    """The style class of a consumer's colour."""
+    consumers = [name for name in board.states if board.kind_of(name) == "consumer"]
+    return f"o{consumers.index(consumer) % len(OWNER_COLOURS)}" if consumer in consumers else "o0"
+
+
+def short(name: str) -> str:
+    """A name for a chip: "c1" of "consumer-1"."""
+    head, _, number = name.rpartition("-")
+    return f"{head[:1]}{number}" if head and number.isdigit() and len(number) < 3 else name[:3]
+
+
+# -- brokers --------------------------------------------------------------------------------------------------------
+
+
+def topic_title(topic: str) -> str:
+    """What a topic is called on the stage."""
+    if is_retry_topic(topic):
+        return "retry"
+    if is_dlq_topic(topic):
+        return "dead letters"
+    return "revive" if topic.startswith(REVIVE) else SPECIAL.get(topic, topic)
+
+
+def _broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
+    topics = {
+        topic: queues for topic, queues in board.queues_of(card.name, system=True).items() if _is_shown(topic, queues)
+    }
+    queues = sum(len(strips) for strips in topics.values())
+    free = room - HEAD - LOG - 6 - (LINE if card.name in board.trouble else 0)
+    if card.name in board.trouble:
+        card.line(board.trouble[card.name], "trouble")
+    if not topics:
+        card.line("no queue has a message yet")
+    titles = LINE * len(topics)
+    size = next((size for size in SIZES if queues * size.row + titles <= free), None)
+    if size is not None:
+        for topic, strips in topics.items():
+            card.line(_topic_line(topic, strips))
+            for queue_id, strip in strips.items():
+                _queue(board, card, (card.name, topic, queue_id), strip, look, size)
+    else:
+        most = max(1, int(free // LINE))
+        shown = list(topics.items())[: most if len(topics) <= most else most - 1]
+        for topic, strips in shown:
+            for queue_id in strips:
+                card.spot(("queue", topic, queue_id), card.width - RINGS, 8)
+                card.spot(("ring", topic, queue_id), card.width - 20, 8)
+            _summed_up(board, card, topic, strips)
+        if len(topics) > len(shown):
+            card.line(f"and {len(topics) - len(shown):,} more topics")
+    _log(board, card, look)
+
+
+def _is_shown(topic: str, queues: dict[int, Strip]) -> bool:
+    """System topics and retry topics only when something is in them."""
+    if topic in SPECIAL or topic.startswith(REVIVE) or is_retry_topic(topic):
+        return any(strip.end for strip in queues.values())
+    return topic_title(topic) != topic or not topic.startswith(("rmq_sys_", "RMQ_SYS_", "TRANS_", "OFFSET_MOVED"))
+
+
+def _topic_line(topic: str, strips: dict[int, Strip]) -> str:
+    waiting = sum(strip.waiting() for strip in strips.values())
+    unnoted = sum(strip.unnoted() for strip in strips.values())
+    told = f"{topic_title(topic)}: {sum(strip.end for strip in strips.values()):,} messages"
+    told += f", {waiting:,} not consumed" if waiting else ""
+    return told + (f", {unnoted:,} consumed but not noted" if unnoted > 1 else "")
+
+
+def _summed_up(board: StageBoard, card: Card, topic: str, strips: dict[int, Strip]) -> None:
+    held = sum(1 for pull in board.held.get(card.name, {}).values() if pull.topic == topic)
+    words = f"{_topic_line(topic, strips)}, {len(strips):,} queues"
+    card.line(words + (f", {held:,} pulls held" if held else ""))
+
+
+def _queue(board: StageBoard, card: Card, queue: tuple[str, str, int], strip: Strip, look: Look, size: Size) -> None:
+    _, topic, queue_id = queue
+    room = card.width - LABEL - RINGS - 8
+    most = max(1, int(room // size.cell))
+    low = max(0, strip.end - most + 1)
+    middle = size.height / 2 + 2
+    held = [pull for pull in board.held.get(card.name, {}).values() if (pull.topic, pull.queue_id) == (topic, queue_id)]
+    shapes = [_label(queue_id, topic, size)]
+    owners = sorted(strip.owners)
+    css = f'class="owned {owner_css(board, owners[0])}"' if owners else ""
+    shapes.append(
+        f'<g {css}><rect class="lane" x="{LABEL}" y="1" width="{most * size.cell + 2:g}" '
+        f'height="{size.height + 2:g}" rx="4"/></g>'
+    )
+
+    def across(offset: int) -> float:
+        return LABEL + 1 + (min(max(offset, low), low + most) - low) * size.cell
+
+    read = min((strip.read_by(group) for group in strip.groups()), default=0)
+    noted = min((strip.committed.get(group, 0) for group in strip.groups()), default=0)
+    for cell in strip.cells:
+        if cell.offset >= low:
+            shapes.append(_cell(board, cell, across(cell.offset), middle, look, size, read, noted))
+    if strip.end - low < most:
+        x = across(strip.end)
+        shapes.append(
+            f'<rect class="next" x="{x + 2:g}" y="4" width="{size.cell - 4:g}" height="{size.height - 4:g}" rx="4"/>'
+        )
+    if size.pointers and strip.groups():
+        shapes += _pointers(strip, low, across, size)
+    if read < low and strip.groups():
+        shapes.append(
+            f'<text class="limit" x="{LABEL + 4}" y="{size.height + 14:g}">‹ {low - read:,} more wait</text>'
+            if size.row > size.height + 12
+            else ""
+        )
+    card.spot(("next", topic, queue_id), across(strip.end) + size.cell / 2, middle)
+    card.spot(
+        ("queue", topic, queue_id),
+        across(strip.end - 1) + size.cell / 2 if strip.end else LABEL + size.cell / 2,
+        middle,
+    )
+    ring_x = card.width - 22
+    card.spot(("ring", topic, queue_id), ring_x, middle)
+    shapes += _rings(held, ring_x, middle, min(12, size.height / 2), look)
+    shapes += _chips(board, owners, card.width - RINGS - 4, middle, size)
+    card.row("".join(shapes), size.row)
+
+
+def _label(queue_id: int, topic: str, size: Size) -> str:
+    if size.height < 13:
+        return ""
+    words = f"q{queue_id}" if topic != "SCHEDULE_TOPIC_XXXX" else f"lvl {queue_id + 1}"
+    return f'<text class="faint" x="10" y="{size.height / 2 + 6:g}">{words}</text>'
+
+
+def _cell(board: StageBoard, cell: Cell, x: float, middle: float, look: Look, size: Size, read: int, noted: int) -> str:
+    css = "done" if cell.offset < noted else "unnoted" if cell.offset < read else ""
+    picture = token(board, cell.key, look, size.cell - 3, size.height - 2, css=css, veil=css == "unnoted")
+    place = f"transform:translate({x + size.cell / 2:g}px,{middle:g}px)"
+    return (
+        f'<g class="slide" data-key="c{cell.offset}" style="{place}"><title>offset {cell.offset:,}</title>{picture}</g>'
+    )
+
+
+def _pointers(strip: Strip, low: int, across: Callable[[int], float], size: Size) -> list[str]:
+    y = size.height + 4
+    shapes = []
+    for group in strip.groups()[:3]:
+        read, noted = strip.read_by(group), strip.committed.get(group, 0)
+        for css, offset, words in (("noted", noted, "noted by the broker"), ("read", read, "consumed")):
+            if offset >= low:
+                tip = f"<title>{escape(group)}: {words} up to offset {offset:,}</title>"
+                shapes.append(
+                    f'<g class="slide" data-key="{css}:{escape(group)}" '
+                    f'style="transform:translate({across(offset):g}px,{y:g}px)">'
+                    f'<path class="{css}" d="{POINTERS[css]}">{tip}</path></g>'
+                )
+    return shapes
+
+
+def _rings(held: list[Held], x: float, y: float, radius: float, look: Look) -> list[str]:
+    shapes = []
+    for place, pull in enumerate(held[:3]):
+        left = 1 - (look.now_us - pull.since_us) / 1_000 / max(1, pull.hold_ms)
+        tip = f"<title>a pull of {escape(pull.consumer)}, held since {pull.since_us / 1_000:,.1f} ms</title>"
+        picture = tokens.pull_ring(radius, min(1.0, max(0.0, left)))
+        shapes.append(f'<g class="held" transform="translate({x - 7 * place:g} {y:g})">{tip}{picture}</g>')
+    return shapes
+
+
+def _chips(board: StageBoard, owners: list[str], x: float, y: float, size: Size) -> list[str]:
+    if size.height < 13:
+        return []
+    return [
+        f'<g class="chip {owner_css(board, name)}" transform="translate({x - 12 - 22 * place:g} {y:g})">'
+        f'<title>{escape(name)} pulls from this queue</title><rect x="-11" y="-8" width="22" height="16" rx="8"/>'
+        f"<text>{escape(short(name))}</text></g>"
+        for place, name in enumerate(owners[:2])
+    ]
+
+
+def _log(board: StageBoard, card: Card, look: Look) -> None:
+    log = board.logs.get(card.name)
+    wide = card.width - 20
+    words = "commit log"
+    left = len(words) * CHARACTER + 8
+    most = int((wide - left - 70) // BLOCK)
+    blocks = [] if log is None else log.shown()[-(most - 1) :]
+    shapes = [
+        f'<text class="faint" x="10" y="22">{words}</text>',
+        f'<rect class="lane" x="{10 + left:g}" y="8" width="{most * BLOCK + 4:g}" height="20" rx="4"/>',
+    ]
+    for place, block in enumerate(blocks):
+        fresh = log is not None and block.offset + block.size > log.flushed
+        picture = token(board, block.key, look, BLOCK - 1, 16, css="fresh" if fresh else "", veil=fresh)
+        x = 10 + left + 2 + place * BLOCK + BLOCK / 2
+        tip = f"<title>byte {block.offset:,}{', not flushed yet' if fresh else ''}</title>"
+        shapes.append(
+            f'<g class="slide" data-key="b{block.offset}" style="transform:translate({x:g}px,18px)">{tip}{picture}</g>'
+        )
+    end = 0 if log is None else log.end
+    shapes.append(f'<text class="faint" x="{card.width - 10:g}" y="22" text-anchor="end">{_size(end)}</text>')
+    card.spot("log", 10 + left + 2 + min(len(blocks), most - 1) * BLOCK + BLOCK / 2, 18)
+    card.row("".join(shapes), LOG)
+
+
+def _size(count: int) -> str:
+    return (
+        f"{count:,} B"
+        if count < 10_000
+        else f"{count / 1024:,.1f} KiB"
+        if count < 10**7
+        else f"{count / 2**20:,.1f} MiB"
+    )
+
+
+# -- clients --------------------------------------------------------------------------------------------------------
+
+
+def _producer(board: StageBoard, card: Card, look: Look, room: float) -> None:
+    producer = board.producers.get(card.name)
+    if producer is None or board.states.get(card.name) == DOWN:
+        card.line("")
+        return
+    if room < HEAD + LINE + 34:
+        card.note = f"{producer.sent:,} sent"
+        return
+    keys = list(producer.under_way)[:3]
+    shapes = [f'<text class="faint" x="10" y="18">{"sends" if keys else "idle"}</text>']
+    for place, key in enumerate(keys):
+        attempts = producer.under_way[key]
+        again = f'<text class="limit" x="14" y="-6">{attempts}.</text>' if attempts > 1 else ""
+        shapes.append(
+            f'<g transform="translate({62 + 34 * place} 14)">{token(board, key, look, css="asked")}{again}</g>'
+        )
+    card.spot("sending", 62, 14)
+    card.row("".join(shapes), 30)
+    card.line(f"{producer.sent:,} sent" + (f", {producer.failures:,} failed" if producer.failures else ""))
+    if producer.last and room >= HEAD + 2 * LINE + 34:
+        card.line(producer.last, "limit")
+
+
+def _consumer(board: StageBoard, card: Card, look: Look, room: float) -> None:
+    if board.states.get(card.name) == DOWN:
+        card.line("")
+        return
+    consumer = board.consumers.get(card.name)
+    if consumer is None:
+        card.line("")
+        return
+    if room < HEAD + 2 * LINE + 64:
+        card.spot("cache", 40, -8)
+        card.spot("listener", card.width - 40, -8)
+        words = f"{consumer.cached:,} cached, {consumer.busy:,} in the listener"
+        if room >= HEAD + LINE:
+            card.line(words)
+        else:
+            card.note = f"{consumer.cached:,} cached"
+        return
+    _cache(board, card, look, consumer)
+    _listener(board, card, look, consumer)
+    owned = [
+        queue
+        for queue, strip in sorted(board.strips.items())
+        if card.name in strip.owners and not is_retry_topic(queue[1])
+    ]
+    if room >= HEAD + 2 * LINE + 84:
+        _owned(board, card, owned)
+    if consumer.limited:
+        card.line(f"waits: {consumer.limited}", "limit")
+    else:
+        card.line(f"{consumer.done:,} consumed")
+
+
+def _owned(board: StageBoard, card: Card, owned: list[tuple[str, str, int]]) -> None:
+    brokers = {queue[0] for queue in owned}
+    most = int((card.width - 20) // 27)
+    shown = owned if len(owned) <= most else owned[: most - 1]
+    shapes = []
+    for place, (broker, topic, queue_id) in enumerate(shown):
+        words = f"q{queue_id}" if len(brokers) == 1 else f"{broker[-1:]}{queue_id}"
+        shapes.append(
+            f'<g class="chip {owner_css(board, card.name)}" transform="translate({10 + 12 + 27 * place} 9)">'
+            f"<title>{escape(topic)} queue {queue_id} on {escape(broker)}</title>"
+            f'<rect x="-12" y="-8" width="24" height="16" rx="8"/><text>{escape(words)}</text></g>'
+        )
+    if len(owned) > len(shown):
+        shapes.append(f'<text class="faint" x="{10 + 27 * len(shown)}" y="13">+{len(owned) - len(shown):,}</text>')
+    if not owned:
+        shapes.append('<text class="faint" x="10" y="13">has no queue</text>')
+    card.row("".join(shapes), 22)
+
+
+def _cache(board: StageBoard, card: Card, look: Look, consumer: Consumer) -> None:
+    left = 60
+    most = max(1, int((card.width - left - 44) // 17))
+    waiting = consumer.waiting(most)
+    shapes = [
+        '<text class="faint" x="10" y="17">cache</text>',
+        f'<rect class="lane" x="{left}" y="2" width="{most * 17 + 4}" height="22" rx="4"/>',
+    ]
+    for place, (queue, offset) in enumerate(waiting):
+        picture = token(board, board.key_at(queue, offset), look, 16, 18)
+        shapes.append(f'<g transform="translate({left + 11 + 17 * place} 13)">{picture}</g>')
+    more = sum(high - low for ranges in consumer.ranges.values() for low, high in ranges) - len(waiting)
+    if more > 0:
+        shapes.append(f'<text class="faint" x="{card.width - 8:g}" y="17" text-anchor="end">+{more:,}</text>')
+    card.spot("cache", left + 11 + 17 * min(len(waiting), most - 1), 13)
+    card.row("".join(shapes), 28)
+    fullest = max(consumer.counts.values(), default=0)
+    if fullest >= THRESHOLD / 10:
+        wide = card.width - 20
+        share = min(1.0, fullest / (THRESHOLD * 1.2))
+        mark = 10 + wide / 1.2
+        card.row(
+            f"<title>{fullest:,} messages of one queue; from {THRESHOLD:,} on nothing is pulled</title>"
+            f'<rect class="lane" x="10" y="1" width="{wide:g}" height="8" rx="3"/>'
+            f'<rect class="level" x="10" y="1" width="{wide * share:.1f}" height="8" rx="3"/>'
+            f'<line class="mark" x1="{mark:g}" x2="{mark:g}" y1="-1" y2="11"/>',
+            13,
+        )
+
+
+def _listener(board: StageBoard, card: Card, look: Look, consumer: Consumer) -> None:
+    left = 60
+    most = max(1, int((card.width - left - 44) // 31))
+    busy = list(consumer.listening.items())
+    slots = max(1, min(most, len(busy)))
+    shapes = ['<text class="faint" x="10" y="20">listener</text>']
+    for place in range(slots):
+        shapes.append(f'<rect class="slot" x="{left + 31 * place}" y="1" width="29" height="28" rx="6"/>')
+    for place, ((queue, offset), count) in enumerate(busy[:slots]):
+        many = f'<text class="faint" x="8" y="-8">{count}</text>' if count > 1 else ""
+        picture = token(board, board.key_at(queue, offset), look, 23, 22)
+        shapes.append(f'<g transform="translate({left + 14.5 + 31 * place} 15)">{picture}{many}</g>')
+    if len(busy) > slots:
+        shapes.append(
+            f'<text class="faint" x="{card.width - 8:g}" y="20" text-anchor="end">+{len(busy) - slots:,}</text>'
+        )
+    card.spot("listener", left + 14.5 + 31 * min(len(busy), slots - 1 if busy else 0), 15)
+    card.row("".join(shapes), 34)
+
+
+def title(card: Card, words: str) -> str:
+    """The head of a card."""
+    room = card.width - 20 - (len(card.note) * CHARACTER + 8 if card.note else 0)
+    return (
+        f'<text class="head" x="10" y="18">{escape(fit(words, room))}</text>'
+        f'<text class="faint" x="{card.width - 10:g}" y="18" text-anchor="end">{escape(card.note)}</text>'
+    )

@@ -1,0 +1,121 @@
+"""Where everything stands: columns from producers over brokers to consumers; rows, where the page is narrow.
+
+A card gathers what is drawn in it and notes the spots to which messages move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from html import escape
+from typing import NamedTuple
+
+from mqlab_widgets.scene.style import fit
+
+NARROW = 760
+"""Below this width the kinds of machines stand one under the other."""
+EDGE, GAP, HEAD, LINE = 10, 12, 27, 17
+SERVERS = 42
+"""Height of the row of name servers."""
+LEGEND = 22
+HEIGHT, NARROW_HEIGHT = 440, 620
+LANE = 6
+"""The two directions of a wire run side by side, so far from its middle."""
+
+Point = tuple[float, float]
+
+
+class Column(NamedTuple):
+    """The room for the cards of one kind."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    down: bool
+    """Whether its cards stand one under the other, or side by side."""
+
+
+class Card:
+    """One machine (or a sum of many): its place, what is drawn in it, and spots in it by name."""
+
+    def __init__(self, name: str, kind: str, width: float) -> None:
+        self.name = name
+        self.kind = kind
+        self.x = self.y = 0.0
+        self.width = width
+        self.height = float(HEAD)
+        self.body: list[str] = []
+        self.spots: dict[Hashable, Point] = {}
+        self.note = ""
+        """What stands at the right of its head."""
+
+    def line(self, words: str, css: str = "faint") -> None:
+        """One more line of text."""
+        shown = fit(words, self.width - 20)
+        tip = f"<title>{escape(words)}</title>" if shown != words else ""
+        self.body.append(f'<text class="{css}" x="10" y="{self.height + 12:g}">{escape(shown)}{tip}</text>')
+        self.height += LINE
+
+    def row(self, shapes: str, height: float) -> None:
+        """One more row of shapes, drawn from (0, 0) at its left end downwards."""
+        self.body.append(f'<g transform="translate(0 {self.height:g})">{shapes}</g>')
+        self.height += height
+
+    def spot(self, name: Hashable, x: float, y: float) -> None:
+        """Note a spot, counted from the left end of the row that comes next."""
+        self.spots[name] = (x, self.height + y)
+
+    def at(self, name: Hashable) -> Point | None:
+        """Where a spot is on the stage."""
+        found = self.spots.get(name)
+        return None if found is None else (self.x + found[0], self.y + found[1])
+
+    @property
+    def middle(self) -> Point:
+        """Its middle, but not below its head and first row: there the wires end."""
+        return self.x + self.width / 2, self.y + min(self.height, 70) / 2
+
+
+def columns(width: float, height: float, *, narrow: bool) -> dict[str, Column]:
+    """The room for each kind of machine on a stage of this size."""
+    bottom = height - LEGEND
+    if narrow:
+        full = width - 2 * EDGE
+        rows = {"namesrv": (6.0, 30.0), "producer": (44.0, 74.0), "broker": (178.0, 240.0), "consumer": (478.0, 116.0)}
+        return {kind: Column(EDGE, y, full, high, False) for kind, (y, high) in rows.items()}
+    left = 100.0 if width < NARROW else 124.0 if width < 900 else 150.0 if width < 1500 else 200.0
+    right = 140.0 if width < NARROW else 168.0 if width < 900 else 200.0 if width < 1500 else 270.0
+    wires = 52.0 if width < NARROW else 70.0 if width < 900 else 90.0
+    middle = min(620.0 if width >= 1500 else 500.0, width - 2 * EDGE - left - right - 2 * wires)
+    gap = (width - 2 * EDGE - left - right - middle) / 2
+    x = EDGE + left + gap
+    top = float(SERVERS)
+    return {
+        "namesrv": Column(x, 6, middle, 30, False),
+        "producer": Column(EDGE, top, left, bottom - top, True),
+        "broker": Column(x, top, middle, bottom - top, True),
+        "consumer": Column(width - EDGE - right, top, right, bottom - top, True),
+    }
+
+
+def wire(source: Card, target: Card) -> tuple[float, float, float, float]:
+    """Where a wire leaves one card and meets the other, in the middle of its two lanes."""
+    (ax, ay), (bx, by) = source.middle, target.middle
+    if abs(ax - bx) > (source.width + target.width) / 2 - 4:
+        right = ax < bx
+        # Level where that is possible: the larger card is met at the height of the smaller one.
+        if source.height < target.height:
+            by = min(max(ay, target.y + 16), target.y + target.height - 16)
+        else:
+            ay = min(max(by, source.y + 16), source.y + source.height - 16)
+        return source.x + source.width * right, ay, target.x + target.width * (not right), by
+    below = source.y < target.y
+    return ax, source.y + source.height * below, bx, target.y + target.height * (not below)
+
+
+def lane(source: Card, target: Card) -> tuple[float, float, float, float]:
+    """The way of a frame from one card to the other: the wire, a little to its right."""
+    x1, y1, x2, y2 = wire(source, target)
+    length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5 or 1.0
+    aside_x, aside_y = -LANE * (y2 - y1) / length, LANE * (x2 - x1) / length
+    return x1 + aside_x, y1 + aside_y, x2 + aside_x, y2 + aside_y

@@ -1,0 +1,314 @@
+"""The scene: what is to be seen of a world at one moment, for a page of one width.
+
+`scene_of(board, look)` is the one description. `Scene.svg()` is all of it as text, for a page without a kernel,
+papermill and tests; a live view is sent only the parts that have changed, and the moves between them (`acts.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+from mqlab_widgets.boards.stage import DOWN, FROZEN
+from mqlab_widgets.scene import cards, plan, tokens
+from mqlab_widgets.scene.plan import Card
+from mqlab_widgets.scene.style import STYLE
+
+if TYPE_CHECKING:
+    from mqlab_widgets.boards.stage import StageBoard
+
+BIG = 1.85
+"""How much larger everything is in projector mode: text of 13 px becomes one of 24."""
+MOST_CARDS = {"namesrv": 4, "producer": 6, "broker": 4, "consumer": 6}
+MOST_OPENED = {"namesrv": 6, "producer": 12, "broker": 6, "consumer": 12}
+"""How many machines of a kind have a card of their own; when that kind is opened, with little in each."""
+DOOR = 19
+"""px before the end of its wire a frame waits to be let in."""
+QUEUE_UP = 27
+"""px between two frames that wait."""
+KINDS = ("namesrv", "producer", "broker", "consumer")
+
+
+class Look(NamedTuple):
+    """How a viewer looks at a world: the width of the stage in px, projector mode (and how high the stage is then), the
+    machines that are clicked (the one before last is the other end of a link), the message whose trail is lit, the
+    kinds of machines of which all are drawn, the world's time, and whether this is the past.
+    """
+
+    width: float = 1000
+    big: bool = False
+    height: float = 0
+    chosen: str = ""
+    other: str = ""
+    followed: str = ""
+    opened: frozenset[str] = frozenset()
+    now_us: int = 0
+    past: bool = False
+
+
+class Scene:
+    """The parts of a picture by name, in drawing order, each one SVG element with its name as `data-key`."""
+
+    def __init__(self, look: Look, width: float, height: float, machines: dict[str, Card]) -> None:
+        self.look = look
+        self.width = width
+        self.height = height
+        self.cards = machines
+        self.parts: dict[str, str] = {}
+
+    def svg(self) -> str:
+        """The whole picture."""
+        shown = self.look.width
+        css = "mq-stage" + (" big" if self.look.big else "") + (" past" if self.look.past else "")
+        return (
+            f'<svg class="{css}" xmlns="http://www.w3.org/2000/svg" width="{shown:g}" '
+            f'height="{self.height * shown / self.width:g}" viewBox="0 0 {self.width:g} {self.height:g}" '
+            f'role="group" aria-label="The world: machines, queues and frames in flight"><style>{STYLE}</style>'
+            '<defs><pattern id="mq-hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
+            'patternTransform="rotate(45)"><line class="hatch" y2="5"/></pattern></defs>'
+            f"{''.join(self.parts.values())}</svg>"
+        )
+
+    def spot(self, machine: str, *names: object) -> plan.Point | None:
+        """Where something is in a machine (the first of these names that it has), or the machine's middle."""
+        card = self.cards.get(machine)
+        if card is None:
+            return None
+        return next((found for name in names if (found := card.at(name)) is not None), card.middle)
+
+    def lane(self, source: str, target: str) -> tuple[float, float, float, float] | None:
+        """The way of a frame between two machines, if both are drawn."""
+        if source not in self.cards or target not in self.cards or self.cards[source] is self.cards[target]:
+            return None
+        return plan.lane(self.cards[source], self.cards[target])
+
+
+def scene_of(board: StageBoard, look: Look) -> Scene:
+    """What is to be seen of a world whose events the board has taken."""
+    width = look.width / BIG if look.big else look.width
+    narrow = width < plan.NARROW and not look.big
+    height = float(plan.NARROW_HEIGHT if narrow else plan.HEIGHT)
+    if look.big and look.height:
+        height = look.height / BIG
+    machines = _place(board, look, plan.columns(width, height, narrow=narrow))
+    scene = Scene(look, width, height, machines)
+    shown = {id(card): card for card in machines.values()}
+    scene.parts["paper"] = f'<g data-key="paper"><rect class="paper" width="{width:g}" height="{height:g}"/></g>'
+    if not machines:
+        scene.parts["empty"] = (
+            f'<g data-key="empty"><text x="{width / 2:g}" y="80" text-anchor="middle">'
+            "No machine has started yet: lab.name_server()</text></g>"
+        )
+    drawn: set[frozenset[int]] = set()
+    for source, target in dict.fromkeys((*board.cut, *board.wires)):
+        if scene.lane(source, target) is not None:
+            ends = frozenset((id(machines[source]), id(machines[target])))
+            if ends not in drawn:
+                drawn.add(ends)
+                scene.parts[f"wire:{source}>{target}"] = _wire(board, scene, source, target)
+    for card in shown.values():
+        scene.parts[f"card:{card.name}"] = _card(board, card, look)
+    scene.parts["flights"] = f'<g data-key="flights">{"".join(_flights(board, scene))}</g>'
+    scene.parts["legend"] = _legend(width, height)
+    return scene
+
+
+# -- machines -------------------------------------------------------------------------------------------------------
+
+
+def _place(board: StageBoard, look: Look, rooms: dict[str, plan.Column]) -> dict[str, Card]:
+    """A card for each machine at its place; of a kind with many, one card stands for the rest."""
+    kinds: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    for node in board.states:
+        kind = board.kind_of(node)
+        kinds.setdefault("broker" if kind == "slave" else "producer" if kind == "machine" else kind, []).append(node)
+    machines: dict[str, Card] = {}
+    for kind, nodes in kinds.items():
+        room = rooms[kind]
+        most = (MOST_OPENED if kind in look.opened else MOST_CARDS)[kind]
+        if not room.down and kind != "namesrv":
+            most = min(most, max(1, int(room.width // 150)))
+        shown = nodes if len(nodes) <= most else nodes[: most - 1]
+        places = len(shown) + (len(shown) < len(nodes))
+        for place, node in enumerate(shown):
+            machines[node] = _one(board, look, node, board.kind_of(node), room, place, places)
+        if places > len(shown):
+            rest = _rest(board, kind, nodes[len(shown) :], room, look)
+            machines |= dict.fromkeys(nodes[len(shown) :], rest)
+        _spread({id(machines[node]): machines[node] for node in nodes}.values(), room, kind)
+    return machines
+
+
+def _one(board: StageBoard, look: Look, node: str, kind: str, room: plan.Column, place: int, places: int) -> Card:
+    if kind == "namesrv":
+        return Card(node, kind, min(150.0, (room.width - 12 * (places - 1)) / places))
+    across = room.width if room.down else (room.width - plan.GAP * (places - 1)) / places
+    high = (room.height - plan.GAP * places) / places if room.down else room.height
+    card = Card(node, kind, across)
+    state = board.states[node]
+    card.note = {DOWN: "down", FROZEN: "frozen"}.get(state, board.groups.get(node, "") if kind == "consumer" else "")
+    cards.fill(board, card, look, high)
+    card.height += 4
+    return card
+
+
+def _rest(board: StageBoard, kind: str, nodes: list[str], room: plan.Column, look: Look) -> Card:
+    """One card for many machines."""
+    words = {"namesrv": "name servers"}.get(kind, f"{kind}s")
+    card = Card(f"{len(nodes):,} more {words}", kind, min(room.width, 150.0) if not room.down else room.width)
+    down = sum(1 for node in nodes if board.states[node] == DOWN)
+    card.note = f"{down:,} down" if down else "show fewer" if kind in look.opened else "show more"
+    if kind == "consumer" and kind not in look.opened:
+        consumers = [board.consumers[node] for node in nodes if node in board.consumers]
+        cached, busy = sum(one.cached for one in consumers), sum(one.busy for one in consumers)
+        card.line(f"{cached:,} cached, {busy:,} in listeners")
+    return card
+
+
+def _spread(shown: Iterable[Card], room: plan.Column, kind: str) -> None:
+    """Give the cards of one kind their places."""
+    mine = list(shown)
+    if not mine:
+        return
+    if room.down:
+        free = room.height - sum(card.height for card in mine)
+        gap = max(6.0, min(26.0, free / (len(mine) + 1)))
+        y = room.y + max(0.0, min(gap, free / 2) if kind == "broker" else min(60.0, free / (len(mine) + 1)))
+        for card in mine:
+            card.x, card.y = room.x, y
+            y += card.height + gap
+    else:
+        across = sum(card.width for card in mine) + 12 * (len(mine) - 1)
+        x = room.x + (room.width - across) / 2
+        for card in mine:
+            card.x, card.y = x, room.y
+            x += card.width + 12
+
+
+def _card(board: StageBoard, card: Card, look: Look) -> str:
+    state = board.states.get(card.name, "running")
+    lives = card.name in board.states
+    talks = any(card.name in (flight.source, flight.target) for flight in board.flights.values())
+    css = " ".join(
+        [
+            "mq-card",
+            *(card.kind, state),
+            *(["chosen"] if card.name == look.chosen else []),
+            *(["other"] if card.name == look.other else []),
+            *(["talks"] if talks else []),
+        ]
+    )
+    does = f'data-do="choose" data-node="{escape(card.name, quote=True)}"'
+    if not lives:
+        does = f'data-do="open_kind" data-kind="{card.kind}"'
+    role = ", other end of the link" if card.name == look.other else ""
+    pressed = "true" if card.name == look.chosen else "false"
+    label = escape(f"{card.name}, {card.kind}, {state}{role}", quote=True)
+    box = f'width="{card.width:g}" height="{card.height:g}" rx="8"'
+    return (
+        f'<g class="{css}" data-key="card:{escape(card.name, quote=True)}" '
+        f'transform="translate({card.x:g} {card.y:g})" '
+        f'{does} tabindex="0" role="button" aria-label="{label}" aria-pressed="{pressed}">'
+        f'<rect class="box" {box}/>{cards.title(card, card.name)}<g class="inner">{"".join(card.body)}</g>'
+        f"{_state(card, state, box)}</g>"
+    )
+
+
+def _state(card: Card, state: str, box: str) -> str:
+    """What lies over a machine that is down or frozen."""
+    if state == FROZEN:
+        flakes = "".join(
+            f'<text class="flake" x="{card.width * share:g}" y="{card.height * depth:g}">❄</text>'
+            for share, depth in ((0.1, 0.95), (0.32, 0.7), (0.55, 0.93), (0.78, 0.62), (0.9, 0.9))
+        )
+        return f'<rect class="frost" {box}/>{flakes}'
+    if state == DOWN:
+        x, y, size = card.width / 2, card.height / 2 + 8, 14
+        return (
+            f'<path class="cross" d="M{x - size:g} {y - size:g}L{x + size:g} {y + size:g}'
+            f'M{x - size:g} {y + size:g}L{x + size:g} {y - size:g}"/>'
+        )
+    return ""
+
+
+# -- wires ----------------------------------------------------------------------------------------------------------
+
+
+def _wire(board: StageBoard, scene: Scene, source: str, target: str) -> str:
+    x1, y1, x2, y2 = plan.wire(scene.cards[source], scene.cards[target])
+    cut = (source, target) in board.cut or (target, source) in board.cut
+    ends = {source, target}
+    open_ = any(ends == set(pair) for pair in board.connections.values())
+    names = "namesrv" in (scene.cards[source].kind, scene.cards[target].kind)
+    css = "wire" + (" cut" if cut else "" if open_ else " idle") + (" names" if names else "")
+    line = f'x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"'
+    mark = (
+        f'<text class="cutmark" x="{(x1 + x2) / 2:g}" y="{(y1 + y2) / 2 + 5:g}" text-anchor="middle">✂</text>'
+        if cut
+        else ""
+    )
+    a, b = escape(source, quote=True), escape(target, quote=True)
+    told = f"the link between {a} and {b}{', cut' if cut else ''}"
+    return (
+        f'<g data-key="wire:{a}&gt;{b}" data-do="choose_link" data-source="{a}" data-target="{b}" role="button" '
+        f'aria-label="{told}"><line class="{css}" {line}/>{mark}'
+        f'<line class="hit" {line}><title>{told}</title></line></g>'
+    )
+
+
+def _flights(board: StageBoard, scene: Scene) -> list[str]:
+    """The frames on their way, each at rest before the door of its target, the first of a wire in front."""
+    shapes = []
+    before: dict[tuple[str, str], int] = {}
+    for name, flight in board.flights.items():
+        path = scene.lane(flight.source, flight.target)
+        if path is None:
+            continue
+        place = before.setdefault((flight.source, flight.target), 0)
+        before[flight.source, flight.target] += 1
+        if place >= 8:
+            continue
+        x, y = rest_of(path, place)
+        css = "mq-flight" + (
+            "" if not scene.look.followed else " lit" if scene.look.followed in flight.keys else " unlit"
+        )
+        shapes.append(
+            f'<g class="{css}" data-key="{escape(name, quote=True)}" transform="translate({x:.1f} {y:.1f})">'
+            f"<title>{escape(flight.name)} from {escape(flight.source)} to {escape(flight.target)}</title>"
+            f"{tokens.frame(board, flight)}</g>"
+        )
+    return shapes
+
+
+def rest_of(path: tuple[float, float, float, float], place: int = 0) -> plan.Point:
+    """Where the `place`-th frame on a way waits."""
+    x1, y1, x2, y2 = path
+    length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5 or 1.0
+    share = max(0.12, 1 - (DOOR + place * QUEUE_UP) / length)
+    return x1 + (x2 - x1) * share, y1 + (y2 - y1) * share
+
+
+def _legend(width: float, height: float) -> str:
+    parts = (
+        (f'<g transform="translate(12 0)">{tokens.message("7", 20, 18)}</g>', 28, "a message"),
+        (f'<g transform="translate(10 0)">{tokens.pull_ring(8)}</g>', 24, "a pull: “anything new?”"),
+        ('<circle class="ack" cx="8" r="5"/>', 20, "done"),
+        ('<path class="read" d="M8 -5L13 4L3 4Z"/>', 20, "consumed up to here"),
+        ('<path class="noted" d="M8 -5L13 4L3 4Z"/>', 20, "as the broker knows"),
+        (
+            f'<g class="fresh" transform="translate(9 0)">{tokens.message("", 14, 14, css="t0 fresh", veil=True)}</g>',
+            22,
+            "not safe yet",
+        ),
+    )
+    x, shapes = 10.0, []
+    for picture, room, words in parts:
+        across = room + len(words) * 6.2 + 16
+        if x + across > width:
+            break
+        shapes.append(
+            f'<g transform="translate({x:g} 0)">{picture}<text class="faint" x="{room}" y="4">{words}</text></g>'
+        )
+        x += across
+    return f'<g data-key="legend" transform="translate(0 {height - 10:g})">{"".join(shapes)}</g>'

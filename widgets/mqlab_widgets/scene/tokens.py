@@ -1,0 +1,73 @@
+"""What travels and what lies in queues: messages as coloured tokens with their number, pulls as rings, answers as dots.
+
+Each function gives SVG centred on (0, 0). A request is hollow, its payload is filled, an acknowledgement is small.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from mqlab_widgets.scene.style import TOKEN_COLOURS
+
+if TYPE_CHECKING:
+    from mqlab_widgets.boards.stage import StageBoard
+    from mqlab_widgets.boards.stage_state import Flight
+
+RING = 15
+SIZE = 24
+
+
+def colour_of(label: str) -> str:
+    """The style class of a message's colour: the same number has the same colour everywhere."""
+    digits = "".join(character for character in label if character.isdigit())
+    return f"t{int(digits) % len(TOKEN_COLOURS)}" if digits else "plain"
+
+
+def message(label: str, width: float = SIZE, height: float = SIZE, *, css: str = "", veil: bool = False) -> str:
+    """A message; `veil` hatches it. Without room for the number only the colour is left."""
+    text = f"<text>{escape(label)}</text>" if width >= 7 * len(label) + 3 and height >= 13 else ""
+    place = f'x="{-width / 2:g}" y="{-height / 2:g}" width="{width:g}" height="{height:g}" rx="{min(5, height / 4):g}"'
+    hatched = f'<rect class="veil" {place}/>' if veil else ""
+    return f'<g class="mq-token {colour_of(label)} {css}"><rect {place}/>{hatched}{text}</g>'
+
+
+def pull_ring(radius: float = RING, left: float = 1.0) -> str:
+    """A pull: a ring; `left` is what remains of the time for which it is held."""
+    around = 6.2832 * radius
+    arc = f'stroke-dasharray="{around * left:.1f} {around:.1f}" transform="rotate(-90)"'
+    return (
+        f'<circle class="ring" r="{radius:g}" stroke-opacity="0"/><circle class="ringpath" r="{radius:g}"/>'
+        f'<circle class="left" r="{radius:g}" {arc}/>'
+    )
+
+
+def cross(size: float = 6) -> str:
+    """What is lost or refused."""
+    return f'<path class="refusal" d="M{-size:g} {-size:g}L{size:g} {size:g}M{-size:g} {size:g}L{size:g} {-size:g}"/>'
+
+
+def frame(board: StageBoard, flight: Flight) -> str:
+    """A frame on its way."""
+    labels = [board.label(key) for key in flight.keys]
+    if flight.kind == "pull" and flight.response:
+        return pull_ring() + (_several(labels, flight.messages) if flight.messages else "")
+    if flight.kind == "pull":
+        return pull_ring()
+    if flight.kind in ("send", "back"):
+        return _several(labels or [""], max(1, flight.messages)) + (cross(4) if flight.kind == "back" else "")
+    if flight.kind == "answer" and not flight.messages:
+        return '<circle class="ack" r="5.5"/>'
+    if flight.kind == "refusal":
+        return cross(5)
+    return '<circle class="small" r="3.5"/>'
+
+
+def _several(labels: list[str], count: int) -> str:
+    """Some messages, one upon the other, the first on top; with their count if there are more than can be seen."""
+    behind = "".join(
+        f'<g transform="translate({4 * place} {-4 * place})">{message("", css=colour_of(label))}</g>'
+        for place, label in reversed(list(enumerate(labels[1:3], 1)))
+    )
+    more = f'<text class="faint" x="20" y="16">×{count}</text>' if count > 1 else ""
+    return f"{behind}{message(labels[0] if labels else '')}{more}"
