@@ -181,3 +181,20 @@ def test_narrow_pages_and_projectors_have_their_own_plan() -> None:
     assert 'width="1280"' in big.svg()
     assert isinstance(big, Scene)
     assert 13 * 1280 / big.width >= 24, "text of 24 px"
+
+
+def test_a_delayed_message_leaves_its_level_when_it_is_delivered() -> None:
+    board = board_of(played("delayed-messages", 60))
+    delayed = [strip for (_, topic, _), strip in board.strips.items() if topic == "SCHEDULE_TOPIC_XXXX"]
+    assert sum(strip.end for strip in delayed) > 0
+    parked = played("delayed-messages", 60).history.find("ParkedMessageDelivered")
+    assert sum(strip.end - strip.waiting() for strip in delayed) == sum(1 for _ in parked) > 0
+
+
+def test_a_full_disk_is_said_until_there_is_room_again() -> None:
+    lab = get("steady-load").build(7).run_for(seconds=1)
+    lab.act("fill_disk", node="broker-a")
+    assert "its disk is full" in board_of(lab).text()[1]
+    assert "its disk is full" in scene_of(board_of(lab), Look()).svg()
+    lab.act("fill_disk", node="broker-a", free_bytes=10**9)
+    assert "its disk is full" not in board_of(lab).text()[1]

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.route import MASTER_ID
-from mqlab.protocol.topics import is_system_topic
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_system_topic
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.board import Board
 from mqlab_widgets.boards.stage_state import Consumer, Flight, Log, Producer, Strip
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 RUNNING, FROZEN, DOWN = "running", "frozen", "down"
 SENDS = {RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE}
 PULLS = {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE}
+DELAYED = RMQ_SYS_SCHEDULE_TOPIC
+SCARCE = 65_536
+"""A disk with fewer bytes left is called full."""
 MOST_KEYS = 20_000
 """Of so many messages the unique key is known by their place; of older ones only the place."""
 
@@ -183,6 +187,14 @@ class StageBoard(Board):
         else:
             self.trouble.pop(record.node, None)
 
+    def on_action_taken(self, record: Record) -> None:
+        if record.verb == "fill_disk":
+            given = json.loads(record.arguments)
+            if given.get("free_bytes", 0) < SCARCE:
+                self.trouble[given["node"]] = "its disk is full"
+            else:
+                self.trouble.pop(given["node"], None)
+
     # -- the wire ---------------------------------------------------------------------------------------------------
 
     def on_connection_opened(self, record: Record) -> None:
@@ -300,6 +312,12 @@ class StageBoard(Board):
         for (node, _, _), strip in self.strips.items():
             if node == record.node:
                 strip.cut(end)
+
+    def on_parked_message_delivered(self, record: Record) -> None:
+        strip = self._strip((record.node, DELAYED, record.delay_level - 1))
+        strip.read[DELAYED] = strip.read.get(DELAYED, 0) + 1
+
+    on_parked_message_dropped = on_parked_message_delivered
 
     def on_offset_committed(self, record: Record) -> None:
         self._strip((record.node, record.topic, record.queue_id)).committed[record.group] = record.queue_offset

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mqlab_widgets.boards.stage import DELAYED
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.scene import rest_of
 
@@ -147,9 +148,7 @@ def _stored(record: Record, board: StageBoard, scene: Scene) -> Moves:
 
 def _delayed(board: StageBoard, node: str) -> list[object]:
     return [
-        ("queue", topic, queue_id)
-        for broker, topic, queue_id in board.strips
-        if broker == node and topic.startswith("SCHEDULE")
+        ("queue", topic, queue_id) for broker, topic, queue_id in board.strips if broker == node and topic == DELAYED
     ]
 
 

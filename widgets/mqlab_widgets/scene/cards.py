@@ -8,7 +8,7 @@ from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from mqlab.protocol.topics import is_dlq_topic, is_retry_topic
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, is_retry_topic
 from mqlab_widgets.boards.stage import DOWN
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.plan import HEAD, LINE, Card
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 LABEL = 38
 """Room for the name of a queue, left of it."""
-RINGS = 46
-"""Room for held pulls, right of a queue."""
+CHIPS, RINGS = 30, 46
+"""Room for owners and for held pulls, right of a queue."""
 POINTERS = {"noted": "M0 -3L9 11L-9 11Z", "read": "M0 1L5 9L-5 9Z"}
 LOG = 34
 BLOCK = 11
 THRESHOLD = 1_000
 """pullThresholdForQueue (DefaultMQPushConsumer): from so many messages of one queue on a consumer pulls no more."""
 SPECIAL = {
-    "SCHEDULE_TOPIC_XXXX": "delayed",
+    RMQ_SYS_SCHEDULE_TOPIC: "delayed",
     "rmq_sys_wheel_timer": "timer wheel",
     "RMQ_SYS_TRANS_HALF_TOPIC": "half messages",
     "RMQ_SYS_TRANS_OP_HALF_TOPIC": "half: done",
@@ -43,16 +43,17 @@ class Size(NamedTuple):
     cell: float
     height: float
     row: float
-    pointers: bool
+    pointer: float
+    """How large its pointers are drawn."""
 
 
 SIZES = (
-    Size(33, 28, 52, True),
-    Size(30, 24, 43, True),
-    Size(26, 20, 34, True),
-    Size(23, 15, 27, True),
-    Size(23, 15, 20, False),
-    Size(12, 9, 13, False),
+    Size(33, 28, 52, 1),
+    Size(30, 24, 43, 1),
+    Size(26, 20, 34, 0.8),
+    Size(23, 15, 27, 0.7),
+    Size(23, 15, 20, 0.5),
+    Size(12, 9, 13, 0),
 )
 
 
@@ -169,7 +170,7 @@ def _summed_up(board: StageBoard, card: Card, topic: str, strips: dict[int, Stri
 
 def _queue(board: StageBoard, card: Card, queue: tuple[str, str, int], strip: Strip, look: Look, size: Size) -> None:
     _, topic, queue_id = queue
-    room = card.width - LABEL - RINGS - 8
+    room = card.width - LABEL - CHIPS - RINGS - 4
     most = max(1, int(room // size.cell))
     low = max(0, strip.end - most + 1)
     middle = size.height / 2 + 2
@@ -195,7 +196,7 @@ def _queue(board: StageBoard, card: Card, queue: tuple[str, str, int], strip: St
         shapes.append(
             f'<rect class="next" x="{x + 2:g}" y="4" width="{size.cell - 4:g}" height="{size.height - 4:g}" rx="4"/>'
         )
-    if size.pointers and strip.groups():
+    if size.pointer and strip.groups():
         shapes += _pointers(strip, low, across, size)
     if read < low and strip.groups():
         shapes.append(
@@ -219,7 +220,7 @@ def _queue(board: StageBoard, card: Card, queue: tuple[str, str, int], strip: St
 def _label(queue_id: int, topic: str, size: Size) -> str:
     if size.height < 13:
         return ""
-    words = f"q{queue_id}" if topic != "SCHEDULE_TOPIC_XXXX" else f"lvl {queue_id + 1}"
+    words = f"q{queue_id}" if topic != RMQ_SYS_SCHEDULE_TOPIC else f"lvl {queue_id + 1}"
     return f'<text class="faint" x="10" y="{size.height / 2 + 6:g}">{words}</text>'
 
 
@@ -243,7 +244,7 @@ def _pointers(strip: Strip, low: int, across: Callable[[int], float], size: Size
                 shapes.append(
                     f'<g class="slide" data-key="{css}:{escape(group)}" '
                     f'style="transform:translate({across(offset):g}px,{y:g}px)">'
-                    f'<path class="{css}" d="{POINTERS[css]}">{tip}</path></g>'
+                    f'<path class="{css}" d="{POINTERS[css]}" transform="scale({size.pointer:g})">{tip}</path></g>'
                 )
     return shapes
 
@@ -326,7 +327,7 @@ def _producer(board: StageBoard, card: Card, look: Look, room: float) -> None:
     card.spot("sending", 62, 14)
     card.row("".join(shapes), 30)
     card.line(f"{producer.sent:,} sent" + (f", {producer.failures:,} failed" if producer.failures else ""))
-    if producer.last and room >= HEAD + 2 * LINE + 34:
+    if room >= HEAD + 2 * LINE + 34:
         card.line(producer.last, "limit")
 
 
@@ -357,7 +358,7 @@ def _consumer(board: StageBoard, card: Card, look: Look, room: float) -> None:
     if room >= HEAD + 2 * LINE + 84:
         _owned(board, card, owned)
     if consumer.limited:
-        card.line(f"waits: {consumer.limited}", "limit")
+        card.line(f"holds too much: {consumer.limited}", "limit")
     else:
         card.line(f"{consumer.done:,} consumed")
 
@@ -433,8 +434,10 @@ def _listener(board: StageBoard, card: Card, look: Look, consumer: Consumer) -> 
 
 def title(card: Card, words: str) -> str:
     """The head of a card."""
-    room = card.width - 20 - (len(card.note) * CHARACTER + 8 if card.note else 0)
+    bold = 1.15
+    room = (card.width - 20) / bold
+    note = card.note if len(words) * CHARACTER + (len(card.note) * CHARACTER + 8) / bold <= room else ""
     return (
         f'<text class="head" x="10" y="18">{escape(fit(words, room))}</text>'
-        f'<text class="faint" x="{card.width - 10:g}" y="18" text-anchor="end">{escape(card.note)}</text>'
+        f'<text class="faint" x="{card.width - 10:g}" y="18" text-anchor="end">{escape(note)}</text>'
     )

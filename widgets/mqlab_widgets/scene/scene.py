@@ -156,10 +156,12 @@ def _one(board: StageBoard, look: Look, node: str, kind: str, room: plan.Column,
 def _rest(board: StageBoard, kind: str, nodes: list[str], room: plan.Column, look: Look) -> Card:
     """One card for many machines."""
     words = {"namesrv": "name servers"}.get(kind, f"{kind}s")
-    card = Card(f"{len(nodes):,} more {words}", kind, min(room.width, 150.0) if not room.down else room.width)
+    opened = kind in look.opened
+    name = f"{len(nodes):,} more {'(show fewer)' if opened else words}"
+    card = Card(name, kind, room.width if room.down else min(room.width, 150.0))
     down = sum(1 for node in nodes if board.states[node] == DOWN)
-    card.note = f"{down:,} down" if down else "show fewer" if kind in look.opened else "show more"
-    if kind == "consumer" and kind not in look.opened:
+    card.note = f"{down:,} down" if down else ""
+    if kind == "consumer" and not opened:
         consumers = [board.consumers[node] for node in nodes if node in board.consumers]
         cached, busy = sum(one.cached for one in consumers), sum(one.busy for one in consumers)
         card.line(f"{cached:,} cached, {busy:,} in listeners")
@@ -174,7 +176,7 @@ def _spread(shown: Iterable[Card], room: plan.Column, kind: str) -> None:
     if room.down:
         free = room.height - sum(card.height for card in mine)
         gap = max(6.0, min(26.0, free / (len(mine) + 1)))
-        y = room.y + max(0.0, min(gap, free / 2) if kind == "broker" else min(60.0, free / (len(mine) + 1)))
+        y = room.y + max(0.0, (free - gap * (len(mine) - 1)) / 2)
         for card in mine:
             card.x, card.y = room.x, y
             y += card.height + gap
