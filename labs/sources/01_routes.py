@@ -11,14 +11,14 @@
 #       - say what happens on the first send to a topic that nobody created, request by request
 #       - say who notices a dead broker and a hanging one, and when
 #       - build a cache of routes that stays fresh for few questions
-#     minutes: 85
+#     minutes: 89
 #     prerequisites: [00 Tour]
 #     wrong_predictions:
 #       - "questions: two for each topic, one question and the message; or the template asked for only once"
 #       - "borrowed: 0, since the broker that creates the topic could tell it in its answer; or 30, counted from the send"
 #       - "new-queues: as many on every broker, since the borrowed route named all of them"
 #       - "killed-server: after 120 s, the only number that most texts name; a closed connection needs no waiting"
-#       - "killed-producer: at once, by a message from the name server; it never speaks first"
+#       - "killed-producer: 0, by a message from the name server or with the first failure; nobody tells it, and a failure is no question"
 #       - "hung-server: 120 s; they count from the hang, and the name server counts from the last report"
 #       - "other-truth: 0, an error, since namesrv-2 does not know the topic; or all, since the broker knows them"
 #       - "who-works: none; a name server is taken for a station that messages pass through"
@@ -131,14 +131,13 @@ sending = producer.send(Message(topics[0], b"hello")).start()
 lab.run_until_event(("RouteMissing", "RouteUpdated")).fields
 
 # %% [markdown]
-# Code 17, `TOPIC_NOT_EXIST`. The message should fail here. It does not; next stop:
+# Code 17, `TOPIC_NOT_EXIST`. On to the next stop:
 
 # %%
 lab.run_until_event(("RouteMissing", "RouteUpdated")).fields
 
 # %% [markdown]
-# Suddenly there is a route, with queues on every broker, for a topic that still exists nowhere. Let it go on to
-# the end, and see all of it:
+# Let it go on to the end, and see all of it:
 
 # %%
 result = await sending
@@ -156,7 +155,8 @@ reveal("questions", len(written), why=f"{', '.join(first_call)}; and for each ot
 
 # %% [markdown]
 # (When a connection to a broker opened, another task of the producer sent a heartbeat, too; the calls have nothing
-# to do with it.) The second question was for another topic. Every broker that may create topics on its own (`autoCreateTopicEnable`,
+# to do with it.) After the 17 the message should fail. It does not: suddenly there is a route, with queues on every
+# broker, for a topic that still exists nowhere. The second question was for another topic. Every broker that may create topics on its own (`autoCreateTopicEnable`,
 # on unless you say otherwise) has a template topic with the odd name **`TBW102`**, and reports it like any other. The
 # producer takes the template's route and puts its own topic's name on it
 # (`DefaultMQProducerImpl.tryToFindTopicPublishInfo`). It *borrows* a route. It does not keep the template for the next
@@ -222,6 +222,12 @@ reveal("new-queues", sum(row[-1] for row in rows),
 # bit 2 says "may be written" (4: "may be read"; 6: both). Return all pairs (broker name, queue number) that a message
 # may be sent to. Queues of a broker are numbered from 0.
 
+# %% [markdown] tags=["hints"]
+# - Two questions for each entry of `queue_datas`: is the master of this broker there, and may the queues be written?
+# - First make a set of the names of all brokers in `broker_datas` that have `0 in broker.broker_addrs`. The bit is asked
+#   for with `data.perm & 2`.
+# - `[(data.broker_name, number) for data in usable for number in range(data.write_queue_nums)]`, where `usable` are the
+#   entries that pass both questions.
 
 # %% tags=["exercise"]
 def queues_to_send_to(route) -> list[tuple[str, int]]:
@@ -252,11 +258,6 @@ predict("killed-server", "The process of broker-b is killed. When does the name 
         choices=["at once", "within 5 s, when it looks for dead brokers", "within 30 s, when a report is missing",
                  "after 120 s of silence"], prediction=...)
 
-# %% tags=["prediction"]
-predict("killed-producer", "And when does the producer's route lose broker-b?",
-        choices=["at once: the name server tells it", "with its first failed message", "up to 30 s after the kill"],
-        prediction=...)
-
 # %%
 killed = lab.now_ms
 lab.crash("broker-b")
@@ -271,7 +272,17 @@ reveal("killed-server", "a", why=f"{dropped.ts_ms - killed:.1f} ms after the kil
 # (`BrokerHousekeepingService.onChannelClose`). No timer takes part. A real name server, asked for the route every
 # 100 ms, had dropped a killed broker after 0.1 to 0.4 s.
 #
-# The name server knows. What does the producer do meanwhile, with a route in its hands that names a dead machine?
+# Now the producer. Its route names broker-b as well. Three things could change that: a word from the name server, the
+# first message that fails, or the next turn of its timer.
+
+# %%
+say(f"The producer was started **{(killed - started) / 1_000:.1f} s** before the kill.")
+
+# %% tags=["prediction"]
+predict("killed-producer", "How many seconds after the kill does the producer's route lose broker-b?",
+        unit="s", prediction=...)
+
+# %% [markdown]
 # It sends as many messages as there are queues.
 
 # %%
@@ -284,18 +295,21 @@ Table("sent after the kill", ("stored by", "queue"),
 lab.history.last("SendAttemptFailed").fields, round(lab.now_ms - sent, 1)
 
 # %% [markdown]
-# Not one was lost: an attempt at the dead broker is refused within a millisecond, and the producer takes a queue of
-# another broker (two more attempts, `retryTimesWhenSendFailed`). The last number is the time that all of them took
-# together, in ms. A wrong route costs a little time here, nothing else; on a real one the calls took 14 ms in the median. Now we
-# wait until the producer's route changes.
+# Now we wait until the producer's route changes.
 
 # %%
 refreshed = lab.run_until_event("RouteUpdated", node="producer-1", topic="Orders")
-reveal("killed-producer", "c",
-       why=f"after {(refreshed.ts_ms - killed) / 1_000:.1f} s, at the next turn of its refresh")
+reveal("killed-producer", round((refreshed.ts_ms - killed) / 1_000, 1),
+       why="at the next turn of its timer, every 30 s from its start")
 
 # %% [markdown]
-# A name server tells nobody; it only ever answers. Now we start the broker again, and watch a little longer.
+# Not one message was lost: an attempt at the dead broker is refused within a millisecond, and the producer takes a queue of
+# another broker (two more attempts, `retryTimesWhenSendFailed`). Above you see the first refusal, and how many
+# ms all of these calls took together. A wrong route costs a little time here, nothing else; on a real one the calls took 14 ms in the median.
+#
+# And the route did not change with the first failure, and not because somebody told the producer: a name server tells
+# nobody, it only ever answers. Up to 30 s pass until the timer's next turn. Now we start the broker again, and watch a
+# little longer.
 
 # %%
 lab.run_for(seconds=5)
@@ -363,6 +377,11 @@ round(back.ts_ms - woken, 3)
 # time. Take every broker out of the table whose report counted for less time than has passed since, and return their names.
 # At exactly its time a broker is still in.
 
+# %% [markdown] tags=["hints"]
+# - Two steps: find the names, and then take them out. A dictionary must not change while a loop goes through it.
+# - A broker is silent for too long when `last_ms + counts_ms < now_ms`.
+# - `silent = [name for name, (last_ms, counts_ms) in reports.items() if last_ms + counts_ms < now_ms]`; then
+#   `del reports[name]` for each of them, and `return silent`.
 
 # %% tags=["exercise"]
 def drop_silent(reports: dict[str, tuple[int, int]], now_ms: int) -> list[str]:
@@ -379,7 +398,7 @@ def drop_silent(reports: dict[str, tuple[int, int]], now_ms: int) -> list[str]:
 check("01/drop-silent", drop_silent)
 
 # %% [markdown]
-# ## Round three: two name servers, two truths (7 minutes)
+# ## Round three: two name servers, two truths (11 minutes)
 #
 # One name server is one machine that can fail, so there are usually two or more. A new world: two name servers, one
 # broker. After a second, the cable between `broker-a` and `namesrv-2` is cut, and only that. Then an administrator
@@ -470,6 +489,33 @@ Table("after the cable was mended", ("who is right again", "after s"), rows)
 # %% [markdown]
 # This design has a name: **eventual consistency**. Left alone, all of them agree within a minute: 30 s for the report,
 # 30 s for the refresh. Until then, each may answer something else.
+#
+# ### Your turn: right again
+#
+# A cable between a broker and its name server was cut for minutes, and is mended. The next report of the broker comes
+# `report_s` seconds after that. The next question of the producer comes `refresh_s` seconds after the mending, and then
+# one every 30 s. How many seconds after the mending does the producer have the right route?
+
+# %%
+say(f"In your world the report came **{rows[0][1]} s** after the mending, and the producer was right after **{rows[1][1]} s**.")
+
+# %% [markdown] tags=["hints"]
+# - A question that comes before the report gets the old answer. Which question is the first that gets the new one?
+# - If `refresh_s` is not later than `report_s`, look at the question after it.
+# - `while refresh_s <= report_s:` and then `refresh_s += 30`.
+
+# %% tags=["exercise"]
+def right_after(report_s, refresh_s):
+    """How many seconds after the mending a producer has the right route."""
+    ### BEGIN SOLUTION
+    while refresh_s <= report_s:
+        refresh_s += 30
+    return refresh_s
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("01/right-after", right_after)
 
 # %% [markdown]
 # ## Break it: all name servers are gone (8 minutes)

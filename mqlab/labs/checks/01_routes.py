@@ -1,4 +1,4 @@
-"""The checks of lab 01: two small ones on routes and reports, and a cache of routes in worlds where machines fail."""
+"""The checks of lab 01: small ones on routes and reports, and a cache of routes in worlds where machines fail."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
-from mqlab import Lab
+from mqlab import Lab, Message
 from mqlab.check import Right, Wrong, lab_check
 from mqlab.errors import MQClientException, RemotingException
 from mqlab.protocol import BrokerData, PermName, QueueData, RemotingCommand, RequestCode, ResponseCode, TopicRouteData
@@ -113,6 +113,45 @@ def drop_silent(answer: Callable[[dict[str, tuple[int, int]], int], list[str]], 
     if table.keys() != before.keys() - want:
         return Wrong(f"{told}; in your table are left: {', '.join(sorted(table)) or 'none'}", story)
     return Right({"brokers dropped": {"yours": len(got), "in the tables": len(before)}})
+
+
+# -- when a producer is right again --------------------------------------------------------------------------------
+
+SLACK_S = 0.1
+
+
+@lab_check("01/right-after", points=1)
+def right_after(answer: Callable[[float, float], float], *, seed: int) -> Wrong | None:
+    """A cable is mended, the broker reports, the producer asks: it has the new route when that was foretold."""
+    random = Random(f"01/right-after/{seed}")
+    lab = Lab(seed)
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic("Payments", 4)
+    lab.run_for(ms=random.randint(0, 29_000))
+    producer = lab.producer("shop")
+    lab.run(producer.start())
+    lab.run_for(ms=random.randint(1_000, 20_000))
+    lab.run(producer.send(Message("Payments", b"the first one asks for the route")))
+    lab.partition("broker-a", "namesrv-1")
+    lab.run_for(seconds=1)
+    lab.create_topic("Payments", 8)
+    # The connection must have ended by then: else the reports that are under way would come with the mending.
+    lab.run_for(ms=random.randint(150_000, 200_000))
+    mended_ms = lab.now_ms
+    lab.heal("broker-a", "namesrv-1")
+    report_ms = lab.run_until_event("BrokerRegistered", node="namesrv-1").ts_ms - mended_ms
+    was_ms = lab.run_until_event("RouteUpdated", node="producer-1", topic="Payments").ts_ms - mended_ms
+    asked = lab.history.find("RequestSent", node="producer-1", request_name="GET_ROUTEINFO_BY_TOPIC")
+    asked_ms = [event.ts_ms - mended_ms for event in asked if event.ts_ms > mended_ms]
+    report_s, refresh_s, was_s = (round(ms / 1_000, 1) for ms in (report_ms, asked_ms[0], was_ms))
+    foretold = answer(report_s, refresh_s)
+    if isinstance(foretold, int | float) and abs(foretold - was_s) <= SLACK_S:
+        return None
+    asked_for = f"right_after(report_s={report_s}, refresh_s={refresh_s})"
+    steps = [(report_ms, "the broker reports"), *((ms, "the producer asks") for ms in asked_ms)]
+    told = f"{asked_for} is {foretold!r}, and the producer had the new route after {was_s} s"
+    return Wrong(told, "\n".join(f"{ms / 1_000:>6.1f} s  {what}" for ms, what in sorted(steps)))
 
 
 # -- a cache of routes ---------------------------------------------------------------------------------------------

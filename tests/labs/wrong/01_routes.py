@@ -30,6 +30,24 @@ def forgets_the_permission(route: Any) -> list[tuple[str, int]]:
     return [(data.broker_name, n) for data in usable for n in range(data.write_queue_nums)]
 
 
+# -- when a producer is right again --------------------------------------------------------------------------------
+
+
+def at_the_first_question(report_s: float, refresh_s: float) -> float:
+    """Takes the first question, though it may come before the report."""
+    return refresh_s
+
+
+def one_period_after_the_report(report_s: float, refresh_s: float) -> float:
+    """As if the timer of the producer began with the report."""
+    return report_s + 30
+
+
+def both_one_after_the_other(report_s: float, refresh_s: float) -> float:
+    """Adds the two waits, as if the second began when the first has ended."""
+    return report_s + refresh_s
+
+
 # -- the scan for silent brokers -----------------------------------------------------------------------------------
 
 
@@ -248,6 +266,7 @@ class one_lifetime_for_all(_Cache):  # noqa: N801
 
 WRONG = {
     "01/queues-to-send-to": [sends_to_slaves, counts_read_queues, forgets_the_permission],
+    "01/right-after": [at_the_first_question, one_period_after_the_report, both_one_after_the_other],
     "01/drop-silent": [deletes_while_looking, drops_too_early, one_time_for_all, only_names_them],
     "01/route-cache": [
         asks_every_time,
