@@ -42,10 +42,15 @@ class NotSolvedYet(LearnerError):
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """What went wrong with one seed: an explanation, and the trace (as text) that shows it."""
+    """What went wrong with one seed: an explanation, and the trace (as text) that shows it.
+
+    A judge that needs no world may name one that shows the same: `world` is called when the verdict is opened, and
+    plays a `Lab`.
+    """
 
     explanation: str
     trace: str = ""
+    world: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +136,8 @@ class LabCheck:
             failed_seed=failed_seed,
             explanation=shortest.explanation,
             trace=shortest.trace,
-            again=partial(self._judge_one, answers, failed_seed, patience_s),
-            has_world=failed_seed in worlds,
+            again=shortest.world or partial(self._judge_one, answers, failed_seed, patience_s),
+            has_world=failed_seed in worlds or shortest.world is not None,
         )
 
     def _judge_one(self, answers: tuple[Any, ...], seed: int, patience_s: float) -> Right | Wrong | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -38,7 +39,7 @@ class Verdict:
     figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """What could be beaten, over all seeds: what is counted -> whose rule -> how much of it there was."""
     again: Callable[[], object] | None = field(default=None, repr=False, compare=False)
-    """Judges the failed seed once more."""
+    """Plays what has failed once more: the judge with that seed, or the world that the judge has named."""
 
     has_world: bool = False
     """Whether the failed seed had a world that can be opened."""
@@ -50,7 +51,7 @@ class Verdict:
         """
         if self.again is None:
             raise LearnerError(f"{self.name} has no failure to open", "a world is opened when the check fails")
-        with noting_labs(keep_history=True) as made, suppress(EndlessLoop):
+        with noting_labs(keep_history=True) as made, suppress(EndlessLoop), redirect_stdout(io.StringIO()):
             self.again()
         if not made:
             raise LearnerError(f"{self.name} plays no world", "what the verdict shows is all that there is")

@@ -84,6 +84,24 @@ def test_a_wrong_solution_is_caught_and_explained(name: str, answers: tuple[Any,
     assert verdict.explanation
 
 
+@pytest.mark.parametrize("source", SOURCES, ids=[path.stem for path in SOURCES])
+@pytest.mark.usefixtures("small_jobs")
+def test_the_large_exercise_opens_the_world_in_which_it_failed(source: Path) -> None:
+    large = max(checks_of(source.stem[:2]), key=lambda check: check.points)
+    answer = wrong_solutions(source)[large.name][0]
+    verdict = large.play(*(answer if isinstance(answer, tuple) else (answer,)), failures_wanted=1)
+    assert verdict.has_world
+    assert len(verdict.open().history) > 0
+
+
+def test_every_failed_check_of_membership_opens_its_world() -> None:
+    source = next(path for path in SOURCES if path.stem.startswith("07"))
+    for name, answers in wrong_solutions(source).items():
+        for answer in answers:
+            lab = find_check(name).play(answer, failures_wanted=1).open()
+            assert any(lab.history.find("QueueAllocated")), name
+
+
 @pytest.mark.usefixtures("small_jobs")
 def test_a_check_says_the_same_every_time(source: Path) -> None:
     for name, answers in wrong_solutions(source).items():

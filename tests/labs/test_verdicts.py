@@ -206,6 +206,28 @@ def test_a_failed_check_opens_the_world_in_which_it_failed() -> None:
         judge.play(lambda n: 10, seeds=[1]).open()
 
 
+def test_a_judge_without_a_world_may_name_one_that_is_played_when_it_is_opened() -> None:
+    played: list[int] = []
+
+    @lab_check("99/share", points=1)
+    def judge(answer: Callable[[int], int], *, seed: int) -> Wrong | None:
+        """A share is as large as it should be."""
+
+        def world() -> Lab:
+            played.append(seed)
+            lab = Lab(seed, history=False)
+            lab.name_server()
+            return lab
+
+        return Wrong("too small", world=world) if answer(seed) < 5 else None
+
+    verdict = judge.play(lambda n: n, seeds=[7, 3])
+    assert (verdict.has_world, played) == (True, [])
+    lab = verdict.open()
+    assert (lab.seed, played) == (3, [3])
+    assert lab.history.last("NodeStarted").target == "namesrv-1"
+
+
 def test_a_check_without_a_world_has_none_to_open(twice: LabCheck) -> None:
     with pytest.raises(LearnerError, match="plays no world"):
         twice.play(lambda n: n).open()

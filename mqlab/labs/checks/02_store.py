@@ -8,8 +8,9 @@ from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from mqlab.check import Wrong, lab_check
+from mqlab.lab import Lab
 from mqlab.protocol.hashing import java_string_hash
-from mqlab.sim import FAULTS, MemoryDisk, Node, World
+from mqlab.sim import FAULTS, MemoryDisk, Node
 from mqlab.store import DefaultMessageStore, DiskHost, MessageExtBrokerInner, MessageStoreConfig, ReadableStore
 
 Entry = tuple[int, int, int]
@@ -40,8 +41,9 @@ class RunningStore:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.world = World(seed)
-        self.node: Node = self.world.node("broker-a")
+        self.lab = Lab(seed, history=False)
+        self.world = self.lab.world
+        self.node: Node = self.lab.node("broker-a")
         self.config = MessageStoreConfig(
             mapped_file_size_commit_log=LOG_FILE_BYTES, mapped_file_size_consume_queue=400, max_message_size=8192
         )

@@ -5,12 +5,16 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from mqlab.check import Right, Wrong, lab_check
 from mqlab.check.own_process import in_own_process
+from mqlab.lab import Lab
 from mqlab.protocol.message import MessageQueue
 from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
+from mqlab.scenarios.membership import packer
 
 GROUP = "packers"
 ALLOWED = 0.85
@@ -110,7 +114,7 @@ def fewest_moves(answer: StrategyClass, *, seed: int) -> Right | Wrong:
             )
             least += len(queues)
     except _Failure as failure:
-        return failure.wrong
+        return replace(failure.wrong, world=partial(_shop, answer, seed))
     if worst is None or moved <= ALLOWED * averagely:
         counts = {"yours": moved, "AllocateMessageQueueAveragely": averagely, "had to": least}
         return Right({"queues moved when members left": counts})
@@ -119,7 +123,26 @@ def fewest_moves(answer: StrategyClass, *, seed: int) -> Right | Wrong:
         f"AllocateMessageQueueAveragely moves {averagely}, and more than {ALLOWED:.0%} of that is too many. "
         f"The worst departure moved {worst[0]}",
         f"{_told(worst[1])}\n{_told(worst[2], worst[1].shares)}",
+        world=partial(_shop, answer, seed),
     )
+
+
+def _shop(answer: StrategyClass, seed: int) -> Lab:
+    """A real group whose members have this strategy: one after the other joins, and then one leaves."""
+    draw = random.Random(f"08/fewest-moves/{seed}")
+    lab = Lab(seed)
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic("Orders", draw.randint(16, 24))
+    members = [
+        packer(lab, name, allocate_message_queue_strategy=in_own_process(answer, salt)())
+        for salt, name in enumerate("ABCDEFGH"[: draw.randint(5, 8)], 1)
+    ]
+    for member in members:
+        lab.run(member.start())
+    lab.run_for(seconds=25)
+    lab.run(draw.choice(members).shutdown())
+    return lab.run_for(seconds=5)
 
 
 def _draw_members(draw: random.Random) -> list[str]:
