@@ -1,0 +1,130 @@
+"""The stations of a message as one line: those it has passed with their times, where it is, and what is to come."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import NamedTuple
+
+from mqlab_widgets.boards.lives import Lap, Life, Lives
+from mqlab_widgets.labels import label_of
+from mqlab_widgets.words import clock, span_words
+
+PASSED, HERE, AHEAD, SKIPPED = "passed", "here", "ahead", "skipped"
+BAD = ("failed", "dead", "lost", "given up")
+TIPS = {
+    "sent": "the producer hands the message to the network",
+    "parked": "the broker keeps it back until its time has come",
+    "stored": "the broker has written it to its commit log",
+    "answered": "the broker has told the producer that it is stored",
+    "dispatched": "it has its place in a queue, from which it can be pulled",
+    "woken": "the consumer's waiting request is answered because of it",
+    "pulled": "it has come to the consumer",
+    "listener": "the application has it",
+    "failed": "the application could not handle it",
+    "given back": "the consumer has sent it back to the broker",
+    "retried": "the broker has stored it again, for the group to get it once more",
+    "done": "the application has handled it",
+    "committed": "the broker has noted that the group is done with it",
+    "dead": "the broker gives it to this group no more: it is among the dead letters",
+    "lost": "it was not on the disk yet when the power went",
+    "given up": "the producer has stopped trying",
+}
+
+
+class Station(NamedTuple):
+    """One station: its name, when it was passed (us), whether it was passed, and how often."""
+
+    name: str
+    at_us: int | None
+    state: str
+    times: int = 1
+
+
+def stations_of(life: Life, group: str = "") -> list[Station]:
+    """The stations of a message on its way to a group, in order; "" is the group that got it first."""
+    lap = life.laps.get(group) or next(iter(life.laps.values()), Lap())
+    at = {**life.at, **lap.at}
+    times = {"failed": lap.tries, "listener": lap.calls if "listener" in lap.at else 1}
+    names = [name for name in _names(life, lap) if name not in ("parked", "failed", "given up") or name in at]
+    last = max((place for place, name in enumerate(names) if name in at), default=0)
+    states = [HERE if place == last else AHEAD if place > last else PASSED for place in range(len(names))]
+    return [
+        Station(name, at.get(name), state if name in at or state != PASSED else SKIPPED, times.get(name, 1))
+        for name, state in zip(names, states, strict=True)
+    ]
+
+
+def _names(life: Life, lap: Lap) -> tuple[str, ...]:
+    if "lost" in life.at:
+        return "sent", "stored", "answered", "lost"
+    if "given up" in life.at and "stored" not in life.at:
+        return "sent", "given up"
+    if "dead" in lap.at:
+        return "sent", "stored", "failed", "given back", "dead"
+    if "given back" in lap.at:
+        lead = ("sent", "stored", "failed", "given back", "parked", "retried")
+        return (*lead, "pulled", "listener", "done", "committed")
+    first = ("sent", "parked", "answered", "stored") if "parked" in life.at else ("sent", "stored", "answered")
+    return (*first, "given up", "dispatched", "woken", "pulled", "failed", "listener", "done", "committed")
+
+
+def stations_html(lives: Lives, key: str = "") -> str:
+    """One line of fixed height; without a message that is followed it shows the newest."""
+    followed = bool(key)
+    life = lives.of(key or lives.newest)
+    if life is None:
+        return '<div class="mq-stations"><span class="mq-faint">No message has been sent yet.</span></div>'
+    label = escape(label_of(life.key, lives.lab))
+    items = "".join(_item(station, life.at["sent"]) for station in stations_of(life))
+    tip = "stop following this message" if followed else "the newest message: follow it"
+    digits = "".join(filter(str.isdigit, label)) or "0"
+    chip = (
+        f'<button type="button" class="mq-number t{int(digits) % 7}" data-do="follow" tabindex="-1" title="{tip}" '
+        f'data-message="{life.key if not followed else ""}" aria-pressed="{str(followed).lower()}" '
+        f'aria-label="{tip}">{label}</button>'
+    )
+    return (
+        f'<div class="mq-stations" role="group" aria-label="{escape(stations_text(lives, life.key), quote=True)}">'
+        f"{chip}<ol>{items}</ol>{_groups(life)}</div>"
+    )
+
+
+def _item(station: Station, sent_us: int) -> str:
+    tip = escape(TIPS[station.name], quote=True)
+    name = station.name.upper() if station.name == "listener" else station.name
+    if station.times > 1:
+        name += f" ×{station.times}"
+    state = f"{station.state} bad" if station.name in BAD else station.state
+    if station.at_us is None:
+        return f'<li class="{state}" title="{tip}"><span>{name}</span><small></small></li>'
+    when = clock(station.at_us) if station.name == "sent" else f"+{span_words(station.at_us - sent_us)}"
+    there = f'data-do="to_time" data-ms="{station.at_us / 1_000:.3f}"'
+    return f'<li class="{state}" title="{tip}" {there}><span>{name}</span><small>{when}</small></li>'
+
+
+def _groups(life: Life) -> str:
+    """Which group the stations are of, if there are more."""
+    if len(life.laps) < 2:
+        return ""
+    first, *others = life.laps
+    names = escape(", ".join(others))
+    more = "1 more group" if len(others) == 1 else f"{len(others)} more groups"
+    return f'<span class="mq-faint" title="also: {names}">{escape(first)}<br>and {more}</span>'
+
+
+def stations_text(lives: Lives, key: str = "") -> str:
+    """The same in a sentence."""
+    life = lives.of(key or lives.newest)
+    if life is None:
+        return "no message has been sent yet"
+    stations = stations_of(life)
+    told = [_told(station, station.at_us - life.at["sent"]) for station in stations[1:] if station.at_us is not None]
+    ahead = [station.name for station in stations if station.state == AHEAD]
+    to_come = f"; to come: {', '.join(ahead)}" if ahead else ""
+    began = f"message {label_of(life.key, lives.lab)}: sent at {clock(life.at['sent'])}"
+    return ", ".join([began, *told]) + to_come
+
+
+def _told(station: Station, after_us: int) -> str:
+    often = f" {station.times} times, last" if station.times > 1 else ""
+    return f"{station.name}{often} after {span_words(after_us)}"
