@@ -315,7 +315,7 @@ class StageBoard(Board):
 
     def on_parked_message_delivered(self, record: Record) -> None:
         strip = self._strip((record.node, DELAYED, record.delay_level - 1))
-        strip.read[DELAYED] = strip.read.get(DELAYED, 0) + 1
+        strip.read[DELAYED] = strip.committed[DELAYED] = strip.read.get(DELAYED, 0) + 1
 
     on_parked_message_dropped = on_parked_message_delivered
 

@@ -118,20 +118,23 @@ def topic_title(topic: str) -> str:
 
 
 def _broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
-    topics = {
-        topic: queues for topic, queues in board.queues_of(card.name, system=True).items() if _is_shown(topic, queues)
-    }
+    found = board.queues_of(card.name, system=True)
+    own = [topic for topic in found if topic_title(topic) == topic]
+    topics = {topic: found[topic] for topic in dict.fromkeys((*own, *found)) if _is_shown(topic, found[topic])}
     queues = sum(len(strips) for strips in topics.values())
     free = room - HEAD - LOG - 6 - (LINE if card.name in board.trouble else 0)
     if card.name in board.trouble:
         card.line(board.trouble[card.name], "trouble")
     if not topics:
         card.line("no queue has a message yet")
-    titles = LINE * len(topics)
+    titles = LINE * len(topics) if len(topics) > 1 else 0
     size = next((size for size in SIZES if queues * size.row + titles <= free), None)
     if size is not None:
         for topic, strips in topics.items():
-            card.line(_topic_line(topic, strips))
+            if len(topics) > 1:
+                card.line(_topic_line(topic, strips))
+            else:
+                card.note = card.note or _topic_line(topic, strips)
             for queue_id, strip in strips.items():
                 _queue(board, card, (card.name, topic, queue_id), strip, look, size)
     else:
@@ -156,6 +159,8 @@ def _is_shown(topic: str, queues: dict[int, Strip]) -> bool:
 
 def _topic_line(topic: str, strips: dict[int, Strip]) -> str:
     waiting = sum(strip.waiting() for strip in strips.values())
+    if topic == RMQ_SYS_SCHEDULE_TOPIC:
+        return f"delayed: {waiting:,} messages wait for their time"
     unnoted = sum(strip.unnoted() for strip in strips.values())
     told = f"{topic_title(topic)}: {sum(strip.end for strip in strips.values()):,} messages"
     told += f", {waiting:,} not consumed" if waiting else ""
@@ -434,10 +439,12 @@ def _listener(board: StageBoard, card: Card, look: Look, consumer: Consumer) -> 
 
 def title(card: Card, words: str) -> str:
     """The head of a card."""
-    bold = 1.15
-    room = (card.width - 20) / bold
-    note = card.note if len(words) * CHARACTER + (len(card.note) * CHARACTER + 8) / bold <= room else ""
+    bold = CHARACTER * 1.15
+    room = card.width - 20
+    left = room - len(words) * bold - 12
+    note = fit(card.note, left) if left >= 40 or left >= len(card.note) * CHARACTER else ""
+    tip = f"<title>{escape(card.note)}</title>" if note != card.note else ""
     return (
-        f'<text class="head" x="10" y="18">{escape(fit(words, room))}</text>'
-        f'<text class="faint" x="{card.width - 10:g}" y="18" text-anchor="end">{escape(note)}</text>'
+        f'<text class="head" x="10" y="18">{escape(fit(words, room / 1.15))}</text>'
+        f'<text class="faint" x="{card.width - 10:g}" y="18" text-anchor="end">{escape(note)}{tip}</text>'
     )

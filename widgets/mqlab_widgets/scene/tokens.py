@@ -26,7 +26,7 @@ def colour_of(label: str) -> str:
 
 def message(label: str, width: float = SIZE, height: float = SIZE, *, css: str = "", veil: bool = False) -> str:
     """A message; `veil` hatches it. Without room for the number only the colour is left."""
-    text = f"<text>{escape(label)}</text>" if width >= 7 * len(label) + 3 and height >= 13 else ""
+    text = f"<text>{escape(label)}</text>" if width >= max(12, 7 * len(label) + 3) and height >= 13 else ""
     place = f'x="{-width / 2:g}" y="{-height / 2:g}" width="{width:g}" height="{height:g}" rx="{min(5, height / 4):g}"'
     hatched = f'<rect class="veil" {place}/>' if veil else ""
     return f'<g class="mq-token {colour_of(label)} {css}"><rect {place}/>{hatched}{text}</g>'
