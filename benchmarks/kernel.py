@@ -23,7 +23,7 @@ def pause_us(sleeper: int, turn: int) -> int:
 
 def hops_of_mqlab() -> Callable[[], int]:
     """One token goes round a ring of queues; a hop is one item taken and put into the next queue."""
-    world = World(0, max_slices_per_instant=1 << 60)
+    world = World(0, max_slices_per_instant=2 * HOPS)
     node = world.node("ring")
     queues: list[Queue[int]] = [Queue() for _ in range(RING)]
 

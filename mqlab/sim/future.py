@@ -20,14 +20,16 @@ class Future(Generic[T]):
     once, inside the slice that completes the future. `label` says in error reports what is being waited for.
     """
 
-    __slots__ = ("_callbacks", "_error", "_value", "_waiters", "done", "label", "on_abandon")
+    __slots__ = ("_callbacks", "_error", "_others", "_value", "_waiter", "done", "label", "on_abandon")
 
     def __init__(self, label: str = "") -> None:
         self.label = label
         self.done = False
         self._value: T | None = None
         self._error: BaseException | None = None
-        self._waiters: Task | list[Task] | None = None
+        self._waiter: Task | None = None
+        self._others: list[Task] | None = None
+        """Who waits behind the first: hardly ever anybody."""
         self._callbacks: list[Callable[[Future[T]], None]] | None = None
         self.on_abandon: Callable[[Future[T]], None] | None = None
         """Called when the one who waited was cancelled or killed, before the answer or with it on its way."""
@@ -38,10 +40,11 @@ class Future(Generic[T]):
             raise SimulationError(f"future {self.label!r} is already complete")
         self._value = value
         self.done = True
-        waiter = self._waiters
-        if self._callbacks is None and type(waiter) is not list:
+        if self._callbacks is None and self._others is None:
+            waiter = self._waiter
             if waiter is not None:
-                waiter.resume()  # type: ignore[union-attr]  # not a list, so one task
+                world = waiter.world
+                world.ready.append((waiter, waiter.token, world.cause))
         else:
             self._complete()
 
@@ -62,14 +65,11 @@ class Future(Generic[T]):
 
     def _complete(self) -> None:
         self.done = True
-        waiters, self._waiters = self._waiters, None
-        if waiters is None:
-            pass
-        elif type(waiters) is list:
-            for task in waiters:
+        if self._waiter is not None:
+            self._waiter.resume()
+        if self._others is not None:
+            for task in self._others:
                 task.resume()
-        else:
-            waiters.resume()  # type: ignore[union-attr]  # not a list, so one task
         callbacks, self._callbacks = self._callbacks, None
         if callbacks:
             for callback in callbacks:
@@ -107,19 +107,20 @@ class Future(Generic[T]):
         """Resume `task` on completion (called by the scheduler when a task awaits this future)."""
         if self.done:
             task.resume()
-        elif self._waiters is None:
-            self._waiters = task
-        elif isinstance(self._waiters, list):
-            self._waiters.append(task)
+        elif self._waiter is None:
+            self._waiter = task
+        elif self._others is None:
+            self._others = [task]
         else:
-            self._waiters = [self._waiters, task]
+            self._others.append(task)
 
     def remove_waiter(self, task: Task) -> None:
         """Forget a task that no longer waits."""
-        if self._waiters is task:
-            self._waiters = None
-        elif isinstance(self._waiters, list) and task in self._waiters:
-            self._waiters.remove(task)
+        others = self._others
+        if self._waiter is task:
+            self._waiter = others.pop(0) if others else None
+        elif others is not None and task in others:
+            others.remove(task)
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self.done:

@@ -33,16 +33,16 @@ class Task:
         "_joined",
         "_send",
         "_value",
-        "_world",
         "life",
         "name",
         "token",
         "waits_for",
+        "world",
     )
 
     def __init__(self, life: Life, name: str, coroutine: Coroutine[Any, Any, Any]) -> None:
         self.life = life
-        self._world = life.world
+        self.world = life.world
         self.name = name
         self.token = 0
         self.waits_for: Any = None
@@ -60,7 +60,7 @@ class Task:
 
     def resume(self) -> None:
         """Play this task in a slice of its own, after what is already due now."""
-        world = self._world
+        world = self.world
         world.ready.append((self, self.token, world.cause))
 
     def resume_at(self, at_us: int) -> None:
@@ -80,9 +80,10 @@ class Task:
 
     def fire(self) -> None:
         """Resume the coroutine until it waits again."""
-        self.token = token = self.token + 1
+        self.token += 1
         try:
-            trap = self._send(None)
+            send = self._send  # Python calls a local name faster than an attribute, and this is every slice.
+            trap = send(None)
         except StopIteration as stop:
             self._end(stop.value, None)
             return
@@ -93,24 +94,23 @@ class Task:
             self._end(None, None)
             return
         self.waits_for = trap
-        kind = type(trap)
-        if kind is Future:
-            if trap._waiters is None:
-                trap._waiters = self
+        if type(trap) is Future:
+            if trap._waiter is None:
+                trap._waiter = self
             else:
                 trap.add_waiter(self)
-        elif kind is int:
-            world = self._world
+        elif type(trap) is int:
+            world = self.world
             if trap > 0:
                 world.seq = seq = world.seq + 1
-                heappush(world.heap, (world.now_us + trap, seq, self, token, world.cause))
+                heappush(world.heap, (world.now_us + trap, seq, self, self.token, world.cause))
             else:
-                world.ready.append((self, token, world.cause))
-        elif kind is AtMost:
+                world.ready.append((self, self.token, world.cause))
+        elif type(trap) is AtMost:
             self.waits_for = trap.future
             trap.begin(self)
-        elif kind is not Park:
-            self._throw_next(self._foreign(kind))
+        elif type(trap) is not Park:
+            self._throw_next(self._foreign(type(trap)))
 
     def _foreign(self, kind: type) -> SimulationError:
         what = "None (as asyncio.sleep(0) does)" if kind is type(None) else f"{kind.__module__}.{kind.__qualname__}"
@@ -146,18 +146,18 @@ class Task:
         """Throw Cancelled into the task at its next slice; ended tasks stay as they are."""
         if self.done:
             return
-        if self._world.current is self:
+        if self.world.current is self:
             self._cancel_after_this_slice()
             return
         if type(self.waits_for) is Future:
             self.waits_for.remove_waiter(self)
         elif type(self.waits_for) is int:
-            self._world.entry_died()
+            self.world.entry_died()
         self.token += 1
         self._throw_next(Cancelled())
 
     def _cancel_after_this_slice(self) -> None:
-        self._world.push(0, Timer(self.life, self.name, self.cancel, ()), 0)
+        self.world.push(0, Timer(self.life, self.name, self.cancel, ()), 0)
 
     def kill(self) -> SimulationError | None:
         """End the task where it stands, as the end of its process does; `finally` blocks still run.

@@ -166,9 +166,8 @@ class World(Agenda):
                     break
                 if token != target.token:
                     continue
-                state = target.life.state
-                if state:
-                    if state == FROZEN:
+                if target.life.state:
+                    if target.life.state == FROZEN:
                         target.life.parked.append((target, token, cause))
                     continue
                 self.slice_no = slice_no = slice_no + 1

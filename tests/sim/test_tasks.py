@@ -61,6 +61,25 @@ def test_a_future_wakes_those_who_wait_in_the_order_in_which_they_began(world: W
     assert seen == ["ann good", "bob good", "cid good"]
 
 
+@pytest.mark.parametrize("gives_up", [0, 1, 2])
+def test_whoever_gives_up_waiting_leaves_the_others_in_their_order(world: World, node: Node, gives_up: int) -> None:
+    answer = node.future("the answer")
+    seen: list[int] = []
+
+    async def waiter(number: int) -> None:
+        await answer
+        seen.append(number)
+
+    tasks = [node.spawn(waiter(number), f"waiter {number}") for number in range(3)]
+    world.run_for(1)
+    tasks[gives_up].cancel()
+    node.spawn(waiter(3), "waiter 3")
+    world.run_for(1)
+    answer.set_result(None)
+    world.run_for(1)
+    assert seen == [number for number in range(4) if number != gives_up]
+
+
 def test_awaiting_a_complete_future_is_no_slice(world: World, node: Node) -> None:
     future: Future[int] = node.future()
     future.set_result(5)
