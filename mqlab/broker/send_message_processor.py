@@ -149,18 +149,19 @@ class SendMessageProcessor(RequestProcessor):
         sys_flag = header.sys_flag
         if topic_config.topic_filter_type == MULTI_TAG:
             sys_flag |= MessageSysFlag.MULTI_TAGS
+        # By position: Python would make a dict of the names for each message.
         return MessageExtBrokerInner(
             topic,
             request.body or b"",
-            queue_id=queue_id,
-            flag=header.flag,
-            sys_flag=sys_flag,
-            properties=properties,
-            properties_string=encode_properties(properties, DECODED_MAP_CAPACITY),
-            born_timestamp=header.born_timestamp,
-            born_host=channel.remote_address,
-            store_host=self._broker.store_host,
-            reconsume_times=header.reconsume_times or 0,
+            queue_id,
+            header.flag,
+            sys_flag,
+            properties,
+            encode_properties(properties, DECODED_MAP_CAPACITY),
+            header.born_timestamp,
+            channel.remote_address,
+            self._broker.store_host,
+            header.reconsume_times or 0,
         )
 
     def _belongs_to_dead_letters(

@@ -242,7 +242,6 @@ class MessageExt(Message):
         self,
         topic: str = "",
         body: bytes = b"",
-        *,
         flag: int = 0,
         properties: dict[str, str] | None = None,
         queue_id: int = 0,
@@ -257,9 +256,9 @@ class MessageExt(Message):
         reconsume_times: int = 0,
         prepared_transaction_offset: int = 0,
         body_crc: int = 0,
-        broker_name: str | None = None,
         magic: int = 0,
         stored_body_length: int = 0,
+        broker_name: str | None = None,
     ) -> None:
         self.topic = topic
         self.body = body

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from operator import methodcaller
 
 from mqlab.protocol.hashing import java_map_order
 
@@ -21,8 +20,6 @@ NEW_MAP_CAPACITY = 16
 
 DECODED_MAP_CAPACITY = 128
 """The HashMap that a decoder fills, also that of a broker which got a message."""
-
-_NAME_AND_VALUE = methodcaller("partition", NAME_VALUE_SEPARATOR)
 
 
 def encode_properties(properties: Mapping[str, str | None], map_capacity: int | None = None) -> str:
@@ -51,7 +48,8 @@ def decode_properties(text: str | None) -> dict[str, str]:
     """The properties in a text; pieces without name, value or separator are passed over, as in RocketMQ."""
     properties: dict[str, str] = {}
     if text:
-        for name, _, value in map(_NAME_AND_VALUE, text.split("\x02")):
+        for piece in text.split("\x02"):
+            name, _, value = piece.partition("\x01")
             if name and value:
                 properties[name] = value
     return properties

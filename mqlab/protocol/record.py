@@ -213,26 +213,12 @@ def decode_record(
         properties = str(buffer[properties_at : properties_at + properties_length], "utf-8")
     except UnicodeDecodeError as problem:
         raise RecordError(offset, f"its topic or properties are not UTF-8: {problem}") from None
+    # By position: Python would make a dict of the names for each message.
     return MessageExt(
-        topic,
-        body,
-        flag=flag,
-        properties=decode_properties(properties),
-        queue_id=queue_id,
-        queue_offset=queue_offset,
-        commit_log_offset=physical_offset,
-        store_size=size,
-        sys_flag=sys_flag,
-        born_timestamp=born_timestamp,
-        born_host=decode_host(born_host),
-        store_timestamp=store_timestamp,
-        store_host=decode_host(store_host),
-        reconsume_times=reconsume_times,
-        prepared_transaction_offset=prepared_transaction_offset,
-        body_crc=body_crc,
-        magic=magic,
-        stored_body_length=body_length,
-    )
+        topic, body, flag, decode_properties(properties), queue_id, queue_offset, physical_offset, size, sys_flag,
+        born_timestamp, decode_host(born_host), store_timestamp, decode_host(store_host), reconsume_times,
+        prepared_transaction_offset, body_crc, magic, body_length,
+    )  # fmt: skip
 
 
 def _no_record(buffer: bytes | memoryview, offset: int) -> RecordError:

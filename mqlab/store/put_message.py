@@ -43,7 +43,6 @@ class MessageExtBrokerInner(MessageExt):
         self,
         topic: str,
         body: bytes,
-        *,
         queue_id: int = 0,
         flag: int = 0,
         sys_flag: int = 0,
