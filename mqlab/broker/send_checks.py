@@ -46,10 +46,10 @@ def check_message(
     topic_config = topics.topic_config_table.get(topic)
     if topic_config is None or topic in NOT_ALLOWED_SEND_TOPICS:
         topic_config = _check_unusual_topic(topics, header)
-    queues = max(topic_config.write_queue_nums, topic_config.read_queue_nums)
-    if header.queue_id >= queues:
+    queue_id = header.queue_id
+    if queue_id >= topic_config.write_queue_nums and queue_id >= topic_config.read_queue_nums:
         remark = (
-            f"request queueId[{header.queue_id}] is illegal, {topic_text(topic_config)} "
+            f"request queueId[{queue_id}] is illegal, {topic_text(topic_config)} "
             f"Producer: {channel.remote_address}"
         )
         raise RequestError(ResponseCode.INVALID_PARAMETER, remark)

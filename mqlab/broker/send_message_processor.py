@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack
@@ -20,7 +22,7 @@ from mqlab.protocol.topic_config import MULTI_TAG
 from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX, RMQ_SYS_SCHEDULE_TOPIC, TOPIC_MAX_LENGTH, dlq_topic
 from mqlab.remoting import Channel, RequestProcessor
 from mqlab.sim import Future
-from mqlab.store import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
+from mqlab.store import PUT_OK, MessageExtBrokerInner, PutMessageResult
 from mqlab.trace.events.broker import MessageSendAnswered, MessageSendReceived
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 Answer = RemotingCommand | Future[RemotingCommand | None]
 
+CONSUMER_SEND_MSG_BACK = int(RequestCode.CONSUMER_SEND_MSG_BACK)
+SUCCESS = int(ResponseCode.SUCCESS)
+
 THE_ANSWER = "the answer to a send"
 NO_BODY = (
     'java.lang.NullPointerException: Cannot read the array length because the return value of '
@@ -39,6 +44,12 @@ NO_BODY = (
     "org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor.buildMsgContext(AbstractSendMessageProcessor.java:361)"
 )
 """RocketMQ itself stumbles over a message without a body, and this is what its producer gets to read."""
+
+
+@lru_cache(maxsize=64)
+def answer_fields(region_id: str, trace_on: bool) -> Mapping[str, str]:
+    """What every answer to a send says, and every message that is sent gets as properties; the settings may change."""
+    return {"MSG_REGION": region_id, "TRACE_ON": "true" if trace_on else "false"}
 
 
 class SendMessageProcessor(RequestProcessor):
@@ -68,7 +79,7 @@ class SendMessageProcessor(RequestProcessor):
 
     def process_request(self, channel: Channel, request: RemotingCommand) -> Answer:
         """Check, store and answer."""
-        if request.code == RequestCode.CONSUMER_SEND_MSG_BACK:
+        if request.code == CONSUMER_SEND_MSG_BACK:
             return self._send_back.process_request(channel, request)
         if not request.body:
             return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, NO_BODY)
@@ -142,7 +153,7 @@ class SendMessageProcessor(RequestProcessor):
         config = self._config
         if queue_id < 0:
             queue_id = self._node.choose("random-queue", topic_config.write_queue_nums)
-        properties.update(self._answer_fields())
+        properties.update(answer_fields(config.region_id, config.trace_on))
         if not properties.get("UNIQ_KEY"):
             properties["UNIQ_KEY"] = self._unique_keys.next(self._node.now_ms())
         properties["CLUSTER"] = config.broker_cluster_name
@@ -215,10 +226,6 @@ class SendMessageProcessor(RequestProcessor):
 
     # -- answers ----------------------------------------------------------------------------------------------------
 
-    def _answer_fields(self) -> dict[str, str]:
-        """What every answer to a send says, and every message that is sent gets as properties; it may be set anew."""
-        return {"MSG_REGION": self._config.region_id, "TRACE_ON": "true" if self._config.trace_on else "false"}
-
     def _answer(
         self,
         result: PutMessageResult,
@@ -231,8 +238,7 @@ class SendMessageProcessor(RequestProcessor):
             # The producer of a parked message is told the queue that it chose, but the offset in the schedule topic.
             topic, queue_id = inner.properties["REAL_TOPIC"], int(inner.properties["REAL_QID"])
         unique_key = inner.properties["UNIQ_KEY"]
-        stored = result.status is PutMessageStatus.PUT_OK
-        code: int | None = ResponseCode.SUCCESS if stored else STORED_CODES.get(result.status)
+        code = SUCCESS if result.status is PUT_OK else STORED_CODES.get(result.status)
         if code is None:
             code, remark = refusal(
                 result, self._broker.message_store_config.max_message_size, self._broker.describe_disk_use()
@@ -244,11 +250,10 @@ class SendMessageProcessor(RequestProcessor):
             )
             response = RemotingCommand(code, header, None, RESPONSE_FLAG)
             self._broker.stats.messages_put += result.msg_num
-        response.add_ext_fields(self._answer_fields())
-        hooks = self._node.hooks
-        if hooks.on:
+        response.add_ext_fields(answer_fields(self._config.region_id, self._config.trace_on))
+        if self._node.hooks.on:
             offset = result.logics_offset if result.is_stored else -1
-            hooks.emit(
+            self._node.hooks.emit(
                 MessageSendAnswered(
                     topic,
                     queue_id,
@@ -264,5 +269,5 @@ class SendMessageProcessor(RequestProcessor):
 
     def _refused(self, request: RemotingCommand, error: RequestError, channel: Channel) -> RemotingCommand:
         response = rejected(self._node.hooks, channel, request, error)
-        response.add_ext_fields(self._answer_fields())
+        response.add_ext_fields(answer_fields(self._config.region_id, self._config.trace_on))
         return response

@@ -40,7 +40,7 @@ from mqlab.protocol.headers import (
     UpdateConsumerOffsetRequestHeader,
 )
 from mqlab.protocol.json_body import JsonBody
-from mqlab.protocol.message import Message, MessageConst, MessageExt, MessageQueue
+from mqlab.protocol.message import Message, MessageExt, MessageQueue
 from mqlab.protocol.route import TopicRouteData
 from mqlab.protocol.sysflag import PullSysFlag
 from mqlab.remoting import RemotingClient, RemotingClientConfig
@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from mqlab.protocol.heartbeat import HeartbeatData, SubscriptionData
     from mqlab.remoting.response_future import InvokeCallback
     from mqlab.sim import Node, Task
+
+SEND_MESSAGE_V2 = int(RequestCode.SEND_MESSAGE_V2)
+SEND_BATCH_MESSAGE = int(RequestCode.SEND_BATCH_MESSAGE)
 
 SEND_STATUS = {
     int(ResponseCode.SUCCESS): SendStatus.SEND_OK,
@@ -192,8 +195,7 @@ class MQClientAPIImpl:
 
     def send_request(self, message: Message, header: SendMessageRequestHeaderV2) -> RemotingCommand:
         """The request that sends a message: SEND_MESSAGE_V2, or SEND_BATCH_MESSAGE for a batch."""
-        code = RequestCode.SEND_BATCH_MESSAGE if header.batch else RequestCode.SEND_MESSAGE_V2
-        return RemotingCommand(code, header, message.body)
+        return RemotingCommand(SEND_BATCH_MESSAGE if header.batch else SEND_MESSAGE_V2, header, message.body)
 
     def send_message(
         self, address: str, message: Message, header: SendMessageRequestHeaderV2, timeout_ms: int
@@ -223,11 +225,9 @@ class MQClientAPIImpl:
         header = response.header
         if type(header) is not SendMessageResponseHeader:
             header = _header(SendMessageResponseHeader, response, address)
-        unique = header.batch_uniq_id or message.properties.get(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX) or ""
+        unique = header.batch_uniq_id or message.properties.get("UNIQ_KEY") or ""
         if isinstance(message, MessageBatch) and header.batch_uniq_id is None:
-            unique = ",".join(
-                inner.properties.get(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX, "") for inner in message.messages
-            )
+            unique = ",".join(inner.properties.get("UNIQ_KEY", "") for inner in message.messages)
         return SendResult(
             status,
             unique,
@@ -235,8 +235,8 @@ class MQClientAPIImpl:
             MessageQueue(topic, broker_name, header.queue_id),
             header.queue_offset,
             header.transaction_id,
-            response.ext_field(MessageConst.MSG_REGION) or "DefaultRegion",
-            response.ext_field(MessageConst.TRACE_SWITCH) != "false",
+            response.ext_field("MSG_REGION") or "DefaultRegion",
+            response.ext_field("TRACE_ON") != "false",
             header.recall_handle,
         )
 

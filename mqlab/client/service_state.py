@@ -23,6 +23,10 @@ class ServiceState(Enum):
         return self.value
 
 
+RUNNING = ServiceState.RUNNING
+"""A constant, since asking an enumeration for its member costs as much as a call."""
+
+
 def check_process_lives(life: Life | None, node: Node, role: str) -> None:
     """Raise MQClientException for a client whose process was killed: it went with the process."""
     if life is not None and life is not node.life:

@@ -13,7 +13,7 @@ from mqlab.protocol.codes import V5_3_1, ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.remoting.calls import GO_AWAY, RemotingCalls
 from mqlab.remoting.processor import AbortProcessException, RequestProcessor, RPCHook
-from mqlab.sim import Future, Pool
+from mqlab.sim import EndpointClosed, Future, Pool
 from mqlab.trace.events.remoting import ProcessorFailed, RequestRefused
 
 if TYPE_CHECKING:
@@ -101,10 +101,13 @@ class RemotingDispatch(RemotingCalls):
 
     def respond(self, channel: Channel, request: RemotingCommand, response: RemotingCommand) -> None:
         """Write the answer to a request, unless nobody wants it or the channel is gone."""
-        if not request.flag & 2 and channel.is_active:
+        if not request.flag & 2:
             response.opaque = request.opaque
             response.flag |= 1
-            channel.write(response, keep=False)
+            try:
+                channel.write(response, keep=False)
+            except EndpointClosed:
+                return
 
     def _run(
         self, processor: RequestProcessor, channel: Channel, request: RemotingCommand

@@ -32,6 +32,7 @@ class EndpointChannel:
     """
 
     __slots__ = (
+        "_counts_bytes",
         "_endpoint",
         "_idle_us",
         "_on_close",
@@ -61,6 +62,7 @@ class EndpointChannel:
         self._on_command = on_command
         self._on_close = on_close
         self._idle_us = max_idle_seconds * 1_000_000
+        self._counts_bytes = node.world.wire_bytes or endpoint.out.link.bytes_per_ms > 0
         self._reader: FrameReader | None = None
         """Made when bytes come: in most worlds commands travel as they are."""
         endpoint.on_frame = self._read
@@ -81,16 +83,15 @@ class EndpointChannel:
         world = self.node.world
         self.last_active_us = world.now_us
         self.frames_written += 1
-        hooks = world.hooks
-        if hooks.on:
-            hooks.emit(self._sent(command))
-        if world.wire_bytes:
+        if world.hooks.on:
+            world.hooks.emit(self._sent(command))
+        if not self._counts_bytes:
+            endpoint.out.put(command.snapshot() if keep else command, 0)
+        elif world.wire_bytes:
             frame = command.encode()
             endpoint.out.put(frame, len(frame))
-        elif endpoint.out.link.spec.bytes_per_ms:
-            endpoint.out.put(command.snapshot(), len(command.encode()))
         else:
-            endpoint.out.put(command.snapshot() if keep else command, 0)
+            endpoint.out.put(command.snapshot(), len(command.encode()))
 
     def _read(self, frame: Any) -> None:
         world = self.node.world

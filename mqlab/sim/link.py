@@ -107,7 +107,8 @@ class Pipe:
 class Link:
     """One direction between two nodes: its behaviour, and whether it is cut."""
 
-    __slots__ = ("_choose", "_free_at_us", "_span", "_world", "cut", "extra_us", "pipes", "source", "spec", "target")
+    __slots__ = ("_choose", "_free_at_us", "_min_us", "_span", "_world", "bytes_per_ms", "cut", "extra_us", "pipes",
+                 "source", "spec", "target")  # fmt: skip
 
     def __init__(self, world: World, source: str, target: str, spec: LinkSpec) -> None:
         self._world = world
@@ -116,6 +117,8 @@ class Link:
         self.source = source
         self.target = target
         self.spec = spec
+        self.bytes_per_ms = spec.bytes_per_ms
+        self._min_us = spec.min_us
         self._span = spec.max_us - spec.min_us + 1
         self.cut = False
         self.extra_us = 0
@@ -123,10 +126,9 @@ class Link:
 
     def draw_us(self, size: int) -> int:
         """The time a frame of `size` bytes takes now, in microseconds; with a bandwidth it waits for those before."""
-        spec = self.spec
-        us = spec.min_us + self.extra_us + self._choose(self._span)
-        if spec.bytes_per_ms:
+        us = self._min_us + self.extra_us + self._choose(self._span)
+        if self.bytes_per_ms:
             now = self._world.now_us
-            self._free_at_us = max(now, self._free_at_us) + size * 1_000 // spec.bytes_per_ms
+            self._free_at_us = max(now, self._free_at_us) + size * 1_000 // self.bytes_per_ms
             us += self._free_at_us - now
         return us

@@ -34,8 +34,7 @@ class PoolJob:
         self.token = 0
 
     def start(self) -> None:
-        """Take up a slot: the job's turn comes when its service time has passed."""
-        self.pool.busy += 1
+        """With a slot to itself: the job's turn comes when its service time has passed."""
         world = self.life.world
         if self.service_us:
             world.push_caused(world.now_us + self.service_us, self, 0, self.cause)
@@ -56,10 +55,11 @@ class PoolJob:
             task.resume()
             task.join().add_done_callback(pool._task_ended)
             return
-        pool.busy -= 1
         pool.completed += 1
         if pool.queue:
             pool.queue.popleft().start()
+        else:
+            pool.busy -= 1
 
 
 class Pool:
@@ -86,12 +86,12 @@ class Pool:
         """Run `callback(*args)` when a slot is free and its service time has passed; False if the queue is full or
         closed.
         """
-        free = self.busy < self.threads
-        if self.closed or (not free and len(self.queue) >= self.capacity):
+        if self.closed or (self.busy >= self.threads and len(self.queue) >= self.capacity):
             self.rejected += 1
             return False
         job = PoolJob(self, callback, args, service_us)
-        if free:
+        if self.busy < self.threads:
+            self.busy += 1
             job.start()
         else:
             self._let_wait(job)
@@ -101,10 +101,11 @@ class Pool:
         self.queue.append(job)
 
     def _free_slot(self) -> None:
-        self.busy -= 1
         self.completed += 1
         if self.queue:
             self.queue.popleft().start()
+        else:
+            self.busy -= 1
 
     def _task_ended(self, end: Any) -> None:
         self._free_slot()

@@ -143,7 +143,7 @@ class Lane:
         """Throw out the timers that were cancelled, once they are half of the lane."""
         if self.dead * 2 > len(self._queue):
             head = self._queue[0]
-            self._queue = deque(timer for timer in self._queue if timer is head or timer.token != DEAD)
+            self._queue = deque([timer for timer in self._queue if timer is head or timer.token != DEAD])
             self.dead = 0
 
     def __len__(self) -> int:

@@ -53,7 +53,7 @@ from mqlab.store.index_file import IndexFile
 from mqlab.store.index_service import IndexService
 from mqlab.store.mapped_file import MappedFile, MappedFileQueue
 from mqlab.store.message_store_config import BrokerRole, FlushDiskType, MessageStoreConfig
-from mqlab.store.put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
+from mqlab.store.put_message import PUT_OK, MessageExtBrokerInner, PutMessageResult, PutMessageStatus
 from mqlab.store.query_message import QueryMessageResult
 from mqlab.store.readable_store import CommitLogDispatcher, ReadableStore
 from mqlab.store.recovery import Recovery
@@ -65,6 +65,7 @@ from mqlab.store.writable_store import HandleHA, PutMessageHook, WritableStore
 
 __all__ = [
     "MAX_PULL_MSG_SIZE",
+    "PUT_OK",
     "RMQ_SYS_SCHEDULE_TOPIC",
     "ArrivingListener",
     "BatchConsumeQueue",

@@ -6,7 +6,6 @@ Both ways give the same request, which is what makes recovery possible; a test h
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 from mqlab.errors import LearnerError
 from mqlab.protocol.hashing import tags_code
@@ -21,23 +20,49 @@ INNER_BATCH_FLAGS = MessageSysFlag.INNER_BATCH | MessageSysFlag.NEED_UNWRAP
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
-class DispatchRequest(NamedTuple):
+class DispatchRequest:
     """One stored message on its way to the queues and the index (org.apache.rocketmq.store.DispatchRequest).
 
     `batch_size` is 0 except for an inner batch, whose messages share one record. Differs from RocketMQ: keys and tags
     are taken from `properties` by whoever needs them.
     """
 
-    topic: str
-    queue_id: int
-    commit_log_offset: int
-    msg_size: int
-    tags_code: int
-    store_timestamp: int
-    consume_queue_offset: int
-    sys_flag: int
-    batch_size: int
-    properties: dict[str, str]
+    __slots__ = ("batch_size", "commit_log_offset", "consume_queue_offset", "msg_size", "properties", "queue_id",
+                 "store_timestamp", "sys_flag", "tags_code", "topic")  # fmt: skip
+
+    def __init__(
+        self,
+        topic: str,
+        queue_id: int,
+        commit_log_offset: int,
+        msg_size: int,
+        tags_code: int,
+        store_timestamp: int,
+        consume_queue_offset: int,
+        sys_flag: int,
+        batch_size: int,
+        properties: dict[str, str],
+    ) -> None:
+        self.topic = topic
+        self.queue_id = queue_id
+        self.commit_log_offset = commit_log_offset
+        self.msg_size = msg_size
+        self.tags_code = tags_code
+        self.store_timestamp = store_timestamp
+        self.consume_queue_offset = consume_queue_offset
+        self.sys_flag = sys_flag
+        self.batch_size = batch_size
+        self.properties = properties
+
+    def fields(self) -> tuple[object, ...]:
+        """All that it says, in the order of the constructor."""
+        return (
+            self.topic, self.queue_id, self.commit_log_offset, self.msg_size, self.tags_code, self.store_timestamp,
+            self.consume_queue_offset, self.sys_flag, self.batch_size, self.properties,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"DispatchRequest{self.fields()}"
 
     @property
     def has_queue_entry(self) -> bool:

@@ -135,6 +135,9 @@ class MappedFileQueue:
         files = self.mapped_files
         if not files:
             return None
+        last = files[-1]
+        if 0 <= offset - last.file_from_offset < self.file_size:
+            return last
         first = files[0]
         index = offset // self.file_size - first.file_from_offset // self.file_size
         if 0 <= index < len(files):

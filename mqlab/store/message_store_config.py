@@ -46,6 +46,9 @@ class BrokerRole(Enum):
     SLAVE = "SLAVE"
 
 
+SLAVE = BrokerRole.SLAVE
+
+
 @dataclass
 class MessageStoreConfig:
     """Settings of a store (org.apache.rocketmq.store.config.MessageStoreConfig).

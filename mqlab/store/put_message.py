@@ -30,6 +30,10 @@ class PutMessageStatus(Enum):
     WHEEL_TIMER_NOT_ENABLE = "WHEEL_TIMER_NOT_ENABLE"
 
 
+PUT_OK = PutMessageStatus.PUT_OK
+"""A constant, since asking an enumeration for its member costs as much as a call."""
+
+
 class MessageExtBrokerInner(MessageExt):
     """A message as the broker hands it to its store (org.apache.rocketmq.common.message.MessageExtBrokerInner).
 
@@ -118,7 +122,7 @@ class PutMessageResult:
     @property
     def is_ok(self) -> bool:
         """Was it stored, and flushed in time if that was asked for?"""
-        return self.status is PutMessageStatus.PUT_OK
+        return self.status is PUT_OK
 
     @property
     def is_stored(self) -> bool:

@@ -14,9 +14,6 @@ class RunningFlags:
     FENCED = 32
     LOGIC_DISK_FULL = 64
 
-    NO_PUT = NOT_WRITEABLE | WRITE_LOGICS_QUEUE_ERROR | WRITE_INDEX_FILE_ERROR | DISK_FULL | FENCED | LOGIC_DISK_FULL
-    """Any of these refuses a message."""
-
     __slots__ = ("bits",)
 
     def __init__(self) -> None:
@@ -30,7 +27,7 @@ class RunningFlags:
     @property
     def is_writeable(self) -> bool:
         """May messages be stored?"""
-        return not self.bits & self.NO_PUT
+        return not self.bits & NO_PUT
 
     def set(self, bit: int, on: bool = True) -> bool:
         """Set or clear a bit; what it was before."""
@@ -43,3 +40,14 @@ class RunningFlags:
         names = ("NOT_READABLE", "NOT_WRITEABLE", "WRITE_LOGICS_QUEUE_ERROR", "WRITE_INDEX_FILE_ERROR", "DISK_FULL",
                  "FENCED", "LOGIC_DISK_FULL")  # fmt: skip
         return [name for i, name in enumerate(names) if self.bits >> i & 1]
+
+
+NO_PUT = (
+    RunningFlags.NOT_WRITEABLE
+    | RunningFlags.WRITE_LOGICS_QUEUE_ERROR
+    | RunningFlags.WRITE_INDEX_FILE_ERROR
+    | RunningFlags.DISK_FULL
+    | RunningFlags.FENCED
+    | RunningFlags.LOGIC_DISK_FULL
+)
+"""Any of these refuses a message."""

@@ -14,11 +14,11 @@ from mqlab.sim.future import Future
 from mqlab.store.dispatch_request import RMQ_SYS_SCHEDULE_TOPIC, DispatchRequest, inner_num, stored_tags_code
 from mqlab.store.errors import RecordTooLarge
 from mqlab.store.message_ext_encoder import encode_message, messages_of_batch
-from mqlab.store.message_store_config import BrokerRole, MessageStoreConfig
+from mqlab.store.message_store_config import SLAVE, MessageStoreConfig
 from mqlab.store.put_checks import TOPIC_MAX, check_batch, check_inner_batch, check_message, check_sizes, refused
-from mqlab.store.put_message import MessageExtBrokerInner, PutMessageResult, PutMessageStatus
+from mqlab.store.put_message import PUT_OK, MessageExtBrokerInner, PutMessageResult, PutMessageStatus
 from mqlab.store.readable_store import ReadableStore
-from mqlab.store.running_flags import RunningFlags
+from mqlab.store.running_flags import NO_PUT, RunningFlags
 from mqlab.trace.events.store import MessageStored, PutRefused
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ class WritableStore(ReadableStore):
         """
         if (
             self.is_shutdown
-            or self.running_flags.bits & RunningFlags.NO_PUT
-            or self.config.broker_role is BrokerRole.SLAVE
+            or self.running_flags.bits & NO_PUT
+            or self.config.broker_role is SLAVE
             or self.commit_log.begin_time_in_lock_ms
             or len(message.topic) > _SHORT_TOPIC
         ):
@@ -124,9 +124,7 @@ class WritableStore(ReadableStore):
         assert self.services is not None
         return self.services.handle_disk_flush_and_ha(
             message,
-            PutMessageResult(
-                PutMessageStatus.PUT_OK, wrote_offset, size, queue_offset, store_timestamp, message.store_host
-            ),
+            PutMessageResult(PUT_OK, wrote_offset, size, queue_offset, store_timestamp, message.store_host),
         )
 
     def _announce(
@@ -213,7 +211,7 @@ class WritableStore(ReadableStore):
         return self.services.handle_disk_flush_and_ha(
             batch,
             PutMessageResult(
-                PutMessageStatus.PUT_OK,
+                PUT_OK,
                 wrote_offset,
                 size,
                 first,
@@ -248,7 +246,7 @@ class WritableStore(ReadableStore):
     def _unavailable(self) -> PutMessageResult | None:
         if self.is_shutdown:
             return refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, "the store is shut down")
-        if self.config.broker_role is BrokerRole.SLAVE:
+        if self.config.broker_role is SLAVE:
             return refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, "the broker is a slave")
         if not self.running_flags.is_writeable:
             return refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, ", ".join(self.running_flags.reasons()))

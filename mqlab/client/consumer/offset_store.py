@@ -45,8 +45,8 @@ class ControllableOffset:
 
     def update(self, target: int, increase_only: bool = False) -> None:
         """Set the offset, or with `increase_only` raise it; a frozen one stays."""
-        if self._allow_to_update:
-            self.value = max(self.value, target) if increase_only else target
+        if self._allow_to_update and (target > self.value or not increase_only):
+            self.value = target
 
     def update_and_freeze(self, target: int) -> None:
         """Set the offset for good: whoever still consumes old messages cannot move it any more."""

@@ -13,7 +13,7 @@ from mqlab.client.producer.send_attempts import SendAttempts
 from mqlab.client.producer.send_kernel import UNIQ_KEY, SendKernel
 from mqlab.client.producer.send_result import SendResult
 from mqlab.client.route_table import no_name_server
-from mqlab.client.service_state import ServiceState, check_process_lives
+from mqlab.client.service_state import RUNNING, ServiceState, check_process_lives
 from mqlab.client.topic_publish_info import TopicPublishInfo
 from mqlab.errors import (
     MQBrokerException,
@@ -115,7 +115,7 @@ class DefaultMQProducerImpl:
             self._detector = self.node.schedule_at_fixed_rate(
                 self._detect, DETECTOR_PERIOD_MS, DETECTOR_PERIOD_MS, "fault detector"
             )
-        self.service_state = ServiceState.RUNNING
+        self.service_state = RUNNING
         if self.node.hooks.on:
             self.node.hooks.emit(ClientStarted(self.instance.client_id, group, "producer"))
 
@@ -141,7 +141,7 @@ class DefaultMQProducerImpl:
         Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.shutdown.
         """
         check_process_lives(self.instance_life, self.node, "producer")
-        if self.service_state is not ServiceState.RUNNING:
+        if self.service_state is not RUNNING:
             return
         await self.instance.unregister_producer(self.producer.producer_group)
         self.async_sender.pool.shutdown()
@@ -157,7 +157,7 @@ class DefaultMQProducerImpl:
         """MQClientException unless the producer runs, in the process that it was started in."""
         if self.instance_life is not self.node.life:
             check_process_lives(self.instance_life, self.node, "producer")
-        if self.service_state is not ServiceState.RUNNING:
+        if self.service_state is not RUNNING:
             raise MQClientException(
                 f"The producer service state not OK, {self.service_state}. What to do: await producer.start() first."
             )

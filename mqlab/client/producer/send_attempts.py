@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.client.producer.send_kernel import SYNC
-from mqlab.client.producer.send_result import SendResult, SendStatus
+from mqlab.client.producer.send_result import SEND_OK, SendResult
 from mqlab.client.topic_publish_info import APPLICATION
 from mqlab.errors import (
     MQBrokerException,
@@ -88,8 +88,9 @@ class SendAttempts:
                 break
             self._sent.append(last_broker)
             budget_ms = timeout_ms - cost_ms
-            if times + 1 < total and -1 < producer.send_msg_max_timeout_per_request < budget_ms:
-                budget_ms = producer.send_msg_max_timeout_per_request
+            most_ms = producer.send_msg_max_timeout_per_request
+            if -1 < most_ms < budget_ms and times + 1 < total:
+                budget_ms = most_ms
             try:
                 if self._outcome is not None:
                     await impl.send_async_impl(self._message, queue, budget_ms, info, self._outcome)
@@ -114,7 +115,7 @@ class SendAttempts:
                 faults.update_fault_item(last_broker, (world.now_us - attempt_us) // 1_000, False, True)
             if result is None:
                 return None
-            if result.send_status is SendStatus.SEND_OK or not producer.retry_another_broker_when_not_store_ok:
+            if result.send_status is SEND_OK or not producer.retry_another_broker_when_not_store_ok:
                 if hooks.on:
                     impl.report_success(self._message, result)
                 return result

@@ -35,10 +35,7 @@ UNIQ_KEY = MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX
 
 
 class Prepared(NamedTuple):
-    """A message made ready for one queue: where it goes, and what travels.
-
-    `wire_message` is the message itself, or a copy with a packed body.
-    """
+    """A message made ready for an asynchronous send to one queue: where it goes, and what travels."""
 
     address: str
     wire_message: Message
@@ -89,8 +86,11 @@ class SendKernel:
         if UNIQ_KEY not in message.properties:
             message.properties[UNIQ_KEY] = self._unique_keys.next(self._node.now_ms())
 
-    def prepare(self, message: Message, queue: MessageQueue, address: str, mode: str, budget_ms: int) -> Prepared:
-        """The message with its key, packed if it is long, and its header.
+    def prepare(
+        self, message: Message, queue: MessageQueue, address: str, mode: str, budget_ms: int
+    ) -> tuple[Message, SendMessageRequestHeaderV2, SendMessageContext | None]:
+        """Give a message its key: what travels (the message itself, or a copy with a packed body), its header, and the
+        context of the hooks if there are any.
 
         Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.tryToCompressMessage.
         """
@@ -111,9 +111,8 @@ class SendKernel:
             self._check_forbidden(message, queue, address, mode)
         context = self._run_before_hooks(message, queue, address, mode) if self.send_message_hooks else None
         header = self._header(message, queue, sys_flag, now_ms)
-        hooks = self._node.hooks
-        if hooks.on:
-            hooks.emit(
+        if self._node.hooks.on:
+            self._node.hooks.emit(
                 SendAttempted(
                     message.topic,
                     queue.broker_name,
@@ -124,7 +123,7 @@ class SendKernel:
                     len(wire_message.body),
                 )
             )
-        return Prepared(address, wire_message, header, context)
+        return wire_message, header, context
 
     def _header(
         self, message: Message, queue: MessageQueue, sys_flag: int, now_ms: int
@@ -156,54 +155,53 @@ class SendKernel:
 
     async def send(self, message: Message, queue: MessageQueue, mode: str, timeout_ms: int) -> SendResult | None:
         """Send and wait for the result (SYNC), or send and forget (ONEWAY: None)."""
-        begin_us = self._node.world.now_us
+        left_ms = timeout_ms
         address = self._instance.routes.find_broker_address_in_publish(queue.broker_name)
         if address is None:
-            address = await self._find_address(queue)
-        left_ms = timeout_ms - (self._node.world.now_us - begin_us) // 1_000
-        prepared = self.prepare(message, queue, address, mode, left_ms)
+            address, left_ms = await self._find_address(queue, timeout_ms)
+        wire_message, header, context = self.prepare(message, queue, address, mode, left_ms)
         api = self._instance.api
         result: SendResult | None = None
         try:
             if left_ms < 0:
                 raise RemotingTooMuchRequestException("sendKernelImpl call timeout")
             if mode == ONEWAY:
-                api.send_message_oneway(address, prepared.wire_message, prepared.header, left_ms)
+                api.send_message_oneway(address, wire_message, header, left_ms)
             else:
-                wire_message, header = prepared.wire_message, prepared.header
                 response = await api.send_message(address, wire_message, header, left_ms)
                 result = api.process_send_response(queue.broker_name, wire_message, header.topic, response, address)
         except (RemotingException, MQBrokerException) as error:
-            self.run_after_hooks(prepared.context, None, error)
+            self.run_after_hooks(context, None, error)
             raise
-        if prepared.context is not None:
-            self.run_after_hooks(prepared.context, result, None)
+        if context is not None:
+            self.run_after_hooks(context, result, None)
         return result
 
     async def prepare_async(self, message: Message, queue: MessageQueue, timeout_ms: int) -> tuple[Prepared, int]:
         """A message made ready for an asynchronous send, and the ms that are left for it."""
-        begin_us = self._node.now_us()
+        left_ms = timeout_ms
         address = self._instance.routes.find_broker_address_in_publish(queue.broker_name)
         if address is None:
-            address = await self._find_address(queue)
-        left_ms = timeout_ms - (self._node.now_us() - begin_us) // 1_000
-        prepared = self.prepare(message, queue, address, ASYNC, left_ms)
+            address, left_ms = await self._find_address(queue, timeout_ms)
+        wire_message, header, context = self.prepare(message, queue, address, ASYNC, left_ms)
         if left_ms < 0:
             late = RemotingTooMuchRequestException("sendKernelImpl call timeout")
-            self.run_after_hooks(prepared.context, None, late)
+            self.run_after_hooks(context, None, late)
             raise late
-        return prepared, left_ms
+        return Prepared(address, wire_message, header, context), left_ms
 
-    async def _find_address(self, queue: MessageQueue) -> str:
-        """The address of a queue's master that is not known yet; MQClientException when nobody knows it.
+    async def _find_address(self, queue: MessageQueue, timeout_ms: int) -> tuple[str, int]:
+        """The address of a queue's master that is not known yet, and the ms that are left of the time-out then.
 
-        The name server is asked only for a topic that this producer has no queues of.
+        The name server is asked only for a topic that this producer has no queues of. MQClientException when nobody
+        knows the address.
         """
+        begin_us = self._node.now_us()
         await self._find_queues(queue.topic)
         address = self._instance.routes.find_broker_address_in_publish(queue.broker_name)
         if address is None:
             raise MQClientException(f"The broker[{queue.broker_name}] not exist")
-        return address
+        return address, timeout_ms - (self._node.now_us() - begin_us) // 1_000
 
     # -- hooks ------------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,9 @@ class SendStatus(Enum):
         return self.value
 
 
+SEND_OK = SendStatus.SEND_OK
+
+
 class SendResult:
     """Where a message went (org.apache.rocketmq.client.producer.SendResult).
 

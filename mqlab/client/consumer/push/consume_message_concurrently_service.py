@@ -16,7 +16,7 @@ from mqlab.client.consumer.listener import (
 )
 from mqlab.errors import SimulationError
 from mqlab.protocol.heartbeat import MessageModel
-from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
+from mqlab.protocol.message import MessageExt, MessageQueue
 from mqlab.sim import PeriodicTask
 from mqlab.trace.events.client import ConsumeFinished, ConsumeResultIgnored, ConsumeStarted
 
@@ -65,7 +65,7 @@ class ConsumeRequest:
         self._began_us = node.world.now_us
         started = str(node.now_ms())
         for message in self.messages:
-            message.properties[MessageConst.CONSUME_START_TIMESTAMP] = started
+            message.properties["CONSUME_START_TIME"] = started
         try:
             status = service.listener(tuple(self.messages), self.context)
         except SimulationError:
@@ -182,10 +182,9 @@ class ConsumeMessageConcurrentlyService:
             context = ConsumeMessageContext(owner.group_name, messages, request.message_queue)
             for hook in owner.consume_message_hooks:
                 hook.consume_message_before(context)
-        hooks = self.node.hooks
-        if hooks.on:
+        if self.node.hooks.on:
             first = messages[0]
-            hooks.emit(
+            self.node.hooks.emit(
                 ConsumeStarted(
                     owner.group_name,
                     first.topic,
@@ -213,11 +212,10 @@ class ConsumeMessageConcurrentlyService:
             context.return_type = return_type(status, failed, request.error, cost_us >= timeout_us)
             for hook in owner.consume_message_hooks:
                 hook.consume_message_after(context)
-        hooks = self.node.hooks
-        if hooks.on:
+        if self.node.hooks.on:
             first = request.messages[0]
             text = f"{type(request.error).__name__}: {request.error}" if request.error else f"{status}"
-            hooks.emit(
+            self.node.hooks.emit(
                 ConsumeFinished(
                     owner.group_name,
                     first.topic,
@@ -252,8 +250,8 @@ class ConsumeMessageConcurrentlyService:
         messages = request.messages
         if not messages:
             return None
-        consumed = max(request.context.ack_index + 1, 0) if status is CONSUME_SUCCESS else 0
-        failed = messages[consumed:]
+        consumed = request.context.ack_index + 1 if status is CONSUME_SUCCESS else 0
+        failed = messages[consumed:] if consumed > 0 else messages
         self._owner.statistics.consumed(request.message_queue.topic, len(messages) - len(failed), len(failed))
         if failed and self._owner.message_model is MessageModel.CLUSTERING:
             return self._give_back(request, failed)
