@@ -6,6 +6,7 @@ The servers are imported with the first process that needs them, which keeps the
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from mqlab.arguments import check_settings
@@ -211,6 +212,7 @@ class ClientProcess(Process):
     def __init__(self, lab: Owner, node: Node) -> None:
         super().__init__(lab, node)
         self.clients: list[tuple[Any, str, dict[str, Any]]] = []
+        self._threads: list[tuple[str, Callable[[], Awaitable[Any]]]] = []
 
     def add(self, client_class: type[ClientT], group: str, settings: dict[str, Any]) -> ClientT:
         """Make a client of this class in the process."""
@@ -221,6 +223,11 @@ class ClientProcess(Process):
             self.node.life.program = self.clients
         return client
 
+    def run_in_each_life(self, name: str, work: Callable[[], Awaitable[Any]]) -> None:
+        """Give the program on this machine a thread: `work()` begins now, and anew whenever the process is started."""
+        self._threads.append((name, work))
+        self.node.spawn(work(), name)
+
     def _boot(self, node: Node) -> None:
         for client, *_ in self.clients:
             ran = client.impl.service_state is ServiceState.RUNNING
@@ -228,6 +235,8 @@ class ClientProcess(Process):
             if ran:
                 node.spawn(client.start(), f"start {client.call_name}")
         node.life.program = self.clients
+        for name, work in self._threads:
+            node.spawn(work(), name)
 
 
 def split_settings(what: str, settings: dict[str, Any], *config_classes: type) -> list[Any]:

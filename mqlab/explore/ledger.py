@@ -77,6 +77,8 @@ class Ledger:
         """The unique keys of messages whose places there were given to others."""
         self.in_batches: dict[str, None] = {}
         """The unique keys that several messages of a batch have."""
+        self.corrected: dict[tuple[str, str, str, int], int] = {}
+        """(reader, broker, topic, queue id) -> the highest offset that a reader was told, since its own was illegal."""
         self.used_twice: dict[Place, None] = {}
         """Places that were filled again after what lay there was lost."""
         self.delivered: dict[Delivery, int] = {}
@@ -299,9 +301,14 @@ class Ledger:
         self._asked_from[row[NODE], group, topic, broker_name, queue_id] = queue_offset
 
     def _pull_finished(self, row: Row) -> None:
-        """An application that pulls has what the answer brought; a lite pull consumer hands it out later."""
+        """Note a correction. An application that pulls has what the answer brought; a lite pull consumer hands it out
+        later.
+        """
         group, topic, broker_name, queue_id, status, messages, next_offset = row[FIRST_FIELD:]
         known = self._known(group)
+        if status == "OFFSET_ILLEGAL":
+            queue = (self.reader_of(group, row[NODE]), self.broker_of(broker_name), topic, queue_id)
+            self.corrected[queue] = max(next_offset, self.corrected.get(queue, 0))
         if status == "FOUND" and known is not None and not known.pushed_to and not known.hands_out:
             asked = (row[NODE], group, topic, broker_name, queue_id)
             begin = self._asked_from.get(asked, next_offset - messages)

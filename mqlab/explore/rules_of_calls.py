@@ -146,6 +146,9 @@ class SendsEnd(Rule):
         elif record.kind == "SendAttempted":
             if record.mode.lower() not in ("oneway", "one-way"):
                 self._under_way[record.node, record.msg_id] = record
+        elif record.kind == "SendFailed" and not record.attempts:
+            # Without a route nothing was sent, and the message has no id yet.
+            return
         elif self._under_way.pop((record.node, record.msg_id), None) is None:
             # Of a batch the attempt names its own id, and the answer those of its messages.
             for key, sent in list(self._under_way.items()):

@@ -20,6 +20,11 @@ USED_TWICE_TEXT = (
     "A message may be consumed before it is flushed. When the machine then loses power, the queue is shorter than the "
     "group's progress, and what is stored next gets offsets that the group believes to have consumed."
 )
+SKIPPED = "a correction that skips what is cached"
+SKIPPED_TEXT = (
+    "A consumer whose offset lies outside of the queue, as after a loss of power, goes on from the one that it is "
+    "told, and gives up all that it had cached of the queue: what its listener had not finished is passed over."
+)
 NOT_WAITED_FOR = "a copy that nobody waits for"
 NOT_WAITED_FOR_TEXT = (
     "A broker stores the copies of messages that were given back or delayed without waiting for the flush, also with "
@@ -37,7 +42,7 @@ class CommittedIsConsumed(Rule):
 
     kinds = ("OffsetCommitted", "OffsetPersisted")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        USED_TWICE: USED_TWICE_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT
+        USED_TWICE: USED_TWICE_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, SKIPPED: SKIPPED_TEXT
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -77,6 +82,8 @@ class CommittedIsConsumed(Rule):
             return
         elif has_stale_entries(self.case.lab, ledger, place):
             self.excuse(STALE)
+        elif place.queue_offset < ledger.corrected.get((reader.name, *place[:3]), 0):
+            self.excuse(SKIPPED)
         else:
             what = "where no message was stored" if kept is None else "which nobody has consumed"
             self.found(record.row, f"{reader.name} committed an offset behind {place}, {what}")
@@ -86,7 +93,8 @@ class StoredIsDelivered(Rule):
     """In the end every stored message was delivered, or waits: for a delay, among dead letters, behind the offset."""
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        USED_TWICE: USED_TWICE_TEXT, NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT
+        USED_TWICE: USED_TWICE_TEXT, NOT_WAITED_FOR: NOT_WAITED_FOR_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT,
+        SKIPPED: SKIPPED_TEXT,
     }  # fmt: skip
 
     def at_end(self) -> None:
@@ -140,6 +148,8 @@ class StoredIsDelivered(Rule):
             return
         if place in ledger.used_twice:
             self.excuse(USED_TWICE)
+        elif place.queue_offset < ledger.corrected.get((reader.name, *place[:3]), 0):
+            self.excuse(SKIPPED)
         else:
             self.found(kept.row, f"message {kept.unique_key} at {place} was never delivered to {reader.name}")
 

@@ -147,6 +147,7 @@ class Trial:
                 self._breaches.append(Breach("the world goes on", f"{type(error).__name__}: {error}", ""))
 
     def _play(self, parameters: dict[str, Any], plan: Plan | None) -> None:
+        parameters = {**self.scenario.explored_with, **parameters}
         lab = self.lab = self.scenario.build(self.seed, parameters=parameters, tie_is_choice=draws_ties(self.seed))
         case = Case(lab)
         self.rules = [rule(case) for rule in RULES]

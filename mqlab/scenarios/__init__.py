@@ -3,6 +3,7 @@
 from mqlab.scenarios import (
     broker_down,
     delivered_again,
+    demo,
     flow_control,
     ground,
     hardships,
@@ -26,6 +27,7 @@ __all__ = [
     "add_from_source",
     "broker_down",
     "delivered_again",
+    "demo",
     "flow_control",
     "get",
     "ground",

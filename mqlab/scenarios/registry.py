@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from mqlab.errors import LearnerError
@@ -24,12 +25,26 @@ class Parameter(NamedTuple):
     default: Any
 
 
+class Caption(NamedTuple):
+    """One sentence of a scenario's story: at the `nth` event of a kind, say `words` and point to a machine."""
+
+    kind: str
+    nth: int
+    words: str
+    points_to: str
+
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
 class Scenario(NamedTuple):
     """A world and its load under a name.
 
     `function(lab, **parameters)` is an async function, written as the cells of a notebook would be; `seconds` is how
     long the world plays after it, unless told otherwise. `source` is its text when it comes from a `%%scenario` cell.
-    `faults` are the kinds of faults that its tasks can bear, which `mqlab explore` draws from a seed (docs/checks.md).
+    `faults` are the kinds of faults that its tasks can bear, which `mqlab explore` draws from a seed (docs/checks.md);
+    it plays the scenario with the parameters in `explored_with`, since a load must end before all of it can be judged.
+    `captions` tell its story, in order.
     """
 
     name: str
@@ -37,6 +52,8 @@ class Scenario(NamedTuple):
     seconds: float
     source: str | None = None
     faults: tuple[str, ...] = ()
+    captions: tuple[Caption, ...] = ()
+    explored_with: Mapping[str, Any] = NOTHING
 
     @property
     def summary(self) -> str:
@@ -103,12 +120,17 @@ ANY_FAULT = (*WITHOUT_POWER_CUTS, "power_off")
 
 
 def scenario(
-    name: str, *, seconds: float, faults: tuple[str, ...] = ()
+    name: str,
+    *,
+    seconds: float,
+    faults: tuple[str, ...] = (),
+    captions: tuple[Caption, ...] = (),
+    explored_with: Mapping[str, Any] = NOTHING,
 ) -> Callable[[ScenarioFunction], ScenarioFunction]:
     """Register an async function `f(lab, *, parameter=default, ...)` as a scenario that plays for `seconds`."""
 
     def register(function: ScenarioFunction) -> ScenarioFunction:
-        add(Scenario(name, function, seconds, faults=faults))
+        add(Scenario(name, function, seconds, None, faults, captions, explored_with))
         return function
 
     return register
@@ -121,9 +143,14 @@ def add(new: Scenario) -> None:
     _SCENARIOS[new.name] = new
 
 
+def find(name: str) -> Scenario | None:
+    """The scenario of that name, or None."""
+    return _SCENARIOS.get(name)
+
+
 def get(name: str) -> Scenario:
     """The scenario of that name; LearnerError with the names that come near."""
-    found = _SCENARIOS.get(name)
+    found = find(name)
     if found is None:
         from difflib import get_close_matches
 

@@ -106,6 +106,14 @@ def test_a_topic_without_route_is_an_error_when_nobody_may_create_it(make_cluste
     assert caught.value.response_code == ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION
 
 
+def test_a_send_without_a_route_is_seen_to_fail_without_an_attempt(make_cluster: Any) -> None:
+    cluster = make_cluster(auto_create_topic_enable=False)
+    with pytest.raises(MQClientException) as caught:
+        cluster.producer().send(Message("NEW", "x")).play()
+    (failed,) = cluster.events("SendFailed")
+    assert (failed[0], failed[2], failed[4]) == ("NEW", 0, str(caught.value))
+
+
 def test_without_name_server_a_send_fails_with_its_own_code(cluster: Any) -> None:
     producer = cluster.producer(namesrv_addr=None)
     with pytest.raises(MQClientException, match="No name server address, please set it") as caught:

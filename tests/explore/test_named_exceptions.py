@@ -10,7 +10,7 @@ import pytest
 from mqlab import Lab, Message
 from mqlab.client import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageListenerOrderly
 from mqlab.explore import RULES, Outcome, Trial, plan_from_text
-from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, USED_TWICE
+from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, SKIPPED, USED_TWICE
 from mqlab.explore.rules_of_leftovers import GHOST
 from mqlab.explore.rules_of_offsets import ILLEGAL, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
 from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER
@@ -127,6 +127,10 @@ def test_entries_that_were_not_flushed_are_not_written_again_when_recovery_begin
 
 def test_a_consumer_that_is_ahead_of_its_queue_is_told_another_offset() -> None:
     assert ILLEGAL in excused("many-files", 6, "at 27896ms: power_off broker-a for 617ms")
+
+
+def test_a_correction_passes_over_what_a_slow_listener_has_not_finished() -> None:
+    assert SKIPPED in excused("demo-slow-consumer", 0, "at 2816ms: power_off broker-a for 979ms")
 
 
 # -- worlds made for one exception ------------------------------------------------------------------------------------

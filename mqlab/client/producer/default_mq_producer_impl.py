@@ -268,7 +268,7 @@ class DefaultMQProducerImpl:
     async def _send_to_new_topic(self, topic: str, attempts: SendAttempts) -> SendResult | None:
         info = await self.try_to_find_topic_publish_info(topic)
         if not info.ok:
-            raise self.no_route(topic)
+            raise attempts.given_up(self.no_route(topic))
         return await attempts.run(info)
 
     async def send_async_impl(

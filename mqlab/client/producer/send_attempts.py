@@ -125,6 +125,11 @@ class SendAttempts:
             return self._result
         raise self._failure(call_timeout)
 
+    def given_up(self, error: MQClientException) -> MQClientException:
+        """Tell the listeners that the message is given up without an attempt; gives the error back, to be raised."""
+        self._impl.report_failure(self._message, 0, self._begin_us, str(error))
+        return error
+
     def _failed(
         self, queue: MessageQueue, error: Exception, attempt_us: int, *, isolated: bool, reachable: bool
     ) -> None:

@@ -110,7 +110,7 @@ class SendAttemptFailed(NamedTuple):
 
 
 class SendFailed(NamedTuple):
-    """A producer gives up."""
+    """A producer gives up a message; where no route is known there was no attempt, and the message has no id yet."""
 
     topic: str
     msg_id: str
