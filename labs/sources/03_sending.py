@@ -11,14 +11,14 @@
 #       - say for each of the three ways who waits, who holds a permit, and who hears of a failure
 #       - read the response table, and say what removes a request from it
 #       - write a retry rule that spends a time budget well
-#     minutes: 100
+#     minutes: 104
 #     prerequisites: [00 Tour, 01 Routes]
 #     wrong_predictions:
 #       - "in-table: all of them; or the asynchronous ones alone, as if only they needed a table"
-#       - "permits: the asynchronous one alone, as older versions had it and as most texts say"
+#       - "permits: those of the asynchronous calls alone, as older versions had it and as most texts say"
 #       - "empty: raised by send_async; but the caller's thread looks at nothing"
-#       - "flood: nothing stops it, or the 65,535 permits; the queue of 50,000 stands in front of them"
-#       - "sync-in-flood: it goes out at once, since a synchronous call limits itself"
+#       - "flood: 0, nothing stops it; or all above the 65,535 permits; the queue of 50,000 stands in front of them"
+#       - "sync-in-flood: no more than before, since a synchronous call limits itself and goes out at once"
 #       - "late: an error, since the answer comes after the time-out"
 #       - "hung: the time-out itself; but it is only looked for every 1.1 s, and a second later"
 #       - "copies: 0, since all calls failed; or 1, as if a broker knew that it is the same message"
@@ -109,9 +109,7 @@ predict("in-table", f"{syncs} sync, {asyncs} async, {oneways} one-way. How many 
 # one for one-way calls, with 65,535 permits each.
 
 # %% tags=["prediction"]
-predict("permits", "Which of the calls hold a permit now?",
-        choices=["the asynchronous ones", "the asynchronous and the synchronous ones",
-                 "the asynchronous and the one-way ones", "all of them"], prediction=...)
+predict("permits", "How many permits are out, of both bowls together?", unit="permits", prediction=...)
 
 # %%
 start = lab.now_ms
@@ -142,7 +140,7 @@ lab.permits(producer)
 
 # %%
 taken = lab.permits(producer).rows
-reveal("permits", "b" if (taken[0][2], taken[1][2]) == (syncs + asyncs, 0) else "a",
+reveal("permits", taken[0][2] + taken[1][2],
        why="all calls with an answer go through NettyRemotingAbstract.invokeImpl, which takes one")
 
 # %% [markdown]
@@ -223,44 +221,46 @@ def answer_arrived(table, opaque, answer):
 check("03/answer", answer_arrived)
 
 # %% [markdown]
-# ## Round two: the flood (13 minutes)
+# ## Round two: the flood (17 minutes)
 #
 # A synchronous sender cannot flood anybody. An asynchronous one can: it never waits. Suppose that a program calls
-# `send_async` 60,000 times in a loop, faster than anything can be sent.
+# `send_async` in a loop, faster than anything can be sent. Does anything stop it?
+
+# %%
+many = draw.between("flood", 66_000, 74_000, step=100)
+say(f"The program calls it **{many:,} times**.")
 
 # %% tags=["prediction"]
-predict("flood", "60,000 calls of send_async, with nothing between them. What stops them?",
-        choices=["nothing", "the 65,535 permits", "an exception after about 50,000",
-                 "send_async begins to wait"], prediction=...)
+predict("flood", f"{many:,} calls of send_async, with nothing between them. How many of them raise an error?",
+        unit="calls", prediction=...)
 
 # %%
 lab, producer = await shop()
 refused = []
 
 
-async def flood(messages):
-    for accepted in range(messages):
+async def flood():
+    for _ in range(many):
         try:
             await producer.send_async(Message("Orders", b"one of many"), note)
         except errors.MQClientException as error:
-            refused.append((accepted, error))
-            return
+            refused.append(error)
 
 
-producer.node.spawn(flood(60_000), "flood")
-lab.run_until(lambda: refused)
-accepted, error = refused[0]
-f"accepted: {accepted}; then: {error}"
+flooding = producer.node.spawn(flood(), "flood")
+lab.run_until(lambda: flooding.done)
+f"accepted: {many - len(refused)}; then: {refused[0]}"
 
 # %%
 lab.permits(producer)
 
 # %%
-reveal("flood", "c",
+reveal("flood", len(refused),
        why="the sender's threads have a queue of 50,000 in front of them (asyncSenderThreadPoolQueue)")
 
 # %% [markdown]
-# Not one permit is taken: the flood never got that far. (The few above 50,000 are in the hands of the threads.) `executor
+# Neither does it wait, nor does the limit of 65,535 permits count: not one permit is taken, since the flood never got
+# that far. (The few above 50,000 are in the hands of the threads.) `executor
 # rejected` is an error that `send_async` does raise, and the only sign of a flood that you get. What lies in the queue
 # is lost when the process dies, and nobody has promised anything about it.
 #
@@ -282,9 +282,8 @@ say(f"{permits} requests are out, {too_many} stand in line. Into this comes some
     "send *one* message, synchronously.")
 
 # %% tags=["prediction"]
-predict("sync-in-flood", f"All {permits} permits are taken. What does a synchronous send do now?",
-        choices=["it goes out at once: it limits itself", "it stands in line for a permit",
-                 "it raises at once"], prediction=...)
+predict("sync-in-flood", f"All {permits} permits are taken, {too_many} calls stand in line, and one synchronous send begins. "
+        "How many stand in line then?", unit="calls", prediction=...)
 
 # %%
 waiting = producer.send(Message("Orders", b"sync")).start()
@@ -293,8 +292,7 @@ ways = [row[3] for row in lab.response_table(producer).rows]
 Table("in the table", ("way", "requests"), [(way, ways.count(way)) for way in ("async", "sync")])
 
 # %%
-in_line = lab.permits(producer).rows[0][3]
-reveal("sync-in-flood", "it stands in line for a permit" if in_line == too_many + 1 else "a",
+reveal("sync-in-flood", lab.permits(producer).rows[0][3],
        why="there is one bowl for both, and the others were there first (a fair semaphore)")
 
 # %% [markdown]
@@ -335,6 +333,35 @@ f"call {permits + 1} of send_async returned after {lab.now_ms - start:.0f} ms", 
 # Now `send_async` waits: as long as its time-out of 3000 ms allows. When nothing comes free it says so, to the callback,
 # and this time "too much request" means what it says.
 #
+# ### Build: in the table, and in line (1 point)
+#
+# A broker hangs, and a program sends: so many calls in each of the three ways, all at once. The bowl has `permits` permits,
+# all of them free before. Return two numbers: how many requests are in the response table, and how many calls stand in
+# line for a permit. (There is no back-pressure, and fewer than 50,000 calls.)
+
+# %%
+say(f"In your world it was `where_they_are({permits + too_many}, 1, 0, {permits})` at the end: {permits} in the table, "
+    f"{too_many + 1} in line.")
+
+# %% [markdown] tags=["hints"]
+# - Which of the three ways need a permit of this bowl, and which of them wait for an answer? You saw both in round one.
+# - One-way calls count for nothing here. Of the others as many are in the table as there are permits; the rest stands in line.
+# - `calls = asyncs + syncs`, then `min(calls, permits)` and `max(0, calls - permits)`.
+
+# %% tags=["exercise"]
+def where_they_are(asyncs, syncs, oneways, permits):
+    """How many requests are in the response table, and how many calls stand in line for a permit."""
+    ### BEGIN SOLUTION
+    calls = asyncs + syncs
+    in_table = min(calls, permits)
+    return in_table, calls - in_table
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("03/in-line", where_they_are)
+
+# %% [markdown]
 # ## Round three: what a time-out means (25 minutes)
 #
 # A call may take 3000 ms (`sendMsgTimeout`), if nothing else is set. We set something else. Now something in between is slow,

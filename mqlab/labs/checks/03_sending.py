@@ -1,4 +1,4 @@
-"""The checks of lab 03: answers and old requests in a table, what an error says, a retry rule against a naive one."""
+"""The checks of lab 03: what is in the table and in line, what an error says, a retry rule against a naive one."""
 
 from __future__ import annotations
 
@@ -53,6 +53,38 @@ def answer_arrived(answer: Callable[..., object], *, seed: int) -> Wrong | None:
             )
             return Wrong(told, "\n".join(steps))
     return None
+
+
+@lab_check("03/in-line", points=1)
+def where_they_are(answer: Callable[[int, int, int, int], tuple[int, int]], *, seed: int) -> Wrong | None:
+    """A broker hangs, calls of all three ways begin at once: in the table and in line are as many as was foretold."""
+    random = Random(f"03/in-line/{seed}")
+    permits = random.randint(4, 12)
+    calls = {way: random.randint(0, 9) for way in ("async", "sync", "one-way")}
+    lab = Lab(seed, history=False)
+    lab.name_server()
+    lab.broker()
+    lab.create_topic("Orders", 1)
+    producer = lab.producer("shop", client_async_semaphore_value=permits)
+    lab.run(producer.start())
+    lab.run(producer.send(Message("Orders", b"the first one opens the connection")))
+    lab.run_for(seconds=2)
+    lab.freeze("broker-a")
+    foretold = answer(calls["async"], calls["sync"], calls["one-way"], permits)
+    for way in random.sample(list(calls), counts=list(calls.values()), k=sum(calls.values())):
+        message = Message("Orders", way.encode())
+        if way == "async":
+            lab.run(producer.send_async(message, lambda *_: None))
+        elif way == "sync":
+            producer.send(message).start()
+        else:
+            lab.run(producer.send_oneway(message))
+    lab.run_for(ms=10)
+    was = len(lab.response_table(producer).rows), lab.permits(producer).rows[0][3]
+    if foretold == was:
+        return None
+    told = f"{calls['async']} async, {calls['sync']} sync, {calls['one-way']} one-way, and {permits} permits"
+    return Wrong(f"{told}: {was[0]} are in the table and {was[1]} in line, and yours says {foretold!r}")
 
 
 @lab_check("03/scan", points=1)

@@ -17,6 +17,22 @@ RESERVE_MS = 500
 PAUSE_MS = 100
 
 
+def counts_one_way_calls(asyncs: int, syncs: int, oneways: int, permits: int) -> tuple[int, int]:
+    """Takes a one-way call for one that waits."""
+    calls = asyncs + syncs + oneways
+    return min(calls, permits), max(0, calls - permits)
+
+
+def sync_needs_no_permit(asyncs: int, syncs: int, oneways: int, permits: int) -> tuple[int, int]:
+    """As it was in RocketMQ 4: a synchronous call limits itself."""
+    return min(asyncs, permits) + syncs, max(0, asyncs - permits)
+
+
+def all_are_in_the_table(asyncs: int, syncs: int, oneways: int, permits: int) -> tuple[int, int]:
+    """Lets those without a permit stand in the table, too."""
+    return asyncs + syncs, max(0, asyncs + syncs - permits)
+
+
 Table = dict[int, Callable[[str], None]]
 
 
@@ -156,6 +172,7 @@ def tries_what_is_illegal(failed: Sequence[Failed], left_ms: int, brokers: Seque
 
 WRONG = {
     "03/answer": [only_finds_it, in_the_order_of_requests, expects_somebody],
+    "03/in-line": [counts_one_way_calls, sync_needs_no_permit, all_are_in_the_table],
     "03/scan": [at_the_time_out, without_the_second, scans_once_a_second],
     "03/may-be-stored": [an_error_is_an_error, only_a_time_out_is_open, all_that_is_remoting, an_answer_is_unknown],
     "03/retry-rule": [
