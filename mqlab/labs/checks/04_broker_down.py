@@ -1,15 +1,16 @@
-"""The checks of lab 04: the next queue, the rest of a broker, and a rule that avoids brokers which are down."""
+"""The checks of lab 04: the next queue, attempts, the rest of a broker, and a rule that avoids those that are down."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from mqlab import Lab, Message
 from mqlab.check import Right, Wrong, lab_check
 from mqlab.client import MQFaultStrategy
-from mqlab.errors import MQBrokerException, MQClientException, RemotingException
+from mqlab.errors import MQBrokerException, MQClientException, MqlabError, RemotingException
 from mqlab.protocol.message import MessageQueue
 from mqlab.sim import Node
 from mqlab.trace.record import Record
@@ -32,6 +33,35 @@ def next_queue(answer: Callable[[list[str], int, str], int], *, seed: int) -> Wr
         if said != right:
             return Wrong(f"next_queue({brokers}, {turn}, {avoid!r}) is {said!r}, and should be {right}")
     return None
+
+
+@lab_check("04/attempts", points=1)
+def attempts(answer: Callable[[list[str], int], int], *, seed: int) -> Wrong | None:
+    """Brokers are killed, hang or are well, and one synchronous send makes as many attempts as was foretold."""
+    random = Random(f"04/attempts/{seed}")
+    count = random.randint(3, 5)
+    most = random.randint(1, count)
+    states = random.choices(("killed", "hangs", "well"), (4, 1, 1), k=count)
+    foretold = answer(list(states), most)
+    lab = Lab(seed)
+    lab.name_server()
+    names = [lab.broker().name for _ in states]
+    lab.create_topic("Orders", 1)
+    producer = lab.producer("shop", retry_times_when_send_failed=most - 1)
+    lab.run(producer.start())
+    while lab.run(producer.send(Message("Orders", b"x"))).message_queue.broker_name != names[-1]:
+        pass  # the next one goes to the first broker
+    for name, state in zip(names, states, strict=True):
+        if state != "well":
+            lab.act({"killed": "crash", "hangs": "freeze"}[state], node=name)
+    lab.run_for(ms=5)
+    began_ms = lab.now_ms
+    with suppress(MqlabError):
+        lab.run(producer.send(Message("Orders", b"x")))
+    was = sum(event.ts_ms >= began_ms for event in lab.history.find("SendAttempted"))
+    if foretold == was:
+        return None
+    return Wrong(f"attempts({states}, {most}) is {foretold!r}, and the call made {was}")
 
 
 @lab_check("04/rest", points=1)

@@ -168,8 +168,24 @@ class waits_longer_each_time(_Rule):  # noqa: N801
             pause_ms *= 2
 
 
+def always_as_many_as_allowed(brokers: list[str], most: int) -> int:
+    """Three attempts on paper."""
+    return most
+
+
+def past_the_hanging_ones(brokers: list[str], most: int) -> int:
+    """As if an attempt at a broker that hangs left time for another one."""
+    return next((number for number, state in enumerate(brokers[:most], 1) if state == "well"), most)
+
+
+def only_one(brokers: list[str], most: int) -> int:
+    """As if a refusal used the time up, too."""
+    return 1
+
+
 WRONG = {
     "04/next-queue": [takes_its_turn, begins_at_the_front, does_not_go_round],
+    "04/attempts": [always_as_many_as_allowed, past_the_hanging_ones, only_one],
     "04/rest": [looks_at_the_clock_alone, first_row_that_fits, longer_than_the_border],
     "04/fault-tolerance": [
         always_available,
