@@ -1,4 +1,4 @@
-"""The checks of lab 05: how long a pull is held, what wakes it, and a student's hold service in a real broker."""
+"""The checks of lab 05: how long a pull is held, what wakes it, what pollers ask, and a student's hold service."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 from mqlab.check import Right, Wrong, lab_check
 from mqlab.lab import Lab
-from mqlab.protocol.message import MessageQueue
+from mqlab.protocol.message import Message, MessageQueue
+from mqlab.scenarios import get
 from mqlab.scenarios.waiting_room import WaitingRoom
+from mqlab.views.rivals import RivalMeter
 
 PASS_MS = 5_000
 SLACK_MS = 5
@@ -63,6 +65,59 @@ def wakes(answer: Callable[[int, set[int], int, int | None], bool], *, seed: int
             asked = f"wakes({pull_offset}, {wanted or 'set()'}, {max_offset}, {tags_code})"
             return Wrong(f"{asked} is {said!r}, and should be {right}")
     return None
+
+
+@lab_check("05/asks", points=1)
+def asks_per_minute(answer: Callable[[int, float, float], float], *, seed: int) -> Wrong | None:
+    """Pollers of one to three queues, with a broker far away, send as many requests as was foretold."""
+    random = Random(f"05/asks/{seed}")
+    queues, interval_ms, way_ms = random.randint(1, 3), random.randrange(300, 1_500, 50), random.randint(20, 400)
+    lab = get("rivals").build(
+        seed, parameters={"way": "interval", "interval_ms": interval_ms, "queues": queues}, history=False
+    )
+    for there, back in (("consumer-1", "broker-a"), ("broker-a", "consumer-1")):
+        lab.act("delay", source=there, target=back, ms=way_ms)
+    lab.run_for(seconds=3)
+    meter = RivalMeter("Orders")
+    lab.world.hooks.attach(meter)
+    lab.run_for(seconds=30)
+    foretold = answer(queues, interval_ms, 2 * way_ms)
+    # In half a minute each task may have sent one more, or one less.
+    if isinstance(foretold, int | float) and abs(foretold / 2 - meter.requests) <= queues + 0.02 * meter.requests:
+        return None
+    asked = f"asks_per_minute(queues={queues}, interval_ms={interval_ms}, round_trip_ms={2 * way_ms})"
+    return Wrong(f"{asked} is {foretold!r}, and in half a minute {meter.requests} requests were sent")
+
+
+@lab_check("05/table", points=1)
+def hold_table(answer: Callable[[list[tuple[str, int, int]]], dict[str, list[int]]], *, seed: int) -> Wrong | None:
+    """A broker holds pulls for the queues of two topics: the table is its own."""
+    random = Random(f"05/table/{seed}")
+    lab = Lab(seed, history=False)
+    lab.name_server()
+    broker = lab.broker()
+    producer, consumer = lab.producer("shop"), lab.pull_consumer("readers")
+    lab.run(producer.start())
+    lab.run(consumer.start())
+    queues = [MessageQueue(topic, "broker-a", number) for topic in ("Orders", "Refunds") for number in range(3)]
+    for topic in ("Orders", "Refunds"):
+        lab.create_topic(topic, 3)
+    ends = {queue: random.randrange(4) for queue in queues}
+    for queue, end in ends.items():
+        for _ in range(end):
+            lab.run(producer.send(Message(queue.topic, b"an order"), queue=queue))
+    lab.run_for(ms=5)
+    pulls = []
+    for queue in random.choices(queues, k=random.randint(4, 12)):
+        pulls.append((queue.topic, queue.queue_id, ends[queue]))
+        lab.run(consumer.pull_block_if_not_found_async(queue, "*", ends[queue], 32, lambda *_: None))
+    lab.run_for(ms=20)
+    got = answer(list(pulls))
+    held = broker.running().pull_request_hold_service.pull_request_table
+    want = {f"{topic}@{queue}": [held.offset for held in requests] for (topic, queue), requests in held.items()}
+    if got == want:
+        return None
+    return Wrong(f"the broker's table is {want}, and yours is {got!r}", "\n".join(map(str, pulls)))
 
 
 @lab_check("05/hold", points=3)

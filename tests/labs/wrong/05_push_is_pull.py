@@ -185,9 +185,50 @@ class ComparesTexts(Right):
         return woken
 
 
+def forgets_the_round_trip(queues: int, interval_ms: float, round_trip_ms: float) -> float:
+    """As if a task pulled in a fixed rhythm."""
+    return queues * 60_000 / interval_ms
+
+
+def one_task_for_all_queues(queues: int, interval_ms: float, round_trip_ms: float) -> float:
+    """As if one task went from queue to queue."""
+    return 60_000 / (interval_ms + round_trip_ms)
+
+
+def per_second(queues: int, interval_ms: float, round_trip_ms: float) -> float:
+    """Requests per second."""
+    return queues * 1_000 / (interval_ms + round_trip_ms)
+
+
+Pulls = list[tuple[str, int, int]]
+
+
+def by_topic_alone(pulls: Pulls) -> dict[str, list[int]]:
+    """Puts all queues of a topic into one list."""
+    table: dict[str, list[int]] = {}
+    for topic, _, offset in pulls:
+        table.setdefault(topic, []).append(offset)
+    return table
+
+
+def the_last_one_stays(pulls: Pulls) -> dict[str, list[int]]:
+    """Begins a new list with each pull."""
+    return {f"{topic}@{queue}": [offset] for topic, queue, offset in pulls}
+
+
+def without_the_at(pulls: Pulls) -> dict[str, list[int]]:
+    """Another key than RocketMQ's."""
+    table: dict[str, list[int]] = {}
+    for topic, queue, offset in pulls:
+        table.setdefault(f"{topic}{queue}", []).append(offset)
+    return table
+
+
 WRONG = {
     "05/held-for": [as_long_as_asked, one_pass_too_many, rounded_up_to_fives],
     "05/wakes": [tags_also_at_a_pass, forgets_the_offset, one_too_early],
+    "05/asks": [forgets_the_round_trip, one_task_for_all_queues, per_second],
+    "05/table": [by_topic_alone, the_last_one_stays, without_the_at],
     "05/hold": [
         LooksThroughAll,
         WakesEverybody,
