@@ -190,6 +190,11 @@ class Playing:
         if breakpoint_ in self._breakpoints:
             self._breakpoints.remove(breakpoint_)
 
+    @property
+    def breakpoints(self) -> list[Breakpoint]:
+        """The breakpoints that are set."""
+        return list(self._breakpoints)
+
     def _hit(self, record: Record) -> None:
         if self._stopped_at is None:
             self._stopped_at = record

@@ -66,7 +66,7 @@ def test_the_cursor_goes_back_and_forth_without_playing(viewed: Viewed) -> None:
     assert not viewed.session.at_end
     viewed.do("to_time", ms="100")
     assert viewed.session.event().ts_ms <= 100 < viewed.lab.history.record(viewed.cursor).ts_ms
-    viewed.do("end")
+    viewed.do("now")
     assert viewed.session.at_end
     assert viewed.lab.world.slice_no == played
 
@@ -95,33 +95,85 @@ def test_to_a_time_ahead_and_to_a_breakpoint_the_world_is_played(viewed: Viewed)
     viewed.do("to_time", ms=5_000)
     assert viewed.lab.now_ms == 5_000
     viewed.lab.add_breakpoint("NodeCrashed")
-    assert viewed.do("to_breakpoint") == ""
+    assert "Stopped at a breakpoint" in viewed.do("to_breakpoint")
     assert viewed.session.event().kind == "NodeCrashed"
 
 
-def test_playing_goes_on_from_the_loop_until_it_is_paused_or_a_breakpoint_comes(viewed: Viewed) -> None:
-    viewed.lab.add_breakpoint("NodeCrashed")
-    viewed.do("set_speed", speed="200")
+def test_at_event_0_the_time_is_0(viewed: Viewed) -> None:
+    viewed.do("start")
+    assert viewed.session.now_us == 0
+    viewed.do("step_event")
+    assert viewed.session.now_us == viewed.session.event().ts_us
+    viewed.do("now")
+    assert viewed.session.now_us == viewed.lab.world.now_us > 4_000_000
 
+
+def test_a_slice_in_the_past_is_one_of_the_record(viewed: Viewed) -> None:
+    played = viewed.lab.world.slice_no
+    viewed.do("goto", place=500)
+    first = viewed.lab.history.record(500)
+    viewed.do("step_slice")
+    assert viewed.session.event().slice == first.slice
+    assert viewed.lab.history.record(viewed.cursor).slice > first.slice
+    assert (viewed.lab.world.slice_no, viewed.session.past) == (played, True)
+
+
+# -- searching ------------------------------------------------------------------------------------------------------
+
+
+def test_what_never_comes_is_looked_for_one_minute_and_there_is_a_way_back(viewed: Viewed) -> None:
+    viewed.do("goto", place=700)
+    was_us, began_ms = viewed.session.now_us, viewed.lab.now_ms
+    viewed.do("set_kind", kind="PowerLost")
+    assert viewed.do("next_kind") == "Not found in 60 s of the world: PowerLost. Once more goes on from here."
+    assert viewed.lab.now_ms == began_ms + 60_000
+    place, words = viewed.session.back_offer
+    assert (place, words) == (700, f"back to {was_us / 1e6:.1f} s")
+    assert "back_to" in viewed.session.offers()
+    viewed.do("back_to", place=str(place))
+    assert (viewed.cursor, viewed.session.back_offer) == (700, None)
+
+
+def test_without_a_breakpoint_there_is_none_to_go_to(viewed: Viewed) -> None:
+    assert "to_breakpoint" not in viewed.session.offers()
+    began_ms = viewed.lab.now_ms
+    assert "this lab has no breakpoint" in viewed.do("to_breakpoint")
+    assert viewed.lab.now_ms == began_ms
+    viewed.lab.add_breakpoint("PowerLost")
+    assert "to_breakpoint" in viewed.session.offers()
+    assert "Not found in 60 s" in viewed.do("to_breakpoint")
+    assert viewed.lab.now_ms == began_ms + 60_000
+
+
+def test_a_long_way_can_be_cancelled_and_clicks_are_heard_meanwhile(viewed: Viewed) -> None:
     async def cell() -> None:
-        viewed.do("play")
-        while viewed.session.playing:
+        viewed.do("to_time", ms="99999999")
+        assert viewed.session.searching == "99,999.999 s"
+        assert viewed.session.moving
+        assert viewed.do("choose", node="broker-a") == ""
+        changes = viewed.changes
+        while viewed.changes < changes + 3:
+            await asyncio.sleep(0)
+        viewed.do("cancel")
+        while viewed.session.moving:
             await asyncio.sleep(0)
 
     asyncio.run(cell())
-    assert "Stopped at a breakpoint" in viewed.session.said
-    assert "NodeCrashed" in viewed.session.said
-    assert viewed.changes > 2
+    assert viewed.session.said == f"Stopped at {viewed.lab.now_ms / 1_000:,.3f} s."
+    assert 4_000 < viewed.lab.now_ms < 99_999_999
+    assert viewed.session.back_offer is not None
+    assert viewed.session.chosen == "broker-a"
 
 
-def test_a_command_that_says_where_to_go_ends_playing(viewed: Viewed) -> None:
+def test_another_command_ends_a_search(viewed: Viewed) -> None:
     async def cell() -> None:
-        viewed.do("play")
-        assert viewed.session.playing
-        viewed.do("step_event")
+        viewed.do("to_time", ms=99_999_999)
+        viewed.do("goto", place=3)
+        for _ in range(10):
+            await asyncio.sleep(0)
 
     asyncio.run(cell())
-    assert not viewed.session.playing
+    assert (viewed.session.searching, viewed.cursor) == ("", 3)
 
 
 # -- breaking -------------------------------------------------------------------------------------------------------
@@ -136,7 +188,52 @@ def test_a_machine_that_was_clicked_is_broken_and_mended(viewed: Viewed) -> None
         assert viewed.lab.processes["broker-a"].state == state
     assert [action[2] for action in viewed.lab.actions] == ["freeze", "thaw", "crash", "restart"]
     viewed.do("power_off")
-    assert "is down already" in viewed.do("crash") or "no power" in viewed.do("power_off")
+    assert "is down already" in viewed.do("crash")
+    assert "no power" in viewed.do("power_off")
+
+
+def test_what_would_change_nothing_is_refused_with_a_sentence(viewed: Viewed) -> None:
+    viewed.do("choose", node="broker-a")
+    actions = viewed.lab.actions
+    assert "broker-a is not frozen" in viewed.do("thaw")
+    assert actions == []
+    viewed.do("freeze")
+    assert "broker-a is frozen already" in viewed.do("freeze")
+    viewed.do("crash")
+    assert "is down already, so there is nothing to freeze" in viewed.do("freeze")
+    assert "the link between broker-b and producer-1 is not cut" in viewed.do(
+        "heal", source="broker-b", target="producer-1"
+    )
+    viewed.do("cut", source="broker-b", target="producer-1")
+    assert "is cut already" in viewed.do("cut", source="producer-1", target="broker-b")
+    assert [action[2] for action in actions] == ["freeze", "crash", "partition"]
+
+
+def test_only_what_can_be_done_is_offered(viewed: Viewed) -> None:
+    faults = {"crash", "power_off", "freeze", "thaw", "restart", "cut", "heal", "disconnect"}
+    assert not faults & viewed.session.offers()
+    viewed.do("choose", node="broker-a")
+    assert faults & viewed.session.offers() == {"crash", "power_off", "freeze", "restart"}
+    viewed.do("freeze")
+    assert faults & viewed.session.offers() == {"crash", "power_off", "thaw", "restart"}
+    viewed.do("power_off")
+    assert faults & viewed.session.offers() == {"restart"}
+    viewed.do("choose_link", source="producer-1", target="broker-b")
+    assert (viewed.session.other, viewed.session.chosen) == ("producer-1", "broker-b")
+    assert {"cut", "disconnect"} <= viewed.session.offers()
+    viewed.do("cut")
+    assert {"heal", "disconnect"} <= viewed.session.offers()
+    assert "cut" not in viewed.session.offers()
+    viewed.do("start")
+    assert not {"back", "start", "previous_kind", "pick", "hold"} & viewed.session.offers()
+    assert {"now", "play", "step_event", "share", "take_back"} <= viewed.session.offers()
+
+
+def test_in_the_past_a_fault_happens_in_the_present_and_says_so(viewed: Viewed) -> None:
+    viewed.do("goto", place=300)
+    assert "happened in the present" in viewed.do("crash", node="broker-a")
+    assert not viewed.session.past
+    assert viewed.session.event().kind == "NodeCrashed"
 
 
 def test_a_link_is_cut_between_the_two_machines_clicked_last(viewed: Viewed) -> None:
@@ -215,6 +312,23 @@ def test_a_click_on_an_old_list_means_what_stood_there_or_nothing(viewed: Viewed
     assert viewed.lab.actions[-1][2:] == ("pick", {"index": place})
 
 
+def test_deliveries_stand_apart_from_housekeeping(viewed: Viewed) -> None:
+    viewed.do("set_kind", kind="RequestSent")
+    viewed.do("next_kind")
+    frames, housekeeping = viewed.session.pending_groups()
+    assert set(frames) == set(deliveries(viewed))
+    assert housekeeping
+    assert frames | housekeeping == viewed.session.pending()
+
+
+def test_in_the_past_nothing_is_left_to_choose(viewed: Viewed) -> None:
+    entry = next(iter(viewed.session.pending()))
+    viewed.do("goto", place=300)
+    for command in ("pick", "hold"):
+        assert "what is shown is the past" in viewed.do(command, entry=entry)
+    assert (viewed.cursor, viewed.lab.actions) == (300, [])
+
+
 # -- the tree -------------------------------------------------------------------------------------------------------
 
 
@@ -277,8 +391,33 @@ def test_a_world_built_cell_by_cell_cannot_be_taken_back_and_says_what_to_do() -
     lab = Lab(seed=1)
     lab.name_server()
     session = Session(lab, changed=lambda: None)
+    assert not {"share", "take_back", "override"} & session.offers()
     session.do({"do": "take_back"})
     assert "%%scenario" in session.said
+
+
+# -- looking --------------------------------------------------------------------------------------------------------
+
+
+def test_how_a_viewer_looks_is_what_is_drawn(viewed: Viewed) -> None:
+    key = viewed.lab.history.last("MessageStored").unique_key
+    for command, arguments in {
+        "resize": {"width": "1280", "height": 600},
+        "projector": {"on": "1"},
+        "choose_link": {"source": "producer-1", "target": "broker-a"},
+        "follow": {"message": key},
+        "open_kind": {"kind": "consumer"},
+        "goto": {"place": 300},
+    }.items():
+        assert viewed.do(command, **arguments) == ""
+    look = viewed.session.look()
+    assert look[:7] == (1280, True, 600, "broker-a", "producer-1", key, frozenset({"consumer"}))
+    assert (look.now_us, look.past) == (viewed.session.event().ts_us, True)
+    viewed.do("follow", message=key)
+    viewed.do("projector", on="0")
+    viewed.do("resize", width=5)
+    assert viewed.session.look()[:6] == (320, False, 0, "broker-a", "producer-1", "")
+    assert 'data-key="card:broker-a"' in viewed.session.scene().svg()
 
 
 # -- several views --------------------------------------------------------------------------------------------------

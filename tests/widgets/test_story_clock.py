@@ -15,6 +15,7 @@ from mqlab_widgets.story_clock import (
     SHORT_FLIGHT_MS,
     SILENCE_US,
     TICK_MS,
+    LinearClock,
     Seen,
     StoryClock,
 )
@@ -172,7 +173,16 @@ def test_what_the_clock_says_of_the_next_event_comes_true() -> None:
 def test_after_a_pause_of_the_kernel_the_story_goes_on_from_there() -> None:
     clock = StoryClock(0)
     clock.take(0, 400)
-    clock.wait_until(5_000)
+    clock.not_before = 5_000
     assert clock.take(100, 250) == (5_000, 0)
-    clock.wait_until(4_000)
     assert clock.take(200) == (5_250, 0)
+
+
+def test_at_a_pace_the_worlds_time_is_stretched() -> None:
+    clock = LinearClock(1_000_000, 200, 0.01)
+    assert clock.when(1_001_000) == 300
+    assert clock.take(1_004_000, 999) == (600, 0)
+    assert clock.take(1_003_000) == (600, 0), "it never goes back"
+    assert clock.world_us(600) == 1_004_000
+    clock.restart(1_004_000, 2_000)
+    assert clock.when(1_005_000) == 2_100

@@ -30,7 +30,7 @@ def machine_html(session: Session) -> str:
             f"<h4>{escape(node)}</h4><div>Its parts are shown as they are after the newest slice. "
             "The boards follow the cursor. "
             '<button type="button" data-do="take_back">play a new world up to here</button> '
-            '<button type="button" data-do="end">go to the present</button></div>'
+            '<button type="button" data-do="now">go to the present</button></div>'
         )
     title = f"{node} after slice {session.lab.world.slice_no:,}"
     try:

@@ -56,7 +56,7 @@ def where(session: Session) -> str:
     if not session.at_end:
         parts.append("in the past")
     if session.playing:
-        parts.append(f"playing at {session.speed:g} times real time")
+        parts.append("playing")
     if len(session.branches) > 1:
         parts.append(f"world {session.now}: {escape(session.branches[session.now].what)}")
     return " &middot; ".join(parts)
@@ -137,7 +137,7 @@ def _next(session: Session) -> str:
         return f'{title}<div class="mq-faint">Pause to choose.</div>'
     if not session.at_end:
         back = command("take_back", "play a new world up to here", "from which it can go on in another way")
-        return f'{title}<div class="mq-row">{command("end", "go to the present")}{back}</div>'
+        return f'{title}<div class="mq-row">{command("now", "go to the present")}{back}</div>'
     pending = session.pending()
     now_us = session.lab.world.now_us
     rows = [_pending_row(key, entry, now_us) for key, entry in islice(pending.items(), MOST_PENDING)]

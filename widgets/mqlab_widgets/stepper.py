@@ -50,7 +50,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         given = boards if isinstance(boards, list | tuple) else [None]
         if not all(isinstance(board, type) and issubclass(board, Board) for board in given):
             raise LearnerError(f"{boards!r} is no list of boards", "write Stepper(lab, [RoutesBoard]), with its class")
-        self.session = Session(lab, boards, changed=self._changed)
+        self.session = Session(lab, boards, changed=self._changed, on_story=lambda _beats, _began: self._changed())
         self.viewer = Viewer(self._command)
         self._pump = FramePump(self._draw, self.viewer, self._post)
         self._moving = False
@@ -104,7 +104,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._kind = ipywidgets.Dropdown(options=kinds, value=self.session.kind, layout={"width": "190px"})
         self._kind.observe(lambda change: do({"do": "set_kind", "kind": change.new}), "value")
         self._speed = ipywidgets.Dropdown(options=SPEEDS, value=1, layout={"width": "90px"})
-        self._speed.observe(lambda change: do({"do": "set_speed", "speed": change.new}), "value")
+        self._speed.observe(lambda change: do({"do": "pace", "value": change.new}), "value")
         self._time = ipywidgets.FloatText(value=0, description="ms", layout={"width": "180px"})
         self._whom, self._link = ipywidgets.HTML(), ipywidgets.HTML()
         for control, label in (
@@ -124,7 +124,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             to("back", "back", "one event back (p, arrow left)", "step-backward"),
             to("step_event", "event", "one event on (n, arrow right)", "step-forward"),
             to("step_slice", "slice", "play one slice (s)", "step-forward"),
-            to("end", "end", "to the newest event (End)", "fast-forward"),
+            to("now", "now", "to the newest event (End)", "fast-forward"),
             self._play,
             self._speed,
         ]

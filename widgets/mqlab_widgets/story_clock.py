@@ -44,7 +44,10 @@ class StoryClock:
     def __init__(self, us: int, at: int = 0) -> None:
         self.at = at
         """When the last event was seen."""
-        self._us = us
+        self.not_before = 0
+        """Nothing is seen before this time of the screen: then the kernel was busy with something else."""
+        self.us = us
+        """The world's time when there was something to see last."""
         self._rest_ms = 0
         self._air: dict[str, tuple[int, int]] = {}
         """Frames on their way -> when each left: on the screen, and in the world."""
@@ -52,7 +55,7 @@ class StoryClock:
     def when(self, us: int, arrives: str = "") -> int:
         """When an event would be seen that comes next."""
         rested = self.at + self._rest_ms
-        if us - self._us > SILENCE_US:
+        if us - self.us > SILENCE_US:
             at = rested + TICK_MS
         else:
             left = min((at for at, sent_us in self._air.values() if us - sent_us <= SILENCE_US), default=rested)
@@ -60,15 +63,15 @@ class StoryClock:
         if arrives in self._air:
             others = any(us - sent_us <= SILENCE_US for key, (_, sent_us) in self._air.items() if key != arrives)
             at = max(at, self._air[arrives][0] + (SHORT_FLIGHT_MS if others else FLIGHT_MS))
-        return -(-at // GRID_MS) * GRID_MS
+        return -(-max(at, self.not_before) // GRID_MS) * GRID_MS
 
     def take(
         self, us: int, rest_ms: int = 0, *, leave: Iterable[str] = (), arrives: str = "", lost: Iterable[str] = ()
     ) -> Seen:
         """The next event is seen; `leave` and `lost` are the frames that begin and end their flight with it."""
-        silence_us = us - self._us if us - self._us > SILENCE_US else 0
+        silence_us = us - self.us if us - self.us > SILENCE_US else 0
         self.at = self.when(us, arrives)
-        self._us = us
+        self.us = us
         self._rest_ms = rest_ms
         for frame in (arrives, *lost):
             self._air.pop(frame, None)
@@ -76,7 +79,35 @@ class StoryClock:
             self._air[frame] = (self.at, us)
         return Seen(self.at, silence_us)
 
-    def wait_until(self, at: int) -> None:
-        """Nothing is seen before this time of the screen: the kernel was busy with something else."""
-        if at > self.at:
-            self.at, self._rest_ms = at, 0
+
+class LinearClock:
+    """The screen clock at a pace of so many seconds of the world per second: the world's time, stretched."""
+
+    def __init__(self, us: int, at: int, pace: float) -> None:
+        self.at = at
+        self.not_before = 0
+        self.us = us
+        self.pace = pace
+        self._from = (us, at)
+
+    def when(self, us: int, arrives: str = "") -> int:
+        """When an event at this time of the world is seen."""
+        from_us, from_at = self._from
+        at = from_at + (us - from_us) / 1_000 / self.pace
+        return max(self.at, round(max(at, self.not_before) / GRID_MS) * GRID_MS)
+
+    def world_us(self, at: int) -> int:
+        """The world's time at a time of the screen."""
+        from_us, from_at = self._from
+        return from_us + round((at - from_at) * 1_000 * self.pace)
+
+    def take(
+        self, us: int, rest_ms: int = 0, *, leave: Iterable[str] = (), arrives: str = "", lost: Iterable[str] = ()
+    ) -> Seen:
+        """The next event is seen, whatever there is to see of it."""
+        self.at, self.us = self.when(us), us
+        return Seen(self.at, 0)
+
+    def restart(self, us: int, at: int) -> None:
+        """The kernel is behind: go on from here at the same pace."""
+        self.at, self._from = max(self.at, at), (us, at)

@@ -2,7 +2,7 @@
 
 const KEYS = {
   " ": "play", n: "step_event", ArrowRight: "step_event", p: "back", ArrowLeft: "back",
-  s: "step_slice", Home: "start", End: "end", "]": "next_kind", "[": "previous_kind",
+  s: "step_slice", Home: "start", End: "now", "]": "next_kind", "[": "previous_kind",
 };
 
 const PATIENCE_MS = 4000;

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import pickle
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from mqlab.errors import LearnerError
 from mqlab.trace.catalogue import CATALOGUE
@@ -64,6 +65,12 @@ class Board:
     def restore(self, kept: bytes) -> None:
         """Take a copy of the state back."""
         vars(self).update(pickle.loads(kept))  # noqa: S301  our own bytes, made by `keep`
+
+    def twin(self) -> Self:
+        """Another board in the same state; each goes its own way from here."""
+        twin = copy.copy(self)
+        twin.restore(self.keep())
+        return twin
 
 
 @cache

@@ -1,0 +1,58 @@
+"""The story: what a page is told, so that it can show each step of a message without asking."""
+
+from __future__ import annotations
+
+from mqlab.scenarios import get
+from mqlab_widgets.story import clock_text, gap_text
+from mqlab_widgets.story_clock import LONGEST_FLIGHT_MS, SHORT_FLIGHT_MS
+from tests.widgets.screen import Screen
+
+
+def test_the_parts_of_all_beats_make_the_picture_of_the_end() -> None:
+    screen = Screen(get("steady-load").build(7).run_for(seconds=2))
+    shown = dict(screen.session.scene().parts)
+    screen.played(20)
+    for beat in screen.beats:
+        shown.update(beat["parts"])
+    assert {key: svg for key, svg in shown.items() if svg} == screen.session.scene().parts
+
+
+def test_only_what_has_changed_is_sent() -> None:
+    screen = Screen(get("steady-load").build(7).run_for(seconds=2)).played(10)
+    shown: dict[str, str] = {}
+    for beat in screen.beats:
+        assert all(shown.get(key) != svg for key, svg in beat["parts"].items())
+        shown.update(beat["parts"])
+    assert "paper" not in shown
+
+
+def test_every_message_is_seen_on_each_wire_that_it_takes() -> None:
+    screen = Screen(get("steady-load").build(7).run_for(seconds=2))
+    first = len(screen.lab.history)
+    screen.played(20)
+    frames = [
+        f"{record.connection}:{record.local}:{record.frame}"
+        for record in screen.lab.history.records(first, screen.cursor)
+        if record.kind in ("RequestSent", "ResponseSent")
+    ]
+    acts = [(act["act"], act["id"], beat["at"]) for beat in screen.beats for act in beat["acts"]]
+    left = {name: at for act, name, at in acts if act == "fly"}
+    landed = {name: at for act, name, at in acts if act == "land"}
+    assert list(left) == frames
+    assert len(landed) > 12
+    assert all(SHORT_FLIGHT_MS <= landed[name] - left[name] <= LONGEST_FLIGHT_MS for name in landed)
+
+
+def test_a_message_is_told_station_by_station() -> None:
+    screen = Screen(get("steady-load").build(7).run_for(seconds=2)).played(6)
+    said = [beat["say"] for beat in screen.beats if "say" in beat]
+    stations = ("sends message", "has reached", "stored", "is in queue", "got 1 message", "listener got", "is done")
+    found = [next(n for n, words in enumerate(said) if station in words) for station in stations]
+    assert found == sorted(found)
+    gaps = [beat["gap"] for beat in screen.beats if "gap" in beat]
+    assert gaps == ["+ 30 ms", "+ 99 ms"]
+
+
+def test_times_are_told_in_few_letters() -> None:
+    assert clock_text(6_098_040) == "6.098 s"
+    assert [gap_text(us) for us in (1_500, 98_400, 15_020_000)] == ["+ 1.5 ms", "+ 98 ms", "+ 15.0 s"]

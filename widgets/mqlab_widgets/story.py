@@ -1,0 +1,136 @@
+"""The story of a world as one view tells it: beats, each with what has changed and what moves.
+
+A beat is what a page is sent (`viewer.js` plays it): a dict of texts and numbers.
+
+    {"at": 1250, "us": 6098040, "place": 1700,     when on the screen clock (ms), the world's time, and the cursor
+     "gap": "+ 98 ms",                             if a silence went before
+     "say": "broker-a stored message 60",          in plain words, if there is something to say
+     "after": 250,                                 its picture is shown so many ms later, when the tokens are there
+     "parts": {"card:broker-a": "<g ...>"},        the parts of the scene that have changed; "" is gone
+     "acts": [{"act": "fly", ...}]}                what moves (`scene.acts`)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mqlab_widgets.scene.acts import Act, Moves, acts_of
+
+if TYPE_CHECKING:
+    from mqlab.trace.record import Record
+    from mqlab_widgets.boards.stage import StageBoard
+    from mqlab_widgets.scene.scene import Scene
+
+Beat = dict[str, Any]
+
+
+class Told(Protocol):
+    """A view, as far as its story is concerned."""
+
+    @property
+    def watched(self) -> bool:
+        """Whether a page shows it."""
+
+    @property
+    def now_us(self) -> int:
+        """The world's time at the cursor."""
+
+    def place(self) -> int:
+        """The cursor."""
+
+    def scene(self) -> Scene:
+        """What is to be seen at the cursor."""
+
+    def say(self, record: Record) -> str:
+        """An event in plain words, "" if it is not worth a sentence."""
+
+
+class Story:
+    """What one view is told: the events of a beat are gathered, then its picture is drawn once and compared."""
+
+    def __init__(self, view: Told) -> None:
+        self._view = view
+        self.begin()
+
+    def begin(self) -> None:
+        """The page shows the whole picture of this moment; what comes is told as what has changed since."""
+        self._scene = self._view.scene()
+        self._parts = self._scene.parts
+        self._beats: list[Beat] = []
+        self._shown_at = 0
+        self._open_at: int | None = None
+        self._after_ms = 0
+        self._gap_us = 0
+        self._said, self._aside = "", ""
+        self._acts: list[Act] = []
+
+    def moves(self, record: Record, stage: StageBoard) -> Moves:
+        """What moves on this view's stage with an event that `stage` has just taken."""
+        return acts_of(record, stage, self._scene)
+
+    def tell(self, at: int, record: Record, moves: Moves, silence_us: int = 0) -> None:
+        """The event belongs to the beat at this time of the screen."""
+        self.open(at, silence_us)
+        self._acts += moves.acts
+        self._after_ms = max(self._after_ms, moves.after_ms)
+        words = self._view.say(record)
+        if moves.seen:
+            self._said = words or self._said
+        else:
+            self._aside = words or self._aside
+
+    def flow(self, at: int, acts: list[Act]) -> None:
+        """Much has happened up to this time of the screen; what moved is told as streams."""
+        self.open(at)
+        self._acts += acts
+
+    def open(self, at: int, silence_us: int = 0) -> None:
+        """The beat at this time of the screen begins, if it has not begun yet."""
+        if self._open_at is None:
+            self._open_at, self._gap_us = at, silence_us
+
+    def close(self, us: int = 0) -> None:
+        """The beat is complete: draw what is to be seen at the cursor, at this time of the world if it is later."""
+        at, self._open_at = self._open_at, None
+        if at is None or not self._view.watched:
+            self._acts = []
+            return
+        self._scene = self._view.scene()
+        before, now = self._parts, self._scene.parts
+        changed = {key: svg for key, svg in now.items() if before.get(key) != svg}
+        self._parts = now
+        # A picture must not be overtaken by the next one.
+        self._shown_at = max(self._shown_at, at + self._after_ms)
+        us = max(us, self._view.now_us)
+        beat: Beat = {
+            "at": at,
+            "us": us,
+            "place": self._view.place(),
+            "after": self._shown_at - at,
+            "parts": {**changed, **dict.fromkeys(before.keys() - now.keys(), "")},
+            "acts": [act._asdict() for act in self._acts],
+            "clock": clock_text(us),
+        }
+        if self._gap_us:
+            beat["gap"] = gap_text(self._gap_us)
+        if self._said or self._aside:
+            beat["say"] = self._said or self._aside
+        self._beats.append(beat)
+        self._acts, self._after_ms, self._said, self._aside = [], 0, "", ""
+
+    def beats(self) -> list[Beat]:
+        """The beats that are complete, once."""
+        beats, self._beats = self._beats, []
+        return beats
+
+
+def clock_text(us: int) -> str:
+    """A time of the world as it stands beside the controls."""
+    return f"{us / 1_000_000:,.3f} s"
+
+
+def gap_text(us: int) -> str:
+    """A silence: "+ 98 ms"."""
+    if us < 10_000:
+        return f"+ {us / 1_000:.1f} ms"
+    return f"+ {us / 1_000:.0f} ms" if us < 1_000_000 else f"+ {us / 1_000_000:.1f} s"
