@@ -218,6 +218,20 @@ def test_offsets_are_those_of_the_broker(crashed: Lab) -> None:
         assert committed == manager.query_offset("readers", "TopicTest", queue)
 
 
+def test_what_is_consumed_and_not_committed_is_a_figure_of_its_own() -> None:
+    lab = played("held-back-by-count", 17)
+    board = OffsetsBoard(lab)
+    fold = Fold(lab.history, [board])
+    fold.go_to(len(lab.history))
+    row = next(row for row in board._table().rows if row[0] == "Orders")
+    assert row == ["Orders", "broker-a", 0, "readers", 150, 150, 134, 0, 16, "consumer-1"]
+    lab.crash("consumer-1")
+    lab.run_for(seconds=1)
+    fold.go_to(len(lab.history))
+    row = next(row for row in board._table().rows if row[0] == "Orders")
+    assert row == ["Orders", "broker-a", 0, "readers", 150, None, 134, 0, 16, ""]
+
+
 def test_a_route_that_nobody_asked_for_again_is_still_believed(crashed: Lab) -> None:
     board = RoutesBoard(crashed)
     Fold(crashed.history, [board]).go_to(len(crashed.history))

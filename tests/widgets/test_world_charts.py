@@ -38,6 +38,12 @@ def to_the_end_of_an_interval(lab: Lab) -> WorldNumbers:
 # -- numbers --------------------------------------------------------------------------------------------------------
 
 
+def consumed_by(lab: Lab) -> int:
+    """Up to which offset of the only queue the only consumer has come, as it knows itself."""
+    offsets = lab.processes["consumer-1"].clients[0][0].impl.offset_store.clone_offset_table("Orders")
+    return next(iter(offsets.values()))
+
+
 def test_backlog_and_what_is_in_flight_are_those_of_the_worlds_tables(slow: Lab) -> None:
     numbers = to_the_end_of_an_interval(slow)
     last = numbers.intervals[-1]
@@ -45,18 +51,43 @@ def test_backlog_and_what_is_in_flight_are_those_of_the_worlds_tables(slow: Lab)
     committed = broker.consumer_offset_manager.query_offset("readers", "Orders", 0)
     end = broker.message_store.find_consume_queue("Orders", 0).max_offset_in_queue
     consumer = slow.processes["consumer-1"].clients[0][0]
-    assert last.backlog == {"readers": end - committed}
+    assert last.backlog == {"readers": end - consumed_by(slow)}
+    assert last.unnoted == {"readers": consumed_by(slow) - committed}
+    assert last.unnoted["readers"] > 0
     assert last.in_flight == {"readers": sum(queue.msg_count for queue in consumer.process_queues.values())}
     assert last.in_flight["readers"] > 20
 
 
-def test_lag_is_the_age_of_the_oldest_message_that_is_not_committed(slow: Lab) -> None:
+def test_lag_is_the_age_of_the_oldest_message_that_is_not_consumed(slow: Lab) -> None:
     numbers = to_the_end_of_an_interval(slow)
-    committed = slow.brokers[0].running().consumer_offset_manager.query_offset("readers", "Orders", 0)
-    came = slow.history.last("MessageDispatched", topic="Orders", queue_offset=committed)
+    came = slow.history.last("MessageDispatched", topic="Orders", queue_offset=consumed_by(slow))
     assert came is not None
     now_ms = numbers.end_s(len(numbers.intervals) - 1) * 1_000
     assert numbers.intervals[-1].lag_ms["readers"] == pytest.approx(now_ms - came.ts_ms)
+
+
+def test_when_all_is_consumed_there_is_no_lag_although_the_broker_does_not_know_yet() -> None:
+    lab = get("held-back-by-count").build(7).run_for(seconds=17)
+    last = to_the_end_of_an_interval(lab).intervals[-1]
+    assert consumed_by(lab) == 150
+    assert (last.backlog, last.lag_ms, last.unnoted) == ({"readers": 0}, {"readers": 0}, {"readers": 16})
+
+
+def test_the_lag_of_many_queues_is_that_of_the_oldest_of_their_messages() -> None:
+    lab = get("rebalance").build(7)
+    numbers = WorldNumbers(lab)
+    for _ in range(20):
+        lab.run_for(ms=500)
+        numbers.follow()
+        now_us = lab.world.now_us
+        came = {(r.topic, r.queue_id, r.queue_offset): r.ts_us for r in lab.history.find("MessageDispatched")}
+        for progress in numbers._groups.values():
+            ends = {queue: log.end for queue, log in numbers._logs.items()}
+            read, noted = progress.read, progress.committed
+            at = {queue: max(read.get(queue, 0), noted.get(queue, 0)) for queue in progress.waiting}
+            waits = [now_us - came[(*queue[1:], at[queue])] for queue in at if ends.get(queue, 0) > at[queue]]
+            assert progress.lag_us(now_us) == max(waits, default=0)
+            assert progress.backlog == sum(max(0, ends.get(queue, 0) - at[queue]) for queue in at)
 
 
 def test_nothing_is_counted_twice_or_left_out_when_intervals_become_one() -> None:

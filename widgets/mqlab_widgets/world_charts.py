@@ -31,7 +31,7 @@ Points = tuple[tuple[float, float], ...]
 
 
 class WorldCharts:
-    """Throughput, backlog, messages in flight, lag and hold times of a lab, from its beginning to now."""
+    """Throughput, backlog, what is not committed, what is in flight, lag and hold times of a lab, up to now."""
 
     def __init__(self, lab: Lab) -> None:
         if not hasattr(lab, "world"):
@@ -40,7 +40,7 @@ class WorldCharts:
         self._numbers = WorldNumbers(lab)
 
     def charts(self) -> list[LineChart]:
-        """The five charts as they are now."""
+        """The six charts as they are now."""
         numbers = self._numbers
         numbers.follow()
         rates = {
@@ -50,11 +50,13 @@ class WorldCharts:
         reasons = ("arrived", "timed out")
         held = {f"woken: {why}": self._line(_hold_of(why)) for why in reasons}
         backlog = self._by_group(lambda at: at.backlog, sum)
+        unnoted = self._by_group(lambda at: at.unnoted, sum)
         in_flight = self._by_group(lambda at: at.in_flight, sum)
         lag = self._by_group(lambda at: {group: ms / 1_000 for group, ms in at.lag_ms.items()}, max)
         return [
             self._chart("Throughput", "messages a second", rates),
-            self._chart("Backlog: stored, not committed", "messages", backlog),
+            self._chart("Backlog: stored, not consumed", "messages", backlog),
+            self._chart("Consumed, not committed", "messages", unnoted),
             self._chart("In flight: pulled, not consumed", "messages", in_flight),
             self._chart("Lag: age of the oldest in the backlog", "lag, s", lag),
             self._chart("Hold times: the longest of each moment", "hold time, s", held, marks=True),

@@ -7,8 +7,9 @@ one, so that a world of days costs no more than one of seconds.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.protocol.route import MASTER_ID
@@ -38,11 +39,13 @@ class Interval(NamedTuple):
     held_ms: dict[str, float]
     """Why a pull was woken -> the longest that one was held, in ms."""
     backlog: dict[str, int]
-    """Group -> messages that are stored and not committed."""
+    """Group -> messages that are stored and not consumed."""
+    unnoted: dict[str, int]
+    """Group -> messages that are consumed and not committed: who takes their queue over gets them again."""
     in_flight: dict[str, int]
     """Group -> messages that its consumers have pulled and not consumed."""
     lag_ms: dict[str, float]
-    """Group -> for how long its oldest message that is not committed has been waiting."""
+    """Group -> for how long its oldest message that is not consumed has been waiting."""
 
     def joined(self, later: Interval) -> Interval:
         """This one and the one after it as one."""
@@ -76,10 +79,47 @@ class _Log:
         return self.times_us[max(0, bisect_right(self.offsets, offset) - 1)]
 
 
+@dataclass(slots=True)
+class _Progress:
+    """How far a group is in its queues: as its consumers know (`read`), and as the brokers do (`committed`)."""
+
+    read: dict[Queue, int] = field(default_factory=dict)
+    committed: dict[Queue, int] = field(default_factory=dict)
+    backlog: int = 0
+    unnoted: int = 0
+    waiting: dict[Queue, tuple[int, int, int]] = field(default_factory=dict)
+    """Queue -> (messages not consumed, consumed and not committed, first offset not consumed) as they are counted."""
+    oldest: list[tuple[int, Queue, int]] = field(default_factory=list)
+    """A heap of (since when, queue, first offset not consumed); what is no longer so goes when it comes to the top."""
+
+    def moved(self, queue: Queue, log: _Log | None) -> None:
+        """Count a queue anew, which has grown or of which more is consumed or committed."""
+        committed = self.committed.get(queue, 0)
+        at = max(self.read.get(queue, 0), committed)
+        waiting, unnoted = max(0, (log.end if log else 0) - at), at - committed
+        waited, not_noted, since = self.waiting.get(queue, (0, 0, -1))
+        self.backlog += waiting - waited
+        self.unnoted += unnoted - not_noted
+        self.waiting[queue] = (waiting, unnoted, at)
+        if waiting and log and (not waited or at != since):
+            heappush(self.oldest, (log.since_us(at), queue, at))
+
+    def lag_us(self, now_us: int) -> int:
+        """For how long the oldest message that is not consumed has been waiting."""
+        while self.oldest:
+            since_us, queue, at = self.oldest[0]
+            waiting, _, first = self.waiting[queue]
+            if waiting and first == at:
+                return now_us - since_us
+            heappop(self.oldest)
+        return 0
+
+
 class WorldNumbers:
     """Folds a lab's history. `follow()` takes in what is new and closes all intervals that lie behind the world's time.
 
-    A group counts from its first commit on; one that broadcasts commits nothing to a broker and has no backlog here.
+    Consumed is what lies before the offset that a group's consumers or the brokers know, whichever is further. A group
+    counts from its first commit on; one that broadcasts commits nothing to a broker and has no backlog here.
     """
 
     def __init__(self, lab: Lab) -> None:
@@ -90,8 +130,10 @@ class WorldNumbers:
         self._stored = self._consumed = 0
         self._held_ms: dict[str, float] = {}
         self._logs: dict[Queue, _Log] = {}
-        self._began: dict[tuple[str, Queue], int] = {}
-        self._committed: dict[str, dict[Queue, int]] = {}
+        self._groups: dict[str, _Progress] = {}
+        self._readers: dict[Queue, list[_Progress]] = {}
+        self.groups: list[str] = []
+        """The groups, in the order of their first commit."""
         self._names: dict[str, str] = {}
         """The name of a broker in routes -> its process."""
         self._in_hand = FlowControlBoard(lab)
@@ -100,6 +142,7 @@ class WorldNumbers:
             "MessageDispatched": [self._on_dispatched],
             "BrokerStarted": [self._on_broker_started],
             "OffsetCommitted": [self._on_committed],
+            "OffsetUpdated": [self._on_updated],
             "PullWoken": [self._on_woken],
             "QueueAllocated": [self._on_allocated],
             "ConsumeFinished": [self._on_consumed],
@@ -107,11 +150,6 @@ class WorldNumbers:
         }
         for kind, method in self._in_hand.handlers().items():
             self._takers.setdefault(kind, []).append(method)
-
-    @property
-    def groups(self) -> list[str]:
-        """The groups, in the order of their first commit."""
-        return list(self._committed)
 
     def end_s(self, number: int) -> float:
         """When an interval ended, in seconds of the world."""
@@ -143,20 +181,49 @@ class WorldNumbers:
             self._stored += 1
 
     def _on_dispatched(self, record: Record) -> None:
-        log = self._logs.setdefault((record.node, record.topic, record.queue_id), _Log())
-        log.add(record.queue_offset, record.ts_us)
+        topic, queue_id, offset = record.row[8:11]
+        queue = (record.node, topic, queue_id)
+        log = self._logs.setdefault(queue, _Log())
+        log.add(offset, record.ts_us)
+        for progress in self._readers.get(queue, ()):
+            progress.moved(queue, log)
 
     def _on_broker_started(self, record: Record) -> None:
         if record.broker_id == MASTER_ID:
             self._names[record.broker_name] = record.node
 
     def _on_allocated(self, record: Record) -> None:
-        queue = (self._names.get(record.broker_name, record.broker_name), record.topic, record.queue_id)
-        self._began.setdefault((record.group, queue), record.queue_offset)
+        queue = self._queue_of(record)
+        progress = self._progress(record.group, queue)
+        progress.read.setdefault(queue, record.queue_offset)
+        progress.committed.setdefault(queue, record.queue_offset)
+        progress.moved(queue, self._logs.get(queue))
+
+    def _on_updated(self, record: Record) -> None:
+        queue = self._queue_of(record)
+        progress = self._progress(record.group, queue)
+        progress.read[queue] = record.queue_offset
+        progress.moved(queue, self._logs.get(queue))
 
     def _on_committed(self, record: Record) -> None:
-        queue = (record.node, record.topic, record.queue_id)
-        self._committed.setdefault(record.group, {})[queue] = record.queue_offset
+        group, topic, queue_id, offset = record.row[8:12]
+        queue = (record.node, topic, queue_id)
+        if group not in self.groups:
+            self.groups.append(group)
+        progress = self._progress(group, queue)
+        progress.committed[queue] = offset
+        progress.moved(queue, self._logs.get(queue))
+
+    def _queue_of(self, record: Record) -> Queue:
+        """The queue that a client's event is about."""
+        return self._names.get(record.broker_name, record.broker_name), record.topic, record.queue_id
+
+    def _progress(self, group: str, queue: Queue) -> _Progress:
+        """A group's progress, which is told from now on when this queue grows."""
+        progress = self._groups.setdefault(group, _Progress())
+        if queue not in progress.waiting:
+            self._readers.setdefault(queue, []).append(progress)
+        return progress
 
     def _on_woken(self, record: Record) -> None:
         self._held_ms[record.reason] = max(self._held_ms.get(record.reason, 0.0), record.held_us / 1_000)
@@ -176,15 +243,19 @@ class WorldNumbers:
 
     def _close(self) -> None:
         end_us = (len(self.intervals) + 1) * self.width_us
-        backlog, lag_ms = {}, {}
-        for group in self._committed:
-            waiting = [(log, at) for log, at in self._progress(group) if at < log.end]
-            backlog[group] = sum(log.end - at for log, at in waiting)
-            lag_ms[group] = max((end_us - log.since_us(at) for log, at in waiting), default=0) / 1_000
+        shown = {group: self._groups[group] for group in self.groups}
         in_flight: dict[str, int] = {}
         for (_, group, *_), count in self._in_hand.counts.items():
             in_flight[group] = in_flight.get(group, 0) + count
-        interval = Interval(self._stored, self._consumed, self._held_ms, backlog, in_flight, lag_ms)
+        interval = Interval(
+            self._stored,
+            self._consumed,
+            self._held_ms,
+            {group: progress.backlog for group, progress in shown.items()},
+            {group: progress.unnoted for group, progress in shown.items()},
+            in_flight,
+            {group: progress.lag_us(end_us) / 1_000 for group, progress in shown.items()},
+        )
         self._stored = self._consumed = 0
         self._held_ms = {}
         self.intervals.append(interval)
@@ -192,9 +263,3 @@ class WorldNumbers:
             pairs = zip(self.intervals[::2], self.intervals[1::2], strict=True)
             self.intervals = [first.joined(second) for first, second in pairs]
             self.width_us *= 2
-
-    def _progress(self, group: str) -> Iterable[tuple[_Log, int]]:
-        """The queues that a group reads, and how far it has committed each."""
-        committed = self._committed[group]
-        queues = {**{queue: at for (of, queue), at in self._began.items() if of == group}, **committed}
-        return [(self._logs[queue], at) for queue, at in queues.items() if queue in self._logs]

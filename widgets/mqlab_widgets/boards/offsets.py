@@ -13,7 +13,11 @@ Place = tuple[str, str, int, str]
 
 
 class OffsetsBoard(Board):
-    """Stored, in memory, committed: three numbers that differ for a while, and what is lost when somebody dies."""
+    """Stored, in memory, committed: three numbers that differ for a while, and what is lost when somebody dies.
+
+    What is not consumed lies between the end and what a consumer has consumed; what is consumed and not committed comes
+    again when that consumer dies.
+    """
 
     title: ClassVar[str] = "Offsets"
 
@@ -21,6 +25,8 @@ class OffsetsBoard(Board):
         """No queue, no group."""
         self.stored: dict[tuple[str, str, int], int] = {}
         self.memory: dict[Place, tuple[str, int]] = {}
+        self.consumed: dict[Place, int] = {}
+        """Also when the consumer who knew it is gone."""
         self.committed: dict[Place, int] = {}
 
     def on_message_dispatched(self, record: Record) -> None:
@@ -31,6 +37,7 @@ class OffsetsBoard(Board):
         """A consumer has come further, as it knows itself."""
         place = (record.broker_name, record.topic, record.queue_id, record.group)
         self.memory[place] = (record.node, record.queue_offset)
+        self.consumed[place] = record.queue_offset
 
     def on_offset_committed(self, record: Record) -> None:
         """The broker knows it, too."""
@@ -40,6 +47,8 @@ class OffsetsBoard(Board):
         """What a process knew is gone."""
         self.memory = {place: known for place, known in self.memory.items() if known[0] != record.target}
 
+    on_power_lost = on_node_crashed
+
     def _table(self) -> Table:
         rows = []
         for place in sorted({*self.memory, *self.committed}):
@@ -47,8 +56,12 @@ class OffsetsBoard(Board):
             consumer, memory = self.memory.get(place, ("", None))
             end = self.stored.get((broker, topic, queue), 0)
             committed = self.committed.get(place)
-            rows.append((topic, broker, queue, group, end, memory, committed, end - (committed or 0), consumer))
-        header = ("topic", "broker", "queue", "group", "stored", "in memory", "committed", "lag", "consumer")
+            noted = committed or 0
+            consumed = max(self.consumed.get(place, 0), noted)
+            waiting, unnoted = max(0, end - consumed), consumed - noted
+            rows.append((topic, broker, queue, group, end, memory, committed, waiting, unnoted, consumer))
+        offsets = ("stored", "in memory", "committed", "not consumed", "consumed, not committed")
+        header = ("topic", "broker", "queue", "group", *offsets, "consumer")
         return Table("", header, rows, most=16)
 
     def html(self) -> str:
