@@ -109,14 +109,21 @@ def test_a_message_has_one_colour_and_one_number_wherever_it_is() -> None:
     assert key.kind in ("MessageDispatched", "PullWoken")
 
 
-def test_two_producers_with_equal_numbers_are_told_apart() -> None:
-    lab = Lab(seed=1)
-    board = StageBoard(lab)
-    first, second = "0A00000403EC14AE5A5A000017D0003C", "0A00000503EC14AE5A5B000017D0003C"
-    assert board.label(first) == "60"
-    assert board.label(second) == "60b"
-    assert board.label(first) == "60"
-    assert board.label("") == ""
+def test_a_trail_lights_the_machines_and_wires_of_a_message_and_dims_the_rest() -> None:
+    lab = played("two-brokers", 21)
+    stored = lab.history.last("MessageStored", node="broker-a")
+    assert stored is not None
+    board = board_of(lab)
+    parts = scene_of(board, Look(followed=stored.unique_key)).parts
+    assert "aside" not in parts["card:broker-a"].split(">")[0]
+    assert "aside" not in parts["card:consumer-1"].split(">")[0]
+    assert "aside" in parts["card:broker-b"].split(">")[0]
+    lit = {name for name, svg in parts.items() if name.startswith("wire:") and "way" in svg}
+    assert {frozenset(name[5:].split(">")) for name in lit} == {
+        frozenset(("producer-1", "broker-a")),
+        frozenset(("consumer-1", "broker-a")),
+    }
+    assert not any("aside" in svg.split(">")[0] for svg in scene_of(board, Look()).parts.values())
 
 
 def test_a_message_moves_on_every_part_of_its_way_in_order() -> None:

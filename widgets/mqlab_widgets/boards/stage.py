@@ -14,6 +14,7 @@ from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_system_topic
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.board import Board
 from mqlab_widgets.boards.stage_state import Consumer, Flight, Log, Producer, Strip
+from mqlab_widgets.labels import SENDER_LETTERS, label_of
 
 if TYPE_CHECKING:
     from mqlab import Lab
@@ -49,8 +50,8 @@ class StageBoard(Board):
     def __init__(self, lab: Lab) -> None:
         self._keys: dict[tuple[str, str, int, int], str] = {}
         """Place of a message -> its unique key. Any state agrees with it, so it is not copied with the state."""
-        self._prefixes: dict[str, int] = {}
-        """What the keys of one process have in common -> its place among the processes that have sent."""
+        self._senders: dict[str, str] = {}
+        """What the keys of one process have in common -> the machine; it is not copied either."""
         self._names: dict[str, str] = {}
         """Address of a machine -> its name."""
         self.now_us = 0
@@ -101,15 +102,8 @@ class StageBoard(Board):
         return self._keys.get((*queue, offset), "")
 
     def label(self, key: str) -> str:
-        """What is written on a message: the counter in its unique key, with a letter if another process than the first
-        one has sent it.
-
-        Source: org.apache.rocketmq.common.message.MessageClientIDSetter, whose last two bytes are the counter.
-        """
-        if len(key) < 32:
-            return ""
-        place = self._prefixes.setdefault(key[:20], len(self._prefixes))
-        return f"{int(key[-4:], 16)}{'' if place == 0 else chr(ord('a') + place % 26)}"
+        """What is written on a message."""
+        return label_of(key, self.lab)
 
     def queue_of(self, record: Record) -> Queue:
         """The queue that a client's event is about."""
@@ -264,8 +258,8 @@ class StageBoard(Board):
 
     def on_send_attempted(self, record: Record) -> None:
         self.sending[record.node] = (record.at, record.msg_id)
+        self._senders[record.msg_id[:SENDER_LETTERS]] = record.node
         self._producer(record.node).attempt(record.msg_id)
-        self.label(record.msg_id)
 
     def on_send_succeeded(self, record: Record) -> None:
         self._producer(record.node).succeeded(record.msg_id)
@@ -403,6 +397,14 @@ class StageBoard(Board):
             if node == broker and (system or not is_system_topic(topic)):
                 topics.setdefault(topic, {})[queue_id] = strip
         return topics
+
+    def way_of(self, key: str) -> list[str]:
+        """The machines on the way of a message: who has sent it, the brokers that have it, and who pulls it."""
+        way = dict.fromkeys([self._senders.get(key[:SENDER_LETTERS], "")])
+        for (broker, _, _), strip in self.strips.items():
+            if any(cell.key == key for cell in strip.cells):
+                way |= dict.fromkeys([broker, *strip.owners])
+        return [node for node in way if node]
 
     def html(self) -> str:
         """The picture."""

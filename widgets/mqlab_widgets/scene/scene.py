@@ -50,8 +50,10 @@ class Look(NamedTuple):
 class Scene:
     """The parts of a picture by name, in drawing order, each one SVG element with its name as `data-key`."""
 
-    def __init__(self, look: Look, width: float, height: float, machines: dict[str, Card]) -> None:
+    def __init__(self, look: Look, width: float, height: float, machines: dict[str, Card], way: list[str]) -> None:
         self.look = look
+        self.way = way
+        """The machines on the way of the message that is followed; empty if none is."""
         self.width = width
         self.height = height
         self.cards = machines
@@ -92,7 +94,8 @@ def scene_of(board: StageBoard, look: Look) -> Scene:
     if look.big and look.height:
         height = look.height / BIG
     machines = _place(board, look, plan.columns(width, height, narrow=narrow))
-    scene = Scene(look, width, height, machines)
+    way = board.way_of(look.followed) if look.followed else []
+    scene = Scene(look, width, height, machines, way)
     shown = {id(card): card for card in machines.values()}
     scene.parts["paper"] = f'<g data-key="paper"><rect class="paper" width="{width:g}" height="{height:g}"/></g>'
     if not machines:
@@ -108,7 +111,7 @@ def scene_of(board: StageBoard, look: Look) -> Scene:
                 drawn.add(ends)
                 scene.parts[f"wire:{source}>{target}"] = _wire(board, scene, source, target)
     for card in shown.values():
-        scene.parts[f"card:{card.name}"] = _card(board, card, look)
+        scene.parts[f"card:{card.name}"] = _card(board, card, scene)
     scene.parts["flights"] = f'<g data-key="flights">{"".join(_flights(board, scene))}</g>'
     scene.parts["legend"] = _legend(width, height)
     return scene
@@ -188,7 +191,8 @@ def _spread(shown: Iterable[Card], room: plan.Column, kind: str) -> None:
             x += card.width + 12
 
 
-def _card(board: StageBoard, card: Card, look: Look) -> str:
+def _card(board: StageBoard, card: Card, scene: Scene) -> str:
+    look = scene.look
     state = board.states.get(card.name, "running")
     lives = card.name in board.states
     talks = any(card.name in (flight.source, flight.target) for flight in board.flights.values())
@@ -199,6 +203,7 @@ def _card(board: StageBoard, card: Card, look: Look) -> str:
             *(["chosen"] if card.name == look.chosen else []),
             *(["other"] if card.name == look.other else []),
             *(["talks"] if talks else []),
+            *(["aside"] if scene.way and card.name not in scene.way else []),
         ]
     )
     does = f'data-do="choose" data-node="{escape(card.name, quote=True)}"'
@@ -244,6 +249,8 @@ def _wire(board: StageBoard, scene: Scene, source: str, target: str) -> str:
     open_ = any(ends == set(pair) for pair in board.connections.values())
     names = "namesrv" in (scene.cards[source].kind, scene.cards[target].kind)
     css = "wire" + (" cut" if cut else "" if open_ else " idle") + (" names" if names else "")
+    if scene.way:
+        css += " way" if ends <= set(scene.way) else " aside"
     line = f'x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"'
     mark = (
         f'<text class="cutmark" x="{(x1 + x2) / 2:g}" y="{(y1 + y2) / 2 + 5:g}" text-anchor="middle">✂</text>'
