@@ -92,8 +92,9 @@ class SendMessageProcessor(RequestProcessor):
             if start_ms and self._node.now_ms() < start_ms:
                 raise RequestError(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {start_ms}")
             topic_config = check_message(self._config, self._broker.broker_ip, self._topics, header, channel)
-            put = self._put_batch if header.batch else self._put_single
-            return put(channel, request, header, properties, topic_config)
+            if header.batch:
+                return self._put_batch(channel, request, header, properties, topic_config)
+            return self._put_single(channel, request, header, properties, topic_config)
         except RequestError as error:
             return self._refused(request, error, channel)
 

@@ -216,9 +216,9 @@ class MQClientAPIImpl:
         self.remoting_client.invoke_async(self._address(address), request, timeout_ms, callback)
 
     def process_send_response(
-        self, broker_name: str, message: Message, topic: str, response: RemotingCommand, address: str
+        self, queue: MessageQueue, message: Message, response: RemotingCommand, address: str
     ) -> SendResult:
-        """The result in an answer to a send; MQBrokerException when the message was not stored."""
+        """The result in the answer to a send to this queue; MQBrokerException when the message was not stored."""
         status = SEND_STATUS.get(response.code)
         if status is None:
             raise MQBrokerException(response.code, response.remark or "", address)
@@ -232,7 +232,7 @@ class MQClientAPIImpl:
             status,
             unique,
             header.msg_id,
-            MessageQueue(topic, broker_name, header.queue_id),
+            queue if header.queue_id == queue.queue_id else queue._replace(queue_id=header.queue_id),
             header.queue_offset,
             header.transaction_id,
             response.ext_field("MSG_REGION") or "DefaultRegion",

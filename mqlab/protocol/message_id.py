@@ -73,7 +73,7 @@ class UniqueKeyGenerator:
             self._month_ms, self._next_month_ms = month_bounds_ms(now_ms)
         passed_ms = now_ms - self._month_ms
         # A clock set back across the start of the month: up to 1000 s count as none, more stays negative.
-        if -_CLOCK_DRIFT_MS < passed_ms < 0:
+        if passed_ms < 0 and passed_ms > -_CLOCK_DRIFT_MS:
             passed_ms = 0
         counter = self._counter
         self._counter = (counter + 1) & 0xFFFF

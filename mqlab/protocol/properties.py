@@ -6,8 +6,10 @@ is escaped: a value that holds character 2 ends there, and what follows is lost 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from operator import itemgetter
+from typing import Any
 
 from mqlab.protocol.hashing import java_map_order
 
@@ -28,27 +30,28 @@ def encode_properties(properties: Mapping[str, str | None], map_capacity: int | 
     With a `map_capacity` they come in the order of a Java HashMap of that capacity, as a real client or broker would
     write them.
     """
-    values = properties.values()
-    if None not in values:
-        return _template(tuple(properties), map_capacity).format(*values)
+    if None not in properties.values():
+        template, values_of = _template(tuple(properties), map_capacity)
+        return template % values_of(properties)
     names = properties if map_capacity is None else java_map_order(properties, map_capacity)
     return "".join([f"{name}\x01{value}\x02" for name in names if (value := properties[name]) is not None])
 
 
 @lru_cache(maxsize=4096)
-def _template(names: tuple[str, ...], map_capacity: int | None) -> str:
-    """The text of properties with these names, with places for their values: most messages have the same few names."""
+def _template(names: tuple[str, ...], map_capacity: int | None) -> tuple[str, Callable[[Any], object]]:
+    """The text of properties with these names, with places for their values, and what takes the values out of a mapping
+    in that order: most messages have the same few names.
+    """
     ordered = names if map_capacity is None else java_map_order(names, map_capacity)
-    places = {name: place for place, name in enumerate(names)}
-    escaped = {name: name.replace("{", "{{").replace("}", "}}") for name in names}
-    return "".join([f"{escaped[name]}\x01{{{places[name]}}}\x02" for name in ordered])
+    template = "".join([f"{name}\x01".replace("%", "%%") + "%s\x02" for name in ordered])
+    return template, itemgetter(*ordered) if ordered else tuple
 
 
 def decode_properties(text: str | None) -> dict[str, str]:
     """The properties in a text; pieces without name, value or separator are passed over, as in RocketMQ."""
     properties: dict[str, str] = {}
     if text:
-        for piece in text.split("\x02"):
+        for piece in text.removesuffix("\x02").split("\x02"):
             name, _, value = piece.partition("\x01")
             if name and value:
                 properties[name] = value

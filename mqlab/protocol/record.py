@@ -56,6 +56,7 @@ _HEADS = {
     (born, store): struct.Struct(f">iiIiiqqiq{born}sq{store}siqi") for born in (8, 20) for store in (8, 20)
 }
 _HEAD = _HEADS[8, 8]
+_HEAD_BYTES = _HEAD.size
 _IPV6_HOSTS = 0x30
 _PROPERTIES_LENGTH = struct.Struct(">H")
 _BLANK = struct.Struct(">ii")
@@ -173,17 +174,18 @@ def decode_record(
     left = len(buffer) - offset
     if offset < 0 or left < RECORD_MIN_BYTES:
         raise _no_record(buffer, offset)
-    head = _HEAD.unpack_from(buffer, offset)
-    size, magic, body_at = head[0], head[1], offset + _HEAD.size
+    (
+        size, magic, body_crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_timestamp, born_host,
+        store_timestamp, store_host, reconsume_times, prepared_transaction_offset, body_length,
+    ) = _HEAD.unpack_from(buffer, offset)  # fmt: skip
+    body_at = offset + _HEAD_BYTES
     if not RECORD_MIN_BYTES <= size <= left or (magic != MESSAGE_MAGIC_CODE and magic != MESSAGE_MAGIC_CODE_V2):
         raise _no_record(buffer, offset)
     try:
-        if head[7] & _IPV6_HOSTS:
-            head, body_at = _unpack_long_head(buffer, offset, head[7])
-        (
-            _, _, body_crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_timestamp, born_host,
-            store_timestamp, store_host, reconsume_times, prepared_transaction_offset, body_length,
-        ) = head  # fmt: skip
+        if sys_flag & _IPV6_HOSTS:
+            (
+                born_host, store_timestamp, store_host, reconsume_times, prepared_transaction_offset, body_length,
+            ), body_at = _unpack_long_hosts(buffer, offset, sys_flag)  # fmt: skip
         topic_at = body_at + body_length
         if magic == MESSAGE_MAGIC_CODE:
             topic_length, topic_at = buffer[topic_at], topic_at + 1
@@ -233,10 +235,10 @@ def _no_record(buffer: bytes | memoryview, offset: int) -> RecordError:
     return RecordError(offset, f"its total size is {size}, {len(buffer) - offset} bytes are left")
 
 
-def _unpack_long_head(buffer: bytes | memoryview, offset: int, sys_flag: int) -> tuple[tuple[Any, ...], int]:
-    """The head of a record with an IPv6 host, and where its body begins."""
+def _unpack_long_hosts(buffer: bytes | memoryview, offset: int, sys_flag: int) -> tuple[tuple[Any, ...], int]:
+    """The head from its first host on in a record with an IPv6 host, and where the body begins."""
     head = _HEADS[20 if sys_flag & 0x10 else 8, 20 if sys_flag & 0x20 else 8]
-    return head.unpack_from(buffer, offset), offset + head.size
+    return head.unpack_from(buffer, offset)[9:], offset + head.size
 
 
 def _unpacked(offset: int, sys_flag: int, body: bytes) -> bytes:

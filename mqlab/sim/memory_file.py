@@ -16,6 +16,7 @@ _CHUNK_BYTES = 1 << _CHUNK_BITS
 _CHUNK_MASK = _CHUNK_BYTES - 1
 _SMALLEST_BYTES = 256
 _NO_CHUNK = bytearray()
+_ZEROS = memoryview(bytes(_CHUNK_BYTES))
 
 
 class File(Protocol):
@@ -188,7 +189,7 @@ class MemoryFile:
         if size > PAGE_BYTES and not self._disk.charge_if_room(size - _in_pages(need)):
             size = _in_pages(need)
         if size > len(chunk):
-            chunk.extend(bytes(size - len(chunk)))
+            chunk.extend(_ZEROS[: size - len(chunk)])
         if index == self._tail_index:
             self._set_tail(index)
 

@@ -106,7 +106,7 @@ class Lane:
         timer.due_us = agenda.now_us + self.duration_us
         agenda.seq = timer.seq = agenda.seq + 1
         self._queue.append(timer)
-        if len(self._queue) == 1:
+        if self._queue[0] is timer:
             self._arm()
 
     def _arm(self) -> None:

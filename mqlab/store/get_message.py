@@ -110,12 +110,16 @@ def get_message(
     last_offset = offset + scan_limit // queue.unit_size
     last_scanned = 0
     next_file_start = -1
+    total_size = count = 0
+    from_memory, from_disk = _limits(config, max_size)
     messages, queue_offsets = result.messages, result.queue_offsets
     for queue_offset, pos, size, tags_code, batch_num in units:
         if queue_offset >= max_offset or queue_offset > last_offset:
             break
-        in_memory = log_end - pos <= near
-        if messages and _is_the_batch_full(config, result, size, batch_num, max_msg_nums, max_size, in_memory):
+        most_bytes, most_messages = from_memory if log_end - pos <= near else from_disk
+        if messages and (
+            total_size + size > most_bytes or count >= most_messages or count + batch_num > max_msg_nums
+        ):
             break
         last_scanned = pos
         result.next_begin_offset = queue_offset + batch_num
@@ -135,9 +139,10 @@ def get_message(
             continue
         messages.append(record)
         queue_offsets.append(queue_offset)
-        result.buffer_total_size += len(record)
-        result.message_count += batch_num
+        total_size += len(record)
+        count += batch_num
         next_file_start = -1
+    result.buffer_total_size, result.message_count = total_size, count
     if messages:
         result.status = GetMessageStatus.FOUND
     result.suggest_pulling_from_slave = log_end - last_scanned > near
@@ -163,25 +168,14 @@ def _corrected(config: MessageStoreConfig, asked: int, correct: int) -> int:
     return asked if config.broker_role is BrokerRole.SLAVE and not config.offset_check_in_slave else correct
 
 
-def _is_the_batch_full(
-    config: MessageStoreConfig,
-    result: GetMessageResult,
-    size: int,
-    batch_num: int,
-    max_msg_nums: int,
-    max_size: int,
-    in_memory: bool,
-) -> bool:
-    """Must the answer end before a message of `size` bytes? Messages that come from the disk are given out in smaller
-    lots.
+def _limits(config: MessageStoreConfig, max_size: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """How many bytes and messages one answer may have of those that lie in memory, and of those from the disk, which
+    are given out in smaller lots (DefaultMessageStore.isTheBatchFull).
     """
-    bytes_then = result.buffer_total_size + size
-    if result.message_count + batch_num > max_msg_nums or bytes_then > max_size:
-        return True
-    if in_memory:
-        max_bytes = config.max_transfer_bytes_on_message_in_memory
-        max_count = config.max_transfer_count_on_message_in_memory
-    else:
-        max_bytes = config.max_transfer_bytes_on_message_in_disk
-        max_count = config.max_transfer_count_on_message_in_disk
-    return bytes_then > max_bytes or result.message_count > max_count - 1
+    return (
+        (
+            min(max_size, config.max_transfer_bytes_on_message_in_memory),
+            config.max_transfer_count_on_message_in_memory,
+        ),
+        (min(max_size, config.max_transfer_bytes_on_message_in_disk), config.max_transfer_count_on_message_in_disk),
+    )

@@ -137,7 +137,7 @@ class AsyncSend:
         message = prepared.wire_message
         try:
             result = impl.instance.api.process_send_response(
-                broker_name, message, message.topic, future.response, prepared.address
+                self._queue, message, future.response, prepared.address
             )
         except (MQBrokerException, RemotingException) as error:
             impl.fault_strategy.update_fault_item(broker_name, cost_ms, True, True)

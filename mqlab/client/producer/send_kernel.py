@@ -169,7 +169,7 @@ class SendKernel:
                 api.send_message_oneway(address, wire_message, header, left_ms)
             else:
                 response = await api.send_message(address, wire_message, header, left_ms)
-                result = api.process_send_response(queue.broker_name, wire_message, header.topic, response, address)
+                result = api.process_send_response(queue, wire_message, response, address)
         except (RemotingException, MQBrokerException) as error:
             self.run_after_hooks(context, None, error)
             raise

@@ -73,7 +73,7 @@ class ConsumeRequest:
         except Exception as error:  # noqa: BLE001  # whatever a listener raises means: deliver again later
             self.error = error
             status = None
-        if type(status) is not ConsumeConcurrentlyStatus and isinstance(status, Coroutine):
+        if status is not CONSUME_SUCCESS and isinstance(status, Coroutine):
             return self._wait(status)
         return self._finish(status)
 
@@ -252,15 +252,16 @@ class ConsumeMessageConcurrentlyService:
             return None
         consumed = request.context.ack_index + 1 if status is CONSUME_SUCCESS else 0
         failed = messages[consumed:] if consumed > 0 else messages
-        self._owner.statistics.consumed(request.message_queue.topic, len(messages) - len(failed), len(failed))
-        if failed and self._owner.message_model is MessageModel.CLUSTERING:
+        owner = self._owner
+        owner.statistics.consumed(request.message_queue.topic, len(messages) - len(failed), len(failed))
+        if failed and owner.message_model is MessageModel.CLUSTERING:
             return self._give_back(request, failed)
         process_queue = request.process_queue
         offset = process_queue.remove_message(messages)
         if self.node.world.tie_is_choice:
             return self._update_offset(request, offset)
         if offset >= 0 and not process_queue.dropped:
-            self._owner.offset_store.update_offset(request.message_queue, offset, increase_only=True)
+            owner.offset_store.update_offset(request.message_queue, offset, increase_only=True)
         return None
 
     async def _give_back(self, request: ConsumeRequest, failed: list[MessageExt]) -> None:
