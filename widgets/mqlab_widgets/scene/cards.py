@@ -25,6 +25,8 @@ CHIPS, RINGS = 30, 46
 """Room for owners and for held pulls, right of a queue."""
 POINTERS = {"noted": "M0 -3L9 11L-9 11Z", "read": "M0 1L5 9L-5 9Z"}
 LOG = 34
+TOKENS, CACHED, SLOT = 60, 24, 38
+"""Where the messages of a consumer stand in its card, and the room for each, in the cache and in the listener."""
 BLOCK = 11
 THRESHOLD = 1_000
 """pullThresholdForQueue (DefaultMQPushConsumer): from so many messages of one queue on a consumer pulls no more."""
@@ -344,7 +346,7 @@ def _consumer(board: StageBoard, card: Card, look: Look, room: float) -> None:
     if consumer is None:
         card.line("")
         return
-    if room < HEAD + 2 * LINE + 64:
+    if room < HEAD + LINE + 73 + 4:
         card.spot("cache", 40, -8)
         card.spot("listener", card.width - 40, -8)
         words = f"{consumer.cached:,} cached, {consumer.busy:,} in the listener"
@@ -360,7 +362,7 @@ def _consumer(board: StageBoard, card: Card, look: Look, room: float) -> None:
         for queue, strip in sorted(board.strips.items())
         if card.name in strip.owners and not is_retry_topic(queue[1])
     ]
-    if room >= HEAD + 2 * LINE + 84:
+    if room >= HEAD + LINE + 73 + 22 + 4:
         _owned(board, card, owned)
     if consumer.limited:
         card.line(f"holds too much: {consumer.limited}", "limit")
@@ -388,21 +390,20 @@ def _owned(board: StageBoard, card: Card, owned: list[tuple[str, str, int]]) -> 
 
 
 def _cache(board: StageBoard, card: Card, look: Look, consumer: Consumer) -> None:
-    left = 60
-    most = max(1, int((card.width - left - 44) // 17))
+    most = max(1, int((card.width - TOKENS - 44) // CACHED))
     waiting = consumer.waiting(most)
     shapes = [
-        '<text class="faint" x="10" y="17">cache</text>',
-        f'<rect class="lane" x="{left}" y="2" width="{most * 17 + 4}" height="22" rx="4"/>',
+        '<text class="faint" x="10" y="20">cache</text>',
+        f'<rect class="lane" x="{TOKENS}" y="2" width="{most * CACHED + 4}" height="27" rx="4"/>',
     ]
     for place, (queue, offset) in enumerate(waiting):
-        picture = token(board, board.key_at(queue, offset), look, 16, 18)
-        shapes.append(f'<g transform="translate({left + 11 + 17 * place} 13)">{picture}</g>')
+        picture = token(board, board.key_at(queue, offset), look, CACHED - 2, 22)
+        shapes.append(f'<g transform="translate({TOKENS + 2 + CACHED * (place + 0.5):g} 15.5)">{picture}</g>')
     more = sum(high - low for ranges in consumer.ranges.values() for low, high in ranges) - len(waiting)
     if more > 0:
-        shapes.append(f'<text class="faint" x="{card.width - 8:g}" y="17" text-anchor="end">+{more:,}</text>')
-    card.spot("cache", left + 11 + 17 * min(len(waiting), most - 1), 13)
-    card.row("".join(shapes), 28)
+        shapes.append(f'<text class="faint" x="{card.width - 8:g}" y="20" text-anchor="end">+{more:,}</text>')
+    card.spot("cache", TOKENS + 2 + CACHED * (min(len(waiting), most - 1) + 0.5), 15.5)
+    card.row("".join(shapes), 33)
     fullest = max(consumer.counts.values(), default=0)
     if fullest >= THRESHOLD / 10:
         wide = card.width - 20
@@ -418,23 +419,22 @@ def _cache(board: StageBoard, card: Card, look: Look, consumer: Consumer) -> Non
 
 
 def _listener(board: StageBoard, card: Card, look: Look, consumer: Consumer) -> None:
-    left = 60
-    most = max(1, int((card.width - left - 44) // 31))
+    most = max(1, int((card.width - TOKENS - 44) // SLOT))
     busy = list(consumer.listening.items())
     slots = max(1, min(most, len(busy)))
-    shapes = ['<text class="faint" x="10" y="20">listener</text>']
+    shapes = ['<text class="faint" x="10" y="23">listener</text>']
     for place in range(slots):
-        shapes.append(f'<rect class="slot" x="{left + 31 * place}" y="1" width="29" height="28" rx="6"/>')
+        x = TOKENS + SLOT * place
+        shapes.append(f'<rect class="slot" x="{x}" y="1" width="{SLOT - 2}" height="33" rx="7"/>')
     for place, ((queue, offset), count) in enumerate(busy[:slots]):
-        many = f'<text class="faint" x="8" y="-8">{count}</text>' if count > 1 else ""
-        picture = token(board, board.key_at(queue, offset), look, 23, 22)
-        shapes.append(f'<g transform="translate({left + 14.5 + 31 * place} 15)">{picture}{many}</g>')
+        many = f'<text class="faint" x="9" y="-9">{count}</text>' if count > 1 else ""
+        picture = token(board, board.key_at(queue, offset), look, 28, 26)
+        shapes.append(f'<g transform="translate({TOKENS + SLOT / 2 - 1 + SLOT * place:g} 17.5)">{picture}{many}</g>')
     if len(busy) > slots:
-        shapes.append(
-            f'<text class="faint" x="{card.width - 8:g}" y="20" text-anchor="end">+{len(busy) - slots:,}</text>'
-        )
-    card.spot("listener", left + 14.5 + 31 * min(len(busy), slots - 1 if busy else 0), 15)
-    card.row("".join(shapes), 34)
+        more = len(busy) - slots
+        shapes.append(f'<text class="faint" x="{card.width - 8:g}" y="23" text-anchor="end">+{more:,}</text>')
+    card.spot("listener", TOKENS + SLOT / 2 - 1 + SLOT * min(len(busy), slots - 1 if busy else 0), 17.5)
+    card.row("".join(shapes), 40)
 
 
 def title(card: Card, words: str) -> str:
