@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
+from mqlab.protocol.heartbeat import MessageModel
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_retry_topic, is_system_topic
 from mqlab.trace.record import KIND, Record
@@ -119,7 +120,7 @@ class WorldNumbers:
     """Folds a lab's history. `follow()` takes in what is new and closes all intervals that lie behind the world's time.
 
     Consumed is what lies before the offset that a group's consumers or the brokers know, whichever is further. A group
-    counts from its first commit on; one that broadcasts commits nothing to a broker and has no backlog here.
+    counts from its first queue or commit on; one that broadcasts commits nothing to a broker and has no backlog here.
     """
 
     def __init__(self, lab: Lab) -> None:
@@ -133,7 +134,7 @@ class WorldNumbers:
         self._groups: dict[str, _Progress] = {}
         self._readers: dict[Queue, list[_Progress]] = {}
         self.groups: list[str] = []
-        """The groups, in the order of their first commit."""
+        """The groups that share the messages, in the order in which they began."""
         self._names: dict[str, str] = {}
         """The name of a broker in routes -> its process."""
         self._in_hand = FlowControlBoard(lab)
@@ -195,6 +196,8 @@ class WorldNumbers:
     def _on_allocated(self, record: Record) -> None:
         queue = self._queue_of(record)
         progress = self._progress(record.group, queue)
+        if not self._broadcasts(record.node, record.group):
+            self._begins(record.group)
         progress.read.setdefault(queue, record.queue_offset)
         progress.committed.setdefault(queue, record.queue_offset)
         progress.moved(queue, self._logs.get(queue))
@@ -208,11 +211,20 @@ class WorldNumbers:
     def _on_committed(self, record: Record) -> None:
         group, topic, queue_id, offset = record.row[8:12]
         queue = (record.node, topic, queue_id)
-        if group not in self.groups:
-            self.groups.append(group)
+        self._begins(group)
         progress = self._progress(group, queue)
         progress.committed[queue] = offset
         progress.moved(queue, self._logs.get(queue))
+
+    def _begins(self, group: str) -> None:
+        if group not in self.groups:
+            self.groups.append(group)
+
+    def _broadcasts(self, node: str, group: str) -> bool:
+        """Whether the application has set up a machine's consumer so that each member gets all messages."""
+        clients = getattr(self._lab.processes.get(node), "clients", ())
+        models = [getattr(client, "message_model", None) for client, own, _ in clients if own == group]
+        return MessageModel.BROADCASTING in models
 
     def _queue_of(self, record: Record) -> Queue:
         """The queue that a client's event is about."""
