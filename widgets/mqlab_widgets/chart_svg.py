@@ -146,9 +146,7 @@ def _top(names: Collection[str]) -> int:
     return HEAD + (LEGEND if len(names) > 1 else 0)
 
 
-def _legend(
-    names: Sequence[str], *, shapes: bool = False, lines: bool = False, least: int = 2
-) -> Iterable[str]:
+def _legend(names: Sequence[str], *, shapes: bool = False, lines: bool = False, least: int = 2) -> Iterable[str]:
     """The names of the series under the title; a single series needs none."""
     if len(names) < least:
         return

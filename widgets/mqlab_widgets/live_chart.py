@@ -19,6 +19,7 @@ try:
 except ImportError:
     raise MissingExtraError("anywidget", "widgets") from None
 
+
 class Drawn(Protocol):
     """What can be drawn live: it has a static picture, a text and a Bokeh figure."""
 

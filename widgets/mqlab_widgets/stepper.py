@@ -243,7 +243,7 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
         lines = [line for board in self.session.boards() for line in board.text()]
         frame = self.viewer.frame
-        html = f'<div>{frame["where"]}</div>{frame["stage"]}{frame["boards"]}'
+        html = f"<div>{frame['where']}</div>{frame['stage']}{frame['boards']}"
         return {**data, "text/html": html, "text/plain": "\n".join([repr(self), *lines])}, metadata
 
 

@@ -265,9 +265,7 @@ class Telling:
             screen.restart(self._now_us, now_ms)
         return words
 
-    def _flow_to(
-        self, target_us: int, streams: _Streams, deadline: float, clock: Callable[[], float]
-    ) -> str | None:
+    def _flow_to(self, target_us: int, streams: _Streams, deadline: float, clock: Callable[[], float]) -> str | None:
         history, world = self._lab.history, self._lab.world
         while True:
             for row in history.rows(self._place):

@@ -167,7 +167,7 @@ class StageBoard(Board):
         self.sending.pop(node, None)
         self.asking.pop(node, None)
         for strip in self.strips.values():
-            strip.owners.pop(node, None)
+            strip.give_up(node)
 
     def on_disk_hung(self, record: Record) -> None:
         self.trouble[record.target] = "its disk hangs"
@@ -309,7 +309,7 @@ class StageBoard(Board):
 
     def on_parked_message_delivered(self, record: Record) -> None:
         strip = self._strip((record.node, DELAYED, record.delay_level - 1))
-        strip.read[DELAYED] = strip.committed[DELAYED] = strip.read.get(DELAYED, 0) + 1
+        strip.committed[DELAYED] = strip.committed.get(DELAYED, 0) + 1
 
     on_parked_message_dropped = on_parked_message_delivered
 
@@ -336,12 +336,12 @@ class StageBoard(Board):
     def on_queue_allocated(self, record: Record) -> None:
         strip = self._strip(self.queue_of(record))
         strip.owners[record.node] = record.group
-        strip.read.setdefault(record.group, record.queue_offset)
+        strip.read[record.node] = record.queue_offset
 
     def on_queue_dropped(self, record: Record) -> None:
         queue = self.queue_of(record)
         self._consumer(record.node).drop(queue)
-        self._strip(queue).owners.pop(record.node, None)
+        self._strip(queue).give_up(record.node)
 
     def on_pull_requested(self, record: Record) -> None:
         self.asking[record.node] = (record.at, self.queue_of(record))
@@ -351,8 +351,10 @@ class StageBoard(Board):
         self._consumer(record.node).pulled = record.next_offset
 
     def on_messages_cached(self, record: Record) -> None:
-        consumer = self._consumer(record.node)
-        consumer.cache(self.queue_of(record), consumer.pulled - record.messages, record.messages, record.cached)
+        consumer, queue = self._consumer(record.node), self.queue_of(record)
+        if record.node not in self._strip(queue).owners:
+            return  # an answer that came after the queue was given up
+        consumer.cache(queue, consumer.pulled - record.messages, record.messages, record.cached)
         consumer.limited = ""
 
     def on_flow_controlled(self, record: Record) -> None:
@@ -373,7 +375,7 @@ class StageBoard(Board):
         self.sending[record.node] = (record.at, record.msg_id)
 
     def on_offset_updated(self, record: Record) -> None:
-        self._strip(self.queue_of(record)).read[record.group] = record.queue_offset
+        self._strip(self.queue_of(record)).read[record.node] = record.queue_offset
 
     # -- summed up --------------------------------------------------------------------------------------------------
 

@@ -39,8 +39,8 @@ class Cell(NamedTuple):
 
 @dataclass(slots=True)
 class Strip:
-    """A queue: where it ends, its newest entries, how far each group is (`read`: as the consumer knows; `committed`: as
-    the broker does), and which consumers pull from it for which group.
+    """A queue: where it ends, its newest entries, which consumers pull from it for which group, how far each of them is
+    as it knows itself (`read`), and how far each group is as the broker knows (`committed`).
     """
 
     end: int = 0
@@ -65,11 +65,17 @@ class Strip:
 
     def groups(self) -> list[str]:
         """The groups that read it."""
-        return sorted({*self.read, *self.committed, *self.owners.values()})
+        return sorted({*self.committed, *self.owners.values()})
 
     def read_by(self, group: str) -> int:
-        """Up to where a group has consumed, as far as anybody knows."""
-        return max(self.read.get(group, 0), self.committed.get(group, 0))
+        """Up to where a group has consumed: as its slowest owner knows, or as the broker does when nobody owns it."""
+        owners = [self.read[name] for name, of in self.owners.items() if of == group and name in self.read]
+        return min(owners) if owners else self.committed.get(group, 0)
+
+    def give_up(self, consumer: str) -> None:
+        """A consumer pulls from it no more: what it knew is gone."""
+        self.owners.pop(consumer, None)
+        self.read.pop(consumer, None)
 
     def waiting(self) -> int:
         """How many messages the slowest group has not consumed."""

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 LABEL = 38
 """Room for the name of a queue, left of it."""
-CHIPS, RINGS = 30, 46
-"""Room for owners and for held pulls, right of a queue."""
+CHIP, RINGS = 27, 46
+"""Room for an owner and for held pulls, right of a queue."""
+MOST_OWNERS = 2
 POINTERS = {"noted": "M0 -3L9 11L-9 11Z", "read": "M0 1L5 9L-5 9Z"}
 LOG = 34
 TOKENS, CACHED, SLOT = 60, 24, 38
@@ -30,6 +31,7 @@ TOKENS, CACHED, SLOT = 60, 24, 38
 BLOCK = 11
 THRESHOLD = 1_000
 """pullThresholdForQueue (DefaultMQPushConsumer): from so many messages of one queue on a consumer pulls no more."""
+LIMITS = {"size": "too many MiB", "span": "too far apart"}
 SPECIAL = {
     RMQ_SYS_SCHEDULE_TOPIC: "delayed",
     "rmq_sys_wheel_timer": "timer wheel",
@@ -129,6 +131,8 @@ def _broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
         card.line(board.trouble[card.name], "trouble")
     if not topics:
         card.line("no queue has a message yet")
+    owners = max((len(strip.owners) for strips in topics.values() for strip in strips.values()), default=1)
+    chips = min(max(1, owners), MOST_OWNERS)
     titles = LINE * len(topics) if len(topics) > 1 else 0
     size = next((size for size in SIZES if queues * size.row + titles <= free), None)
     if size is not None:
@@ -138,7 +142,7 @@ def _broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
             else:
                 card.note = card.note or _topic_line(topic, strips)
             for queue_id, strip in strips.items():
-                _queue(board, card, (card.name, topic, queue_id), strip, look, size)
+                _queue(board, card, (card.name, topic, queue_id), strip, look, size, chips)
     else:
         most = max(1, int(free // LINE))
         shown = list(topics.items())[: most if len(topics) <= most else most - 1]
@@ -175,9 +179,11 @@ def _summed_up(board: StageBoard, card: Card, topic: str, strips: dict[int, Stri
     card.line(words + (f", {held:,} pulls held" if held else ""))
 
 
-def _queue(board: StageBoard, card: Card, queue: tuple[str, str, int], strip: Strip, look: Look, size: Size) -> None:
+def _queue(
+    board: StageBoard, card: Card, queue: tuple[str, str, int], strip: Strip, look: Look, size: Size, chips: int
+) -> None:
     _, topic, queue_id = queue
-    room = card.width - LABEL - CHIPS - RINGS - 4
+    room = card.width - LABEL - chips * CHIP - RINGS - 6
     most = max(1, int(room // size.cell))
     low = max(0, strip.end - most + 1)
     middle = size.height / 2 + 2
@@ -270,10 +276,10 @@ def _chips(board: StageBoard, owners: list[str], x: float, y: float, size: Size)
     if size.height < 13:
         return []
     return [
-        f'<g class="chip {owner_css(board, name)}" transform="translate({x - 12 - 22 * place:g} {y:g})">'
+        f'<g class="chip {owner_css(board, name)}" transform="translate({x - 12 - CHIP * place:g} {y:g})">'
         f'<title>{escape(name)} pulls from this queue</title><rect x="-11" y="-8" width="22" height="16" rx="8"/>'
         f"<text>{escape(short(name))}</text></g>"
-        for place, name in enumerate(owners[:2])
+        for place, name in enumerate(owners[:MOST_OWNERS])
     ]
 
 
@@ -349,7 +355,7 @@ def _consumer(board: StageBoard, card: Card, look: Look, room: float) -> None:
     if room < HEAD + LINE + 73 + 4:
         card.spot("cache", 40, -8)
         card.spot("listener", card.width - 40, -8)
-        words = f"{consumer.cached:,} cached, {consumer.busy:,} in the listener"
+        words = f"cache {consumer.cached:,}, listener {consumer.busy:,}"
         if room >= HEAD + LINE:
             card.line(words)
         else:
@@ -365,7 +371,8 @@ def _consumer(board: StageBoard, card: Card, look: Look, room: float) -> None:
     if room >= HEAD + LINE + 73 + 22 + 4:
         _owned(board, card, owned)
     if consumer.limited:
-        card.line(f"holds too much: {consumer.limited}", "limit")
+        reason, _, numbers = consumer.limited.partition(" ")
+        card.line(f"{LIMITS.get(reason, 'too many')}: {numbers}", "limit")
     else:
         card.line(f"{consumer.done:,} consumed")
 

@@ -17,7 +17,7 @@ EDGE, GAP, HEAD, LINE = 10, 12, 27, 17
 SERVERS = 42
 """Height of the row of name servers."""
 LEGEND = 22
-HEIGHT, NARROW_HEIGHT = 440, 620
+HEIGHT, NARROW_HEIGHT = 470, 620
 LANE = 6
 """The two directions of a wire run side by side, so far from its middle."""
 
