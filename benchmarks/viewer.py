@@ -40,7 +40,7 @@ _inside_send = DefaultMQProducer.send.inside  # type: ignore[attr-defined]  # se
 # Clicks a button and waits until the page has painted what came of it.
 CLICK_TO_PAINT = """async ([cell, clicks]) => {
     const view = cell.querySelector(".mq-viewer");
-    const button = [...cell.querySelectorAll("button")].find(one => one.textContent.trim() === "event");
+    const button = [...cell.querySelectorAll("button")].find(one => one.dataset.do === "step_event");
     const painted = () => new Promise(done => requestAnimationFrame(() => {
         const channel = new MessageChannel();
         channel.port1.onmessage = done;
@@ -145,20 +145,18 @@ def _measure_in(page: NotebookPage) -> dict[str, Any]:
     notebook.run()
     viewer = notebook.viewer(1)
     cell = viewer.cell.element_handle()
-    viewer.button("back").click()
+    viewer.button("One event back").click()
     viewer.until(lambda: viewer.place == viewer.length - 1)
     page.page.evaluate(CLICK_TO_PAINT, [cell, 5])
     clicks = page.page.evaluate(CLICK_TO_PAINT, [cell, CLICKS])
-    viewer.button("play").click()
-    viewer.until(lambda: "playing" in viewer.text("where"))
+    viewer.play()
     frames = page.page.evaluate(FRAMES, [cell, WATCH_SECONDS])
-    viewer.button("pause").click()
-    viewer.until(lambda: "playing" not in viewer.text("where"))
+    viewer.pause()
     return {"clicks": clicks, "frames": frames}
 
 
 def click_to_paint() -> list[Figure]:
-    """A click on "event", through server and kernel and back, until the page has painted the next event."""
+    """A click on "one event on", through server and kernel and back, until the page has painted the next event."""
     clicks = _seen_in_a_browser().get("clicks")
     if clicks is None:
         return []
@@ -180,7 +178,7 @@ def frames() -> list[Figure]:
 def _shown(lab: Lab) -> Stepper:
     """A stepper that draws as it does when a page shows it."""
     stepper = Stepper(lab)
-    stepper.viewer._handle_custom_msg({"do": "shown"}, [])
+    stepper._handle_custom_msg({"do": "shown"}, [])
     return stepper
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -155,7 +154,7 @@ class ViewerPage:
         self.root.locator('[data-part="stage"] svg').wait_for()
 
     def attribute(self, name: str) -> str:
-        """One of its data attributes: place, length, world, dropped."""
+        """One of its data attributes: place, length, world, playing, past, beats, flown, story, kernel."""
         return self.root.get_attribute(f"data-{name}") or ""
 
     @property
@@ -168,17 +167,68 @@ class ViewerPage:
         """How many events the world has had."""
         return int(self.attribute("length"))
 
-    def text(self, part: str) -> str:
-        """The text of one of its parts: where, said, stage, side, boards, text."""
-        return self.root.locator(f':scope > [data-part="{part}"]').text_content() or ""
+    @property
+    def taken(self) -> int:
+        """How many commands the kernel has taken."""
+        return int(self.attribute("taken"))
+
+    def part(self, name: str) -> Locator:
+        """One of its parts: stage, stations, bar, said, timeline, or a tab."""
+        return self.root.locator(f'[data-part="{name}"]')
+
+    def text(self, name: str) -> str:
+        """The text of one of its parts."""
+        return self.part(name).text_content() or ""
+
+    def open(self, tab: str) -> Locator:
+        """Open a tab; what it shows."""
+        opened = self.root.get_by_role("tab", name=tab, exact=True)
+        opened.click()
+        expect(opened).to_have_attribute("aria-selected", "true")
+        return self.part(tab.lower())
 
     def button(self, name: str) -> Locator:
-        """A button of the controls; in front of its words there may be an icon."""
-        return self.cell.get_by_role("button", name=re.compile(rf"^\W*{re.escape(name)}$"))
+        """A button of the bar, by its name for those who do not see it."""
+        return self.part("bar").get_by_role("button", name=name, exact=True)
+
+    def play(self) -> None:
+        """Let the world pass."""
+        self.button("Play").click()
+        expect(self.root).to_have_attribute("data-playing", "true")
+
+    def pause(self) -> None:
+        """Let it stand, and all that moves come to rest."""
+        self.button("Pause").click()
+        expect(self.root).to_have_attribute("data-playing", "false")
+        self.still()
+
+    def still(self) -> None:
+        """Wait until nothing moves."""
+        expect(self.root).not_to_have_attribute("data-story", "playing")
+
+    def more(self, name: str) -> None:
+        """One of the buttons behind the three dots."""
+        self.button("More").click()
+        self.root.get_by_role("dialog", name="More").get_by_role("button", name=name).click()
 
     def machine(self, name: str) -> Locator:
         """A machine on the stage."""
-        return self.root.locator(f'[data-node="{name}"]')
+        return self.part("stage").locator(f'g[data-node="{name}"]')
+
+    def choose(self, name: str) -> None:
+        """Click a machine where it says its name; what can be done to it opens there."""
+        self.machine(name).click(position={"x": 30, "y": 14})
+        self.root.get_by_role("menu", name=name).wait_for()
+
+    def do(self, name: str) -> None:
+        """Something that the open menu offers."""
+        self.root.get_by_role("menuitem", name=name, exact=True).click()
+
+    def twin(self) -> str:
+        """What all pictures show, as text."""
+        opened = self.open("Text")
+        expect(opened).not_to_be_empty()
+        return opened.text_content() or ""
 
     def press(self, key: str) -> None:
         """Press a key while the viewer has the focus."""
@@ -189,7 +239,7 @@ class ViewerPage:
         """Wait until something is so; the page goes on meanwhile."""
         waited_ms = 0
         while not (found := what()):
-            assert waited_ms < PATIENCE_MS, f"it never came about; the viewer says {self.text('where')!r}"
+            assert waited_ms < PATIENCE_MS, f"it never came about; the viewer says {self.text('said')!r}"
             self.page.wait_for_timeout(20)
             waited_ms += 20
         return found
@@ -202,4 +252,4 @@ class ViewerPage:
 
     def until_said(self, words: str) -> None:
         """Wait until it says these words."""
-        self.root.locator(':scope > [data-part="said"]', has_text=words).wait_for()
+        self.root.locator('[data-part="said"]', has_text=words).wait_for()

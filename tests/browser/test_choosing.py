@@ -39,67 +39,83 @@ def viewer(notebooks: NotebookPage, notebook: Notebook) -> ViewerPage:
     return shown
 
 
-def rows(viewer: ViewerPage) -> Locator:
-    """What may happen next, one row each."""
-    return viewer.root.locator('[data-part="side"] [data-key="next"] .mq-row')
-
-
-def words(row: Locator) -> str:
-    """What a row says: on which machine, and what."""
-    return row.locator("span").first.inner_text()
+def offered(viewer: ViewerPage, command: str) -> Locator:
+    """The buttons of the list of what may happen next that give this command, in its order."""
+    return viewer.open("Next").locator(f'[data-do="{command}"]:visible')
 
 
 def play_a_slice(viewer: ViewerPage) -> None:
     """One slice on, and its picture."""
     place = viewer.place
-    viewer.button("slice").click()
+    viewer.press("s")
     viewer.until(lambda: viewer.place > place)
 
 
 def test_what_is_picked_happens_next(viewer: ViewerPage) -> None:
-    row = rows(viewer).first
-    machine, before = words(row).partition(":")[0], viewer.place
-    row.get_by_role("button", name="now").click()
+    button, before = offered(viewer, "pick").first, viewer.place
+    machine = (button.get_attribute("data-entry") or "?").partition("/")[0]
+    button.click()
     viewer.until(lambda: viewer.place > before)
     assert "pick" not in viewer.text("said")
-    assert machine in viewer.text("side")
+    assert machine in (viewer.open("Step").text_content() or "")
+
+
+def due_ms(button: Locator) -> float:
+    """In how many ms is due what a button of the list is about."""
+    told = button.locator("xpath=..").inner_text()
+    return float(re.findall(r"([\d.,]+) ms", told)[-1].replace(",", ""))
 
 
 def test_what_is_held_back_is_due_later(viewer: ViewerPage) -> None:
-    row = rows(viewer).filter(has=viewer.page.get_by_role("button", name="later")).first
-    what, due = words(row), row.locator(".mq-faint").inner_text()
-    row.get_by_role("button", name="later").click()
-    waited = viewer.root.locator(".mq-row", has_text=what).first.locator(".mq-faint")
-    expect(waited).not_to_have_text(due)
-    before, after = (float(re.sub(r"[^\d.]", "", text)) for text in (due, waited.inner_text()))
-    assert after == pytest.approx(before + 100)
+    button = offered(viewer, "hold").first
+    entry, before = button.get_attribute("data-entry"), due_ms(button)
+    button.click()
+    held = viewer.part("next").locator(f'[data-do="pick"][data-entry="{entry}"]')
+    viewer.until(lambda: due_ms(held) > before)
+    assert due_ms(held) == pytest.approx(before + 100)
 
 
 def test_a_connection_is_broken_instead_of_delivering(viewer: ViewerPage) -> None:
-    breaking = rows(viewer).get_by_role("button", name="break").first
+    breaking = offered(viewer, "disconnect").first
     while not breaking.count():
         play_a_slice(viewer)
     source, target = (breaking.get_attribute(f"data-{end}") or "?" for end in ("source", "target"))
     breaking.click()
-    viewer.until(lambda: "disconnect" in viewer.text("side"))
+    step = viewer.open("Step")
+    expect(step).to_contain_text("disconnect")
     play_a_slice(viewer)
-    viewer.root.locator('[data-key="step"]', has_text="ConnectionBroken").wait_for()
-    step = viewer.root.locator('[data-key="step"]').inner_text()
-    assert source in step or target in step
+    expect(step).to_contain_text("ConnectionBroken")
+    assert source in step.inner_text() or target in step.inner_text()
+
+
+def test_a_token_in_the_air_has_handles_that_let_it_arrive_and_hold_it(viewer: ViewerPage) -> None:
+    handle = viewer.part("handles").locator(".mq-handle:visible").first
+    while not handle.count():
+        play_a_slice(viewer)
+    flight = handle.get_attribute("data-flight")
+    hold = handle.get_by_role("button", name=re.compile("^Hold back the frame from"))
+    held = viewer.taken
+    hold.click()
+    viewer.until(lambda: viewer.taken > held)
+    mine = viewer.part("handles").locator(f'[data-flight="{flight}"]')
+    expect(mine).to_be_visible()
+    mine.get_by_role("button", name=re.compile("^Let the frame from .* arrive$")).click()
+    expect(viewer.part("stage").locator(f'.mq-flight[data-key="{flight}"]')).to_have_count(0)
 
 
 def test_a_world_is_taken_back_and_goes_on_in_another_way(viewer: ViewerPage) -> None:
     viewer.press("[")
     viewer.until(lambda: viewer.place < viewer.length)
     first_length = viewer.length
-    viewer.root.get_by_role("button", name="play a new world up to here").click()
+    viewer.open("Next").locator('[data-do="take_back"]').click()
     viewer.until(lambda: viewer.attribute("world") == "1")
     assert viewer.length < first_length
-    viewer.machine("broker-a").click()
-    viewer.button("crash").click()
+    viewer.choose("broker-a")
+    viewer.do("Crash broker-a")
     expect(viewer.machine("broker-a")).to_have_attribute("aria-label", "broker-a, broker, down")
-    assert "events in common" in viewer.text("side")
-    viewer.root.get_by_role("button", name="show", exact=True).click()
+    worlds = viewer.open("Worlds")
+    expect(worlds).to_contain_text("events in common")
+    worlds.locator('[data-do="branch"]').first.click()
     viewer.until(lambda: viewer.attribute("world") == "0")
     assert viewer.length == first_length
     expect(viewer.machine("broker-a")).to_have_attribute("aria-label", "broker-a, broker, running")
@@ -110,7 +126,7 @@ def test_a_shared_world_reopens_at_the_same_event_in_another_kernel(
 ) -> None:
     viewer.press("p")
     viewer.until(lambda: viewer.place < viewer.length)
-    viewer.button("share").click()
+    viewer.button("Share").click()
     text = viewer.root.locator('[data-part="said"] input').input_value()
     assert text.startswith("mqlab:")
     (notebooks.lab.files / "shared.txt").write_text(text, encoding="utf-8")
@@ -118,8 +134,8 @@ def test_a_shared_world_reopens_at_the_same_event_in_another_kernel(
     other.run()
     reopened = other.viewer(1)
     assert (reopened.place, reopened.length) == (viewer.place, viewer.length)
-    assert reopened.text("where").partition(" · world")[0] == viewer.text("where").partition(" · world")[0]
-    assert reopened.text("text") == viewer.text("text")
+    assert reopened.attribute("us") == viewer.attribute("us")
+    assert reopened.twin() == viewer.twin()
     other.close()
 
 

@@ -17,7 +17,7 @@ from mqlab.scenarios import get
 from mqlab_widgets.boards.held_pulls import HeldPullsBoard
 from mqlab_widgets.boards.lights import LightsBoard
 from mqlab_widgets.stepper import Stepper
-from mqlab_widgets.viewer import FramePump, Viewer
+from mqlab_widgets.viewer import FramePump
 from mqlab_widgets.weak_sink import WeakSink
 from mqlab_widgets.world_charts import WorldCharts
 
@@ -28,97 +28,169 @@ def lab() -> Lab:
     return get("two-brokers").build(7).run_for(seconds=4)
 
 
-def click(stepper: Stepper, words: str) -> None:
-    """Press the control with these words."""
-    (button,) = [
-        control
-        for row in stepper.children[1:-1]
-        for control in row.children
-        if getattr(control, "description", "") == words and hasattr(control, "click")
-    ]
-    button.click()
-
-
 def said(stepper: Stepper, content: dict[str, Any]) -> None:
     """What the page sends."""
-    stepper.viewer._handle_custom_msg(content, [])
+    stepper._handle_custom_msg(content, [])
 
 
 # -- frames ---------------------------------------------------------------------------------------------------------
 
 
+def sent(stepper: Stepper) -> list[dict[str, Any]]:
+    """Gathers the messages that the page gets from here on."""
+    messages: list[dict[str, Any]] = []
+    stepper.send = messages.append
+    return messages
+
+
 def test_a_frame_is_whole_and_can_be_sent_as_json(lab: Lab) -> None:
     stepper = Stepper(lab, [LightsBoard, HeldPullsBoard])
-    frame = stepper.viewer.frame
+    frame = stepper.frame
     assert json.loads(json.dumps(frame)) == frame
     assert set(frame) == {
-        *("_place", "_length", "_world", "_taken"),
-        *("where", "said", "stage", "side", "machine", "boards", "text"),
+        *("_place", "_us", "_length", "_world", "_taken", "_playing", "_past", "_tab"),
+        *("stage", "stations", "bar", "said", "timeline", "tabs", "boards", "menu", "handles"),
     }  # fmt: skip
     assert frame["_place"] == frame["_length"] == str(len(lab.history))
+    assert frame["_tab"] == "boards"
     assert "What must always hold" in frame["boards"]
-    assert "broker-b (broker) is running" in frame["text"]
+
+
+def test_only_what_has_changed_goes_to_the_page(lab: Lab) -> None:
+    stepper = Stepper(lab)
+    messages = sent(stepper)
+    said(stepper, {"do": "shown"})
+    (whole,) = messages
+    assert set(whole["frame"]) == set(stepper.frame)
+    said(stepper, {"do": "choose", "node": "broker-a"})
+    assert set(messages[-1]["frame"]) == {"_taken", "stage", "menu"}
+    said(stepper, {"do": "choose", "node": "broker-a"})
+    assert messages[-1] == {"frame": {"_taken": "2"}}
+    assert stepper.get_state()["frame"] == stepper.frame
+
+
+def test_another_page_gets_all_of_it(lab: Lab) -> None:
+    stepper = Stepper(lab)
+    messages = sent(stepper)
+    for _ in range(2):
+        said(stepper, {"do": "shown"})
+    assert messages[0] == messages[1] == {"frame": stepper.frame}
+
+
+def test_only_the_tab_that_is_open_is_drawn(lab: Lab) -> None:
+    stepper = Stepper(lab, [HeldPullsBoard])
+    said(stepper, {"do": "shown"})
+    said(stepper, {"do": "tab", "name": "step"})
+    boards = stepper.frame["boards"]
+    assert stepper.frame["_tab"] == "step"
+    said(stepper, {"do": "goto", "place": 100})
+    assert stepper.frame["boards"] == boards
+    said(stepper, {"do": "tab", "name": "text"})
+    assert "broker-b (broker) is running" in stepper.frame["text"]
 
 
 def test_what_the_page_says_is_done_and_shown(lab: Lab) -> None:
     stepper = Stepper(lab)
     said(stepper, {"do": "shown"})
     said(stepper, {"do": "goto", "place": "100"})
-    assert stepper.viewer.frame["_place"] == "100"
-    assert stepper._timeline.value == 100
+    assert stepper.frame["_place"] == "100"
+    assert stepper.frame["_past"] == "true"
     said(stepper, {"do": "choose", "node": "broker-a"})
-    assert 'class="mq-card broker running chosen' in stepper.viewer.frame["stage"]
-    before = stepper.viewer.frame
+    assert 'class="mq-card broker running chosen' in stepper.frame["stage"]
+    before = stepper.frame
     for nonsense in ({"do": 3}, {"dont": "goto"}, ["goto"], "goto"):
         said(stepper, nonsense)  # type: ignore[arg-type]
-    assert stepper.viewer.frame == before
+    assert stepper.frame == before
 
 
-def test_controls_and_the_time_line_do_the_same(lab: Lab) -> None:
+def test_the_menu_offers_what_can_be_done_to_whom_was_clicked(lab: Lab) -> None:
     stepper = Stepper(lab)
     said(stepper, {"do": "shown"})
-    length = len(lab.history)
-    click(stepper, "event")
-    assert int(stepper.viewer.frame["_place"]) == length + 1
-    click(stepper, "start")
-    assert stepper._timeline.value == 0
-    stepper._timeline.value = 321
-    assert lab.history.cursor == 321
-    click(stepper, "crash")
-    assert "no machine is chosen" in stepper.viewer.frame["said"]
-    stepper._kind.value = "PullHeld"
-    click(stepper, "next")
-    assert stepper.session.event().kind == "PullHeld"
-    click(stepper, "share")
-    assert "mqlab:" in stepper.viewer.frame["said"]
-
-
-def test_both_ends_of_a_link_are_marked_and_named_beside_the_buttons(lab: Lab) -> None:
-    stepper = Stepper(lab)
-    said(stepper, {"do": "shown"})
-    assert "click a machine" in stepper._whom.value
-    assert stepper._link.value == ""
-    for node in ("producer-1", "broker-a"):
-        said(stepper, {"do": "choose", "node": node})
-    assert stepper._whom.value == "<b>break broker-a:</b>"
-    assert stepper._link.value == "<b>producer-1 and broker-a:</b>"
-    stage = stepper.viewer.frame["stage"]
-    assert 'class="mq-card broker running chosen' in stage
+    assert "Break what?" in stepper.frame["menu"]
+    said(stepper, {"do": "choose", "node": "broker-a"})
+    assert "Crash broker-a" in stepper.frame["menu"]
+    assert "Let broker-a go on" not in stepper.frame["menu"]
+    said(stepper, {"do": "freeze", "node": "broker-a"})
+    assert "Freeze broker-a" not in stepper.frame["menu"]
+    assert "Let broker-a go on" in stepper.frame["menu"]
+    said(stepper, {"do": "choose_link", "source": "producer-1", "target": "broker-a"})
+    assert "Cut the link producer-1 - broker-a" in stepper.frame["menu"]
+    assert "Crash" not in stepper.frame["menu"]
+    stage = stepper.frame["stage"]
     assert 'class="mq-card producer running other"' in stage
     assert 'aria-label="producer-1, producer, running, other end of the link"' in stage
+
+
+def test_the_bar_offers_what_can_be_done_now(lab: Lab) -> None:
+    stepper = Stepper(lab)
+    said(stepper, {"do": "shown"})
+    assert 'data-do="share"' in stepper.frame["bar"]
+    assert "Now</button>" not in stepper.frame["bar"]
+    said(stepper, {"do": "start"})
+    assert "Now</button>" in stepper.frame["bar"]
+    assert 'data-key="clock" aria-label="time">0.000 s<' in stepper.frame["bar"]
+    cell_by_cell = Lab(seed=1)
+    cell_by_cell.name_server()
+    assert 'data-do="share"' not in Stepper(cell_by_cell).frame["bar"]
+
+
+def test_each_frame_in_the_air_has_handles(lab: Lab) -> None:
+    lab.run_until_event("RequestSent", request_name="SEND_MESSAGE_V2")
+    stepper = Stepper(lab)
+    sent_now = lab.history.at_cursor
+    assert sent_now is not None
+    flight = f"{sent_now.connection}:{sent_now.local}:{sent_now.frame}"
+    assert f'data-flight="{flight}"' in stepper.frame["handles"]
+    assert f'data-key="{flight}"' in stepper.frame["stage"]
+    said(stepper, {"do": "shown"})
+    said(stepper, {"do": "back"})
+    assert stepper.frame["handles"] == ""
+
+
+def test_a_story_goes_to_the_page_while_it_plays_and_the_whole_picture_at_its_end(lab: Lab) -> None:
+    async def cell() -> None:
+        said(stepper, {"do": "play"})
+        while not any("story" in message for message in messages):
+            await asyncio.sleep(0.01)
+        said(stepper, {"do": "play"})
+
+    stepper = Stepper(lab)
+    said(stepper, {"do": "shown"})
+    messages = sent(stepper)
+    asyncio.run(cell())
+    first, last = messages[0]["frame"], messages[-1]["frame"]
+    assert first["_playing"] == "true"
+    assert "stage" not in first
+    assert last["_playing"] == "false"
+    assert last["stage"] == stepper.session.scene().svg()
+    told = [beat for message in messages for beat in message.get("story", ())]
+    assert told[-1]["place"] == lab.history.cursor == int(last["_place"])
+
+
+def test_a_view_that_shall_play_begins_when_a_page_shows_it(lab: Lab) -> None:
+    async def cell() -> None:
+        stepper = Stepper(lab, play=True)
+        assert not stepper.session.playing
+        said(stepper, {"do": "shown"})
+        assert stepper.session.playing
+        said(stepper, {"do": "play"})
+        said(stepper, {"do": "shown"})
+        assert not stepper.session.playing
+
+    asyncio.run(cell())
 
 
 def test_nobody_draws_for_a_view_that_nobody_looks_at(lab: Lab) -> None:
     stepper = Stepper(lab)
     drawn = stepper._pump.sent
     lab.run_for(seconds=5)
-    click(stepper, "event")
+    said(stepper, {"do": "step_event"})
     assert stepper._pump.sent == drawn
     said(stepper, {"do": "shown"})
     assert stepper._pump.sent == drawn + 1
     said(stepper, {"do": "hidden"})
     drawn = stepper._pump.sent
-    click(stepper, "event")
+    said(stepper, {"do": "step_event"})
     assert stepper._pump.sent == drawn
 
 
@@ -127,14 +199,14 @@ def test_while_a_cell_plays_frames_are_few_and_the_last_one_arrives(lab: Lab) ->
         stepper = Stepper(lab)
         said(stepper, {"do": "shown"})
         lab.run_for(seconds=50)
-        while stepper.viewer.frame["_length"] != str(len(lab.history)):
+        while stepper.frame["_length"] != str(len(lab.history)):
             await asyncio.sleep(0)
         return stepper
 
     stepper = asyncio.run(cell())
     looks = len(lab.history) / 256
     assert stepper._pump.sent < looks
-    assert stepper.viewer.dropped > 0
+    assert stepper._pump.dropped > 0
 
 
 def test_a_world_that_nobody_looks_at_does_not_gather_source_lines() -> None:
@@ -157,27 +229,26 @@ def test_a_thread_without_a_loop_does_not_keep_the_last_frame_from_coming(lab: L
 
     async def cell() -> None:
         lab.run_for(ms=300)
-        while stepper.viewer.frame["_length"] != str(len(lab.history)):
+        while stepper.frame["_length"] != str(len(lab.history)):
             await asyncio.sleep(0)
 
     asyncio.run(asyncio.wait_for(cell(), 20))
 
 
 def test_a_pump_sends_what_is_newest() -> None:
-    state = [0]
-    viewer = Viewer(lambda command: None)
-    pump = FramePump(lambda: {"state": str(state[0])}, viewer)
+    state, shown = [0], []
+    pump = FramePump(lambda: shown.append(state[0]))
 
     async def cell() -> None:
         for number in range(100):
             state[0] = number
             pump.ask()
-        while viewer.frame["state"] != "99":
+        while shown[-1] != 99:
             await asyncio.sleep(0)
 
     asyncio.run(cell())
-    assert pump.sent == 2
-    assert viewer.dropped == 99
+    assert pump.sent == len(shown) == 2
+    assert pump.dropped == 99
 
 
 # -- when it is no longer wanted ------------------------------------------------------------------------------------
@@ -190,7 +261,7 @@ def test_closed_views_are_freed_and_leave_nothing_in_the_world(lab: Lab) -> None
         stepper = Stepper(lab, [LightsBoard])
         said(stepper, {"do": "shown"})
         charts = WorldCharts(lab).live()
-        seen += [weakref.ref(thing) for thing in (stepper, stepper.session, stepper.viewer, charts)]
+        seen += [weakref.ref(thing) for thing in (stepper, stepper.session, charts)]
         for view in (stepper, charts):
             view.close()
             view.close()
@@ -230,9 +301,10 @@ def test_a_closed_view_leaves_the_others_of_its_world_alone(lab: Lab) -> None:
     closed.close()
     del closed
     gc.collect()
+    said(other, {"do": "tab", "name": "step"})
     said(other, {"do": "step_event"})
-    assert other.viewer.frame["_length"] == str(len(lab.history))
-    assert 'data-key="source"' in other.viewer.frame["side"]
+    assert other.frame["_length"] == str(len(lab.history))
+    assert 'data-key="source"' in other.frame["step"]
     judge = other.session.boards()[1]._live
     assert [getattr(sink, "view", None) for sink in lab.world.hooks.sinks].count(judge) == 1
 
@@ -259,7 +331,7 @@ def test_what_a_step_changed_is_marked(lab: Lab) -> None:
     said(stepper, {"do": "shown"})
     said(stepper, {"do": "set_kind", "kind": "MessageDispatched"})
     said(stepper, {"do": "next_kind"})
-    assert "it changed:" in stepper.viewer.frame["side"]
+    assert "it changed:" in stepper.frame["step"]
     (line,) = stepper.session.changes()
     assert line.startswith("broker-")
     assert "1 not consumed" in line
@@ -268,10 +340,10 @@ def test_what_a_step_changed_is_marked(lab: Lab) -> None:
 def test_the_source_of_what_was_played_is_shown(lab: Lab) -> None:
     stepper = Stepper(lab)
     said(stepper, {"do": "shown"})
-    click(stepper, "slice")
-    click(stepper, "event")
-    assert 'data-key="source"' in stepper.viewer.frame["side"]
-    assert "mqlab/" in stepper.viewer.frame["side"]
+    said(stepper, {"do": "step_slice"})
+    said(stepper, {"do": "step_event"})
+    assert 'data-key="source"' in stepper.frame["step"]
+    assert "mqlab/" in stepper.frame["step"]
 
 
 # -- without a front end --------------------------------------------------------------------------------------------
@@ -290,7 +362,7 @@ def test_a_page_keeps_the_picture_and_the_text_of_the_moment(lab: Lab) -> None:
 def test_a_view_of_a_world_without_machines_says_how_to_begin_and_follows() -> None:
     lab = Lab(seed=1)
     stepper = Stepper(lab)
-    assert "No machine has started yet" in stepper.viewer.frame["stage"]
+    assert "No machine has started yet" in stepper.frame["stage"]
     said(stepper, {"do": "step_slice"})
     assert "Nothing is left to happen" in stepper.session.said
     lab.name_server()

@@ -45,7 +45,6 @@ class LiveChart(AnyWidget):
     svg = traitlets.Unicode().tag(sync=True)
     frame = traitlets.Dict().tag(sync=True)
     """Name of a source -> {"name": its series, "data": its columns}: what has changed since the figure was sent."""
-    dropped = traitlets.Int(0).tag(sync=True)
     bokeh_version = traitlets.Unicode().tag(sync=True)
     ready = traitlets.Bool(False).tag(sync=True)
 

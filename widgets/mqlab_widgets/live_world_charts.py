@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab_widgets.chart_bokeh import line_columns, source_name
 from mqlab_widgets.live_chart import LiveChart
-from mqlab_widgets.viewer import Frame, FramePump, answer_beside_cells
+from mqlab_widgets.viewer import FramePump, answer_beside_cells
 from mqlab_widgets.weak_sink import WeakSink
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class LiveWorldCharts(LiveChart):
     def __init__(self, charts: WorldCharts) -> None:
         super().__init__(charts)
         self._charts = charts
-        self._pump = FramePump(self._draw, self, charts.lab.world.door.post, UPDATE_SECONDS)
+        self._pump = FramePump(self._show, charts.lab.world.door.post, UPDATE_SECONDS)
         self._looked_at = 0
         self._rows = 0
         self._sink = WeakSink(charts.lab.world.hooks, self._on_row)
@@ -62,8 +62,8 @@ class LiveWorldCharts(LiveChart):
         if self._looked_at > 0:
             self._pump.arm()
 
-    def _draw(self) -> Frame:
-        return {
+    def _show(self) -> None:
+        self.frame = {
             source_name(chart, place): {"name": name, "data": line_columns(points)}
             for chart in self._charts.charts()
             for place, (name, points) in enumerate(chart.series.items())

@@ -1,4 +1,4 @@
-"""The stepper: a world's stage with the controls under it, which are the same in every lab."""
+"""The stepper: a world's stage with the bar under it, which is the same in every lab."""
 
 from __future__ import annotations
 
@@ -7,60 +7,58 @@ from html import escape
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from mqlab.errors import LearnerError, MissingExtraError
-from mqlab.trace.catalogue import CATALOGUE
-from mqlab_widgets import panels
-from mqlab_widgets.boards.board import Board
-from mqlab_widgets.boards.stage import StageBoard
+from mqlab.errors import LearnerError
+from mqlab_widgets import controls, panels
+from mqlab_widgets.boards.board import Board, Fold
+from mqlab_widgets.boards.lives import Lives
 from mqlab_widgets.machine import machine_html
-from mqlab_widgets.scene.scene import Look, scene_of
 from mqlab_widgets.session import Session
 from mqlab_widgets.sharing import reopened, save_shared, shared_text
+from mqlab_widgets.stations import stations_html
+from mqlab_widgets.timeline import timeline_html
 from mqlab_widgets.viewer import Frame, FramePump, Viewer, answer_beside_cells
 from mqlab_widgets.weak_sink import WeakSink
-
-try:
-    import ipywidgets
-except ImportError:
-    raise MissingExtraError("ipywidgets", "widgets") from None
+from mqlab_widgets.words import clock
 
 if TYPE_CHECKING:
     from mqlab import Lab
-    from mqlab.trace.record import Record
 
 EVENTS_PER_LOOK = 256
 """While a cell plays the world, the viewer looks at the clock after so many events."""
 
-FAVOURITES = ("MessageStored", "RequestSent", "PullHeld", "PullWoken", "ConsumeStarted", "RebalanceDone")
-"""The event kinds on top of the list."""
-
-SPEEDS = [(f"{speed:g} x", speed) for speed in (0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 60)]
+PLAYING_SECONDS = 0.3
+"""So often what stands around the story is drawn anew while the world is played."""
 
 
-class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+class Stepper(Viewer):
     """A live view of a lab: `Stepper(lab)` as the last line of a cell.
 
-    Without a front end (or on a page) it is the picture of the last frame, as it was when the cell ended.
-    `close()` takes it off the page and off the world, which goes on without it.
+    Without a front end (or on a page) it is the picture of the last frame, as it was when the cell ended. With
+    `play=True` the world begins to play as soon as a page shows it. `close()` takes the view off the page and off the
+    world, which goes on without it.
     """
 
-    def __init__(self, lab: Lab, boards: Sequence[type[Board]] = ()) -> None:
+    def __init__(self, lab: Lab, boards: Sequence[type[Board]] = (), *, play: bool = False) -> None:
         if not hasattr(lab, "world"):
             raise LearnerError(f"{lab!r} is not a lab", "write Stepper(lab)")
         given = boards if isinstance(boards, list | tuple) else [None]
         if not all(isinstance(board, type) and issubclass(board, Board) for board in given):
             raise LearnerError(f"{boards!r} is no list of boards", "write Stepper(lab, [RoutesBoard]), with its class")
-        self.session = Session(lab, boards, changed=self._changed, on_story=lambda _beats, _began: self._changed())
-        self.viewer = Viewer(self._command)
-        self._pump = FramePump(self._draw, self.viewer, self._post)
-        self._moving = False
+        self.session = Session(lab, boards, changed=self._changed, on_story=self._tell)
+        self.session.watched = False
+        self._tabs = [name for name in controls.TABS if name != "boards" or boards]
+        self._tab = self._tabs[0]
+        self._about_link = False
+        """Whether the menu of faults is about the link that was clicked, and not about a machine."""
+        self._to_play = play
         self._looked_at = 0
         """How many front ends show this view; nobody draws for none."""
         self._rows = 0
         self._watched: Lab | None = None
         self._sink: WeakSink | None = None
-        self._make_controls()
-        super().__init__([self._timeline, *self._rows_of_controls(), self.viewer])
+        super().__init__(self._command)
+        self._pump = FramePump(self._show, self._post)
+        self._around = FramePump(self._show, self._post, PLAYING_SECONDS)
         answer_beside_cells(self)
         self._watch()
         self._pump.send()
@@ -83,91 +81,59 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if self.comm is not None:
             self.session.close()
             self._pump.close()
+            self._around.close()
             if self._sink is not None:
                 self._sink.detach()
-            for row in self.children:
-                for control in getattr(row, "children", ()):
-                    control.close()
-                row.close()
         super().close()
 
-    # -- controls ---------------------------------------------------------------------------------------------------
-
-    def _make_controls(self) -> None:
-        do = self.session.do
-        kinds = [*FAVOURITES, *(kind for kind in sorted(CATALOGUE) if kind not in FAVOURITES)]
-        self._timeline = ipywidgets.IntSlider(
-            min=0, max=0, description="event", continuous_update=True, layout={"width": "98%"}
-        )
-        self._timeline.observe(self._scrubbed, "value")
-        self._play = _button("play", "play or pause (space)", lambda: do({"do": "play"}), "play")
-        self._kind = ipywidgets.Dropdown(options=kinds, value=self.session.kind, layout={"width": "190px"})
-        self._kind.observe(lambda change: do({"do": "set_kind", "kind": change.new}), "value")
-        self._speed = ipywidgets.Dropdown(options=SPEEDS, value=1, layout={"width": "90px"})
-        self._speed.observe(lambda change: do({"do": "pace", "value": change.new}), "value")
-        self._time = ipywidgets.FloatText(value=0, description="ms", layout={"width": "180px"})
-        self._whom, self._link = ipywidgets.HTML(), ipywidgets.HTML()
-        for control, label in (
-            (self._kind, "the event kind that next and previous look for"),
-            (self._speed, "seconds of the world per second"),
-            (self._time, "a time of the world in ms"),
-        ):
-            control.tooltip = label
-
-    def _rows_of_controls(self) -> list[Any]:
-        def to(command: str, words: str, tip: str, icon: str = "") -> Any:
-            return _button(words, tip, lambda: self.session.do({"do": command}), icon)
-
-        go = _button("go", "go to this time", lambda: self.session.do({"do": "to_time", "ms": self._time.value}))
-        stepping = [
-            to("start", "start", "before the first event (Home)", "fast-backward"),
-            to("back", "back", "one event back (p, arrow left)", "step-backward"),
-            to("step_event", "event", "one event on (n, arrow right)", "step-forward"),
-            to("step_slice", "slice", "play one slice (s)", "step-forward"),
-            to("now", "now", "to the newest event (End)", "fast-forward"),
-            self._play,
-            self._speed,
-        ]
-        seeking = [
-            to("previous_kind", "previous", "the event of this kind before ([)", "chevron-left"),
-            self._kind,
-            to("next_kind", "next", "to the next event of this kind, playing if need be (])", "chevron-right"),
-            to("to_breakpoint", "to a breakpoint", "play up to the next breakpoint of the lab", "flag"),
-            self._time,
-            go,
-        ]
-        breaking = [
-            self._whom,
-            to("crash", "crash", "kill the chosen machine's process"),
-            to("power_off", "power off", "pull the plug of the chosen machine"),
-            to("freeze", "freeze", "let the chosen machine's process hang"),
-            to("thaw", "thaw", "let it go on"),
-            to("restart", "restart", "start the chosen machine's process again"),
-            self._link,
-            to("cut", "cut the link", "between the two machines clicked last"),
-            to("heal", "heal the link", "between the two machines clicked last"),
-            to("share", "share", "a text that brings back this world at this event", "share-alt"),
-        ]
-        return [ipywidgets.HBox(row, layout={"flex_flow": "row wrap"}) for row in (stepping, seeking, breaking)]
-
-    def _scrubbed(self, change: Any) -> None:
-        if not self._moving:
-            self.session.do({"do": "goto", "place": change.new})
-
-    # -- frames -----------------------------------------------------------------------------------------------------
+    # -- what the page says -----------------------------------------------------------------------------------------
 
     def _command(self, command: dict[str, Any]) -> None:
-        if command["do"] in ("shown", "hidden"):
-            self._looked_at += 1 if command["do"] == "shown" else -1
-            self._changed()
-        else:
-            self.session.do(command)
+        session = self.session
+        match command["do"]:
+            case "shown":
+                self._looked_at += 1
+                session.watched = True
+                self.forget()
+                if self._to_play:
+                    self._to_play = False
+                    session.do({"do": "play"})
+                self._changed()
+            case "hidden":
+                self._looked_at -= 1
+                session.watched = self._looked_at > 0
+            case "tab" if command.get("name") in self._tabs:
+                self._tab = command["name"]
+                session.taken += 1
+                self._changed()
+            case name:
+                if name in ("choose", "choose_link"):
+                    self._about_link = name == "choose_link"
+                session.do(command)
+
+    # -- frames and stories -----------------------------------------------------------------------------------------
 
     def _changed(self) -> None:
         """The session did something."""
         self._watch()
         if self._looked_at > 0:
             self._pump.show()
+
+    def _tell(self, beats: list[dict[str, Any]], began: int) -> None:
+        for beat in beats:
+            beat |= self._words_at(beat["place"])
+        self.tell(beats, began)
+        self._around.ask()
+
+    def _words_at(self, place: int) -> Frame:
+        """What is said of the followed message behind so many events."""
+        return {"stations": stations_html(self._lives_at(place), self.session.followed)}
+
+    def _lives_at(self, place: int) -> Lives:
+        self._lives.go_to(place)
+        (lives,) = self._lives.boards
+        assert isinstance(lives, Lives)
+        return lives
 
     def _post(self, function: Callable[[], None]) -> None:
         self.session.lab.world.door.post(function)
@@ -177,58 +143,63 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if self._watched is not self.session.lab:
             if self._sink is not None:
                 self._sink.detach()
-            self._watched = self.session.lab
-            self._sink = WeakSink(self._watched.world.hooks, self._on_row)
+            lab = self._watched = self.session.lab
+            self._sink = WeakSink(lab.world.hooks, self._on_row)
+            self._lives = Fold(lab.history, [Lives(lab)])
 
     def _on_row(self, row: tuple[Any, ...]) -> None:
         self._rows += 1
         look = self._rows % EVENTS_PER_LOOK == 0
         if look:
             self.session.lab.forget_sources()
-        if self._looked_at > 0:
+        if self._looked_at > 0 and not self.session.player.playing:
             if look:
                 self._post(self._pump.ask)
             elif not self._pump.waiting:
                 self._pump.arm()
 
+    def _show(self) -> None:
+        self.show(self._draw())
+
     def _draw(self) -> Frame:
+        """The page as it is now; while the world is played, what the story does not show itself."""
         session, history = self.session, self.session.lab.history
-        self._moving = True
-        try:
-            self._timeline.max = len(history)
-            self._timeline.value = history.cursor
-        finally:
-            self._moving = False
-        self._whom.value = f"<b>break {escape(session.chosen or 'it: click a machine')}:</b>"
-        self._link.value = f"<b>{escape(f'{session.other} and {session.chosen}:')}</b>" if session.other else ""
-        self._play.description = self._play.icon = "pause" if session.playing else "play"
-        event = session.event()
-        stage, *boards = session.boards()
-        assert isinstance(stage, StageBoard)
-        return {
-            "_place": str(history.cursor),
+        frame = {
             "_length": str(len(history)),
             "_world": str(session.now),
             "_taken": str(session.taken),
-            "where": panels.where(session),
-            "said": panels.said(session),
-            "stage": scene_of(stage, self._look(event)).svg(),
-            "side": panels.side(session),
-            "machine": machine_html(session),
-            "boards": _boards_html(boards),
-            "text": _text_twin([stage, *boards]),
+            "_playing": "true" if session.playing else "false",
+            "_tab": self._tab,
+            "bar": controls.bar_html(session, clock(session.now_us)),
+            "menu": controls.menu_html(session, link=self._about_link),
+            "handles": controls.handles_html(session),
+            "timeline": timeline_html(session),
+            "tabs": controls.tabs_html(self._tabs, self._tab),
+            self._tab: self._panel(),
         }
+        if session.said or not session.playing:
+            frame["said"] = panels.said(session)
+        if not session.playing:
+            frame |= {
+                "_place": str(history.cursor),
+                "_us": str(session.now_us),
+                "_past": "true" if session.past else "false",
+                "stage": session.scene().svg(),
+                **self._words_at(history.cursor),
+            }
+        return frame
 
-    def _look(self, event: Record | None) -> Look:
+    def _panel(self) -> str:
+        """What stands in the tab that is open."""
         session = self.session
-        now_us = session.lab.world.now_us if session.at_end or event is None else event.ts_us
-        return Look(
-            chosen=session.chosen,
-            other=session.other,
-            opened=frozenset(session.opened_kinds),
-            now_us=now_us,
-            past=not session.at_end,
-        )
+        match self._tab:
+            case "boards":
+                return _boards_html(session.boards()[1:])
+            case "text":
+                return _text_twin(session.boards())
+            case "machine":
+                return machine_html(session)
+        return panels.side(session)
 
     # -- without a front end ----------------------------------------------------------------------------------------
 
@@ -241,16 +212,10 @@ class Stepper(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._pump.send()
         bundle: Any = super()._repr_mimebundle_()
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-        lines = [line for board in self.session.boards() for line in board.text()]
-        frame = self.viewer.frame
-        html = f"<div>{frame['where']}</div>{frame['stage']}{frame['boards']}"
+        boards = self.session.boards()
+        html = f"{self.session.scene().svg()}{_boards_html(boards[1:])}"
+        lines = [line for board in boards for line in board.text()]
         return {**data, "text/html": html, "text/plain": "\n".join([repr(self), *lines])}, metadata
-
-
-def _button(words: str, tip: str, act: Callable[[], None], icon: str = "") -> Any:
-    button = ipywidgets.Button(description=words, tooltip=tip, icon=icon, layout={"width": "auto"})
-    button.on_click(lambda _: act())
-    return button
 
 
 def _boards_html(boards: Sequence[Board]) -> str:
@@ -264,4 +229,4 @@ def _boards_html(boards: Sequence[Board]) -> str:
 
 def _text_twin(boards: Sequence[Board]) -> str:
     lines = "\n".join(escape(line) for board in boards for line in [f"{board.title}:", *board.text()])
-    return f'<details data-key="text"><summary>the same as text</summary><pre>{lines}</pre></details>'
+    return f"<pre>{lines}</pre>"

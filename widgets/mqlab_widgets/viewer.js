@@ -1,11 +1,19 @@
-// Shows the frames of a world. A frame is HTML per part; what has not changed in the page stays, with its focus.
-
-const KEYS = {
-  " ": "play", n: "step_event", ArrowRight: "step_event", p: "back", ArrowLeft: "back",
-  s: "step_slice", Home: "start", End: "now", "]": "next_kind", "[": "previous_kind",
-};
+// Shows a world: frames (HTML for each part), and the story between them. What has not changed in the page stays.
 
 const PATIENCE_MS = 4000;
+const SLIDE_MS = 260;
+const MOST_SLIDES = 120;
+// The picture that a page keeps is renewed so often while a story is told.
+const KEEP_MS = 2000;
+// The parts of the page from top to bottom, each in its own element.
+const PARTS = ["stage", "caption", "stations", "bar", "said", "timeline", "tabs", "step", "next", "machine", "boards",
+  "worlds", "text", "menu", "handles"];
+const TABS = ["step", "next", "machine", "boards", "worlds", "text"];
+// What a story tells itself, and what therefore waits for its end.
+const TOLD = ["stage", "stations", "handles", "_place", "_us", "_past"];
+
+// What slid in the picture that is being drawn: [element, from, to].
+let slides;
 
 // Make `now` look like `wanted` with as few changes as possible.
 function morph(now, wanted) {
@@ -18,7 +26,10 @@ function morph(now, wanted) {
     return;
   }
   for (const { name, value } of [...wanted.attributes]) {
-    if (now.getAttribute(name) !== value) now.setAttribute(name, value);
+    const old = now.getAttribute(name);
+    if (old === value) continue;
+    if (name === "transform" && slides && old && now.dataset.key) slides.push([now, old, value]);
+    now.setAttribute(name, value);
   }
   for (const { name } of [...now.attributes]) {
     if (!wanted.hasAttribute(name) && !(name === "open" && now.nodeName === "DETAILS")) now.removeAttribute(name);
@@ -26,6 +37,7 @@ function morph(now, wanted) {
   morphChildren(now, wanted);
 }
 
+// Elements whose key begins with "page:" are the page's own.
 function morphChildren(now, wanted) {
   const keyed = new Map();
   for (const child of now.children) if (child.dataset?.key) keyed.set(child.dataset.key, child);
@@ -44,7 +56,7 @@ function morphChildren(now, wanted) {
   while (place) {
     const gone = place;
     place = place.nextSibling;
-    gone.remove();
+    if (!gone.dataset?.key?.startsWith("page:")) gone.remove();
   }
 }
 
@@ -60,62 +72,224 @@ function parsed(html) {
 // The names inside a picture become this view's own: a page has many pictures, and a name in a hidden one draws nothing.
 function ownNames(holder, view) {
   for (const named of holder.querySelectorAll("svg [id]")) named.id = `${view}-${named.id}`;
-  for (const user of holder.querySelectorAll('svg [fill^="url(#"]')) {
-    user.setAttribute("fill", user.getAttribute("fill").replace("url(#", `url(#${view}-`));
+  for (const name of ["fill", "stroke", "clip-path", "mask", "marker-end", "href"]) {
+    for (const user of holder.querySelectorAll(`svg [${name}^="url(#"], svg use[${name}^="#"]`)) {
+      user.setAttribute(name, user.getAttribute(name).replace("#", `#${view}-`));
+    }
+  }
+  for (const style of holder.querySelectorAll("svg style")) {
+    style.textContent = style.textContent.replaceAll("url(#", `url(#${view}-`).replaceAll(".mq-stage", `#${view} .mq-stage`);
   }
   return holder;
+}
+
+function slid(moved) {
+  const css = (transform) => {
+    const numbers = transform.match(/^translate\((-?[\d.]+)[ ,]+(-?[\d.]+)\)$/);
+    return numbers && `translate(${numbers[1]}px, ${numbers[2]}px)`;
+  };
+  for (const [element, from, to] of moved.slice(0, MOST_SLIDES)) {
+    const frames = [css(from), css(to)];
+    if (frames[0] && frames[1] && element.isConnected) {
+      element.animate(frames.map((transform) => ({ transform })), { duration: SLIDE_MS, easing: "ease-out" });
+    }
+  }
 }
 
 function render({ model, el }) {
   // Each view runs a module of its own, so a counter would begin anew in each.
   const view = `mq-${Math.random().toString(36).slice(2)}`;
+  const reduced = matchMedia("(prefers-reduced-motion: reduce)");
+  el.id = view;
   el.classList.add("mq-viewer");
   el.tabIndex = 0;
   el.setAttribute("role", "group");
   el.setAttribute("aria-label", "mqlab viewer");
-  const shown = new Map();
+  const shown = new Map(); // part -> the HTML that it shows
+  const fresh = new Map(); // part of the scene -> number of the beat that showed it last
+  let held; // what waits for the end of the story
   let patience;
   let unheard = false;
+  let heard = false;
+  let keptAt = 0;
 
-  function part(name) {
-    let found = el.querySelector(`:scope > [data-part="${name}"]`);
-    if (!found) {
-      found = document.createElement("div");
-      found.dataset.part = name;
-      if (name === "said") {
-        found.setAttribute("role", "status");
-        found.setAttribute("aria-live", "polite");
-      }
-      el.append(found);
+  for (const name of PARTS) {
+    const part = document.createElement("div");
+    part.dataset.part = name;
+    if (TABS.includes(name)) {
+      part.setAttribute("role", "tabpanel");
+      part.id = `${view}-${name}`;
     }
-    return found;
+    el.append(part);
+  }
+  const part = (name) => el.querySelector(`:scope > [data-part="${name}"], :scope > .mq-scene > [data-part="${name}"]`);
+  const scene = document.createElement("div");
+  scene.className = "mq-scene";
+  scene.append(part("stage"), part("handles"), parsed('<div class="mq-gap" aria-hidden="true"></div>').firstChild);
+  el.prepend(scene);
+  part("said").setAttribute("role", "status");
+  part("said").setAttribute("aria-live", "polite");
+  part("menu").setAttribute("popover", "manual");
+  const stage = () => part("stage").querySelector("svg.mq-stage");
+
+  const story = makeStory(el, { stage, apply: show, tell, settled });
+  const bar = makeBar(el, { command, part, stage });
+
+  // -- what the kernel shows -----------------------------------------------------------------------------------------
+
+  function keepingFocus(change) {
+    const focused = el.contains(document.activeElement) ? document.activeElement : undefined;
+    change();
+    // What moves loses the focus, and what goes takes it along: the keys must stay with the viewer.
+    if (focused && focused !== document.activeElement) {
+      const again = focused.isConnected ? focused : bar.instead(focused) ?? el;
+      again.focus({ preventScroll: true });
+    }
+    bar.drawn();
   }
 
-  function draw() {
-    const frame = model.get("frame");
-    const focused = el.contains(document.activeElement) ? document.activeElement : undefined;
-    if (frame._taken !== el.dataset.taken) {
+  function fill(name, html) {
+    if (shown.get(name) === html) return;
+    shown.set(name, html);
+    slides = name === "stage" && !reduced.matches ? [] : undefined;
+    const width = stage()?.getAttribute("width");
+    morphChildren(part(name), ownNames(parsed(html), view));
+    if (name === "stage") {
+      fresh.clear();
+      story.redrawn();
+      // Nothing slides when all is laid out anew.
+      if (slides && width === stage()?.getAttribute("width")) slid(slides);
+    }
+    slides = undefined;
+  }
+
+  function draw(frame) {
+    if (frame._taken !== undefined) {
       clearTimeout(patience);
+      if (unheard) shown.delete("said");
       unheard = false;
     }
-    for (const [name, html] of Object.entries(frame)) {
-      if (name === "said" && unheard) continue;
-      if (name.startsWith("_")) {
-        el.dataset[name.slice(1)] = html;
-        continue;
+    keepingFocus(() => {
+      for (const [name, html] of Object.entries(frame)) {
+        if (name.startsWith("_")) el.dataset[name.slice(1)] = html;
+        else if (PARTS.includes(name) && !(name === "said" && unheard)) fill(name, html);
       }
-      if (shown.get(name) === html) continue;
-      shown.set(name, html);
-      morphChildren(part(name), ownNames(parsed(html), view));
-    }
-    el.dataset.dropped = model.get("dropped");
-    nameSliders();
-    // What moves loses the focus, and what goes takes it along: the keys must stay with the viewer.
-    if (focused && focused !== document.activeElement) (focused.isConnected ? focused : el).focus({ preventScroll: true });
+    });
   }
 
+  function take(message) {
+    if (!heard) el.dataset.kernel = "answers";
+    heard = true;
+    if (message.story) {
+      story.take(message.story, message.began);
+      if (held) release();
+    }
+    if (message.frame) takeFrame(message.frame);
+  }
+
+  function takeFrame(changed) {
+    model.set("frame", { ...model.get("frame"), ...changed }, { silent: true });
+    if (!story.active) {
+      draw(changed);
+      return;
+    }
+    const place = held?._place ?? story.place;
+    const elsewhere = changed._world !== undefined && changed._world !== el.dataset.world;
+    const jumps = changed._place !== undefined && place !== undefined && changed._place !== String(place);
+    if (elsewhere || jumps) {
+      held = undefined;
+      story.cut();
+      draw(changed);
+      return;
+    }
+    const later = Object.fromEntries(Object.entries(changed).filter(([name]) => TOLD.includes(name)));
+    draw(Object.fromEntries(Object.entries(changed).filter(([name]) => !TOLD.includes(name))));
+    if (Object.keys(later).length) {
+      held = { ...held, ...later };
+      story.drain();
+    }
+  }
+
+  function release() {
+    const frame = held;
+    held = undefined;
+    if (frame) draw(frame);
+  }
+
+  // The story is told to its end.
+  function settled() {
+    keep();
+    release();
+  }
+
+  // -- the story -----------------------------------------------------------------------------------------------------
+
+  function tell(beat) {
+    if (beat.say && !unheard) {
+      shown.delete("said");
+      part("said").textContent = beat.say;
+    }
+    if (beat.place !== undefined) el.dataset.place = String(beat.place);
+    if (beat.us !== undefined) el.dataset.us = String(beat.us);
+    const clock = el.querySelector('[data-key="clock"]');
+    if (beat.clock !== undefined && clock) {
+      shown.delete("bar");
+      clock.textContent = beat.clock;
+    }
+    if (beat.stations !== undefined) fill("stations", beat.stations);
+    if (beat.caption !== undefined) fill("caption", beat.caption);
+  }
+
+  function show(beat) {
+    const parts = Object.entries(beat.parts ?? {}).filter(([key]) => !(fresh.get(key) > beat.number));
+    if (!parts.length || !stage()) return;
+    shown.delete("stage");
+    keepingFocus(() => {
+      slides = reduced.matches || document.hidden ? undefined : [];
+      for (const [key, html] of parts) {
+        fresh.set(key, beat.number);
+        showPart(key, html);
+      }
+      if (slides) slid(slides);
+      slides = undefined;
+    });
+    if (performance.now() - keptAt > KEEP_MS) keep();
+  }
+
+  function showPart(key, html) {
+    const picture = stage();
+    const now = picture.querySelector(`:scope > [data-key="${CSS.escape(key)}"]`);
+    if (!html) {
+      now?.remove();
+      return;
+    }
+    const wanted = ownNames(parsed(`<svg>${html}</svg>`), view).firstChild.firstChild;
+    if (now) morph(now, wanted);
+    else picture.insertBefore(wanted, picture.querySelector(before(key)));
+  }
+
+  // Wires lie below the cards, and what is on its way above all.
+  function before(key) {
+    const last = '[data-key="legend"], [data-key="page:air"]';
+    const above = key === "flights" ? last : `[data-key="flights"], ${last}`;
+    return `:scope > :is(${key.startsWith("wire:") ? '[data-key^="card:"], ' : ""}${above})`;
+  }
+
+  // What the page would show without a kernel is what was shown last.
+  function keep() {
+    keptAt = performance.now();
+    const picture = stage();
+    if (!picture || shown.has("stage")) return;
+    const copy = picture.cloneNode(true);
+    copy.querySelector('[data-key="page:air"]')?.remove();
+    for (const one of copy.querySelectorAll(".mq-flight")) one.removeAttribute("style");
+    model.set("frame", { ...model.get("frame"), stage: copy.outerHTML.replaceAll(`#${view} `, "").replaceAll(`${view}-`, "") }, { silent: true });
+  }
+
+  // -- what the page says --------------------------------------------------------------------------------------------
+
   // Frames may go on coming from a cell that plays; `taken` says whether commands are heard.
-  function tell(words) {
+  function complain(words) {
     unheard = true;
     shown.delete("said");
     part("said").textContent = words;
@@ -123,9 +297,12 @@ function render({ model, el }) {
 
   function wait() {
     clearTimeout(patience);
-    patience = setTimeout(() => tell(
-      "The kernel does not answer. If a cell is running, wait for it; after a restart, run this cell again.",
-    ), PATIENCE_MS);
+    patience = setTimeout(() => {
+      if (!heard) el.dataset.kernel = "none";
+      complain(heard
+        ? "The kernel does not answer. If a cell is running, wait for it; after a restart, run this cell again."
+        : "This is the last picture: no kernel answers for it. Run this cell to go on.");
+    }, PATIENCE_MS);
   }
 
   function command(content) {
@@ -133,59 +310,25 @@ function render({ model, el }) {
       model.send(content);
       wait();
     } catch {
-      tell("This view has lost its kernel, which was restarted or shut down: run this cell again.");
+      el.dataset.kernel = "none";
+      complain("This view has lost its kernel, which was restarted or shut down: run this cell again.");
     }
   }
 
-  // The controls around the stage are widgets of their own, and who presses them waits as well.
-  function pressed(event) {
-    if (event.target.closest?.("button.jupyter-button") && el.closest(".widget-vbox")?.contains(event.target)) wait();
-  }
-
-  // A slider of ipywidgets has its name beside it only.
-  function nameSliders() {
-    for (const handle of el.closest(".widget-vbox")?.querySelectorAll("[role=slider]:not([aria-label])") ?? []) {
-      handle.setAttribute("aria-label", handle.closest(".jupyter-widgets")?.querySelector("label")?.textContent || "event");
-    }
-  }
-
-  function send(target) {
-    const { do: what, ...rest } = target.dataset;
-    delete rest.key;
-    command({ do: what, ...rest });
-  }
-
-  el.addEventListener("click", (event) => {
-    const target = event.target.closest?.("[data-do]");
-    if (target && el.contains(target)) send(target);
-  });
-  el.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const target = event.target.closest?.("[data-do]");
-    if (target && (event.key === "Enter" || event.key === " ")) {
-      send(target);
-    } else if (KEYS[event.key] && !event.target.matches("input, select, textarea")) {
-      command({ do: KEYS[event.key] });
-    } else {
-      return;
-    }
-    event.preventDefault();
-    event.stopPropagation();
-  });
-
-  model.on("change:frame", draw);
-  document.addEventListener("click", pressed, true);
-  draw();
-  model.send({ do: "shown" });
+  draw(model.get("frame"));
+  model.on("msg:custom", take);
+  command({ do: "shown" });
+  bar.shown();
   return () => {
-    document.removeEventListener("click", pressed, true);
     clearTimeout(patience);
+    story.close();
+    bar.close();
+    model.off("msg:custom", take);
     try {
       model.send({ do: "hidden" });
     } catch {
       // Nobody is left to be told.
     }
-    model.off("change:frame", draw);
   };
 }
 

@@ -1,14 +1,15 @@
-"""The viewer: one widget for each world, built once and fed with whole frames.
+"""The viewer: one widget for each world, built once and fed with frames and with the story between them.
 
-A frame is a dict of texts, one for each part of the page. At most 20 go out in a second and never more than a tenth of
-the time is spent on them; what comes in between is dropped and counted, and the last one always arrives.
+A frame is a dict of texts, one for each part of the page; what has changed of it goes out. At most 20 are drawn in a
+second and never more than a tenth of the time is spent on them; what comes in between is dropped and counted, and the
+last one always arrives.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,85 +24,113 @@ except ImportError:
 FRAME_SECONDS = 1 / 20
 MOST_BUSY = 0.1
 """The share of real time that drawing may take while a world plays."""
+SOURCES = ("story.js", "bar.js", "viewer.js")
+"""The page's code, in this order one module: a page loads it from its kernel, and nothing from elsewhere."""
+STYLES = ("viewer.css", "words.css")
+TOLD = ("stage", "stations", "said", "caption", "bar")
+"""The parts that a story changes in the page, of which therefore nobody here knows how they look."""
 
-Frame = dict[str, Any]
+Frame = dict[str, str]
+
+
+def _read(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 class Viewer(AnyWidget):
-    """Shows frames, and hands what is clicked or typed in the page to `on_command`.
+    """Shows frames and stories, and hands what is clicked or typed in the page to `on_command`.
 
-    `frame` is the newest frame: part -> HTML. A click on an element with `data-do` sends {"do": ..., its other data}.
+    `frame` is the newest frame: part -> HTML; a page that comes later begins with it. A click on an element with
+    `data-do` sends {"do": ..., its other data}.
     """
 
     # As texts: anywidget follows files, and what follows a file is never freed.
-    _esm = Path(__file__).with_name("viewer.js").read_text(encoding="utf-8")
-    _css = Path(__file__).with_name("viewer.css").read_text(encoding="utf-8")
+    _esm = "\n".join(map(_read, SOURCES))
+    _css = "\n".join(map(_read, STYLES))
 
     frame = traitlets.Dict().tag(sync=True)
-    dropped = traitlets.Int(0).tag(sync=True)
 
     def __init__(self, on_command: Callable[[dict[str, Any]], None]) -> None:
-        super().__init__()
         self._on_command = on_command
+        self._known: Frame = {}
+        """What the page is known to show."""
+        super().__init__()
         self.on_msg(self._take)
 
     def _take(self, _: Any, content: Any, __: Any) -> None:
         if isinstance(content, dict) and isinstance(content.get("do"), str):
             self._on_command(content)
 
+    def _should_send_property(self, key: str, value: Any) -> bool:
+        """`frame` goes out by parts; the whole is for pages to come."""
+        return key != "frame" and bool(super()._should_send_property(key, value))
+
+    def show(self, frame: Frame) -> None:
+        """Show these parts; those that are not named stay as they are."""
+        changed = {part: html for part, html in frame.items() if self._known.get(part) != html}
+        self._known |= changed
+        if changed:
+            self.frame = {**self.frame, **changed}
+            self.send({"frame": changed})
+
+    def tell(self, beats: Sequence[dict[str, Any]], began: int) -> None:
+        """Tell the next beats of a story; `began` numbers the plays."""
+        for part in TOLD:
+            self._known.pop(part, None)
+        self.send({"story": list(beats), "began": began})
+
+    def forget(self) -> None:
+        """Another page shows this view: nothing is known of it."""
+        self._known.clear()
+
     def __repr__(self) -> str:
         return "<Viewer>"
 
 
 def answer_beside_cells(widget: Any) -> None:
-    """Take what the page sends to a widget and its children where the page wants it: with subshells, beside a cell.
+    """Take what the page sends to a widget where the page wants it: with subshells, beside a cell.
 
     Since 7.4 ipykernel sends a page's message to the shell that spoke last on the same comm, and that is the cell
     which made the widget: then each click would wait for the end of the cell that runs.
     """
     if hasattr(widget.comm, "_reply_subshell_for"):
         widget.comm._reply_subshell_for = lambda data, wanted: wanted
-    for child in getattr(widget, "children", ()):
-        answer_beside_cells(child)
 
 
 class FramePump:
-    """Draws and sends frames when asked, not more often than the eye needs.
+    """Has frames drawn and shown when asked, not more often than the eye needs.
 
-    The viewer is a widget with `frame` and `dropped`; `seconds` lie between two frames at least.
-    `post` carries out a function when nobody else is at the world: with subshells a click and a cell have a thread
-    each, and both draw.
+    `show` draws and shows the present frame; `seconds` lie between two of them at least. `post` carries out a function
+    when nobody else is at the world: with subshells a click and a cell have a thread each, and both draw.
     """
 
     def __init__(
         self,
-        draw: Callable[[], Frame],
-        viewer: Any,
+        show: Callable[[], None],
         post: Callable[[Callable[[], None]], None] = lambda function: function(),
         seconds: float = FRAME_SECONDS,
     ) -> None:
         self._seconds = seconds
-        self._draw = draw
-        self._viewer = viewer
+        self._show = show
         self._post = post
         self._next_at = 0.0
         self.waiting = False
         """Whether a frame is to be drawn soon; who has many reasons to ask for one looks first."""
         self._closed = False
-        self._dropped = 0
+        self.dropped = 0
         self.sent = 0
 
     @property
     def about(self) -> str:
         """Whose frames they are, for the report of an error."""
-        return f"of a {type(getattr(self._draw, '__self__', self._viewer)).__name__}"
+        return f"of a {type(getattr(self._show, '__self__', None)).__name__}"
 
     def ask(self) -> None:
         """Something has changed: draw now if it is time, else soon."""
         if time.monotonic() >= self._next_at:
             self.send()
         else:
-            self._dropped += 1
+            self.dropped += 1
             self.arm()
 
     def arm(self) -> None:
@@ -114,7 +143,7 @@ class FramePump:
             self.show()
 
     def show(self) -> None:
-        """Draw and send the present frame, at once if nobody else is at the world."""
+        """Draw and show the present frame, at once if nobody else is at the world."""
         self._post(self.send)
 
     def close(self) -> None:
@@ -122,13 +151,12 @@ class FramePump:
         self._closed = True
 
     def send(self) -> None:
-        """Draw and send the present frame, whatever the time."""
+        """Draw and show the present frame, whatever the time."""
         self.waiting = False
         if self._closed:
             return
         began = time.monotonic()
-        self._viewer.frame = self._draw()
-        self._viewer.dropped = self._dropped
+        self._show()
         ended = time.monotonic()
         self.sent += 1
         self._next_at = began + max(self._seconds, (ended - began) / MOST_BUSY)

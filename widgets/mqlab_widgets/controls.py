@@ -1,0 +1,271 @@
+"""What stands below the stage: the bar with its menus, the tabs, and the handles of the frames that may arrive.
+
+Each function returns HTML in which an element with `data-do` is a command (see `Session.do`); one with `data-menu`
+opens what is named so. Where an element has a `data-key`, the page keeps it, with its focus, from frame to frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from html import escape
+from typing import TYPE_CHECKING
+
+from mqlab.trace.catalogue import CATALOGUE
+
+if TYPE_CHECKING:
+    from mqlab.sim import Pending
+    from mqlab_widgets.session import Session
+
+STORY = "story"
+SPEEDS = (0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 60)
+FAVOURITES = ("MessageStored", "RequestSent", "PullHeld", "PullWoken", "ConsumeStarted", "RebalanceDone")
+"""The event kinds on top of the list."""
+HOLD_MS = 100
+TABS = {
+    "boards": "Boards",
+    "step": "Step",
+    "next": "Next",
+    "machine": "Machine",
+    "worlds": "Worlds",
+    "text": "Text",
+}
+"""Name -> what is written on the tab."""
+FAULTS = {
+    "crash": "Crash {}",
+    "power_off": "Pull the plug of {}",
+    "freeze": "Freeze {}",
+    "thaw": "Let {} go on",
+    "restart": "Restart {}",
+}
+LINKS = {
+    "cut": "Cut the link {}",
+    "heal": "Heal the link {}",
+    "disconnect": "Break the connections {}",
+}
+MOST_MACHINES = 12
+ICONS = {
+    "start": "M3 3v10M13 3L6 8l7 5z",
+    "back": "M11 3L4 8l7 5z",
+    "play": "M4 2.5v11l9.5-5.5z",
+    "pause": "M4 3h3v10H4zM9 3h3v10H9z",
+    "step_event": "M5 3l7 5-7 5z",
+    "now": "M13 3v10M3 3l7 5-7 5z",
+    "break": "M9 1L3 9h4l-1 6 6-8H8z",
+    "share": "M8 10V2M5 4.5L8 1.5l3 3M4 7H2.5v7h11V7H12",
+    "pick": "M3 2l10 6-10 6z",
+    "hold": "M4 3h3v10H4zM9 3h3v10H9z",
+    "more": "M2.5 8h.01M8 8h.01M13.5 8h.01",
+    "projector": "M2 6V2h4M10 2h4v4M14 10v4h-4M6 14H2v-4",
+}
+KEYS = (
+    ("space", "play or pause"),
+    ("n, arrow right", "one event on"),
+    ("p, arrow left", "one event back"),
+    ("Home, End", "to the beginning, to the present"),
+    ("s", "one slice on"),
+    ("[ and ]", "to the previous, the next event of the chosen kind"),
+    ("b", "break something: the menu of the chosen machine"),
+    ("m", "more: slice, event kind, time, breakpoint"),
+    ("f", "only the stage, as large as the window; Escape leaves it"),
+    ("Tab", "stage, bar, time line, tabs; within each the arrow keys"),
+    ("Enter", "on a machine or a wire: what can be done to it"),
+    ("Escape", "close what is open, then leave the view"),
+    ("?", "this list"),
+)
+
+
+def icon(name: str) -> str:
+    """A small picture for a button."""
+    return f'<svg class="mq-icon" viewBox="0 0 16 16" aria-hidden="true"><path d="{ICONS[name]}"/></svg>'
+
+
+def _attributes(**values: object) -> str:
+    named = {name.rstrip("_").replace("__", "-"): value for name, value in values.items()}
+    return "".join(f' {name}="{escape(str(value), quote=True)}"' for name, value in named.items() if value != "")
+
+
+def _button(key: str, words: str, tip: str, *, offered: bool = True, does: bool = True, **more: object) -> str:
+    """A control of the bar: its key is its command, or (`does=False`) the menu that it opens."""
+    act = {"data-do": key} if does else {"data-menu": key, "aria-haspopup": "true", "aria-expanded": "false"}
+    rest = _attributes(**{"data__key": key, "title": tip, "aria__disabled": "" if offered else "true", **more})
+    named = "".join(f' {name}="{value}"' for name, value in act.items())
+    return f'<button type="button" tabindex="-1"{named}{rest}>{words}</button>'
+
+
+# -- the bar --------------------------------------------------------------------------------------------------------
+
+
+def bar_html(session: Session, clock: str) -> str:
+    """The bar: one tab stop, with arrow keys inside."""
+    offers = session.offers()
+    playing = session.player.playing
+
+    def step(name: str, tip: str) -> str:
+        label = tip.partition(" (")[0]
+        return _button(name, icon(name), tip, offered=name in offers, aria__label=label)
+
+    act = "pause" if playing else "play"
+    tip = "Pause (space)" if playing else "Play (space)"
+    play = _button("play", icon(act), tip, aria__label=act.capitalize(), class_="mq-play", offered="play" in offers)
+    groups = (
+        step("start", "To the beginning (Home)")
+        + step("back", "One event back (p)")
+        + play
+        + step("step_event", "One event on (n)")
+        + step("now", "To the present (End)"),
+        _pace(session),
+        f'<output class="mq-clock" data-key="clock" aria-label="time">{escape(clock)}</output>',
+        _button("menu", f"{icon('break')}<span>Break</span>", "Break something (b)", does=False, aria__label="Break")
+        + (_button("share", f"{icon('share')}<span>Share</span>", "A text that brings back this world at this event",
+                   aria__label="Share") if "share" in offers else "")
+        + _button("more", icon("more"), "Slice, event kind, time, breakpoint (m)", does=False, aria__label="More"),
+        _way_back(session) + _button("projector", icon("projector"), "Only the stage (f)", aria__label="Projector mode")
+        + _button("keys", "?", "List of keys (?)", does=False, aria__label="List of keys"),
+    )  # fmt: skip
+    inner = "".join(f'<div class="mq-group">{group}</div>' for group in groups)
+    return (
+        f'<div class="mq-bar" role="toolbar" aria-label="Playing and breaking">{inner}</div>'
+        f"{_more(session, offers)}{_keys()}"
+    )
+
+
+def _pace(session: Session) -> str:
+    chosen = session.player.pace
+    options = [(STORY, "story pace"), *((f"{speed:g}", f"{speed:g} x") for speed in SPEEDS)]
+    shown = "".join(
+        f'<option value="{value}"{" selected" if value == _pace_name(chosen) else ""}>{words}</option>'
+        for value, words in options
+    )
+    tip = "Story pace gives each event the time that an eye needs; else seconds of the world per second"
+    return f'<select tabindex="-1" data-do="pace" data-key="pace" aria-label="Pace" title="{tip}">{shown}</select>'
+
+
+def _pace_name(pace: str | float) -> str:
+    return pace if isinstance(pace, str) else f"{pace:g}"
+
+
+def _way_back(session: Session) -> str:
+    """From the past to the present, out of a long run, and back to where it began."""
+    offers, parts = session.offers(), []
+    if "cancel" in offers:
+        parts.append(_button("cancel", "Cancel", "Stop looking"))
+    if session.back_offer is not None:
+        place, words = session.back_offer
+        parts.append(_button("back_to", escape(words), "Where you were before", data__place=place))
+    if session.past:
+        parts.append(_button("now", "Now", "To the present (End)", data__key="to-now", class_="mq-now"))
+    return "".join(parts)
+
+
+def _more(session: Session, offers: Collection[str]) -> str:
+    kinds = [*FAVOURITES, *(kind for kind in sorted(CATALOGUE) if kind not in FAVOURITES)]
+    options = "".join(f'<option{" selected" if kind == session.kind else ""}>{kind}</option>' for kind in kinds)
+    rows = (
+        _command("step_slice", "One slice on", "s") if "step_slice" in offers else "",
+        f'<label>event kind <select name="kind" data-do="set_kind" data-key="kind">{options}</select></label>'
+        f"{_command('previous_kind', 'Previous', '[')}{_command('next_kind', 'Next', ']')}",
+        '<form data-do="to_time"><label>time <input name="ms" type="number" step="any" size="10" required> ms</label>'
+        '<button type="submit">Go</button></form>',
+        _command("to_breakpoint", "To the next breakpoint", "") if "to_breakpoint" in offers else "",
+    )
+    inner = "".join(f'<div class="mq-row">{row}</div>' for row in rows if row)
+    return (
+        '<div class="mq-pop" data-pop="more" data-key="pop-more" popover="manual" role="dialog" aria-label="More">'
+        f"{inner}</div>"
+    )
+
+
+def _command(do: str, words: str, key: str) -> str:
+    hint = f" <kbd>{key}</kbd>" if key else ""
+    return f'<button type="button" data-do="{do}" data-key="more-{do}">{words}{hint}</button>'
+
+
+def _keys() -> str:
+    rows = "".join(f"<dt>{keys}</dt><dd>{words}</dd>" for keys, words in KEYS)
+    return (
+        '<div class="mq-pop" data-pop="keys" data-key="pop-keys" popover="manual" role="dialog" aria-label="Keys" '
+        f'tabindex="-1"><h4>Keys</h4><dl class="mq-keys">{rows}</dl></div>'
+    )
+
+
+# -- what can be done to a machine or a wire ------------------------------------------------------------------------
+
+
+def menu_html(session: Session, *, link: bool) -> str:
+    """What can be done to the machine that was clicked last, or (`link`) to the wire; only what can be done now."""
+    offers = session.offers()
+    ends = f"{session.other} - {session.chosen}"
+    if not session.chosen:
+        title, items = "Break what?", []
+    elif link:
+        title = ends
+        items = [_item(do, words.format(ends), source=session.other, target=session.chosen)
+                 for do, words in LINKS.items() if do in offers]  # fmt: skip
+    else:
+        title = session.chosen
+        items = [_item(do, words.format(session.chosen), node=session.chosen)
+                 for do, words in FAULTS.items() if do in offers]  # fmt: skip
+    machines = [node for node in session.lab.world.nodes if link or node != session.chosen][:MOST_MACHINES]
+    others = "".join(_item("choose", f"{node} ...", node=node) for node in machines)
+    quiet = '<div class="mq-faint">Nothing can be done to it now.</div>' if session.chosen and not items else ""
+    return (
+        f'<div role="menu" aria-label="{escape(title, quote=True)}"><h4>{escape(title)}</h4>{quiet}{"".join(items)}'
+        f'<div class="mq-others">{others}</div></div>'
+    )
+
+
+def _item(do: str, words: str, **arguments: str) -> str:
+    data = _attributes(**{f"data__{name}": value for name, value in arguments.items()})
+    return f'<button type="button" role="menuitem" tabindex="-1" data-do="{do}"{data}>{escape(words)}</button>'
+
+
+# -- tabs -----------------------------------------------------------------------------------------------------------
+
+
+def tabs_html(names: Iterable[str], chosen: str) -> str:
+    """The tabs below the stage; one of them is open."""
+    tabs = "".join(
+        f'<button type="button" role="tab" tabindex="-1" data-do="tab" data-key="tab-{name}" data-name="{name}" '
+        f'aria-selected="{"true" if name == chosen else "false"}">{TABS[name]}</button>'
+        for name in names
+    )
+    return f'<div class="mq-tabs" role="tablist" aria-label="More of this world">{tabs}</div>'
+
+
+# -- frames that may arrive -----------------------------------------------------------------------------------------
+
+
+def handles_html(session: Session) -> str:
+    """Two small buttons for each frame that is next on its connection: let it arrive, hold it back."""
+    return "".join(_handles(session)) if "pick" in session.offers() else ""
+
+
+def _handles(session: Session) -> Iterator[str]:
+    for key, entry in session.pending().items():
+        flight = _flight_of(session, entry)
+        if not flight:
+            continue
+        about = escape(f"the frame from {entry.source} to {entry.node}", quote=True)
+        entry_key = escape(key, quote=True)
+        hold = (
+            f'<button type="button" tabindex="-1" data-do="hold" data-entry="{entry_key}" data-ms="{HOLD_MS}" '
+            f'title="Hold it back for {HOLD_MS} ms" aria-label="Hold back {about}">{icon("hold")}</button>'
+            if entry.holdable
+            else ""
+        )
+        yield (
+            f'<span class="mq-handle" data-key="{entry_key}" data-flight="{escape(flight, quote=True)}" hidden>'
+            f'<button type="button" tabindex="-1" data-do="pick" data-entry="{entry_key}" '
+            f'title="Let it arrive now" aria-label="Let {about} arrive">{icon("pick")}</button>{hold}</span>'
+        )
+
+
+def _flight_of(session: Session, entry: Pending) -> str:
+    """The name that a frame on its way has on the stage; "" for what is no frame."""
+    if not entry.source:
+        return ""
+    history = session.lab.history
+    slice_no, _, number = entry.key.rpartition("/")[2].partition(".")
+    record = history.record(history.index_of((int(slice_no), int(number))))
+    is_frame = record.kind in ("RequestSent", "ResponseSent")
+    return f"{record.connection}:{record.local}:{record.frame}" if is_frame else ""
