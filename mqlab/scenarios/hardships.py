@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client import (
@@ -18,18 +17,19 @@ from mqlab.client import (
 )
 from mqlab.protocol import Message
 from mqlab.scenarios.numbered import (
-    FAILURES,
     LATER,
     SUCCESS,
     TOPIC,
     come_and_go,
     number_of,
     numbered_message,
+    pause,
     reader,
     send_async,
+    send_sync,
     spawn_sending,
 )
-from mqlab.scenarios.pushing import READERS, SlowlyInOrder, new_reader, start_members
+from mqlab.scenarios.pushing import READERS, SlowlyInOrder, new_reader, start_members, start_shop
 from mqlab.scenarios.registry import ANY_FAULT, WITHOUT_POWER_CUTS, scenario
 from mqlab.scenarios.store import SMALL_FILES
 
@@ -113,9 +113,8 @@ async def _send_batches(producer: DefaultMQProducer, batches: int, most: int, ev
         count = 1 + node.choose("batch", most)
         batch = [numbered_message(TOPIC, number + i, size) for i in range(count)]
         number += count
-        with suppress(*FAILURES):
-            await type(producer).send.inside(producer, batch)  # type: ignore[attr-defined]  # see public_call
-        await node.sleep(node.choose("pause", 2 * every_ms + 1))
+        await send_sync(producer, batch)
+        await pause(node, every_ms)
 
 
 @scenario("short-consume-timeout", seconds=260, faults=ANY_FAULT)
@@ -123,12 +122,7 @@ async def short_consume_timeout(
     lab: Lab, *, messages: int = 40, every_ms: int = 4_000, queues: int = 2, flush: str = "SYNC_FLUSH"
 ) -> None:
     """A listener may take a message for a minute, and sometimes takes it for longer: the consumer gives it back."""
-    lab.name_server()
-    lab.broker(flush_disk_type=flush)
-    lab.create_topic(TOPIC, queues)
-    producer = lab.producer("shop")
-    await producer.start()
-    spawn_sending(producer, messages=messages, every_ms=every_ms)
+    await start_shop(lab, brokers=1, queues=queues, flush=flush, messages=messages, every_ms=every_ms)
     consumer = new_reader(lab, consume_timeout=1, consume_thread_min=8, consume_thread_max=8)
     consumer.register_message_listener(_hanging(consumer))
     await consumer.start()
@@ -163,12 +157,7 @@ async def orderly_rebalance(
     flush: str = "SYNC_FLUSH",
 ) -> None:
     """Members of an orderly group come and go, and take locked queues over from each other, for longer than a lock."""
-    lab.name_server()
-    lab.broker(flush_disk_type=flush)
-    lab.create_topic(TOPIC, queues)
-    producer = lab.producer("shop")
-    await producer.start()
-    spawn_sending(producer, messages=messages, every_ms=every_ms)
+    await start_shop(lab, brokers=1, queues=queues, flush=flush, messages=messages, every_ms=every_ms)
     members = [new_reader(lab) for _ in range(consumers)]
     for member in members:
         member.register_message_listener(SlowlyInOrder(member, 8))
@@ -279,13 +268,11 @@ async def tag_twins(lab: Lab, *, messages: int = 40, every_ms: int = 300, flush:
 
 
 async def _send_twins(producer: DefaultMQProducer, messages: int, every_ms: int) -> None:
-    node = producer.node
     for number in range(messages):
         message = numbered_message(TOPIC, number, 100)
         twin = Message(message.topic, message.body, tags=TWINS[number % 2], keys=message.keys)
-        with suppress(*FAILURES):
-            await type(producer).send.inside(producer, twin)  # type: ignore[attr-defined]  # see public_call
-        await node.sleep(node.choose("pause", 2 * every_ms + 1))
+        await send_sync(producer, twin)
+        await pause(producer.node, every_ms)
 
 
 @scenario("maintenance", seconds=50, faults=OF_MAINTENANCE)
@@ -293,12 +280,8 @@ async def maintenance(
     lab: Lab, *, messages: int = 40, every_ms: int = 400, down_ms: int = 2_000, flush: str = "SYNC_FLUSH"
 ) -> None:
     """A member stops in good order, then its broker; when that is back, another member goes on where the first was."""
-    lab.name_server()
-    broker = lab.broker(flush_disk_type=flush)
-    lab.create_topic(TOPIC, 2)
-    producer = lab.producer("shop")
-    await producer.start()
-    spawn_sending(producer, messages=messages, every_ms=every_ms)
+    await start_shop(lab, brokers=1, queues=2, flush=flush, messages=messages, every_ms=every_ms)
+    broker = lab.brokers[0]
     stop_ms = 8_000 + lab.world.choose("the first member stops", 8_000)
     shutdown_ms = stop_ms + 2_000 + lab.world.choose("the broker stops", 15_000)
     start_ms = shutdown_ms + down_ms

@@ -12,6 +12,7 @@ from mqlab.protocol import Message
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer, MQPullConsumerScheduleService
     from mqlab.protocol.message import MessageExt
+    from mqlab.sim import Node
 
 SendOne = Callable[["DefaultMQProducer", Message], Awaitable[object]]
 """Sends one message in one of the three ways."""
@@ -59,8 +60,8 @@ def number_of(message: MessageExt) -> int:
 # -- sending --------------------------------------------------------------------------------------------------------
 
 
-async def send_sync(producer: DefaultMQProducer, message: Message) -> None:
-    """Send a message and wait for the answer; an application that goes on when it fails."""
+async def send_sync(producer: DefaultMQProducer, message: Message | Sequence[Message]) -> None:
+    """Send a message, or a batch, and wait for the answer; an application that goes on when it fails."""
     try:
         await type(producer).send.inside(producer, message)  # type: ignore[attr-defined]  # see public_call
     except FAILURES:
@@ -111,9 +112,14 @@ def spawn_sending(
             if level:
                 message.delay_time_level = level
             await send_one(producer, message)
-            await node.sleep(node.choose("pause", 2 * every_ms + 1))
+            await pause(node, every_ms)
 
     node.spawn(load(), "load")
+
+
+async def pause(node: Node, every_ms: int) -> None:
+    """Sleep from 0 to twice `every_ms`."""
+    await node.sleep(node.choose("pause", 2 * every_ms + 1))
 
 
 # -- consuming ------------------------------------------------------------------------------------------------------

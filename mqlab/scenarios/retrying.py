@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
+from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, DefaultMQPushConsumer
 from mqlab.scenarios.numbered import LATER, SUCCESS, TOPIC, number_of, reader, reading_time_ms, spawn_sending
+from mqlab.scenarios.pushing import new_reader, start_shop
 from mqlab.scenarios.registry import ANY_FAULT, scenario
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
     from mqlab.protocol.message import MessageExt
 
-READERS = "readers"
 HOPELESS, STUBBORN = 5, 3
 """Every fifth message can't be consumed at all, every third other one not at the first time."""
 TROUBLE_MS = 3_000
@@ -49,19 +49,9 @@ async def retry_and_dead_letters(
     flush: str = "SYNC_FLUSH",
 ) -> None:
     """A listener fails: messages come again after 10 s and 30 s, and then go to the dead letters."""
-    lab.name_server()
-    lab.broker(flush_disk_type=flush)
-    lab.create_topic(TOPIC, queues)
-    producer = lab.producer("shop")
-    await producer.start()
-    spawn_sending(producer, messages=messages, every_ms=every_ms)
+    await start_shop(lab, brokers=1, queues=queues, flush=flush, messages=messages, every_ms=every_ms)
     for _ in range(consumers):
-        consumer = lab.consumer(
-            READERS,
-            consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
-            max_reconsume_times=max_reconsume_times,
-        )
-        consumer.subscribe(TOPIC, "*")
+        consumer = new_reader(lab, max_reconsume_times=max_reconsume_times)
         consumer.register_message_listener(fastidious(consumer))
         await consumer.start()
 
@@ -74,8 +64,7 @@ async def delayed_messages(
     lab.name_server()
     lab.broker(flush_disk_type=flush)
     lab.create_topic(TOPIC, queues)
-    consumer = lab.consumer(READERS, consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
-    consumer.subscribe(TOPIC, "*")
+    consumer = new_reader(lab)
     consumer.register_message_listener(reader(consumer))
     await consumer.start()
     producer = lab.producer("shop")

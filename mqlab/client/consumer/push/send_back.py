@@ -93,31 +93,16 @@ async def send_copy_to_retry_topic(
 def _report_given_back(owner: DefaultMQPushConsumerImpl, message: MessageExt, delay_level: int) -> None:
     hooks = owner.node.hooks
     if hooks.on:
-        hooks.emit(
-            MessageGivenBack(
-                owner.group_name,
-                message.topic,
-                message.broker_name or "",
-                message.queue_id,
-                message.queue_offset,
-                message.msg_id,
-                delay_level,
-                message.reconsume_times,
-            )
-        )
+        hooks.emit(MessageGivenBack(*_which(owner, message), delay_level, message.reconsume_times))
 
 
 def _report_failure(owner: DefaultMQPushConsumerImpl, message: MessageExt, error: Exception) -> None:
     hooks = owner.node.hooks
     if hooks.on:
-        hooks.emit(
-            SendBackFailed(
-                owner.group_name,
-                message.topic,
-                message.broker_name or "",
-                message.queue_id,
-                message.queue_offset,
-                message.msg_id,
-                str(error),
-            )
-        )
+        hooks.emit(SendBackFailed(*_which(owner, message), str(error)))
+
+
+def _which(owner: DefaultMQPushConsumerImpl, message: MessageExt) -> tuple[str, str, str, int, int, str]:
+    """The group and the message, as both events have them."""
+    broker_name = message.broker_name or ""
+    return owner.group_name, message.topic, broker_name, message.queue_id, message.queue_offset, message.msg_id
