@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.protocol import fastjson
+from mqlab.protocol.json_body import JsonBody
 from mqlab.sim import DiskFull
 from mqlab.trace.events.broker import ConfigNotPersisted, ConfigPersisted
 
 if TYPE_CHECKING:
     from mqlab.sim import Node
+
+_ENTRY_DEPTH = 2
+"""How deep a topic or a group stands in its file: in the table, in the object around it."""
 
 
 class ConfigManager:
@@ -24,6 +30,8 @@ class ConfigManager:
         self._node = node
         self.path = path
         self._written: bytes | None = None
+        self._texts: dict[str, tuple[JsonBody, fastjson.Written]] = {}
+        """What an entry of the table was when its text was made, and the text."""
 
     def encode(self) -> dict[str, Any]:
         """The table as the object that goes into the file."""
@@ -32,6 +40,19 @@ class ConfigManager:
     def decode(self, value: dict[str, Any]) -> None:
         """Take the table over from such an object; BodyError if it is not one."""
         raise NotImplementedError(f"{type(self).__name__} must define decode()")
+
+    def texts_of(self, table: Mapping[str, JsonBody]) -> dict[str, fastjson.Written]:
+        """The texts of a table's entries, each made anew only when it has changed: each change writes all of them."""
+        for name in self._texts.keys() - table.keys():
+            del self._texts[name]
+        return {name: self._text_of(name, entry) for name, entry in table.items()}
+
+    def _text_of(self, name: str, entry: JsonBody) -> fastjson.Written:
+        known = self._texts.get(name)
+        if known is None or known[0] != entry:
+            text = fastjson.Written(fastjson.dumps(entry.to_json(), pretty=True, depth=_ENTRY_DEPTH))
+            known = self._texts[name] = deepcopy(entry), text
+        return known[1]
 
     def load(self) -> bool:
         """Read the file, else its `.bak`; False if both are there and neither can be read."""

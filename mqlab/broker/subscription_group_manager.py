@@ -102,13 +102,17 @@ class SubscriptionGroupManager(ConfigManager):
 
     def wrapper(self) -> SubscriptionGroupWrapper:
         """All groups with the version of the table."""
+        return SubscriptionGroupWrapper(self._in_order(), self.forbidden_table, self.data_version)
+
+    def _in_order(self) -> dict[str, SubscriptionGroupConfig]:
         table = self.subscription_group_table
-        ordered = {group: table[group] for group in java_map_order(table, MAP_CAPACITY)}
-        return SubscriptionGroupWrapper(ordered, self.forbidden_table, self.data_version)
+        return {group: table[group] for group in java_map_order(table, MAP_CAPACITY)}
 
     def encode(self) -> dict[str, Any]:
         """The content of subscriptionGroup.json."""
-        return self.wrapper().to_json()
+        # In the place where the table without groups stands.
+        without_groups = SubscriptionGroupWrapper({}, self.forbidden_table, self.data_version).to_json()
+        return {**without_groups, "subscriptionGroupTable": self.texts_of(self._in_order())}
 
     def decode(self, value: dict[str, Any]) -> None:
         """Take over the groups of a file."""

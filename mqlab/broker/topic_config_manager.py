@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.config_manager import ConfigManager
 from mqlab.broker.topic_attributes import alter_attributes
-from mqlab.protocol import fastjson
 from mqlab.protocol.hashing import java_map_order
 from mqlab.protocol.sysflag import PermName
 from mqlab.protocol.topic_config import DataVersion, TopicConfig, TopicConfigSerializeWrapper
@@ -37,10 +36,6 @@ MAP_CAPACITY = 2048
 """The size of RocketMQ's table, which decides in which order it writes the topics."""
 
 
-_TOPIC_DEPTH = 2
-"""How deep a topic stands in the file: in the table of topics, in the object around it."""
-
-
 class TopicConfigManager(ConfigManager):
     """The table of topics, kept in config/topics.json (org.apache.rocketmq.broker.topic.TopicConfigManager).
 
@@ -56,7 +51,6 @@ class TopicConfigManager(ConfigManager):
         self._config = config
         self._on_changed = on_changed
         self.topic_config_table: dict[str, TopicConfig] = {}
-        self._texts: dict[str, tuple[tuple[Any, ...], fastjson.Written]] = {}
         self.data_version = DataVersion(node.now_ms())
         for topic, queues, perm in self._system_topics():
             self.topic_config_table[topic] = TopicConfig(topic, queues, queues, perm)
@@ -187,7 +181,6 @@ class TopicConfigManager(ConfigManager):
         """Forget a topic; name servers keep its route until somebody deletes it there, too."""
         if self.topic_config_table.pop(topic, None) is None:
             return
-        self._texts.pop(topic, None)
         self.data_version.next_version(self._node.now_ms())
         self.persist()
         if self._node.hooks.on:
@@ -212,26 +205,9 @@ class TopicConfigManager(ConfigManager):
     def encode(self) -> dict[str, Any]:
         """The content of topics.json."""
         table = self.topic_config_table
-        ordered = {topic: self._text_of(table[topic]) for topic in java_map_order(table, MAP_CAPACITY)}
+        ordered = self.texts_of({topic: table[topic] for topic in java_map_order(table, MAP_CAPACITY)})
         # In the place where the table without topics stands.
         return {**TopicConfigSerializeWrapper({}, self.data_version).to_json(), "topicConfigTable": ordered}
-
-    def _text_of(self, topic: TopicConfig) -> fastjson.Written:
-        """A topic's text in the file, made anew only when a setting has changed: each change writes all topics."""
-        settings = (
-            topic.read_queue_nums,
-            topic.write_queue_nums,
-            topic.perm,
-            topic.topic_filter_type,
-            topic.topic_sys_flag,
-            topic.order,
-            tuple(topic.attributes.items()),
-        )
-        known = self._texts.get(topic.topic_name)
-        if known is None or known[0] != settings:
-            text = fastjson.Written(fastjson.dumps(topic.to_json(), pretty=True, depth=_TOPIC_DEPTH))
-            known = self._texts[topic.topic_name] = settings, text
-        return known[1]
 
     def decode(self, value: dict[str, Any]) -> None:
         """Take over the topics of a file; RocketMQ's own keep their present settings if the file has none."""

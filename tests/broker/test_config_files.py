@@ -17,7 +17,7 @@ from mqlab.errors import LearnerError
 from mqlab.protocol import fastjson
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.headers import UpdateConsumerOffsetRequestHeader
-from mqlab.protocol.topic_config import TopicConfig, TopicConfigSerializeWrapper
+from mqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig, TopicConfigSerializeWrapper
 from mqlab.sim import Node, World
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "vectors" / "config"
@@ -167,9 +167,9 @@ def test_offsets_that_found_no_room_are_written_as_soon_as_there_is(cluster: Any
     assert b'"T@G":{0:3' in disk.read_bytes(path)
 
 
-def test_a_change_writes_the_other_topics_as_they_were(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So many topics cost no more than their number; a setting changed in place is seen all the same."""
-    manager = topics(node)
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Every value of which a text was made."""
     made: list[Any] = []
     dumps = fastjson.dumps
 
@@ -178,14 +178,34 @@ def test_a_change_writes_the_other_topics_as_they_were(node: Node, monkeypatch: 
         return dumps(value, **how)
 
     monkeypatch.setattr(fastjson, "dumps", counted)
+    return made
+
+
+def test_a_change_writes_the_other_topics_as_they_were(node: Node, made: list[Any]) -> None:
+    """So many topics cost no more than their number; a setting changed in place is seen all the same."""
+    manager = topics(node)
     for number in range(20):
         manager.update_topic_config(TopicConfig(f"T{number}"))
     assert sum("topicName" in value for value in made) == len(manager.topic_config_table)
     manager.topic_config_table["T7"].order = True
     manager.update_topic_config(TopicConfig("T20"))
-    monkeypatch.undo()
     whole = TopicConfigSerializeWrapper(manager.topic_config_table, manager.data_version)
     again = topics(node)
     again.load_or_fail()
     assert again.topic_config_table == manager.topic_config_table
     assert len(node.disk.read_bytes(manager.path)) == len(whole.encode_pretty())
+
+
+def test_a_change_writes_the_other_groups_as_they_were(node: Node, made: list[Any]) -> None:
+    """So many groups cost no more than their number; a setting changed in place is seen all the same."""
+    manager = groups(node)
+    for number in range(20):
+        manager.update_subscription_group_config(SubscriptionGroupConfig(f"G{number}"))
+    assert sum("groupName" in value for value in made) == len(manager.subscription_group_table)
+    manager.subscription_group_table["G7"].attributes["a"] = "b"
+    manager.delete_subscription_group_config("G8")
+    manager.update_subscription_group_config(SubscriptionGroupConfig("G8", retry_max_times=3))
+    again = groups(node)
+    again.load_or_fail()
+    assert again.subscription_group_table == manager.subscription_group_table
+    assert len(node.disk.read_bytes(manager.path)) == len(manager.wrapper().encode_pretty())
