@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.explore.readers import reader_name, readers_of
+from mqlab.explore.stale_entries import is_passed_over
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_retry_topic, retry_topic
 from mqlab.trace.bus import Row
@@ -31,10 +32,11 @@ class Place(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What lies there: whose message, where in the commit log, and the event that tells it."""
+    """What lies there: whose message, where in the commit log, how long, and the event that tells it."""
 
     unique_key: str
     commit_log_offset: int
+    size: int
     row: Row
 
 
@@ -71,10 +73,16 @@ class Ledger:
         """The unique keys of all messages of which a copy was lost so."""
         self.deleted: dict[Place, None] = {}
         """What lay in a file that a broker deleted because its disk was full."""
-        self.gaps: dict[tuple[str, str, int], None] = {}
-        """(broker, topic, queue id) of the queues that lost entries of messages which the log still has."""
+        self.remains: dict[Place, dict[int, None]] = {}
+        """The commit-log offsets to which an entry of a lost message may still point."""
+        self.gaps: dict[Place, None] = {}
+        """Places whose entry was lost and not written again, though the log still has the message."""
         self.in_gaps: dict[str, None] = {}
-        """The unique keys of messages whose places there were given to others."""
+        """The unique keys of these messages."""
+        self.passed_over: dict[Place, None] = {}
+        """Places whose message a recovery gave no entry, since the queue still had entries of lost messages then."""
+        self.in_passed_over: dict[str, None] = {}
+        """The unique keys of these messages."""
         self.in_batches: dict[str, None] = {}
         """The unique keys that several messages of a batch have."""
         self.corrected: dict[tuple[str, str, str, int], int] = {}
@@ -200,17 +208,14 @@ class Ledger:
             self.acknowledged_places[Place(broker, topic, queue_id, offset)] = row
 
     def _stored(self, row: Row) -> None:
-        topic, queue_id, queue_offset, log_offset, _, unique_key = row[FIRST_FIELD:]
+        topic, queue_id, queue_offset, log_offset, size, unique_key = row[FIRST_FIELD:]
         place = Place(row[NODE], topic, queue_id, queue_offset)
         if self._last_stored == (row[0], unique_key):
             self.in_batches[unique_key] = None
         self._last_stored = (row[0], unique_key)
-        if self.lost.pop(place, None) is not None:
+        if self.lost.pop(place, None) is not None or (place in self.stored and place.broker in self.power_lost_us):
             self.used_twice[place] = None
-        before = self.stored.get(place)
-        if before is not None and place[:3] in self.gaps:
-            self.in_gaps[before.unique_key] = None
-        self.stored[place] = Kept(unique_key, log_offset, row)
+        self.stored[place] = Kept(unique_key, log_offset, size, row)
         self.last_stored_us = row[TS_US]
 
     def _dispatched(self, row: Row) -> None:
@@ -226,19 +231,30 @@ class Ledger:
         for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and kept.commit_log_offset >= end]:
             self.lost[place] = kept = self.stored.pop(place)
             self.lost_keys[kept.unique_key] = None
+            self.remains.setdefault(place, {})[kept.commit_log_offset] = None
 
     def _broker_started(self, row: Row) -> None:
-        """Find the queues that have lost entries which recovery did not write again."""
+        """Find the messages without an entry: recovery writes none in front of where it begins, nor in front of an
+        entry that the queue has, though it cuts that one off afterwards.
+        """
         broker = next((broker for broker in self._lab.brokers if broker.name == row[NODE]), None)
         if broker is None or row[NODE] not in self.power_lost_us or broker.controller is None:
             return
         store = broker.controller.message_store
+        recovery = store.recovery
+        assert recovery is not None
+        cut = [(piece["topic"], piece["queueId"]) for piece in recovery.cuts if piece["what"] == "consume queue"]
         for place, kept in self.stored.items():
-            if place.broker == row[NODE] and place[:3] not in self.gaps:
-                queue = store.find_consume_queue(place.topic, place.queue_id)
-                unit = queue.get(place.queue_offset) if queue is not None else None
-                if unit is None or unit.pos != kept.commit_log_offset:
-                    self.gaps[place[:3]] = None
+            if place.broker != row[NODE]:
+                continue
+            queue = store.find_consume_queue(place.topic, place.queue_id)
+            unit = queue.get(place.queue_offset) if queue is not None else None
+            if unit is not None and unit.pos == kept.commit_log_offset:
+                continue
+            if kept.commit_log_offset < recovery.started_at:
+                self.gaps[place] = self.in_gaps[kept.unique_key] = None
+            elif place[1:3] in cut or is_passed_over(store, self, place):
+                self.passed_over[place] = self.in_passed_over[kept.unique_key] = None
 
     def _file_deleted(self, row: Row) -> None:
         path, reason = row[FIRST_FIELD:]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.explore.ledger import Ledger, Place
 from mqlab.explore.readers import Reader, readers_of
-from mqlab.explore.stale_entries import has_stale_entries
+from mqlab.explore.stale_entries import is_stale
 from mqlab.explore.store_contents import StoreContents
 from mqlab.explore.weather import Weather
 from mqlab.trace.bus import Row
@@ -27,7 +27,6 @@ class Case:
         self.lab = lab
         self.ledger = Ledger(lab)
         self.weather = Weather()
-        self._stale: dict[tuple[str, str, int], bool] = {}
         self.is_live = False
         """Does the world stand at the event that is judged? Not while the events of its building are read."""
 
@@ -41,12 +40,9 @@ class Case:
         """What the stores hold; to be asked for when the world has settled."""
         return StoreContents(self.lab)
 
-    def is_stale_in_the_end(self, place: Place) -> bool:
-        """Does the queue of this place hold entries of other messages, when the world has settled?"""
-        queue = place[:3]
-        if queue not in self._stale:
-            self._stale[queue] = has_stale_entries(self.lab, self.ledger, place)
-        return self._stale[queue]
+    def is_stale(self, place: Place) -> bool:
+        """Is there an entry of another message at this place, which a loss of power has left?"""
+        return is_stale(self.lab, self.ledger, place)
 
     def broker(self, name: str) -> BrokerProcess:
         """The broker whose process has this name."""

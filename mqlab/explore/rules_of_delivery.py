@@ -10,7 +10,7 @@ from mqlab.explore.ledger import Kept, Place
 from mqlab.explore.readers import Reader, consumers_of, progress, reader_name
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT, TORN, TORN_TEXT
-from mqlab.explore.stale_entries import STALE, STALE_TEXT, has_stale_entries
+from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.store_contents import Found
 from mqlab.protocol.topics import is_dlq_topic
 from mqlab.trace.record import Record
@@ -72,7 +72,7 @@ class CommittedIsConsumed(Rule):
     def _passes(self, record: Record, reader: Reader, place: Place) -> None:
         ledger = self.case.ledger
         kept = ledger.stored.get(place) or ledger.lost.get(place)
-        if place[:3] in ledger.gaps:
+        if place in ledger.gaps:
             self.excuse(GAP)
         elif place in ledger.deleted:
             self.excuse(DELETED)
@@ -80,7 +80,7 @@ class CommittedIsConsumed(Rule):
             self.excuse(USED_TWICE)
         elif kept is not None and (not ledger.wants(reader, place) or ledger.is_done(reader.name, place, kept)):
             return
-        elif has_stale_entries(self.case.lab, ledger, place):
+        elif self.case.is_stale(place):
             self.excuse(STALE)
         elif place.queue_offset < ledger.corrected.get((reader.name, *place[:3]), 0):
             self.excuse(SKIPPED)
@@ -108,12 +108,12 @@ class StoredIsDelivered(Rule):
                 target = (found.unique_key, found.real_topic, found.reconsume_times)
                 if place.queue_offset < due and target not in targets:
                     self._parked_is_gone(found)
-            elif place[:3] in self.case.ledger.gaps:
-                self.excuse(GAP)
             elif not is_dlq_topic(place.topic):
                 kept = self.case.ledger.stored.get(place)
-                if self.case.is_stale_in_the_end(place):
+                if self.case.is_stale(place):
                     self.excuse(STALE)
+                    continue
+                if self._has_moved(found):
                     continue
                 if kept is None:
                     self.found(None, f"{place} holds message {found.unique_key}, which no event told of")
@@ -121,22 +121,30 @@ class StoredIsDelivered(Rule):
                 for reader in readers:
                     self._look(reader, place, kept)
 
+    def _has_moved(self, found: Found) -> bool:
+        """Has the entry of a message moved up, after a loss of power, since one in front of it is gone? Then that is
+        the excuse.
+        """
+        place, ledger = found.place, self.case.ledger
+        if place.broker not in ledger.power_lost_us or found.queue_offset <= place.queue_offset:
+            return False
+        in_front = any(gap[:3] == place[:3] and gap.queue_offset <= place.queue_offset for gap in ledger.gaps)
+        self.excuse(GAP if in_front else STALE)
+        return True
+
     def _parked_is_gone(self, found: Found) -> None:
-        if found.place[:3] in self.case.ledger.gaps or self._has_gap(found):
+        ledger = self.case.ledger
+        copies = [place for place, kept in ledger.stored.items() if kept.unique_key == found.unique_key]
+        if found.place in ledger.gaps or found.unique_key in ledger.in_gaps:
             self.excuse(GAP)
-        elif self.case.is_stale_in_the_end(found.place):
+        elif any(self.case.is_stale(place) for place in (found.place, *copies)):
             self.excuse(STALE)
-        elif found.unique_key in self.case.ledger.lost_keys or found.is_torn:
+        elif self._has_moved(found):
+            return
+        elif found.unique_key in ledger.lost_keys or found.is_torn:
             self.excuse(NOT_WAITED_FOR)
         else:
             self.found(None, f"the delayed message at {found.place} was passed over and never delivered to its topic")
-
-    def _has_gap(self, found: Found) -> bool:
-        """Was the copy delivered to a queue that lost entries?"""
-        stored, gaps = self.case.ledger.stored, self.case.ledger.gaps
-        if found.unique_key in self.case.ledger.in_gaps:
-            return True
-        return any(kept.unique_key == found.unique_key and place[:3] in gaps for place, kept in stored.items())
 
     def _look(self, reader: Reader, place: Place, kept: Kept) -> None:
         ledger = self.case.ledger
@@ -148,6 +156,8 @@ class StoredIsDelivered(Rule):
             return
         if place in ledger.used_twice:
             self.excuse(USED_TWICE)
+        elif place in ledger.gaps:
+            self.excuse(GAP)
         elif place.queue_offset < ledger.corrected.get((reader.name, *place[:3]), 0):
             self.excuse(SKIPPED)
         else:
@@ -195,7 +205,9 @@ class GivenBackComesAgain(Rule):
                 self.excuse(NOT_WAITED_FOR)
             elif any(message.is_torn for message in found):
                 self.excuse(TORN)
-            elif self.case.ledger.gaps or self.case.ledger.deleted:
-                self.excuse(GAP if self.case.ledger.gaps else DELETED)
+            elif msg_id in self.case.ledger.in_gaps:
+                self.excuse(GAP)
+            elif self.case.ledger.deleted:
+                self.excuse(DELETED)
             else:
                 self.found(given_back.row, f"message {msg_id} was given back, and no broker has a copy for that")

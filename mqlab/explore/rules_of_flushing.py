@@ -114,7 +114,7 @@ class EveryKeyIsFound(Rule):
         for place, found in self.case.contents.found.items():
             if found.is_torn or not found.keys or found.is_parked:
                 continue
-            if self.case.is_stale_in_the_end(place):
+            if self.case.is_stale(place):
                 self.excuse(STALE)
                 continue
             store = self.case.broker(place.broker).store

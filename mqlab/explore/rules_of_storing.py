@@ -109,8 +109,8 @@ class AcknowledgedIsReadable(Rule):
             places.setdefault(stored.unique_key, []).append(place)
         for msg_id, row in ledger.acknowledged.items():
             if msg_id not in kept:
-                if msg_id in ledger.in_gaps:
-                    self.excuse(GAP)
+                if msg_id in ledger.in_gaps or msg_id in ledger.in_passed_over:
+                    self.excuse(GAP if msg_id in ledger.in_gaps else STALE)
                     continue
                 text = f"message {msg_id} was acknowledged, and no broker has it"
                 self._judge(row, places.get(msg_id, []), msg_id in ledger.lost_keys, text)
@@ -124,11 +124,11 @@ class AcknowledgedIsReadable(Rule):
         ledger = self.case.ledger
         if any(place in ledger.deleted for place in places):
             self.excuse(DELETED)
-        elif any(place[:3] in ledger.gaps for place in places):
+        elif any(place in ledger.gaps for place in places):
             self.excuse(GAP)
         elif is_lost and any(may_lose_the_unflushed(self.case, broker.name) for broker in self.case.lab.brokers):
             self.excuse(UNFLUSHED)
-        elif any(self.case.is_stale_in_the_end(place) for place in places):
+        elif any(self.case.is_stale(place) for place in places):
             self.excuse(STALE)
         else:
             self.found(row, reason)

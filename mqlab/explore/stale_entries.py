@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.explore.ledger import Place
-
 if TYPE_CHECKING:
-    from mqlab.explore.ledger import Ledger
+    from mqlab.explore.ledger import Ledger, Place
     from mqlab.lab import Lab
+    from mqlab.store import ReadableStore
+    from mqlab.store.consume_queue import CqUnit
 
 STALE = "stale queue entries"
 STALE_TEXT = (
@@ -20,20 +20,47 @@ STALE_TEXT = (
 )
 
 
-def has_stale_entries(lab: Lab, ledger: Ledger, place: Place) -> bool:
-    """Has the broker lost power, and does the queue of this place hold entries now that are not those of the messages
-    which belong there? Then its offsets say little.
+def is_stale(lab: Lab, ledger: Ledger, place: Place) -> bool:
+    """Has the broker lost power, and has the queue at this place now an entry that a lost message left, or none because
+    what was stored here was passed over for such an entry?
+
+    Where nothing was stored, an entry that stands elsewhere than its message says is one, too. It is not where
+    something was: that the next entries have moved up does not say why a message has none.
     """
     controller = next((broker.controller for broker in lab.brokers if broker.name == place.broker), None)
     if controller is None or place.broker not in ledger.power_lost_us:
         return False
     store = controller.message_store
     queue = store.find_consume_queue(place.topic, place.queue_id)
-    if queue is None:
-        return False
-    for offset in range(queue.min_offset_in_queue, queue.max_offset_in_queue):
-        unit = queue.get(offset)
-        message = store.look_message_by_offset(unit.pos) if unit is not None and unit.size > 0 else None
-        if message is None or (message.topic, message.queue_id, message.queue_offset) != (*place[1:3], offset):
-            return True
-    return False
+    if queue is None or place in ledger.passed_over:
+        return queue is not None
+    unit = queue.get(place.queue_offset)
+    if unit is not None and (_is_left(ledger, place, unit) or not unit.size):
+        return True
+    if place in ledger.stored:
+        return not _is_its_own(ledger, place, unit) and is_passed_over(store, ledger, place)
+    message = store.look_message_by_offset(unit.pos) if unit is not None else None
+    return message is not None and (message.topic, message.queue_id, message.queue_offset) != place[1:]
+
+
+def is_passed_over(store: ReadableStore, ledger: Ledger, place: Place) -> bool:
+    """Has the queue an entry left that points behind the message which was stored for this place? Then it takes itself
+    to have an entry of that message, too.
+    """
+    queue = store.find_consume_queue(place.topic, place.queue_id)
+    kept = ledger.stored[place]
+    return queue is not None and any(
+        unit.pos + unit.size >= kept.commit_log_offset + kept.size
+        and _is_left(ledger, place._replace(queue_offset=unit.queue_offset), unit)
+        for unit in queue.units()
+    )
+
+
+def _is_its_own(ledger: Ledger, place: Place, unit: CqUnit | None) -> bool:
+    kept = ledger.stored.get(place)
+    return unit is not None and kept is not None and unit.pos == kept.commit_log_offset
+
+
+def _is_left(ledger: Ledger, place: Place, unit: CqUnit) -> bool:
+    """Is this the entry of a message that was lost?"""
+    return unit.pos in ledger.remains.get(place, ()) and not _is_its_own(ledger, place, unit)

@@ -16,6 +16,8 @@ class Found(NamedTuple):
     """A message that a broker's store gave when asked for it."""
 
     place: Place
+    queue_offset: int
+    """The offset of which the record says that it is its own."""
     unique_key: str
     keys: str
     reconsume_times: int
@@ -61,6 +63,7 @@ class StoreContents:
                 properties = message.properties
                 self.found[place] = Found(
                     place,
+                    message.queue_offset,
                     message.msg_id,
                     properties.get(MessageConst.KEYS, ""),
                     message.reconsume_times,

@@ -21,6 +21,8 @@ from mqlab.explore.rules_of_time import GHOST_BROKER
 from mqlab.explore.stale_entries import STALE
 from mqlab.scenarios import Scenario, add
 from mqlab.scenarios.registry import _SCENARIOS
+from mqlab.store.consume_queue import ConsumeQueue
+from mqlab.store.dispatch_request import DispatchRequest
 
 
 def first_with(name: str, scenario: str, plan: tuple[str, ...], seeds: int, **parameters: Any) -> Outcome:
@@ -131,6 +133,42 @@ def test_a_consumer_that_is_ahead_of_its_queue_is_told_another_offset() -> None:
 
 def test_a_correction_passes_over_what_a_slow_listener_has_not_finished() -> None:
     assert SKIPPED in excused("demo-slow-consumer", 0, "at 2816ms: power_off broker-a for 979ms")
+
+
+# -- what an exception does not cover ---------------------------------------------------------------------------------
+
+TWO_RESTARTS = ("at 2s: power_off broker-a for 500ms", "at 8s: crash broker-a for 500ms")
+TWO_LOSSES = ("at 5703ms: power_off broker-a for 250ms", "at 16721ms: power_off broker-a for 1661ms")
+
+
+@pytest.mark.parametrize(
+    ("name", "scenario", "seed", "parameters", "plan", "lost"),
+    [
+        (STALE, "push-clustering", 44, {"flush": "ASYNC_FLUSH"}, TWO_RESTARTS, ("Orders", 2, 10)),
+        (GAP, "many-files", 21, {}, TWO_LOSSES, ("SCHEDULE_TOPIC_XXXX", 0, 39)),
+    ],
+)
+def test_a_message_that_is_lost_later_in_the_same_queue_is_not_excused(
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    scenario: str,
+    seed: int,
+    parameters: dict[str, Any],
+    plan: tuple[str, ...],
+    lost: tuple[str, int, int],
+) -> None:
+    whole = Trial(scenario, seed, parameters, plan).outcome
+    assert whole.passed
+    assert name in whole.excused
+    put = ConsumeQueue.put
+
+    def put_all_but_one(queue: ConsumeQueue, request: DispatchRequest) -> None:
+        if (request.topic, request.queue_id, request.consume_queue_offset) != lost:
+            put(queue, request)
+
+    monkeypatch.setattr(ConsumeQueue, "put", put_all_but_one)
+    breaches = Trial(scenario, seed, parameters, plan).outcome.breaches
+    assert any("was acknowledged, and no broker has it" in breach.reason for breach in breaches)
 
 
 # -- worlds made for one exception ------------------------------------------------------------------------------------
