@@ -23,6 +23,8 @@ RUNNING, FROZEN, DOWN = "running", "frozen", "down"
 SENDS = {RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE}
 PULLS = {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE}
 DELAYED = RMQ_SYS_SCHEDULE_TOPIC
+BROADCAST = "@broadcast"
+"""What a broker adds to the name of a group whose members all get everything (BroadcastOffsetManager)."""
 SCARCE = 65_536
 """A disk with fewer bytes left is called full."""
 MOST_KEYS = 20_000
@@ -314,7 +316,8 @@ class StageBoard(Board):
     on_parked_message_dropped = on_parked_message_delivered
 
     def on_offset_committed(self, record: Record) -> None:
-        self._strip((record.node, record.topic, record.queue_id)).committed[record.group] = record.queue_offset
+        group = record.group.removesuffix(BROADCAST)
+        self._strip((record.node, record.topic, record.queue_id)).committed[group] = record.queue_offset
 
     def on_pull_answered(self, record: Record) -> None:
         answer = (record.topic, record.queue_id, record.queue_offset, record.messages)
