@@ -93,7 +93,7 @@ class Playing:
         """
         check_count("slices", slices, "write lab.step() or lab.step(10)")
         history = self.history
-        with self._noting_sources():
+        with self.noting_sources():
             before = len(history)
             for _ in range(slices):
                 if not self.world.step():
@@ -104,7 +104,7 @@ class Playing:
     def step_event(self) -> Record:
         """Move the cursor one event on, playing slices when it stands at the end, and return the event."""
         history = self.history
-        with self._noting_sources():
+        with self.noting_sources():
             place = history.cursor
             while place >= len(history):
                 if not self.world.step():
@@ -113,7 +113,8 @@ class Playing:
             return history.record(place)
 
     @contextmanager
-    def _noting_sources(self) -> Iterator[None]:
+    def noting_sources(self) -> Iterator[None]:
+        """Note the source line of every event meanwhile."""
         hooks = self.world.hooks
         with self.world.door:
             before, hooks.sources = hooks.sources, self._sources

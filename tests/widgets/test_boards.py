@@ -65,7 +65,8 @@ def test_a_fold_says_the_same_whichever_way_it_came(crashed: Lab) -> None:
 
 def test_the_copies_of_a_long_history_stay_few(crashed: Lab) -> None:
     class Few(Fold):
-        MOST_COPIES = 2
+        EVERY = 500
+        MOST_BYTES = 100
 
     fold = Few(crashed.history, [Counting(crashed)])
     fold.go_to(len(crashed.history))
@@ -77,7 +78,7 @@ def test_the_copies_of_a_long_history_stay_few(crashed: Lab) -> None:
     assert sum(counts.values()) == sum(1 for _ in crashed.history.find("MessageStored"))
 
 
-def test_going_back_takes_at_most_a_thousand_events_again(crashed: Lab) -> None:
+def test_going_back_takes_at_most_two_thousand_events_again(crashed: Lab) -> None:
     class Every(Board):
         taken: ClassVar[list[tuple[int, int]]] = []
 
@@ -90,7 +91,7 @@ def test_going_back_takes_at_most_a_thousand_events_again(crashed: Lab) -> None:
     for place in (3_000, 2_999, 17, 2_000):
         Every.taken.clear()
         fold.go_to(place)
-        assert len(Every.taken) <= 1_000
+        assert len(Every.taken) <= Fold.EVERY == 2_000
 
 
 def test_a_fold_follows_a_history_that_grows() -> None:

@@ -9,6 +9,7 @@ from mqlab.errors import LearnerError
 if TYPE_CHECKING:
     from mqlab import Lab
     from mqlab.sim import Pending
+    from mqlab_widgets.player import Player
 
 BREAKABLE = ("crash", "power_off", "freeze", "thaw", "restart")
 LINKS = ("cut", "heal", "disconnect")
@@ -25,6 +26,7 @@ MACHINES = {
 class Breaking:
     """The part of a session that breaks, mends, and chooses what happens next."""
 
+    player: Player
     chosen: str
     other: str
     said: str
@@ -200,7 +202,8 @@ class Breaking:
     def do_pick(self, entry: str) -> None:
         """Let one of the pending entries happen now."""
         self.lab.act("pick", index=self._place_of(entry))
-        self.lab.step()
+        with self.player.stepping():
+            self.lab.step()
 
     def do_hold(self, entry: str, ms: float | str = 100) -> None:
         """Hold one of the pending entries back for some ms."""

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from mqlab.errors import LearnerError, MqlabError
 from mqlab_widgets.telling import Pace, Telling, View
+from mqlab_widgets.watching import Watch
 
 if TYPE_CHECKING:
     from mqlab import Lab
@@ -44,6 +46,7 @@ class Player:
     def __init__(self, lab: Lab) -> None:
         self._lab = ref(lab)
         self.views: WeakSet[View] = WeakSet()
+        self.watch: Watch | None = None
         self.clock: Callable[[], float] = time.monotonic
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
         self.began = 0
@@ -88,6 +91,8 @@ class Player:
             ) from None
         self.began += 1
         self._telling = Telling(lab, self.views, self._pace)
+        if self.watch is not None:
+            self.watch.paused = True
         self._task = loop.create_task(self._run(self._telling))
 
     def pause(self) -> None:
@@ -95,6 +100,20 @@ class Player:
         if self._task is not None:
             self._task.cancel()
             self._stop("")
+
+    @contextmanager
+    def stepping(self) -> Iterator[None]:
+        """Tell the few events that happen (or that the cursor passes) meanwhile at story pace, all at once."""
+        lab = self._lab()
+        watched = [view for view in self.views if view.watched]
+        if lab is None or not watched:
+            yield
+            return
+        telling = Telling(lab, self.views, STORY)
+        yield
+        self.began += 1
+        telling.tell_step(lab.history.cursor)
+        telling.send()
 
     async def _run(self, telling: Telling) -> None:
         began = self.clock()
@@ -127,11 +146,17 @@ class Player:
         if telling is not None:
             telling.finish()
             telling.send()
+        if self.watch is not None:
+            self.watch.paused = False
+            self.watch.note()
         for view in list(self.views):
             view.stopped(words)
 
     def join(self, view: View) -> None:
         """A view shows this world from now on."""
+        lab = self._lab()
+        if not self.views and lab is not None:
+            self.watch = Watch(lab, self.views)
         self.views.add(view)
 
     def leave(self, view: View) -> None:
@@ -139,6 +164,9 @@ class Player:
         self.views.discard(view)
         if not self.views:
             self.pause()
+            if self.watch is not None:
+                self.watch.detach()
+                self.watch = None
 
 
 def _plain(error: MqlabError) -> str:

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from mqlab.errors import MqlabError
+from mqlab_widgets.telling import NOTHING_LEFT
 
 if TYPE_CHECKING:
     from mqlab import Lab
@@ -88,10 +89,12 @@ class Search:
         if lab.world.door.is_playing:
             return None
         if lab.world.next_due_us() is None:
-            return "Nothing is left to happen in this world: start a process or send a message."
+            return NOTHING_LEFT
         began = time.monotonic()
         try:
-            lab.run_for(ms=min(self._piece_ms, self._until_ms - lab.now_ms))
+            with lab.noting_sources():
+                lab.run_for(ms=min(self._piece_ms, self._until_ms - lab.now_ms))
+            lab.forget_sources()
         except MqlabError as error:
             return str(error)
         if time.monotonic() - began < PIECE_SECONDS:

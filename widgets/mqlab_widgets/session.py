@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError, MqlabError
 from mqlab_widgets.boards.board import Board, Fold
+from mqlab_widgets.boards.lives import Lives
 from mqlab_widgets.boards.stage import StageBoard
 from mqlab_widgets.breaking import BREAKABLE, LINKS, Breaking
 from mqlab_widgets.player import Player, player_of
@@ -15,6 +17,7 @@ from mqlab_widgets.scene.scene import Look, Scene, scene_of
 from mqlab_widgets.search import Search
 from mqlab_widgets.sharing import shared_text
 from mqlab_widgets.story import Beat, Story, clock_text
+from mqlab_widgets.telling import NOTHING_LEFT
 from mqlab_widgets.words import say
 from mqlab_widgets.worlds import Branch, Worlds
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 SEARCH_MS = 60_000
 """So much of the world's time a search plays before it asks whether to go on."""
+EVENTS_PER_PIECE = 500
 MOST_DRAWN = 8
 """How many of the choices that were drawn last are shown."""
 LEAST_PX, MOST_PX = 320, 4_000
@@ -83,6 +87,8 @@ class Session(Breaking, Worlds):
         self.back_offer: tuple[int, str] | None = None
         """After a search has gone far: the place where it began, and "back to 20.1 s"."""
         self._search: Search | None = None
+        self._at: int | None = None
+        """Behind how many events what is shown stands, while it cannot follow a cell."""
         self._compared: dict[frozenset[int], int] = {}
         self._show(0)
 
@@ -92,8 +98,9 @@ class Session(Breaking, Worlds):
         self.now = number
         lab = self.lab
         self._stage = Fold(lab.history, [StageBoard(lab)])
+        self._lives = Fold(lab.history, [Lives(lab)])
         self._fold = Fold(lab.history, [kind(lab) for kind in self._kinds_of_boards])
-        lab.note_sources()
+        self._at = None
         if lab.world.choices.log is None:
             lab.world.choices.log = deque(maxlen=MOST_DRAWN)
         lab.watchers.add(self)
@@ -125,13 +132,13 @@ class Session(Breaking, Worlds):
 
     @property
     def at_end(self) -> bool:
-        """Whether the cursor stands at the newest event, so that the picture is the world's present."""
-        return self.lab.history.cursor >= len(self.lab.history)
+        """Whether what is shown is the world's present: the cursor stands at the newest event."""
+        return self.place() >= len(self.lab.history)
 
     @property
     def past(self) -> bool:
         """Whether what is shown is over: the world has gone on since."""
-        return not self.at_end and not self.player.live
+        return self.lab.history.cursor < len(self.lab.history) and not self.player.live
 
     @property
     def now_us(self) -> int:
@@ -149,12 +156,22 @@ class Session(Breaking, Worlds):
     @watched.setter
     def watched(self, watched: bool) -> None:
         if watched and not self._watched:
+            self._at = None
             self.story.begin()
         self._watched = watched
 
     def place(self) -> int:
-        """How many events lie behind the cursor."""
-        return self.lab.history.cursor
+        """How many events lie behind what is shown: the cursor, or less while a cell plays faster than one can see."""
+        cursor = self.lab.history.cursor
+        return cursor if self._at is None else min(self._at, cursor)
+
+    def catch_up(self, seconds: float) -> bool:
+        """Bring what is shown nearer to the cursor, for at most so long; whether it is there."""
+        until, cursor = time.monotonic() + seconds, self.lab.history.cursor
+        while (at := self._stage.place) < cursor and time.monotonic() < until:
+            self._stage.go_to(min(cursor, at + EVENTS_PER_PIECE))
+        self._at = None if self._stage.place >= cursor else self._stage.place
+        return self._at is None
 
     def look(self) -> Look:
         """How this viewer looks at the stage."""
@@ -172,7 +189,7 @@ class Session(Breaking, Worlds):
 
     def stage(self) -> StageBoard:
         """The stage at the cursor."""
-        self._stage.go_to(self.lab.history.cursor)
+        self._stage.go_to(self.place())
         (board,) = self._stage.boards
         assert isinstance(board, StageBoard)
         return board
@@ -181,25 +198,34 @@ class Session(Breaking, Worlds):
         """What is to be seen of the stage at the cursor."""
         return scene_of(self.stage(), self.look())
 
+    def lives(self) -> Lives:
+        """The ways of the newest messages up to the cursor."""
+        self._lives.go_to(self.place())
+        (lives,) = self._lives.boards
+        assert isinstance(lives, Lives)
+        return lives
+
     def boards(self) -> list[Board]:
         """The boards at the cursor, the stage first."""
-        self._fold.go_to(self.lab.history.cursor)
+        self._fold.go_to(self.place())
         return [self.stage(), *self._fold.boards]
 
     def changes(self) -> list[str]:
         """What the newest event behind the cursor changed: the lines of the boards' text that were not there before."""
-        place = self.lab.history.cursor
+        place = self.place()
         if place == 0:
             return []
         before: set[str] = set()
-        for fold in (self._stage, self._fold):
+        for fold in (self._stage, self._fold, self._lives):
             fold.go_to(place - 1)
             before.update(line for board in fold.boards for line in board.text())
-        return [line for board in self.boards() for line in board.text() if line not in before]
+        boards = [*self.boards(), self.lives()]
+        return [line for board in boards for line in board.text() if line not in before]
 
     def event(self) -> Record | None:
         """The newest event behind the cursor."""
-        return self.lab.history.at_cursor
+        place = self.place()
+        return self.lab.history.record(place - 1) if place > 0 else None
 
     def say(self, record: Record) -> str:
         """An event of the shown world in plain words."""
@@ -235,6 +261,7 @@ class Session(Breaking, Worlds):
         if name in PAUSING:
             self.player.pause()
             self._end_search()
+            self._at = None
             self.back_offer = self.back_offer if name == "back_to" else None
         method = getattr(self, f"do_{name}", None)
         self.said = self.shared = ""
@@ -247,6 +274,8 @@ class Session(Breaking, Worlds):
         self._tell_all()
 
     def _tell_all(self) -> None:
+        if self.player.watch is not None:
+            self.player.watch.note()
         for watcher in list(self.lab.watchers):
             watcher.changed()
 
@@ -277,8 +306,6 @@ class Session(Breaking, Worlds):
         self.player.leave(self)
         for lab in (branch.lab for branch in self.branches):
             lab.watchers.discard(self)
-            if not any(isinstance(watcher, Session) for watcher in lab.watchers):
-                lab.note_sources(False)
 
     def changed(self) -> None:
         """Something was done to the world, by this view or by another one of it."""
@@ -316,7 +343,8 @@ class Session(Breaking, Worlds):
 
     def do_step_event(self) -> None:
         """One event on; at the end the world is played for it."""
-        self.lab.step_event()
+        with self.player.stepping():
+            self.lab.step_event()
 
     def do_step_slice(self) -> None:
         """One slice on; at the end it is played."""
@@ -326,9 +354,13 @@ class Session(Breaking, Worlds):
             slice_no = history.row(place)[0]
             while place < len(history) and history.row(place)[0] == slice_no:
                 place += 1
-            history.move_to(place)
-        elif not self.lab.step() and not self.lab.world.pending():
-            self.said = "Nothing is left to happen in this world: start a process or send a message."
+            with self.player.stepping():
+                history.move_to(place)
+        else:
+            with self.player.stepping():
+                played = self.lab.step() or self.lab.world.pending()
+            if not played:
+                self.said = NOTHING_LEFT
 
     def do_back(self) -> None:
         """One event back."""

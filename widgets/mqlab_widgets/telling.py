@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
-from mqlab.trace.record import KIND, Record
+from mqlab.trace.record import KIND
+from mqlab_widgets.boards.board import reader_of
 from mqlab_widgets.story_clock import SILENCE_US, LinearClock, StoryClock
 
 if TYPE_CHECKING:
     from mqlab import Lab
+    from mqlab.trace.record import Record
     from mqlab_widgets.boards.stage import StageBoard
     from mqlab_widgets.scene.acts import Act, Moves
     from mqlab_widgets.story import Beat, Story
@@ -46,6 +48,7 @@ class View(Protocol):
     """A session that is told what is played."""
 
     story: Story
+    watched: bool
 
     def stage(self) -> StageBoard:
         """The stage at the cursor."""
@@ -172,7 +175,7 @@ class Telling:
             if isinstance(self._clock, LinearClock):
                 world.run_to(min(self._clock.world_us(until_ms), due_us - 1))
             return False
-        world.run_to(min(due_us, longest_us))
+        self._play_to(min(due_us, longest_us))
         if world.now_us >= longest_us and self._read == len(self._lab.history):
             seen = self._clock.take(world.now_us)
             self._close()
@@ -181,10 +184,15 @@ class Telling:
             self._tell_quiet()
         return True
 
+    def _play_to(self, us: int) -> None:
+        with self._lab.noting_sources():
+            self._lab.world.run_to(us)
+        self._lab.forget_sources()
+
     def _read_next(self) -> _Next:
         row = self._lab.history.row(self._read)
         self._read += 1
-        record = Record(row)
+        record = reader_of(row[KIND])(row)
         taker = self._takers.get(row[KIND])
         if taker is not None:
             taker(record)
@@ -272,7 +280,7 @@ class Telling:
                 if row[2] > target_us:
                     return None
                 self._place = self._read = self._place + 1
-                record = Record(row)
+                record = reader_of(row[KIND])(row)
                 taker = self._takers.get(row[KIND])
                 if taker is not None:
                     taker(record)
@@ -287,18 +295,27 @@ class Telling:
                 return NOTHING_LEFT
             if world.door.is_playing or world.now_us >= target_us or clock() >= deadline:
                 return None
-            world.run_to(min(target_us, max(due_us, world.now_us + (target_us - world.now_us) // 8)))
+            self._play_to(min(target_us, max(due_us, world.now_us + (target_us - world.now_us) // 8)))
 
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
         """Tell what has been played already, so that the cursor stands at the world's present."""
-        if not self.live:
+        if self.live:
+            self.tell_to(len(self._lab.history))
+
+    def tell_step(self, place: int) -> None:
+        """Tell the events up to there, without the silence before the first of them."""
+        if self._read < place:
+            self._clock = StoryClock(self._lab.history.row(self._read)[2])
+        self.tell_to(place)
+
+    def tell_to(self, place: int) -> None:
+        """Tell all events up to there, of which there are few (many are one jump)."""
+        if place - self._read > MOST_BEHIND:
+            self._lab.history.move_to(place)
             return
-        if len(self._lab.history) - self._read > MOST_BEHIND:
-            self._lab.history.move_to(len(self._lab.history))
-            return
-        while self._next is not None or self._read < len(self._lab.history):
+        while self._next is not None or self._read < place:
             self._next = self._next or self._read_next()
             self._tell_next(1 << 62)
         self._tell_quiet()
