@@ -47,7 +47,8 @@ class Session(Breaking, Worlds):
 
     `do(command)` carries out {"do": name, ...}; whatever goes wrong becomes the sentence `said`, never an error in the
     page. `changed` is called after everything that may have changed the picture; `on_story` gets the beats while the
-    world is played (see `story.py`), and the number of the play that they belong to. None are drawn unless `watched`.
+    world is played (see `story.py`), and the number of the play that they belong to; `around()` draws the small parts
+    of the page that go with a beat. None are drawn unless `watched`.
     """
 
     def __init__(
@@ -57,10 +58,12 @@ class Session(Breaking, Worlds):
         *,
         changed: Callable[[], None],
         on_story: Callable[[list[Beat], int], None] | None = None,
+        around: Callable[[], dict[str, str]] = dict,
     ) -> None:
         self._kinds_of_boards = list(boards)
         self._changed = changed
         self._on_story = on_story
+        self._around = around
         self._watched = on_story is not None
         self.branches = [Branch(0, -1, 0, "the first world", lab)]
         self.now = 0
@@ -226,6 +229,10 @@ class Session(Breaking, Worlds):
         """The newest event behind the cursor."""
         place = self.place()
         return self.lab.history.record(place - 1) if place > 0 else None
+
+    def around(self) -> dict[str, str]:
+        """The small parts of the page around the stage, at the cursor."""
+        return self._around()
 
     def say(self, record: Record) -> str:
         """An event of the shown world in plain words."""

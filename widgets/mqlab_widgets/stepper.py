@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import PurePath
@@ -9,22 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
 from mqlab_widgets import controls, panels
-from mqlab_widgets.boards.board import Board, Fold
-from mqlab_widgets.boards.lives import Lives
+from mqlab_widgets.boards.board import Board
 from mqlab_widgets.machine import machine_html
 from mqlab_widgets.session import Session
 from mqlab_widgets.sharing import reopened, save_shared, shared_text
 from mqlab_widgets.stations import stations_html
 from mqlab_widgets.timeline import timeline_html
 from mqlab_widgets.viewer import Frame, FramePump, Viewer, answer_beside_cells
-from mqlab_widgets.weak_sink import WeakSink
 from mqlab_widgets.words import clock
 
 if TYPE_CHECKING:
     from mqlab import Lab
-
-EVENTS_PER_LOOK = 256
-"""While a cell plays the world, the viewer looks at the clock after so many events."""
 
 PLAYING_SECONDS = 0.3
 """So often what stands around the story is drawn anew while the world is played."""
@@ -44,7 +40,7 @@ class Stepper(Viewer):
         given = boards if isinstance(boards, list | tuple) else [None]
         if not all(isinstance(board, type) and issubclass(board, Board) for board in given):
             raise LearnerError(f"{boards!r} is no list of boards", "write Stepper(lab, [RoutesBoard]), with its class")
-        self.session = Session(lab, boards, changed=self._changed, on_story=self._tell)
+        self.session = Session(lab, boards, changed=self._changed, on_story=self._tell, around=self._words)
         self.session.watched = False
         self._tabs = [name for name in controls.TABS if name != "boards" or boards]
         self._tab = self._tabs[0]
@@ -53,14 +49,10 @@ class Stepper(Viewer):
         self._to_play = play
         self._looked_at = 0
         """How many front ends show this view; nobody draws for none."""
-        self._rows = 0
-        self._watched: Lab | None = None
-        self._sink: WeakSink | None = None
         super().__init__(self._command)
         self._pump = FramePump(self._show, self._post)
         self._around = FramePump(self._show, self._post, PLAYING_SECONDS)
         answer_beside_cells(self)
-        self._watch()
         self._pump.send()
 
     @classmethod
@@ -82,8 +74,6 @@ class Stepper(Viewer):
             self.session.close()
             self._pump.close()
             self._around.close()
-            if self._sink is not None:
-                self._sink.detach()
         super().close()
 
     # -- what the page says -----------------------------------------------------------------------------------------
@@ -114,49 +104,20 @@ class Stepper(Viewer):
     # -- frames and stories -----------------------------------------------------------------------------------------
 
     def _changed(self) -> None:
-        """The session did something."""
-        self._watch()
+        """The session did something, or somebody else did."""
         if self._looked_at > 0:
             self._pump.show()
 
     def _tell(self, beats: list[dict[str, Any]], began: int) -> None:
-        for beat in beats:
-            beat |= self._words_at(beat["place"])
         self.tell(beats, began)
         self._around.ask()
 
-    def _words_at(self, place: int) -> Frame:
-        """What is said of the followed message behind so many events."""
-        return {"stations": stations_html(self._lives_at(place), self.session.followed)}
-
-    def _lives_at(self, place: int) -> Lives:
-        self._lives.go_to(place)
-        (lives,) = self._lives.boards
-        assert isinstance(lives, Lives)
-        return lives
+    def _words(self) -> Frame:
+        """What is said of the followed message at the cursor."""
+        return {"stations": stations_html(self.session.lives(), self.session.followed)}
 
     def _post(self, function: Callable[[], None]) -> None:
         self.session.lab.world.door.post(function)
-
-    def _watch(self) -> None:
-        """Follow the world that is shown, also while cells play it."""
-        if self._watched is not self.session.lab:
-            if self._sink is not None:
-                self._sink.detach()
-            lab = self._watched = self.session.lab
-            self._sink = WeakSink(lab.world.hooks, self._on_row)
-            self._lives = Fold(lab.history, [Lives(lab)])
-
-    def _on_row(self, row: tuple[Any, ...]) -> None:
-        self._rows += 1
-        look = self._rows % EVENTS_PER_LOOK == 0
-        if look:
-            self.session.lab.forget_sources()
-        if self._looked_at > 0 and not self.session.player.playing:
-            if look:
-                self._post(self._pump.ask)
-            elif not self._pump.waiting:
-                self._pump.arm()
 
     def _show(self) -> None:
         self.show(self._draw())
@@ -181,11 +142,11 @@ class Stepper(Viewer):
             frame["said"] = panels.said(session)
         if not session.playing:
             frame |= {
-                "_place": str(history.cursor),
+                "_place": str(session.place()),
                 "_us": str(session.now_us),
                 "_past": "true" if session.past else "false",
                 "stage": session.scene().svg(),
-                **self._words_at(history.cursor),
+                **self._words(),
             }
         return frame
 
@@ -209,6 +170,7 @@ class Stepper(Viewer):
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """The widget, and beside it the picture and the text of this moment, which are what a page keeps."""
+        self.session.catch_up(math.inf)
         self._pump.send()
         bundle: Any = super()._repr_mimebundle_()
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})

@@ -7,7 +7,8 @@ A beat is what a page is sent (`viewer.js` plays it): a dict of texts and number
      "say": "broker-a stored message 60",          in plain words, if there is something to say
      "after": 250,                                 its picture is shown so many ms later, when the tokens are there
      "parts": {"card:broker-a": "<g ...>"},        the parts of the scene that have changed; "" is gone
-     "acts": [{"act": "fly", ...}]}                what moves (`scene.acts`)
+     "acts": [{"act": "fly", ...}],                what moves (`scene.acts`)
+     "stations": "<html>", "clock": "6.098 s"}     small parts around the stage that have changed
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ class Told(Protocol):
     def scene(self) -> Scene:
         """What is to be seen at the cursor."""
 
+    def around(self) -> dict[str, str]:
+        """The small parts of the page around the stage, at the cursor."""
+
     def say(self, record: Record) -> str:
         """An event in plain words, "" if it is not worth a sentence."""
 
@@ -56,6 +60,7 @@ class Story:
         """The page shows the whole picture of this moment; what comes is told as what has changed since."""
         self._scene = self._view.scene()
         self._parts = self._scene.parts
+        self._around: dict[str, str] = {}
         self._beats: list[Beat] = []
         self._shown_at = 0
         self._open_at: int | None = None
@@ -111,6 +116,9 @@ class Story:
             "acts": [act._asdict() for act in self._acts],
             "clock": clock_text(us),
         }
+        around = self._view.around()
+        beat |= {part: html for part, html in around.items() if self._around.get(part) != html}
+        self._around = around
         if self._gap_us:
             beat["gap"] = gap_text(self._gap_us)
         if self._said or self._aside:

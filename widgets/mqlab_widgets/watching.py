@@ -69,11 +69,12 @@ class Watch:
         lab = self._lab()
         if lab is None or not self._views:
             self.detach()
-        elif not self.paused:
+        elif not self.paused and self._watched():
             if self._alarm is None:
                 # Most that is played is short, and drawn when it is over.
                 self._alarm = _call_later(FRAME_SECONDS, self._late)
                 self._next_at = time.monotonic() + FRAME_SECONDS
+                self._left = EVENTS_PER_LOOK if self._alarm is not None else 1
             elif time.monotonic() >= self._next_at:
                 self._next_at = float("inf")
                 lab.world.door.post(self._draw)
