@@ -72,10 +72,26 @@ def test_the_past_of_a_machine_needs_a_world_of_its_own(lab: Lab) -> None:
     assert "after slice" in machine_html(session)
 
 
-def test_what_is_down_says_so_and_how_to_start_it() -> None:
+def test_what_is_down_says_so_and_can_be_started() -> None:
     crashed = get("two-brokers").build(7).run_for(seconds=2)
     crashed.crash("broker-b")
-    assert "lab.restart('broker-b')" in shown(crashed, "broker-b").replace("&#x27;", "'")
+    html = shown(crashed, "broker-b")
+    assert "Nothing is in its memory: it is down." in html
+    assert 'data-do="restart" data-node="broker-b"' in html
+
+
+@pytest.mark.parametrize("node", ["broker-b", "consumer-1", "producer-1", "namesrv-1"])
+def test_nothing_of_a_dead_process_is_shown_for_the_one_that_comes_after_it(node: str) -> None:
+    lab = get("two-brokers").build(7).run_for(seconds=4)
+    lab.crash(node)
+    lab.restart(node)
+    html = shown(lab, node)
+    assert "has not begun to run yet" in html
+    assert "<table" not in html
+
+
+def test_no_machine_is_chosen_at_first(lab: Lab) -> None:
+    assert "Click a machine on the stage" in machine_html(Session(lab, changed=lambda: None))
 
 
 def test_a_client_that_was_not_started_is_told() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import mqlab
 from mqlab import Lab
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.scenarios import get
-from mqlab_widgets import panels, sharing
+from mqlab_widgets import sharing
 from mqlab_widgets.session import Session
 
 
@@ -286,14 +285,6 @@ def test_what_was_picked_and_held_back_is_part_of_the_replay(viewed: Viewed) -> 
     assert [action[2] for action in again.actions] == ["hold", "pick"]
 
 
-def test_each_button_of_the_list_says_what_it_is_about_to_those_who_do_not_see_its_row(viewed: Viewed) -> None:
-    viewed.do("set_kind", kind="RequestSent")
-    viewed.do("next_kind")
-    labels = re.findall(r'aria-label="(now|later|break): ([^"]+)"', panels.side(viewed.session))
-    assert {what for what, _ in labels} == {"now", "later", "break"}
-    assert any(re.fullmatch(r"broker-[ab]: [A-Z_0-9]+ from \S+", about) for _, about in labels)
-
-
 def test_a_click_on_an_old_list_means_what_stood_there_or_nothing(viewed: Viewed) -> None:
     viewed.lab.run_for(ms=1)
     seen = viewed.session.pending()
@@ -347,7 +338,6 @@ def test_taking_back_plays_a_new_world_that_can_go_another_way(viewed: Viewed) -
     assert other == viewed.lab.history.record(shared)
     viewed.do("branch", number=0)
     assert viewed.session.lab is viewed.lab
-    assert "world 1" in panels.side(viewed.session)
 
 
 def test_worlds_are_compared_again_as_they_grow(viewed: Viewed) -> None:
@@ -377,11 +367,7 @@ def test_a_choice_that_was_drawn_can_be_set_otherwise(viewed: Viewed) -> None:
 def test_what_chance_drew_last_is_offered_in_other_ways(viewed: Viewed) -> None:
     viewed.lab.run_for(seconds=1)
     newest = viewed.lab.world.choices.log[-1]
-    side = panels.side(viewed.session)
-    assert f"{newest.point} #{newest.k}: {newest.value} of 0 to {newest.n - 1}".replace(">", "&gt;") in side
-    assert "us more than the fastest way" in side
     other = 0 if newest.value else newest.n - 1
-    assert f'data-k="{newest.k}" data-value="{other}"' in side
     assert viewed.do("override", point=newest.point, k=str(newest.k), value=str(other)) == ""
     assert viewed.session.lab.world.choices.overrides == {(newest.point, newest.k): other}
     assert viewed.session.lab.trace_hash() != viewed.lab.trace_hash()

@@ -11,6 +11,7 @@ from mqlab.errors import MqlabError
 from mqlab.inspectors import held_pulls_table
 from mqlab.protocol.topics import is_system_topic
 from mqlab.views import FlowGauges, Table
+from mqlab_widgets.panels import command
 from mqlab_widgets.part_tree import tree_html
 from mqlab_widgets.thread_pools import pools_html
 
@@ -22,17 +23,20 @@ MOST_TOPICS = 12
 
 def machine_html(session: Session) -> str:
     """Everything that is to be seen of the chosen machine; what lies in the past needs a world of its own."""
-    node = session.chosen
+    node, offers = session.chosen, session.offers()
     if not node:
-        return ""
-    if not session.at_end:
+        return '<div class="mq-faint">Click a machine on the stage to look into it.</div>'
+    if session.past:
+        back = command("take_back", "play a new world up to here") if "take_back" in offers else ""
         return (
             f"<h4>{escape(node)}</h4><div>Its parts are shown as they are after the newest slice. "
-            "The boards follow the cursor. "
-            '<button type="button" data-do="take_back">play a new world up to here</button> '
-            '<button type="button" data-do="now">go to the present</button></div>'
+            f"The boards follow the cursor.</div>"
+            f'<div class="mq-row">{command("now", "go to the present")}{back}</div>'
         )
     title = f"{node} after slice {session.lab.world.slice_no:,}"
+    if session.state_of(node) == "down":
+        start = command("restart", f"restart {node}", node=node)
+        return f'<h4>{escape(title)}</h4><div class="mq-row">Nothing is in its memory: it is down. {start}</div>'
     try:
         parts = "".join(f'<section class="mq-board">{html}</section>' for html in _views(session, node))
         tree = tree_html(session.lab, node, session.opened)

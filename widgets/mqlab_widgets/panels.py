@@ -1,18 +1,18 @@
-"""What stands beside the stage: where the cursor is, the last step with its source and its causes, what may come next.
+"""The tabs below the stage: the last step with its source and its causes, what may come next, and the tree of worlds.
 
-Each function returns HTML in which an element with `data-do` is a command (see `Session.do`).
+Each function returns HTML in which an element with `data-do` is a command (see `Session.do`), and offers only what can
+be done. Rows have keys and an order of their own, so that none moves under the mouse when another one is held back.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html import escape
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
-from mqlab.protocol.codes import code_name
-from mqlab.views import command_in
+from mqlab_widgets.words import clock, flight_words, say, span_words
 
 if TYPE_CHECKING:
     from mqlab.sim import Drawn, Pending
@@ -46,22 +46,6 @@ def command(do: str, words: str, tip: str = "", *, about: str = "", **arguments:
     return f'<button type="button" data-do="{do}"{data}{title}{label}>{escape(words)}</button>'
 
 
-def where(session: Session) -> str:
-    """One line: time, place in the history, and what is shown."""
-    history, event = session.lab.history, session.event()
-    ms = session.lab.now_ms if session.at_end or event is None else event.ts_ms
-    parts = [f"<b>{ms:,.3f} ms</b>", f"event {history.cursor:,} of {len(history):,}"]
-    if event is not None:
-        parts.append(f"slice {event.slice:,}")
-    if not session.at_end:
-        parts.append("in the past")
-    if session.playing:
-        parts.append("playing")
-    if len(session.branches) > 1:
-        parts.append(f"world {session.now}: {escape(session.branches[session.now].what)}")
-    return " &middot; ".join(parts)
-
-
 def said(session: Session) -> str:
     """What the last command had to say, and the text to share if it was asked for."""
     words = escape(session.said).replace("\n", "<br>")
@@ -73,23 +57,17 @@ def said(session: Session) -> str:
     return words
 
 
-def side(session: Session) -> str:
-    """The last step, what may happen next, and the tree of worlds."""
-    parts = (
-        ("step", _step(session)),
-        ("next", _next(session)),
-        ("drawn", _drawn(session)),
-        ("tree", _tree(session)),
-    )
-    return "".join(f'<section data-key="{name}">{html}</section>' for name, html in parts if html)
+# -- the last step --------------------------------------------------------------------------------------------------
 
 
-def _step(session: Session) -> str:
+def step_html(session: Session) -> str:
+    """The newest event behind the cursor: in words, in full, what it changed, its source line and its causes."""
     event = session.event()
     if event is None:
-        return "<h4>The last step</h4><div>Nothing has happened yet. Step with the button, or the key n.</div>"
-    told = _changes(session) + _source(session, event) + _causes(session, event)
-    return f"<h4>The last step</h4>{event._repr_html_()}{told}"
+        return "<div>Nothing has happened yet. Step with the button, or the key n.</div>"
+    words = say(event, session.lab)
+    told = f'<p class="mq-told">{escape(words)}</p>' if words else ""
+    return f"{told}{event._repr_html_()}{_changes(session)}{_source(session, event)}{_causes(session, event)}"
 
 
 def _changes(session: Session) -> str:
@@ -126,54 +104,118 @@ def _causes(session: Session, event: Record) -> str:
 
 def _jump(session: Session, event: Record) -> str:
     place = session.lab.history.index_of(event.at) + 1
-    return command("goto", event.kind, "go there", place=place) + (
-        f'<span class="mq-faint">{event.ts_ms:,.3f} ms, {escape(event.node)}</span>'
+    about = f"{event.node}, {clock(event.ts_us)}"
+    words = say(event, session.lab) or event.node
+    return command("goto", event.kind, "go there", about=about, place=place) + (
+        f'<span>{escape(words)}</span><span class="mq-faint">{clock(event.ts_us)}</span>'
     )
 
 
-def _next(session: Session) -> str:
-    title = "<h4>What may happen next</h4>"
+# -- what may happen next -------------------------------------------------------------------------------------------
+
+
+def next_html(session: Session) -> str:
+    """What may happen next: frames that may arrive, and folded away the threads and timers of the machines."""
+    offers = session.offers()
+    if session.past:
+        back = command("now", "go to the present") + _take_back(offers)
+        return f'<div>In the past all has happened.</div><div class="mq-row">{back}</div>'
     if session.moving:
-        return f'{title}<div class="mq-faint">Pause to choose.</div>'
-    if not session.at_end:
-        back = command("take_back", "play a new world up to here", "from which it can go on in another way")
-        return f'{title}<div class="mq-row">{command("now", "go to the present")}{back}</div>'
-    pending = session.pending()
-    now_us = session.lab.world.now_us
-    rows = [_pending_row(key, entry, now_us) for key, entry in islice(pending.items(), MOST_PENDING)]
-    if len(pending) > MOST_PENDING:
-        rows.append(f'<div class="mq-faint">and {len(pending) - MOST_PENDING} more</div>')
-    return title + ("".join(rows) or "<div>Nothing: this world is at its end.</div>")
+        return '<div class="mq-faint">Pause to choose.</div>'
+    deliveries, housekeeping = session.pending_groups()
+    if not deliveries and not housekeeping:
+        return "<div>Nothing: this world is at its end.</div>"
+    first = min({**deliveries, **housekeeping}.values(), key=lambda entry: entry.due_us)
+    rows = _rows(session, deliveries, first) or '<div class="mq-faint">No frame is on its way.</div>'
+    many = "1 thread or timer" if len(housekeeping) == 1 else f"{len(housekeeping):,} threads and timers"
+    folded = (
+        f'<details data-key="housekeeping"><summary>{many} of the machines</summary>'
+        f"{_rows(session, housekeeping, first)}</details>"
+        if housekeeping
+        else ""
+    )
+    return f'<div class="mq-next">{rows}{folded}</div>'
 
 
-def _pending_row(key: str, entry: Pending, now_us: int) -> str:
-    wait_ms = max(0, entry.due_us - now_us) / 1_000
-    what = f"{_frame_name(entry.frame)} from {entry.source}" if entry.source else entry.name
-    about = f"{entry.node}: {what}"
-    buttons = command("pick", "now", "let this happen next", about=about, entry=key)
+def _take_back(offers: set[str]) -> str:
+    if "take_back" not in offers:
+        return ""
+    return command("take_back", "play a new world up to here", "from which it can go on in another way")
+
+
+def _rows(session: Session, entries: dict[str, Pending], first: Pending) -> str:
+    """A row for each, in an order that holding one back does not change: frames as they were sent, others by name."""
+    order = sorted(entries, key=lambda key: (*_sent(key), key) if entries[key].source else (0, 0, key))
+    same: Counter[str] = Counter()
+    rows = []
+    for key in order[:MOST_PENDING]:
+        entry = entries[key]
+        # What is no frame has another cause when it was held back, and is the same row all the same.
+        name = key if entry.source else f"{entry.node}/{entry.name}"
+        same[name] += 1
+        rows.append(_pending_row(session, f"{name}/{same[name]}", key, entry, comes_first=entry == first))
+    if len(entries) > MOST_PENDING:
+        rows.append(f'<div class="mq-faint">and {len(entries) - MOST_PENDING:,} more</div>')
+    return "".join(rows)
+
+
+def _sent(key: str) -> tuple[int, int]:
+    """The event of a frame's sending, with which the key of its delivery ends (`Pending.key`)."""
+    slice_no, number = key.rpartition("/")[2].partition("#")[0].split(".")
+    return int(slice_no), int(number)
+
+
+def _pending_row(session: Session, row: str, key: str, entry: Pending, *, comes_first: bool) -> str:
+    wait_us = max(0, entry.due_us - session.lab.world.now_us)
+    about = _delivery(session, entry) if entry.source else f"{entry.node}: {entry.name}"
+    if entry.node == "world":
+        about = f"what is planned: {entry.name}"
+    now = "let it arrive" if entry.source else "let it run"
+    buttons = command("pick", now, "as the next thing that happens", about=about, entry=key)
     if entry.holdable:
-        buttons += command("hold", "later", f"hold it back for {HOLD_MS} ms", about=about, entry=key, ms=HOLD_MS)
+        buttons += command("hold", "hold it", f"for {HOLD_MS} ms", about=about, entry=key, ms=HOLD_MS)
     if entry.source:
         ends = {"source": entry.source, "target": entry.node}
-        buttons += command("disconnect", "break", "break this connection", about=about, **ends)
+        buttons += command("disconnect", "break", "the connection that it is on", about=about, **ends)
+    comes = "next" if comes_first else "later"
+    when = f"{comes}, in {span_words(wait_us)}" if wait_us else f"{comes}, now"
     return (
-        f'<div class="mq-row" data-key="{escape(key, quote=True)}">{buttons}'
-        f"<span>{escape(about)}</span>"
-        f'<span class="mq-faint">in {wait_ms:,.3f} ms</span></div>'
+        f'<div class="mq-row" data-key="{escape(row, quote=True)}">{buttons}'
+        f'<span>{escape(about)}</span><span class="mq-faint">{when}</span></div>'
     )
 
 
-def _frame_name(frame: Any) -> str:
-    found = command_in(frame)
-    if found is not None:
-        return "an answer" if found.is_response else code_name(found.code)
-    return f"{len(frame)} bytes" if isinstance(frame, bytes) else "the end of the connection"
+def _delivery(session: Session, entry: Pending) -> str:
+    """The frame that would arrive, by what the stage knows of it."""
+    history = session.lab.history
+    sent = history.record(history.index_of(_sent(entry.key)))
+    flight = None
+    if sent.kind in ("RequestSent", "ResponseSent"):
+        flight = session.stage().flights.get(f"{sent.connection}:{sent.local}:{sent.frame}")
+    what = flight_words(flight, session.lab) if flight is not None else "the end of the connection"
+    return f"{what}, from {entry.source} to {entry.node}"
 
 
-def _drawn(session: Session) -> str:
+# -- worlds ---------------------------------------------------------------------------------------------------------
+
+
+def worlds_html(session: Session) -> str:
+    """The tree of worlds, how they differ from the one that is shown, and what chance has drawn in it."""
+    offers = session.offers()
+    if "take_back" not in offers and len(session.branches) == 1:
+        return (
+            "<div>There is one world. It was built cell by cell or changed by a cell, so that no other can be played "
+            "from it; a world of a scenario, or of a %%scenario cell, can.</div>"
+        )
+    take_back = _take_back(offers)
+    new = f'<div class="mq-row">{take_back}</div>' if take_back else ""
+    return f"{_tree(session)}{new}{_drawn(session, offers)}"
+
+
+def _drawn(session: Session, offers: set[str]) -> str:
     """The choices that chance made last; another value plays a new world in which it came out so."""
     log = session.lab.world.choices.log
-    if not log or not session.at_end or session.moving:
+    if not log or session.past or session.moving or "override" not in offers:
         return ""
     rows = "".join(_drawn_row(drawn) for drawn in reversed(log))
     hint = '<div class="mq-faint">Another value plays a new world up to here.</div>'
@@ -182,8 +224,9 @@ def _drawn(session: Session) -> str:
 
 def _drawn_row(drawn: Drawn) -> str:
     others = range(drawn.n) if drawn.n <= MOST_VALUES else (0, drawn.n - 1)
+    about = f"instead of {drawn.value} for {drawn.point} #{drawn.k}"
     buttons = "".join(
-        command("override", str(value), f"let it be {value}", point=drawn.point, k=drawn.k, value=value)
+        command("override", str(value), f"let it be {value}", about=about, point=drawn.point, k=drawn.k, value=value)
         for value in others
         if value != drawn.value
     )
@@ -198,17 +241,17 @@ def _meaning(point: str) -> str:
 
 
 def _tree(session: Session) -> str:
-    if len(session.branches) == 1:
-        return ""
     rows = []
     for branch in session.branches:
-        here = "shown" if branch.number == session.now else command("branch", "show", number=branch.number)
+        about = f"world {branch.number}"
+        show = command("branch", "show", about=about, number=branch.number)
+        here = "shown" if branch.number == session.now else show
         parent = f"from world {branch.parent} at slice {branch.at_slice:,}: " if branch.parent >= 0 else ""
         rows.append(
-            f'<div class="mq-row"><b>world {branch.number}</b><span>{parent}{escape(branch.what)}</span>{here}'
+            f'<div class="mq-row" data-key="{about}"><b>{about}</b><span>{parent}{escape(branch.what)}</span>{here}'
             f"{_compared(session, branch.number)}</div>"
         )
-    return f"<h4>Worlds</h4>{''.join(rows)}"
+    return "".join(rows)
 
 
 def _compared(session: Session, number: int) -> str:

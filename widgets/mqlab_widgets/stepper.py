@@ -160,7 +160,11 @@ class Stepper(Viewer):
                 return _text_twin(session.boards())
             case "machine":
                 return machine_html(session)
-        return panels.side(session)
+            case "next":
+                return panels.next_html(session)
+            case "worlds":
+                return panels.worlds_html(session)
+        return panels.step_html(session)
 
     # -- without a front end ----------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from mqlab_widgets.sentences import SENTENCES
 
 if TYPE_CHECKING:
     from mqlab import Lab
+    from mqlab_widgets.boards.stage_state import Flight
 
 MOST_BETWEEN = 256
 """So many events before a dispatch its message is looked for."""
@@ -34,6 +35,20 @@ _REASONS = (
     (r"channel was closed", "the connection ended before the answer came"),
 )
 """Pattern in an error's text -> the same in plain words."""
+_REQUESTS = {
+    "HEART_BEAT": "a sign of life",
+    "GET_ROUTEINFO_BY_TOPIC": "a question where a topic is",
+    "GET_CONSUMER_LIST_BY_GROUP": "a question who is in a group",
+    "NOTIFY_CONSUMER_IDS_CHANGED": "the news that a group has changed",
+    "QUERY_CONSUMER_OFFSET": "a question how far a group is",
+    "UPDATE_CONSUMER_OFFSET": "a note how far a group is",
+    "REGISTER_BROKER": "a broker's report of itself",
+    "UNREGISTER_BROKER": "a broker's farewell",
+    "UNREGISTER_CLIENT": "a client's farewell",
+    "LOCK_BATCH_MQ": "a request for locks of queues",
+    "UNLOCK_BATCH_MQ": "the return of locks of queues",
+}
+"""What requests are for, beside those that carry or fetch messages."""
 _ACTIONS = {
     "crash": "crash {node}",
     "power_off": "power off {node}",
@@ -78,6 +93,24 @@ def queue_words(topic: str, queue_id: int, *, named: bool = False) -> str:
     if topic.startswith(_DLQ):
         return f"the dead letters of {topic.removeprefix(_DLQ)}"
     return f"queue {queue_id} of {topic}" if named else f"queue {queue_id}"
+
+
+def flight_words(flight: Flight, lab: Lab) -> str:
+    """A frame on its way: "message 60", "2 messages of queue 1", "a question for messages of queue 1"."""
+    queue = queue_words(*flight.queue[1:]) if flight.queue is not None else "a queue"
+    if flight.kind == "send":
+        return message_words(flight.keys[0] if flight.keys else "", lab)
+    if flight.kind == "back":
+        return f"{message_words(flight.keys[0] if flight.keys else '', lab)}, given back"
+    if flight.kind == "pull" and not flight.response:
+        return f"a question for messages of {queue}"
+    if flight.kind == "pull" and flight.messages == 1:
+        return f"{message_words(flight.keys[0] if flight.keys else '', lab)} of {queue}"
+    if flight.kind == "pull":
+        return f"{flight.messages:,} messages of {queue}" if flight.messages else f"the answer that {queue} has nothing"
+    if flight.response:
+        return "a refusal" if flight.kind == "refusal" else "an answer"
+    return _REQUESTS.get(flight.name, f"a request, {flight.name}")
 
 
 def span_words(us: float) -> str:
