@@ -90,15 +90,15 @@ class Lives(Board):
         """The key of the message that was sent last; "" before the first."""
         return next(reversed(self.lives), "")
 
-    def of(self, key: str, place: int | None = None) -> Life | None:
-        """The life of a message; one that is older than those here is read from the history up to `place`."""
-        if key in self.lives or not key:
+    def of(self, key: str) -> Life | None:
+        """The life of a message up to here; that of one that is older than all these is read from the history."""
+        if key in self.lives or not key or not self.lives:
             return self.lives.get(key)
         if self._older is None or self._older[0]._only != key:
             alone = Lives(self.lab, key)
             self._older = alone, Fold(self.lab.history, [alone])
         alone, fold = self._older
-        fold.go_to(self.lab.history.cursor if place is None else place)
+        fold.go_to(self.lab.history.index_of(self.here) + 1)
         return alone.lives.get(key)
 
     def _forget(self, life: Life) -> None:
