@@ -79,7 +79,7 @@ class BrokerController:
         self.consumer_offset_manager = ConsumerOffsetManager(node, f"{config_path}/consumerOffset.json")
         self.message_store = DefaultMessageStore(node, self.message_store_config, is_batch_topic=self._is_batch_topic)
         self.schedule_message_service = ScheduleMessageService(
-            node, f"{config_path}/delayOffset.json", broker_config, self.message_store
+            node, f"{config_path}/delayOffset.json", broker_config, self.message_store, self.stats
         )
         self.message_store.put_message_hooks.append(self.schedule_message_service.handle_schedule_message)
 

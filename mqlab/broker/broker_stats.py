@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
+from mqlab.protocol.topics import is_system_topic
+
 
 class BrokerStats:
-    """Totals since the broker's start: messages put, messages got, and when it started.
+    """Totals since the broker's start, by topic: messages put and messages got; and when it started.
+
+    A delayed message, or one that was given back, counts as put when it is delivered: its first topic is a system one.
 
     Java: org.apache.rocketmq.store.stats.BrokerStatsManager. Differs from RocketMQ: three figures of many; there are
-    none by topic, queue or group, none over the last minute, hour or day, no sizes and no latencies. RocketMQ leaves
-    out system topics, so there a delayed message, and one that was given back, is counted as put when it is delivered;
-    here the delayed one is counted when it is sent, the other never.
+    none by queue or group, none over the last minute, hour or day, no sizes and no latencies.
     """
 
-    __slots__ = ("boot_ms", "messages_got", "messages_put")
+    __slots__ = ("boot_ms", "got_nums", "put_nums")
 
     def __init__(self, boot_ms: int) -> None:
         self.boot_ms = boot_ms
-        self.messages_put = 0
-        self.messages_got = 0
+        self.put_nums: defaultdict[str, int] = defaultdict(int)
+        self.got_nums: defaultdict[str, int] = defaultdict(int)
+
+    @property
+    def messages_put(self) -> int:
+        """All that were put, without those of system topics."""
+        return _without_system_topics(self.put_nums)
+
+    @property
+    def messages_got(self) -> int:
+        """All that were got, without those of system topics."""
+        return _without_system_topics(self.got_nums)
+
+
+def _without_system_topics(nums: dict[str, int]) -> int:
+    return sum(number for topic, number in nums.items() if not is_system_topic(topic))

@@ -89,7 +89,7 @@ class DefaultPullMessageResultHandler:
         response = RemotingCommand.response(code, result.status.value, response_header)
         if code == ResponseCode.SUCCESS:
             response.body = result.body
-            self._broker.stats.messages_got += result.message_count
+            self._broker.stats.got_nums[header.topic] += result.message_count
         hooks = self._node.hooks
         if hooks.on:
             hooks.emit(

@@ -15,6 +15,7 @@ from mqlab.trace.events.broker import DelayOffsetCorrected, MessageParked
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_config import BrokerConfig
+    from mqlab.broker.broker_stats import BrokerStats
     from mqlab.sim import Node, PeriodicTask
     from mqlab.store import DefaultMessageStore, MessageExtBrokerInner
 
@@ -30,10 +31,13 @@ class ScheduleMessageService(ConfigManager):
     delivered since is delivered again. The loops look first 1 s after the start, and then every 100 ms.
     """
 
-    def __init__(self, node: Node, path: str, config: BrokerConfig, message_store: DefaultMessageStore) -> None:
+    def __init__(
+        self, node: Node, path: str, config: BrokerConfig, message_store: DefaultMessageStore, stats: BrokerStats
+    ) -> None:
         super().__init__(node, path)
         self.node = node
         self.message_store = message_store
+        self.stats = stats
         self.offset_table: dict[int, int] = {}
         self.data_version = DataVersion(node.now_ms())
         self.loops: dict[int, DeliverDelayedMessage] = {}

@@ -75,7 +75,7 @@ def test_the_defaults_are_rocketmqs(cluster: Any) -> None:
         "compress_level": 5,
         "max_message_size": 4 * 1024 * 1024,
         "enable_backpressure_for_async_mode": False,
-        "back_pressure_for_async_send_num": 1_024,
+        "back_pressure_for_async_send_num": 10_000,
         "back_pressure_for_async_send_size": 100 * 1024 * 1024,
         "send_latency_enable": False,
         "start_detector_enable": False,
@@ -262,7 +262,7 @@ def test_back_pressure_counts_bytes_as_well(cluster: Any) -> None:
     cluster.fault("thaw", "broker-a")
     cluster.run_ms(1_000)
     assert size.permits == 1024 * 1024
-    assert producer.impl.async_sender.semaphore_async_send_num.permits == 1_024
+    assert producer.impl.async_sender.semaphore_async_send_num.permits == 10_000
 
 
 def test_with_back_pressure_a_full_pool_makes_the_caller_do_the_work(cluster: Any) -> None:

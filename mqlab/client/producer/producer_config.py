@@ -28,7 +28,7 @@ class ProducerConfig(ClientConfig):
     compress_level: int = DEFAULT_LEVEL
     max_message_size: int = MAX_MESSAGE_SIZE
     enable_backpressure_for_async_mode: bool = False
-    back_pressure_for_async_send_num: int = 1_024
+    back_pressure_for_async_send_num: int = 10_000
     back_pressure_for_async_send_size: int = 100 * 1024 * 1024
     auto_batch: bool = False
     """Let messages of one topic and tag wait for each other and travel as one."""
