@@ -318,8 +318,8 @@ Table("the callbacks", ("what they were told", "how often"), counted)
 # round three.
 #
 # Seldom does anybody want 50,000 messages in a queue, or all calls stuck in one line. With `enableBackpressureForAsyncMode`
-# (off unless you say so) the *caller* waits before it gets in: at most 1,024 messages (in older
-# releases of 5.x: 10,000) and 100 MiB on their way. We set a small number, as above, and send one more:
+# (off unless you say so) the *caller* waits before it gets in: at most 10,000 messages (from the
+# release after 5.3.3 on: 1,024) and 100 MiB on their way. We set a small number, as above, and send one more:
 
 # %%
 lab, producer = await shop(enable_backpressure_for_async_mode=True, back_pressure_for_async_send_num=permits)
@@ -866,7 +866,7 @@ check("03/retry-rule", next_attempt)
 # 1. **What does it cost?** A synchronous sender whose answers take 0.5 ms sends at most 2,000 messages a second per thread. A
 #    broker that waits for its disk answers after 5 ms. How many threads do you need for 20,000 messages a second? How many
 #    permits are out at any moment? And with an asynchronous sender?
-# 2. The broker is 200 ms away, in another country. Which of the numbers 3000, 1000, 65,535 and 1,024 would you change, and
+# 2. The broker is 200 ms away, in another country. Which of the numbers 3000, 1000, 65,535 and 10,000 would you change, and
 #    what breaks if you do not?
 # 3. Your rule made copies of the messages that the hung broker had got. Could a *broker* notice that it stores the same unique
 #    key twice? What would it have to remember, for how long, and what would two brokers have to tell each other?

@@ -91,8 +91,8 @@ def get_message(
 ) -> GetMessageResult:
     """Read messages of a queue from an offset on (DefaultMessageStore.getMessage).
 
-    Java: org.apache.rocketmq.store.DefaultMessageStore.getMessage. Differs from RocketMQ: an entry of zeros, as a loss of
-    power may leave one, is found with no bytes and passed over. In 5.3.3 the broker fails over it when it reads the
+    Java: org.apache.rocketmq.store.DefaultMessageStore.getMessage. Differs from RocketMQ: an entry of zeros, as a loss
+    of power may leave one, is found with no bytes and passed over. In 5.3.3 the broker fails over it when it reads the
     store time of what was found (DefaultPullMessageResultHandler.readGetMessageResult), inside of a future whose error
     nobody sees: the pull is never answered, and a consumer without a filter by tags asks again after each time-out.
     """

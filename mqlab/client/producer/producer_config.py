@@ -29,6 +29,7 @@ class ProducerConfig(ClientConfig):
     max_message_size: int = MAX_MESSAGE_SIZE
     enable_backpressure_for_async_mode: bool = False
     back_pressure_for_async_send_num: int = 10_000
+    """How many asynchronous sends may be on their way; releases after 5.3.3 have 1,024."""
     back_pressure_for_async_send_size: int = 100 * 1024 * 1024
     auto_batch: bool = False
     """Let messages of one topic and tag wait for each other and travel as one."""
