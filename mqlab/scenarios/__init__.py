@@ -17,12 +17,15 @@ from mqlab.scenarios import (
     shop_day,
     store,
 )
-from mqlab.scenarios.registry import Parameter, Scenario, add, get, names, scenario
+from mqlab.scenarios.captions import Storyboard
+from mqlab.scenarios.registry import Caption, Parameter, Scenario, add, get, names, scenario
 from mqlab.scenarios.source import add_from_source
 
 __all__ = [
+    "Caption",
     "Parameter",
     "Scenario",
+    "Storyboard",
     "add",
     "add_from_source",
     "broker_down",

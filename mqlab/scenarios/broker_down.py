@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol import Message
-from mqlab.scenarios.registry import scenario
+from mqlab.scenarios.registry import scenario, story
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer
@@ -66,7 +66,19 @@ async def broker_killed(lab: Lab, *, every_ms: int = 250, down_s: int = 38) -> N
     lab.faults(f"at {lab.now_ms:g}ms: crash broker-b for {down_s}s")
 
 
-@scenario("broker-hangs", seconds=180)
+BROKER_HANGS = story("""
+    SendAttempted 4 plain: Four producers with different settings send to two brokers.
+    NodeFrozen 1 broker-b: Broker-b hangs. Its connections stay open, so nobody notices.
+    SendFailed 1 latency: A call takes three seconds and fails: the first attempt has used up all of its time.
+    SendAttemptFailed 12 limit: Who limits the time of an attempt has some left for the other broker.
+    FaultItemUpdated 120 latency: Who remembers how long broker-b took leaves it out for a while.
+    BrokerUnregistered 1 namesrv-1: After 120 seconds without a word the name server forgets broker-b.
+    RouteUpdated 8 plain: The producers learn it with the next route, up to 30 seconds later.
+    NodeThawed 1 broker-b: Broker-b goes on as if nothing had happened. It will be found again.
+""")
+
+
+@scenario("broker-hangs", seconds=180, captions=BROKER_HANGS)
 async def broker_hangs(lab: Lab, *, every_ms: int = 1_000, hangs_s: int = 143) -> None:
     """One of two brokers hangs while four producers with different settings send, and goes on after a long time."""
     await start_four_shops(lab, every_ms)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.client import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus, MessageListenerOrderly
 from mqlab.protocol import Message
-from mqlab.scenarios.registry import scenario
+from mqlab.scenarios.registry import scenario, story
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
@@ -79,7 +79,17 @@ async def always_fails(lab: Lab, *, levels: str = "", max_reconsume_times: int =
     await producer.send(Message(TOPIC, b"order 1: 49.90 EUR", keys="order-1"))
 
 
-@scenario("poison", seconds=40)
+POISONED = story("""
+    SendAttempted 1 shop: Three groups get the same orders: one takes them side by side, two take them in order.
+    SendAttempted 5 shop: This order is poison: no listener can take it.
+    MessageGivenBack 1 concurrent: The group without order gives it back, and goes on with the others.
+    MessageStored 12 orderly: In the groups that keep the order everything behind it waits.
+    ConsumeStarted 60 orderly: They try it again each second, and nothing else.
+    SendAttempted 30 orderly-4: One group gives up after four tries, and lets it go. The other one never does.
+""")
+
+
+@scenario("poison", seconds=40, captions=POISONED)
 async def poison(
     lab: Lab, *, messages: int = 60, poison_at: int = 4, orderly_times: int = 4, pace_ms: int = PACE_MS
 ) -> None:

@@ -16,7 +16,7 @@ from mqlab.client.service_state import ServiceState
 from mqlab.processes import ClientProcess
 from mqlab.protocol import MessageConst
 from mqlab.scenarios.numbered import LATER, SUCCESS, TOPIC, numbered_message, send_async, send_sync
-from mqlab.scenarios.registry import ANY_FAULT, scenario
+from mqlab.scenarios.registry import ANY_FAULT, scenario, story
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
@@ -28,6 +28,8 @@ Listener = Callable[
 ]
 
 SHOP, PACKERS = "shop", "packers"
+READY_MS = 2_500
+"""By then a consumer has its queues, and the broker holds its pulls."""
 RUSH_ONE_IN, RUSH = 5, 3
 """One time in five, three orders come at once."""
 UNTIL_THE_END = 0
@@ -140,7 +142,21 @@ async def join_later(consumer: DefaultMQPushConsumer, after_ms: int) -> None:
 # -- the worlds -----------------------------------------------------------------------------------------------------
 
 
-@scenario("demo", seconds=30, faults=ANY_FAULT, explored_with={"messages": 60})
+DEMO = story("""
+    PullHeld 2 broker-a: The consumer asks for messages. There are none yet, so the broker keeps the question.
+    SendAttempted 1 producer-1: The producer sends a message, and waits for the answer.
+    MessageStored 2 broker-a: The broker writes each message to the end of its log, and then answers: stored.
+    MessageDispatched 4 broker-a: A moment later the message gets its place in one of two queues.
+    PullWoken 6 broker-a: Now the broker can answer the question that it kept: with the message.
+    PullRequested 9 consumer-1: The consumer asks again at once. This push is a pull that waits.
+    ConsumeStarted 12 consumer-1: The listener gets the message: the code of the application.
+    ConsumeFinished 15 consumer-1: The message is done. So far only the consumer knows.
+    OffsetCommitted 16 broker-a: With one of its next questions the consumer tells the broker how far it has come.
+    SendAttempted 36 broker-a: So it goes on. Click a machine and break it: what will the others do?
+""")
+
+
+@scenario("demo", seconds=30, faults=ANY_FAULT, explored_with={"messages": 60}, captions=DEMO)
 async def demo(
     lab: Lab, *, queues: int = 2, every_ms: int = 250, packing_ms: int = 160, messages: int = UNTIL_THE_END
 ) -> None:
@@ -149,12 +165,24 @@ async def demo(
     consumer = new_packer(lab)
     consumer.register_message_listener(packing(consumer, packing_ms))
     await consumer.start()
-    lab.run_for(ms=500)
+    lab.run_for(ms=READY_MS)
     orders = order_book(messages)
     process_of(lab, producer).run_in_each_life("orders", lambda: take_orders(producer, orders, every_ms))
 
 
-@scenario("demo-two-brokers", seconds=40, faults=ANY_FAULT, explored_with={"messages": 80})
+DEMO_TWO_BROKERS = story("""
+    PullHeld 4 consumer-1: Two brokers with two queues each. One consumer has them all, and a question waits at each.
+    SendAttempted 2 producer-1: The producer takes one queue after the other, so the brokers share the messages.
+    ConsumeStarted 6 consumer-1: Whichever broker has a message, the same consumer gets it.
+    ClientStarted 6 consumer-2: A second consumer comes, and tells both brokers that it belongs to the group.
+    ConsumerGroupChanged 4 broker-b: Each broker tells the members of the group that there is a new one.
+    ConsumeStarted 72 consumer-1: Each member has worked out its share by itself, and the first one gave two queues up.
+    ConsumeStarted 86 consumer-2: The second one took them, and began where the first one had stopped.
+    ConsumeStarted 100 consumer-2: Now they share the work. Kill one of them, or a broker: the others go on.
+""")
+
+
+@scenario("demo-two-brokers", seconds=40, faults=ANY_FAULT, explored_with={"messages": 80}, captions=DEMO_TWO_BROKERS)
 async def demo_two_brokers(
     lab: Lab,
     *,
@@ -170,13 +198,28 @@ async def demo_two_brokers(
     for consumer in (first, second):
         consumer.register_message_listener(packing(consumer, packing_ms))
     await first.start()
-    lab.run_for(ms=500)
+    lab.run_for(ms=READY_MS)
     orders = order_book(messages)
     process_of(lab, producer).run_in_each_life("orders", lambda: take_orders(producer, orders, every_ms))
     process_of(lab, second).run_in_each_life("joins later", lambda: join_later(second, joins_ms))
 
 
-@scenario("demo-slow-consumer", seconds=40, faults=ANY_FAULT, explored_with={"messages": 96})
+DEMO_SLOW_CONSUMER = story("""
+    PullHeld 2 broker-a: The consumer asks for messages, and the broker keeps the questions.
+    SendAttempted 1 producer-1: A wave of orders comes, one each 40 ms.
+    MessagesCached 4 consumer-1: One order takes the listener up to 400 ms, so they pile up in the consumer's cache.
+    FlowControlled 1 consumer-1: More than four of a queue are too many: the consumer asks no more, and looks again
+        after 50 ms.
+    MessageStored 16 broker-a: The rest waits in the broker, which does not know why nobody asks.
+    MessagesCached 14 consumer-1: An order is done, there is room again: the consumer asks for the next ones.
+    SendAttempted 25 producer-1: The next wave comes, and it begins again.
+    MessageStored 49 broker-a: The queue in the broker is the buffer: no order is lost, it only waits.
+""")
+
+
+@scenario(
+    "demo-slow-consumer", seconds=40, faults=ANY_FAULT, explored_with={"messages": 96}, captions=DEMO_SLOW_CONSUMER
+)
 async def demo_slow_consumer(
     lab: Lab,
     *,
@@ -193,14 +236,27 @@ async def demo_slow_consumer(
     consumer = new_packer(lab, threads=1, pull_batch_size=2, pull_threshold_for_queue=threshold)
     consumer.register_message_listener(packing(consumer, packing_ms))
     await consumer.start()
-    lab.run_for(ms=500)
+    lab.run_for(ms=READY_MS)
     orders = order_book(messages)
     process_of(lab, producer).run_in_each_life(
         "orders", lambda: take_orders_in_waves(producer, orders, wave, every_ms, calm_ms)
     )
 
 
-@scenario("demo-retry", seconds=40, faults=ANY_FAULT, explored_with={"messages": 60})
+DEMO_RETRY = story("""
+    PullHeld 2 broker-a: The consumer asks for messages, and the broker keeps the questions.
+    ConsumeStarted 2 consumer-1: The listener packs one order after the other.
+    MessageGivenBack 1 consumer-1: This order could not be packed: the consumer gives it back to the broker.
+    MessageParked 2 broker-a: The broker parks what comes back, for ten seconds the first time.
+    ConsumeStarted 14 consumer-1: Meanwhile the other orders are packed. Nobody waits for the one that failed.
+    ParkedMessageDelivered 1 broker-a: Its ten seconds are over: it comes back, through a queue of the group's own.
+    ParkedMessageDelivered 4 consumer-1: Mostly the second try succeeds.
+    MessageParked 15 broker-a: Some orders always fail. They wait longer each time, and after the last try nobody gets
+        them.
+""")
+
+
+@scenario("demo-retry", seconds=40, faults=ANY_FAULT, explored_with={"messages": 60}, captions=DEMO_RETRY)
 async def demo_retry(
     lab: Lab,
     *,
@@ -215,6 +271,6 @@ async def demo_retry(
     consumer = new_packer(lab, max_reconsume_times=max_reconsume_times)
     consumer.register_message_listener(packing_with_mishaps(consumer, packing_ms))
     await consumer.start()
-    lab.run_for(ms=500)
+    lab.run_for(ms=READY_MS)
     orders = order_book(messages)
     process_of(lab, producer).run_in_each_life("orders", lambda: take_orders(producer, orders, every_ms))

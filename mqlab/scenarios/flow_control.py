@@ -9,7 +9,7 @@ from mqlab.broker.broker_config import ServiceTimes
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere
 from mqlab.errors import MQClientException, RemotingException
 from mqlab.protocol import Message
-from mqlab.scenarios.registry import scenario
+from mqlab.scenarios.registry import scenario, story
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
@@ -105,7 +105,18 @@ async def held_back_by_span(lab: Lab, *, messages: int = 150, span: int = 10, bl
     await slow_consumer(lab, listener, threads=2, consume_concurrently_max_span=span).start()
 
 
-@scenario("busy-broker", seconds=10)
+BUSY_BROKER = story("""
+    SendAttempted 2 producer-1: Customers come every 2.5 ms, and each sends an order.
+    MessageStored 10 broker-a: The broker stores one in 20 ms with each of its four threads: 200 in a second, not 400.
+    RequestTimedOutInQueue 1 broker-a: What has waited for a thread for 200 ms is answered: busy.
+    SendAttemptFailed 20 producer-1: The producer tries again at once, and so makes the queue longer.
+    SendFailed 1 producer-1: After three attempts a customer goes home.
+    MessageStored 900 broker-a: Half of the orders get through, and each of them is quick. That is what the others pay
+        for.
+""")
+
+
+@scenario("busy-broker", seconds=10, captions=BUSY_BROKER)
 async def busy_broker(
     lab: Lab,
     *,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.client import ConsumeConcurrentlyStatus
 from mqlab.protocol import Message
-from mqlab.scenarios.registry import scenario
+from mqlab.scenarios.registry import scenario, story
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
@@ -111,7 +111,20 @@ async def rebalance(lab: Lab, *, queues: int = 8, every_ms: int = 50) -> None:
     await second.shutdown()
 
 
-@scenario("two-brokers", seconds=60)
+TWO_BROKERS = story("""
+    SendAttempted 1 producer-1: The producer asks the name server for the route, and sends to the queues of two
+        brokers in turn.
+    QueueAllocated 8 consumer-1: The consumer has all eight queues, and keeps a question waiting at each.
+    NodeCrashed 1 broker-b: Broker-b is killed. Its connections end at once.
+    BrokerUnregistered 1 namesrv-1: The name server sees the connection end, and takes broker-b out of the routes.
+    SendAttemptFailed 2 producer-1: The producer does not know it yet. What fails at one broker, it tries at the
+        other.
+    RouteUpdated 4 producer-1: Every 30 seconds the clients ask for the route, and learn it.
+    BrokerRegistered 10 broker-b: Broker-b is back, and reports itself. With the next route the clients find it again.
+""")
+
+
+@scenario("two-brokers", seconds=60, captions=TWO_BROKERS)
 async def two_brokers(
     lab: Lab, *, every_ms: int = 200, name_servers: int = 1, faults: str = "at 20s: crash broker-b for 20s"
 ) -> None:

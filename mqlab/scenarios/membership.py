@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol import Message, MessageQueue
-from mqlab.scenarios.registry import scenario
+from mqlab.scenarios.registry import scenario, story
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer
@@ -73,7 +73,19 @@ def packer(
     return consumer
 
 
-@scenario("member-killed", seconds=10)
+MEMBER_KILLED = story("""
+    QueueAllocated 8 A: A is alone in its group, and has all eight queues.
+    ConsumerGroupChanged 2 broker-a: B joins. The broker tells the members that the group has changed.
+    QueueDropped 4 A: A works out its share and gives four queues up.
+    QueueAllocated 12 B: B takes them, and begins where A has stopped.
+    ConsumerGroupChanged 3 C: C joins, and all of them work their shares out once more.
+    NodeCrashed 1 C: C is killed. Its queues belong to nobody, and wait.
+    ConsumerGroupChanged 4 broker-a: The broker has seen the connection end, and tells the others.
+    QueueAllocated 19 B: A and B share all eight queues again. What C had not committed comes twice.
+""")
+
+
+@scenario("member-killed", seconds=10, captions=MEMBER_KILLED)
 async def member_killed(lab: Lab, *, queues: int = 8, every_ms: int = 100, packing_ms: int = 100) -> None:
     """A is alone, B joins, C joins, and C is killed: queues move four times."""
     producer = await open_shop(lab, queues=queues)

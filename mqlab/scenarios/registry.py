@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Coroutine, Mapping
+from textwrap import dedent
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -32,6 +33,17 @@ class Caption(NamedTuple):
     nth: int
     words: str
     points_to: str
+
+
+def story(text: str) -> tuple[Caption, ...]:
+    """The captions in a text: a line `KIND NTH MACHINE: words` for each; what is indented deeper goes on with it."""
+    lines = dedent(text).strip().replace("\n  ", "").splitlines()
+    heads = [line.partition(": ") for line in lines]
+    return tuple(
+        Caption(kind, int(nth), " ".join(words.split()), machine)
+        for head, _, words in heads
+        for kind, nth, machine in [head.split()]
+    )
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -9,7 +9,7 @@ from mqlab.errors import LearnerError
 from mqlab.protocol import Message, MessageQueue
 from mqlab.scenarios.numbered import FAILURES, TOPIC, number_of, reader, spawn_sending
 from mqlab.scenarios.pulling import READERS, new_service
-from mqlab.scenarios.registry import WITHOUT_POWER_CUTS, get, scenario
+from mqlab.scenarios.registry import WITHOUT_POWER_CUTS, get, scenario, story
 from mqlab.views.rivals import Rival, RivalMeter
 
 if TYPE_CHECKING:
@@ -32,7 +32,17 @@ ARRIVAL_MS = 100
 """Until then every pull that an arrival concerns is answered."""
 
 
-@scenario("rivals", seconds=20, faults=WITHOUT_POWER_CUTS)
+RIVALS = story("""
+    PullHeld 1 broker-a: The consumer has asked for messages. There are none, so the broker keeps the question.
+    MessageStored 1 broker-a: An order comes, and the broker stores it.
+    PullWoken 2 broker-a: The question that waited is answered at once, with the order in it.
+    ConsumeStarted 3 consumer-1: So the listener has it a moment after it was stored, and not with the next look.
+    PullHeld 6 consumer-1: The consumer asks again, and waits again. Between two orders nothing travels.
+    MessageStored 8 broker-a: One question for each order: that is all that this costs.
+""")
+
+
+@scenario("rivals", seconds=20, faults=WITHOUT_POWER_CUTS, captions=RIVALS)
 async def rivals(
     lab: Lab, *, way: str = "long", interval_ms: int = 1_000, rate_per_minute: int = 60, queues: int = 1
 ) -> None:
