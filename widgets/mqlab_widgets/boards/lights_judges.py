@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from mqlab.explore.ledger import NODE
 from mqlab.explore.readers import Reader
 from mqlab.explore.rule import Case, Rule
 from mqlab.trace.bus import Row
@@ -110,6 +111,8 @@ class WhilePlaying(_Judge):
         return judge
 
     def judge(self, row: Row) -> None:
-        """Let the rules that want this event judge it."""
-        if row[KIND] in self._by_kind:
+        """Let the rules that want this event judge it, if it comes from a process of the lab: others are no brokers and
+        clients to look at.
+        """
+        if row[KIND] in self._by_kind and row[NODE] in self.case.lab.processes:
             self._let_judge(Record(row))
