@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
-from mqlab_widgets.words import clock, flight_words, say, span_words
+from mqlab_widgets.words import clock, flight_words, say, span_words, with_names
 
 if TYPE_CHECKING:
     from mqlab.sim import Drawn, Pending
@@ -204,7 +204,8 @@ def _pending_row(session: Session, row: str, key: str, entry: Pending, *, comes_
 def _about(session: Session, entry: Pending) -> str:
     """What would happen: which frame would arrive, by what the stage knows of it, or which thread would run."""
     if not entry.source:
-        return f"{entry.name}, as planned" if entry.node == "world" else f"{entry.node}: {entry.name}"
+        whose = "the world" if entry.node == "world" else entry.node
+        return f"{whose}: {with_names(entry.name, session.lab)}"
     history = session.lab.history
     sent = history.record(history.index_of(_sent(entry.key)))
     flight = None

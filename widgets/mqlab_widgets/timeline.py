@@ -147,7 +147,7 @@ def axis_end(now_us: int) -> int:
 
 def _slider(session: Session, cursor_us: int, now_us: int, now: str) -> str:
     history = session.lab.history
-    told = f"{clock(cursor_us)} of {clock(now_us)}, event {history.cursor:,} of {len(history):,}"
+    told = f"{clock(cursor_us)} of {clock(now_us)}, event {session.place():,} of {len(history):,}"
     return (
         f'<div role="slider" tabindex="0" class="range" style="width:{now}" aria-label="time line" title="{MEANING}" '
         f'aria-valuemin="0" '
