@@ -16,6 +16,7 @@ from mqlab.protocol.heartbeat import MessageModel
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_retry_topic, is_system_topic
 from mqlab.trace.record import KIND, Record
+from mqlab_widgets.boards.board import reader_of
 from mqlab_widgets.boards.flow_control import FlowControlBoard
 
 if TYPE_CHECKING:
@@ -168,20 +169,21 @@ class WorldNumbers:
         """What a count of one interval is in a second."""
         return count * 1_000_000 / self.width_us
 
-    def follow(self) -> None:
-        """Take in all events that are new."""
+    def follow(self, until: int | None = None) -> None:
+        """Take in all events that are new, or those of them that stand before place `until`."""
         history = self._lab.history
-        length = len(history)
+        length = len(history) if until is None else until
         for row in history.rows(self._place, length):
             if row[TS_US] >= (len(self.intervals) + 1) * self.width_us:
                 self._close_until(row[TS_US])
             takers = self._takers.get(row[KIND])
             if takers is not None:
-                record = Record(row)
+                record = reader_of(row[KIND])(row)
                 for take in takers:
                     take(record)
-        self._place = length
-        self._close_until(self._lab.world.now_us)
+        self._place = max(self._place, length)
+        if self._place == len(history):
+            self._close_until(self._lab.world.now_us)
 
     # -- events -----------------------------------------------------------------------------------------------------
 
