@@ -21,6 +21,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     # Else cells that are out of sight are no part of the page.
     "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
+    "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},
 }
 
 

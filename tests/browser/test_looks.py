@@ -32,8 +32,11 @@ FAINT_TEXTS = """([root, enough]) => {
     const solid = colour => { const [, , , alpha] = numbers(colour); return alpha === undefined || alpha === 1; };
     const behind = element => {
         if (element.ownerSVGElement) {
-            const card = element.closest("g[data-key]")?.querySelector(".card");
-            const paper = card ?? element.ownerSVGElement.querySelector('.paper, :scope > rect[height="100%"]');
+            for (let at = element.parentElement; at !== element.ownerSVGElement; at = at.parentElement) {
+                const box = getComputedStyle(at.querySelector(":scope > rect") ?? at);
+                if (at.querySelector(":scope > rect") && box.fillOpacity > 0.5 && solid(box.fill)) return box.fill;
+            }
+            const paper = element.ownerSVGElement.querySelector('.paper, :scope > rect[height="100%"]');
             if (paper) return getComputedStyle(paper).fill;
             element = element.ownerSVGElement;
         }

@@ -111,7 +111,7 @@ def test_a_frame_of_the_last_place_waits_until_the_story_is_told(show: Callable[
 
 def test_a_frame_of_another_place_ends_the_story_at_once(show: Callable[..., BarePage]) -> None:
     view = show()
-    view.tell(story=[SENT, STORED], began=1)
+    view.tell(story=[SENT, STORED | {"at": 60_000}], began=1)
     view.until("() => view.querySelector('.mq-air > *')")
     view.tell(frame={"stage": stage(card("b", "elsewhere", 460), flights()), "_place": "77"})
     assert view.root.locator('[data-key="card:b"] text').text_content() == "elsewhere"

@@ -49,7 +49,7 @@ def test_a_frame_is_whole_and_can_be_sent_as_json(lab: Lab) -> None:
     assert json.loads(json.dumps(frame)) == frame
     assert set(frame) == {
         *("_place", "_us", "_length", "_world", "_taken", "_playing", "_past", "_tab"),
-        *("stage", "stations", "bar", "said", "timeline", "tabs", "boards", "menu", "handles"),
+        *("stage", "caption", "stations", "bar", "said", "timeline", "tabs", "boards", "menu", "handles"),
     }  # fmt: skip
     assert frame["_place"] == frame["_length"] == str(len(lab.history))
     assert frame["_tab"] == "boards"

@@ -283,12 +283,13 @@ function makeBar(root, { command, part, stage }) {
       const { clientWidth: wide, clientHeight: high } = part("stage");
       const height = root.classList.contains("mq-projector") ? high : 0;
       if (wide > 0 && (Math.abs(wide - size.width) > 2 || Math.abs(height - size.height) > 2)) {
+        command({ do: size.width ? "resize" : "shown", width: wide, height });
         size = { width: wide, height };
-        command({ do: "resize", ...size });
       }
       place();
     }, size.width ? RESIZE_MS : 0);
   }
+  // Only now it is known that somebody sees the view, and how wide it is.
   const watch = new ResizeObserver(measure);
   watch.observe(part("stage"));
 
@@ -325,7 +326,6 @@ function makeBar(root, { command, part, stage }) {
     instead(gone) {
       return gone.dataset?.key ? root.querySelector(`[data-key="${CSS.escape(gone.dataset.key)}"]`) : undefined;
     },
-    shown: measure,
     close() {
       clearTimeout(measuring);
       watch.disconnect();

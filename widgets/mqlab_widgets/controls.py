@@ -11,6 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mqlab.trace.catalogue import CATALOGUE
+from mqlab_widgets.words import flight_words
 
 if TYPE_CHECKING:
     from mqlab.sim import Pending
@@ -159,7 +160,7 @@ def _way_back(session: Session) -> str:
 
 def _more(session: Session, offers: Collection[str]) -> str:
     kinds = [*FAVOURITES, *(kind for kind in sorted(CATALOGUE) if kind not in FAVOURITES)]
-    options = "".join(f"<option{' selected' if kind == session.kind else ''}>{kind}</option>" for kind in kinds)
+    options = "".join(f'<option{" selected" if kind == session.kind else ""}>{kind}</option>' for kind in kinds)
     rows = (
         _command("step_slice", "One slice on", "s") if "step_slice" in offers else "",
         f'<label>event kind <select name="kind" data-do="set_kind" data-key="kind">{options}</select></label>'
@@ -241,11 +242,12 @@ def handles_html(session: Session) -> str:
 
 
 def _handles(session: Session) -> Iterator[str]:
+    on_the_way = session.stage().flights
     for key, entry in session.pending().items():
         flight = _flight_of(session, entry)
-        if not flight:
+        if flight not in on_the_way:
             continue
-        about = escape(f"the frame from {entry.source} to {entry.node}", quote=True)
+        about = escape(flight_words(on_the_way[flight], session.lab), quote=True)
         entry_key = escape(key, quote=True)
         hold = (
             f'<button type="button" tabindex="-1" data-do="hold" data-entry="{entry_key}" data-ms="{HOLD_MS}" '

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
+from mqlab.scenarios.captions import Storyboard
 from mqlab_widgets import controls, panels
 from mqlab_widgets.boards.board import Board
 from mqlab_widgets.machine import machine_html
@@ -46,7 +47,10 @@ class Stepper(Viewer):
         self._tab = self._tabs[0]
         self._about_link = False
         """Whether the menu of faults is about the link that was clicked, and not about a machine."""
+        self._told_of, self._storyboard = lab, Storyboard(lab)
         self._to_play = play
+        self._size: tuple[float, float, bool] | None = None
+        """How large the stage was drawn last; a story changes what is in it, and not its size."""
         self._looked_at = 0
         """How many front ends show this view; nobody draws for none."""
         super().__init__(self._command)
@@ -82,6 +86,8 @@ class Stepper(Viewer):
         session = self.session
         match command["do"]:
             case "shown":
+                if "width" in command:
+                    session.do({**command, "do": "resize"})
                 self._looked_at += 1
                 session.watched = True
                 self.forget()
@@ -113,8 +119,15 @@ class Stepper(Viewer):
         self._around.ask()
 
     def _words(self) -> Frame:
-        """What is said of the followed message at the cursor."""
-        return {"stations": stations_html(self.session.lives(), self.session.followed)}
+        """What is said at the cursor of the followed message, and in front of a class of all of it."""
+        session = self.session
+        if self._told_of is not session.lab:
+            self._told_of, self._storyboard = session.lab, Storyboard(session.lab)
+        caption = self._storyboard.at(session.place())
+        return {
+            "stations": stations_html(session.lives(), session.followed),
+            "caption": escape(caption.words) if caption is not None else "",
+        }
 
     def _post(self, function: Callable[[], None]) -> None:
         self.session.lab.world.door.post(function)
@@ -140,7 +153,9 @@ class Stepper(Viewer):
         }
         if session.said or not session.playing:
             frame["said"] = panels.said(session)
-        if not session.playing:
+        size = (session.width, session.height, session.big)
+        if not session.playing or size != self._size:
+            self._size = size
             frame |= {
                 "_place": str(session.place()),
                 "_us": str(session.now_us),

@@ -295,6 +295,7 @@ function makeStory(root, { stage, apply, tell, settled }) {
       if (document.hidden) flush();
       else go();
     },
+    flush,
     // Play out what has come, quickly; `settled` is called at its end.
     drain() {
       draining = true;

@@ -166,7 +166,7 @@ function render({ model, el }) {
   function draw(frame) {
     if (frame._taken !== undefined) {
       clearTimeout(patience);
-      if (unheard) shown.delete("said");
+      if (unheard) frame = { said: model.get("frame").said, ...frame };
       unheard = false;
     }
     keepingFocus(() => {
@@ -181,8 +181,9 @@ function render({ model, el }) {
     if (!heard) el.dataset.kernel = "answers";
     heard = true;
     if (message.story) {
+      // What is told now begins with the picture that waits.
+      if (held) story.flush();
       story.take(message.story, message.began);
-      if (held) release();
     }
     if (message.frame) takeFrame(message.frame);
   }
@@ -317,8 +318,6 @@ function render({ model, el }) {
 
   draw(model.get("frame"));
   model.on("msg:custom", take);
-  command({ do: "shown" });
-  bar.shown();
   return () => {
     clearTimeout(patience);
     story.close();

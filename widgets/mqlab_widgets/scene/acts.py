@@ -100,8 +100,7 @@ def _sent(record: Record, board: StageBoard, scene: Scene) -> Moves:
     if flight is None or lane is None:
         return NOTHING
     ahead = sum((other.source, other.target) == (flight.source, flight.target) for other in board.flights.values()) - 1
-    spots = _spots(flight)
-    start = scene.spot(flight.source, *spots) if spots else None
+    start = scene.spot(flight.source, *_spots(flight))
     path = (*(start or ()), *lane[:2], *rest_of(lane, ahead))
     return Moves((Act("fly", name, path, FLIGHT_MS, tokens.frame(board, flight)),))
 
