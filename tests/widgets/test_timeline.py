@@ -114,6 +114,23 @@ def test_flags_that_stand_close_together_are_one() -> None:
     assert len(timeline_html(session_of(lab))) < 40_000
 
 
+def test_a_flag_says_as_much_as_it_has_room_for() -> None:
+    lab = get("steady-load").build(7).run_for(seconds=1)
+    for ms in (100, 500, 2_000):
+        lab.freeze("consumer-1")
+        lab.run_for(ms=ms)
+    session = session_of(lab)
+
+    def shown() -> list[str]:
+        flags = [part for part in drawn(session).iter("svg") if part.get("class") == "flag"]
+        return [part.findtext("text", "") for part in flags]
+
+    session.do({"do": "resize", "width": 600})
+    assert shown() == ["", "freeze", "freeze consumer-1"]
+    session.do({"do": "resize", "width": 3_000})
+    assert shown() == ["freeze", "freeze consumer-1", "freeze consumer-1"]
+
+
 def test_stored_consumed_and_waiting_are_those_of_the_worlds_numbers() -> None:
     lab = get("held-back-by-count").build(7).run_for(seconds=10)
     numbers = TimelineNumbers(lab)

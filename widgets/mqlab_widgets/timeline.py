@@ -34,8 +34,8 @@ MOST_TICKS = 10
 MEANING = "messages stored (above the line) and consumed (below); shaded: stored and not consumed yet"
 LEAST_WAITING = 10
 """So many messages that wait fill the lane at least: one is not much."""
-NEAR, LETTER = 1.0, 0.62
-"""In per cent of the width: flags that stand nearer than this are one; so wide is a letter beside one."""
+NEAR_PX, LETTER_PX = 10, 6.2
+"""Flags that stand nearer than this are one; so wide is a letter beside one."""
 FAULTS = ("NodeCrashed", "PowerLost", "NodeStarted", "DiskFullChanged")
 """What may break or begin by itself; what somebody did says `ActionTaken`."""
 STEERING = ("pick", "hold", "override")
@@ -119,7 +119,7 @@ def timeline_html(session: Session) -> str:
         f'viewBox="0 0 {max(1, len(numbers.world.intervals))} {AXIS - FLAGS}">{numbers.shapes()}</svg>',
         f'<line class="middle" x2="{now}" y1="{MIDDLE}" y2="{MIDDLE}"/>',
         *_ticks(end_us),
-        *_flags(numbers.flags, end_us),
+        *_flags(numbers.flags, end_us, session.width),
         *_forks(session, end_us),
         f'<line class="now" x1="{now}" x2="{now}" y1="{FLAGS - 4}" y2="{AXIS}"/>',
     ]
@@ -187,22 +187,22 @@ def _ticks(end_us: int) -> list[str]:
     return parts
 
 
-def _flags(flags: list[Flag], end_us: int) -> list[str]:
+def _flags(flags: list[Flag], end_us: int, width: float) -> list[str]:
     """A flag where something broke; those that stand close together are one."""
     groups: list[list[Flag]] = []
     for flag in flags:
-        if groups and 100 * (flag.at_us - groups[-1][0].at_us) / end_us < NEAR:
+        if groups and (flag.at_us - groups[-1][0].at_us) / end_us * width < NEAR_PX:
             groups[-1].append(flag)
         else:
             groups.append([flag])
+    begins_us = [*(group[0].at_us for group in groups), end_us]
     parts = []
-    for place, group in enumerate(groups):
-        x = 100 * group[0].at_us / end_us
-        after = 100 * groups[place + 1][0].at_us / end_us if place + 1 < len(groups) else 100
-        words = group[0].words + (f" and {len(group) - 1} more" if len(group) > 1 else "")
-        room = int((after - x - NEAR) / LETTER)
-        shown = words if len(words) <= room else group[0].words[:room] if room >= len(group[0].words) else ""
-        parts.append(_flag(x, group[0].place + 1, "; ".join(flag.words for flag in group), shown))
+    for group, until_us in zip(groups, begins_us[1:], strict=True):
+        at_us, place, words = group[0]
+        many = f"{words} and {len(group) - 1} more" if len(group) > 1 else words
+        room = ((until_us - at_us) / end_us * width - NEAR_PX) / LETTER_PX
+        shown = next((told for told in (many, words, words.partition(" ")[0]) if len(told) <= room), "")
+        parts.append(_flag(100 * at_us / end_us, place + 1, "; ".join(flag.words for flag in group), shown))
     return parts
 
 
