@@ -198,11 +198,13 @@ def _flags(flags: list[Flag], end_us: int, width: float) -> list[str]:
     begins_us = [*(group[0].at_us for group in groups), end_us]
     parts = []
     for group, until_us in zip(groups, begins_us[1:], strict=True):
-        at_us, place, words = group[0]
-        many = f"{words} and {len(group) - 1} more" if len(group) > 1 else words
+        at_us, place, _ = group[0]
+        words = [flag.words for flag in group]
+        verbs = list(dict.fromkeys(told.partition(" ")[0] for told in words))
         room = ((until_us - at_us) / end_us * width - NEAR_PX) / LETTER_PX
-        shown = next((told for told in (many, words, words.partition(" ")[0]) if len(told) <= room), "")
-        parts.append(_flag(100 * at_us / end_us, place + 1, "; ".join(flag.words for flag in group), shown))
+        lengths = ("; ".join(words), ", ".join(verbs), f"{len(words)} faults" if len(words) > 1 else verbs[0])
+        shown = next((told for told in lengths if len(told) <= room), "")
+        parts.append(_flag(100 * at_us / end_us, place + 1, "; ".join(words), shown))
     return parts
 
 
