@@ -62,6 +62,10 @@ lab: $(STAMPS)/labs $(STAMPS)/project ## open JupyterLab on your copy of the lab
 	@$(PY) -m mqlab my-labs
 	$(PY) -m jupyterlab $(ALLOW_ROOT) $(LAB_FLAGS) my-labs/00_tour.ipynb
 
+.PHONY: demo
+demo: $(STAMPS)/labs $(STAMPS)/project ## open JupyterLab on a world that plays by itself
+	$(PY) -m mqlab demo
+
 .PHONY: run
 run: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/project ## execute every lab into out/ and print a table of them
 	$(PY) -m mqlab run

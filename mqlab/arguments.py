@@ -147,3 +147,11 @@ def named_values(given: list[str]) -> dict[str, str]:
             raise LearnerError(f"{text!r} is not NAME=VALUE", "write for example: -p messages=10")
         pairs[name] = value
     return pairs
+
+
+def seed_of(text: str) -> int | str:
+    """A seed from the command line: a whole number, or any text."""
+    try:
+        return int(text)
+    except ValueError:
+        return text

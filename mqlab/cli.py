@@ -1,4 +1,4 @@
-"""The command line: `mqlab scenarios | trace | replay | explore | store | run | my-labs | fast | doctor`."""
+"""The command line: `mqlab scenarios | trace | replay | explore | demo | store | run | my-labs | fast | doctor`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mqlab import __version__
-from mqlab.arguments import named_values
+from mqlab.arguments import named_values, seed_of
 from mqlab.errors import LearnerError, MqlabError
 
 
@@ -19,6 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     passed_on = {
         "explore": _explore,
         "check": _check,
+        "demo": _demo,
         "doctor": _doctor,
         "fast": _fast,
         "run": _run,
@@ -87,6 +88,9 @@ def _parser() -> argparse.ArgumentParser:
         "explore", help="play a scenario from many seeds, with faults (see mqlab explore --help)", add_help=False
     )
     commands.add_parser(
+        "demo", help="open JupyterLab on a world that plays (see mqlab demo --help)", add_help=False
+    )
+    commands.add_parser(
         "store", help="look into a store directory: ls, recover (see mqlab store --help)", add_help=False
     )
     commands.add_parser("run", help="execute every lab headless (see mqlab run --help)", add_help=False)
@@ -146,14 +150,6 @@ def _trace(options: argparse.Namespace) -> int:
     return 0
 
 
-def seed_of(text: str) -> int | str:
-    """A seed from the command line: a whole number, or any text."""
-    try:
-        return int(text)
-    except ValueError:
-        return text
-
-
 def write_trace(rows: Any, path: str, metadata: dict[str, str]) -> int:
     """Write rows to a .jsonl or .parquet file; returns how many."""
     from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
@@ -193,6 +189,12 @@ def _fast(arguments: list[str]) -> int:
     from mqlab.fast.command import main as fast
 
     return fast(arguments)
+
+
+def _demo(arguments: list[str]) -> int:
+    from mqlab.demo_command import main as demo
+
+    return demo(arguments)
 
 
 def _doctor(arguments: list[str]) -> int:

@@ -16,8 +16,10 @@ from typing import Any, Self
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 60
+OVERRIDES = ROOT / "widgets" / "jupyter" / "share" / "lab" / "settings" / "overrides.d" / "mqlab.json"
+"""The settings that are installed with mqlab; an environment may have those of an older one."""
 SETTINGS: dict[str, dict[str, Any]] = {
-    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    **{name.replace(":", "/"): values for name, values in json.loads(OVERRIDES.read_text(encoding="utf-8")).items()},
     # Else cells that are out of sight are no part of the page.
     "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},

@@ -51,6 +51,7 @@ def test_trace_writes_json_lines(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["trace", "first-message", "--kind", "Nothing"], "no event kind"),
         (["trace", "first-message", "--out", "x.txt"], ".parquet"),
         (["replay", "no-such-file"], "there is no file"),
+        (["demo", "no-such"], "mqlab scenarios"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_status_2(

@@ -14,7 +14,7 @@ from .tree import ROOT, make_targets, read
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/dependencies.md")
 PROMISED = {
     "help", "lab", "run", "test", "bench", "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
-    "doctor", "browser-test", "truths", "fast", "fast-test",
+    "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
     "mutants",
 }  # fmt: skip
 

@@ -57,3 +57,18 @@ def test_a_kernels_connection_sends_without_delay(jupyter_home: Path) -> None:
             await server._cleanup()
 
     assert asyncio.run(nodelay_of_a_connection()) != 0
+
+
+def test_a_view_whose_state_is_not_in_the_notebook_is_left_out_where_a_picture_stands_beside_it() -> None:
+    from mqlab_widgets.server import STATE, VIEW, leave_out_lost_views
+
+    def output(model: str, **beside: str) -> dict[str, Any]:
+        return {"output_type": "display_data", "data": {VIEW: {"model_id": model}, **beside}}
+
+    known, lost, alone = output("a", text="twin"), output("b", text="twin"), output("c")
+    stream = {"output_type": "stream", "text": "x"}
+    cells = [{"cell_type": "markdown"}, {"cell_type": "code", "outputs": [stream, known, lost, alone]}]
+    leave_out_lost_views({"metadata": {"widgets": {STATE: {"state": {"a": {}}}}}, "cells": cells})
+    assert (VIEW in known["data"], VIEW in lost["data"], VIEW in alone["data"]) == (True, False, True)
+    leave_out_lost_views({"metadata": {}, "cells": cells})
+    assert list(known["data"]) == ["text"]
