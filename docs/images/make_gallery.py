@@ -7,6 +7,7 @@ names of views only these are taken anew. It needs a Chromium; CONTRIBUTING.md s
 from __future__ import annotations
 
 import io
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from PIL import Image, ImageOps
 from playwright.sync_api import Browser, sync_playwright
 
+import mqlab_widgets
 from tests.browser.chromium import FLAGS, chromium
 from tests.browser.jupyter_lab import JupyterLab
 from tests.browser.notebook_page import NotebookPage
@@ -28,74 +30,106 @@ DARK = {"theme": "JupyterLab Dark"}
 BOARD = ".mq-board"
 EDGE = 18
 """Paper around a picture, px."""
-FIRST_LINES = (
-    "from mqlab.scenarios import get\n"
-    "from mqlab_widgets import Stepper\n"
-    "from mqlab_widgets.boards.flow_control import FlowControlBoard\n"
-    "from mqlab_widgets.boards.held_pulls import HeldPullsBoard\n"
-    "from mqlab_widgets.boards.lights import LightsBoard\n"
-    "from mqlab_widgets.boards.offsets import OffsetsBoard\n"
-    "from mqlab_widgets.boards.owners import OwnersBoard\n"
-    "from mqlab_widgets.boards.responses import ResponsesBoard\n"
-    "from mqlab_widgets.boards.routes import RoutesBoard\n"
-    "from mqlab_widgets.boards.space_time import SpaceTimeBoard\n"
-    "from mqlab_widgets.world_charts import WorldCharts\n"
-)
+TAB = '[role="tabpanel"]:not([hidden])'
+WHOLE = ".mq-viewer"
 
 
 class View(NamedTuple):
-    """One picture: what is said of it, the cell that shows it, and the part of the cell's output that is taken."""
+    """One picture: what is said of it, the cell that shows it, the part of the cell's output that is taken, and what is
+    done in the page before: keys that are pressed, the tab that is opened.
+    """
 
     name: str
     title: str
     about: str
     cell: str
-    part: str
-    width: int = 1000
+    part: str = WHOLE
+    width: int = 1200
+    height: int = 2_400
     dark: bool = False
+    keys: str = ""
+    tab: str = ""
+
+    @property
+    def snippet(self) -> str:
+        """The whole cell, with the imports that it needs."""
+        used = [name for name in mqlab_widgets.__all__ if re.search(rf"\b{name}\b", self.cell)]
+        return f"from mqlab.scenarios import get\nfrom mqlab_widgets import {', '.join(used)}\n\n{self.cell}"
 
 
+DEMO = 'lab = get("demo").build(7).run_for(seconds={})\n'
 TWO_BROKERS = 'lab = get("two-brokers").build(7).run_for(seconds={})\n'
+SENDING = 'lab.run_until_event("RequestSent", request_name="SEND_MESSAGE_V2")\n'
+STAGE = '[data-part="stage"]'
 VIEWS = (
     View(
-        "stepper", "The stepper", "A world under its controls: play, step, scrub, seek, break. Beside the last step "
-        "stand what it changed, its causes, and what may happen next.",
-        TWO_BROKERS.format(4) + 'lab.run_until_event("MessageStored")\nstepper = Stepper(lab)\n'
-        'stepper.session.do({"do": "choose", "node": "broker-a"})\nstepper', ".jp-OutputArea-output", 1400,
+        "stepper", "The stepper", "A world on its stage, the way of the newest message, the bar that plays, steps "
+        "and breaks, the line of time, and what stands behind it all in tabs.",
+        DEMO.format(5) + 'lab.run_until_event("MessageStored")\nStepper(lab)', WHOLE, 1400,
     ),
     View(
-        "stepper-dark", "The same in the dark theme", "Colours come from JupyterLab's theme; the kinds of machines "
-        "keep theirs.",
-        TWO_BROKERS.format(4) + 'lab.run_until_event("MessageStored")\nstepper = Stepper(lab, [LightsBoard])\nstepper',
-        ".jp-OutputArea-output", 1400, True,
+        "stepper-dark", "The same in the dark theme", "Colours come from JupyterLab's theme; messages keep theirs.",
+        DEMO.format(5) + SENDING + "Stepper(lab, [LightsBoard])", WHOLE, 1400, dark=True,
     ),
     View(
-        "stage", "The stage", "Name servers, brokers, clients; queues with what is not consumed yet; held pulls; "
-        "frames on their way; a broker that has been killed, and a link that is cut.",
-        TWO_BROKERS.format(21) + 'lab.partition("consumer-1", "namesrv-1")\n'
-        'lab.run_until_event("ConsumeStarted")\nlab.run_until_event("RequestSent", request_name="SEND_MESSAGE_V2")\n'
-        "Stepper(lab)", '[data-part="stage"]',
+        "stage", "The stage", "Two brokers, one of them killed, and a link that is cut. Each message has one number "
+        "and one colour wherever it is; a queue shows how far its group is, and how far the broker knows it.",
+        TWO_BROKERS.format(21) + 'lab.partition("producer-1", "namesrv-1")\n'
+        'lab.run_until_event("ConsumeStarted")\n' + SENDING + "Stepper(lab)", STAGE,
     ),
     View(
-        "choices", "What may happen next, and the tree of worlds", "Every delivery and timer that may go next can be "
-        "let go now, held back or broken; each choice made in the past is a world of its own.",
-        TWO_BROKERS.format(4) + 'lab.run_until_event("RequestSent", request_name="SEND_MESSAGE_V2")\n'
-        "stepper = Stepper(lab)\n"
-        'commands = [{"do": "goto", "place": len(lab.history) - 40}, {"do": "take_back"}, {"do": "hold", "index": 0},\n'
-        '            {"do": "step_slice"}, {"do": "step_slice"}]\n'
-        "for command in commands:\n    stepper.session.do(command)\nstepper", '[data-part="side"]', 1400,
+        "queues", "Queues that are not consumed in time", "Filled: not consumed. Hatched: consumed, and the broker "
+        "does not know it yet, so these come twice if the consumer dies now. What the consumer has fetched stands in its "
+        "cache, what its listener works on below.",
+        'lab = get("demo-slow-consumer").build(7).run_for(seconds=6)\nStepper(lab)', STAGE,
+    ),
+    View(
+        "retry", "Retries", "What a listener could not handle waits in a queue of delayed messages and comes back "
+        "through the retry queue of its group.",
+        'lab = get("demo-retry").build(7).run_for(seconds=16)\nStepper(lab)', STAGE,
+    ),
+    View(
+        "trail", "The trail of a message", "A click on a message lights its way; the line below says when it came to "
+        "each station.",
+        TWO_BROKERS.format(12) + 'message = lab.run_until_event("MessageDispatched")\n'
+        'stored = lab.history.last("MessageStored")\nstepper = Stepper(lab)\n'
+        'stepper.session.do({"do": "follow", "message": stored.unique_key})\nstepper', WHOLE,
+    ),
+    View(
+        "power-cut", "A power cut", "What was not flushed is gone from the commit log.",
+        'lab = get("steady-load").build(7).run_for(seconds=5)\nlab.power_off("broker-a")\nStepper(lab)', STAGE,
+    ),
+    View(
+        "narrow", "On a narrow page", "Below 760 px the machines stand one under the other.",
+        DEMO.format(5) + SENDING + "Stepper(lab)", STAGE, 860,
+    ),
+    View(
+        "projector", "Projector mode", "The stage alone, for the last row of the room: the key f.",
+        DEMO.format(5) + SENDING + "Stepper(lab)", WHOLE, 1280, 720, keys="f",
+    ),
+    View(
+        "choices", "What may happen next", "Every delivery and timer that may go next can be let go now, held back or "
+        "broken.",
+        TWO_BROKERS.format(4) + SENDING + "Stepper(lab)", TAB, 1200, tab="Next",
+    ),
+    View(
+        "worlds", "The tree of worlds", "Each choice made in the past is a world of its own, compared with the others.",
+        TWO_BROKERS.format(4) + SENDING + "stepper = Stepper(lab)\n"
+        'commands = [{"do": "goto", "place": len(lab.history) - 40}, {"do": "take_back"},\n'
+        '            {"do": "crash", "node": "broker-b"}, {"do": "step_slice"}, {"do": "step_slice"}]\n'
+        "for command in commands:\n    stepper.session.do(command)\nstepper", TAB, 1200, tab="Worlds",
     ),
     View(
         "broker", "The inspector of a broker", "Its held pulls, its thread pools, a queue with the bytes of a message, "
         "and the fields of all its parts.",
         TWO_BROKERS.format(4) + 'stepper = Stepper(lab)\nstepper.session.do({"do": "choose", "node": "broker-a"})\n'
-        "stepper", '[data-part="machine"]', 1200,
+        "stepper", TAB, 1200, tab="Machine",
     ),
     View(
         "consumer", "The inspector of a consumer", "Its process queues and the three limits of flow control, with the "
         "one that holds the next pull back.",
         'lab = get("held-back-by-count").build(7).run_for(seconds=2)\nstepper = Stepper(lab)\n'
-        'stepper.session.do({"do": "choose", "node": "consumer-1"})\nstepper', '[data-part="machine"]', 1200,
+        'stepper.session.do({"do": "choose", "node": "consumer-1"})\nstepper', TAB, 1200, tab="Machine",
     ),
     View(
         "space-time", "Space and time", "The newest events before the cursor: machines as lanes, frames as arrows, a "
@@ -151,15 +185,21 @@ VIEWS = (
 def take(browser: Browser, lab: JupyterLab, view: View) -> None:
     """Show a view in JupyterLab and write its picture."""
     lab.set("@jupyterlab/apputils-extension/themes", DARK if view.dark else {})
-    page = browser.new_page(viewport={"width": view.width, "height": 2_400}, device_scale_factor=1.5)
+    page = browser.new_page(viewport={"width": view.width, "height": view.height}, device_scale_factor=1.5)
     shown = NotebookPage(page, lab)
     shown.load()
-    notebook = shown.open(f"{view.name}.ipynb", [FIRST_LINES, view.cell])
+    notebook = shown.open(f"{view.name}.ipynb", [view.snippet])
     notebook.run()
-    part = notebook.cell(1).locator(view.part).first
+    cell = notebook.cell(0)
+    if view.keys:
+        cell.locator(WHOLE).focus()
+        page.keyboard.press(view.keys)
+    if view.tab:
+        cell.get_by_role("tab", name=view.tab).click()
+    part = cell.locator(view.part).first
     part.wait_for()
     if view.name == "charts":
-        notebook.cell(1).locator(".bk-Figure").last.wait_for()
+        cell.locator(".bk-Figure").last.wait_for()
     page.wait_for_timeout(700)
     png = part.screenshot()
     assert shown.seen == [], shown.seen
@@ -189,7 +229,7 @@ def page_text() -> str:
         "`python -m docs.images.make_gallery` writes this page and its pictures.\n"
     ]
     for view in VIEWS:
-        cell = view.cell.replace("\n", "\n    ")
+        cell = view.snippet.replace("\n", "\n    ").replace("    \n", "\n")
         parts.append(
             f"## {view.title}\n\n{view.about}\n\n![{view.title}](images/gallery/{view.name}.png)\n\n    {cell}\n"
         )
