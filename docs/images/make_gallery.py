@@ -79,8 +79,8 @@ VIEWS = (
     ),
     View(
         "queues", "Queues that are not consumed in time", "Filled: not consumed. Hatched: consumed, and the broker "
-        "does not know it yet, so these come twice if the consumer dies now. What the consumer has fetched stands in its "
-        "cache, what its listener works on below.",
+        "does not know it yet, so these come twice if the consumer dies now. What the consumer has fetched stands in "
+        "its cache, what its listener works on below.",
         'lab = get("demo-slow-consumer").build(7).run_for(seconds=6)\nStepper(lab)', STAGE,
     ),
     View(
