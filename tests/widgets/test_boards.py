@@ -230,7 +230,7 @@ def test_what_is_consumed_and_not_committed_is_a_figure_of_its_own() -> None:
     lab.run_for(seconds=1)
     fold.go_to(len(lab.history))
     row = next(row for row in board._table().rows if row[0] == "Orders")
-    assert row == ["Orders", "broker-a", 0, "readers", 150, None, 134, 0, 16, ""]
+    assert row == ["Orders", "broker-a", 0, "readers", 150, None, 134, 16, 0, ""]
 
 
 def test_a_route_that_nobody_asked_for_again_is_still_believed(crashed: Lab) -> None:

@@ -8,7 +8,7 @@ from mqlab import Lab, Message
 from mqlab.explore import RULES
 from mqlab.explore.rule import Rule
 from mqlab.scenarios import get
-from mqlab.trace.events.broker import OffsetCommitted
+from mqlab.trace.events.broker import BrokerStarted, MessageParked, OffsetCommitted, ParkedMessageDelivered
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.lights import LEFT_OUT, LightsBoard
@@ -113,6 +113,46 @@ def test_rules_that_look_at_the_world_say_from_when_on_they_judge() -> None:
     again, _ = shown(fresh)
     assert WhilePlaying.of(fresh, LightsBoard.live_rules) is before
     assert again.text()[-1].startswith("holds: A consumer that holds more of a queue than a threshold does not pull")
+
+
+def test_a_delayed_message_that_comes_early_is_seen_while_the_world_plays() -> None:
+    lab = Lab(seed=3)
+    board, fold = shown(lab)
+    lab.name_server()
+    node = lab.broker("broker-a").node
+    for event in (
+        MessageParked("Orders", 0, "id-1", 3, 10_000),
+        ParkedMessageDelivered("Orders", 0, 0, "id-1", 3, 0, 0),
+    ):
+        node.call_later(1, lab.world.hooks.emit, event)
+    lab.run_for(seconds=1)
+    fold.go_to(len(lab.history))
+    assert states(board)["RetriesComeInTime"] == "broken"
+
+
+def test_a_view_that_was_there_first_judges_every_start_of_a_broker() -> None:
+    lab = Lab(seed=3)
+    board, fold = shown(lab)
+    lab.name_server()
+    lab.broker("broker-a", flush_disk_type="ASYNC_FLUSH")
+    lab.create_topic("Orders", 1)
+    producer = lab.producer("shop")
+    lab.run(producer.start())
+    for number in range(20):
+        lab.run(producer.send(Message("Orders", b"%d" % number)))
+    lab.power_off("broker-a")
+    lab.restart("broker-a")
+    lab.run_for(seconds=2)
+    fold.go_to(len(lab.history))
+    assert states(board)["RecoveredIsWhole"] == "holds"
+
+
+def test_machines_that_are_no_process_of_the_lab_are_not_judged_live() -> None:
+    lab = Lab(seed=3)
+    board, _ = shown(lab)
+    lab.node("stranger").call_later(1, lab.world.hooks.emit, BrokerStarted("b", 0, "10.0.0.1:10911"))
+    lab.run_for(seconds=1)
+    assert states(board)["RecoveredIsWhole"] == "holds"
 
 
 def test_thresholds_are_kept_up_to_one_answer_while_pulls_are_refused() -> None:

@@ -56,11 +56,19 @@ def test_the_bytes_of_the_message_that_is_asked_for(lab: Lab) -> None:
     lab.history.move_to(len(lab.history))
     first = shown(lab, "broker-a", queue=("TopicTest", 1, 0))
     assert "TopicTest, queue 1" in first
-    assert "bytes of message 0" in first
+    assert "bytes of message at offset 0" in first
     assert "physicalOffset" in first
     beyond = shown(lab, "broker-a", queue=("TopicTest", 1, 10**6))
     newest = lab.queue("TopicTest", 1, broker="broker-a").max_offset - 1
-    assert f"bytes of message {newest}" in beyond
+    assert f"bytes of message at offset {newest}" in beyond
+
+
+def test_the_buttons_of_a_queue_stay_where_they_are(lab: Lab) -> None:
+    lab.history.move_to(len(lab.history))
+    names = ["previous queue", "next queue", "older message", "newer message"]
+    for offset in (0, 1, 10**6):
+        html = shown(lab, "broker-a", queue=("TopicTest", 1, offset))
+        assert re.findall(r'data-do="show_queue"[^>]*aria-label="([^":]*): [^"]+"', html) == names
 
 
 def test_the_past_of_a_machine_needs_a_world_of_its_own(lab: Lab) -> None:

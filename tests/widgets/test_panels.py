@@ -10,7 +10,7 @@ import pytest
 from mqlab import Lab
 from mqlab.scenarios import get
 from mqlab.sim import Node
-from mqlab_widgets.panels import MOST_PENDING, next_html, step_html, worlds_html
+from mqlab_widgets.panels import MOST_PENDING, next_html, said, step_html, worlds_html
 from mqlab_widgets.session import Session
 
 
@@ -74,6 +74,23 @@ def test_its_causes_are_told_and_lead_there(session: Session) -> None:
     assert event.kind == "MessageStored"
 
 
+def test_the_live_line_says_what_happened_unless_a_command_has_something_to_say(session: Session) -> None:
+    session.do({"do": "start"})
+    assert said(session) == ""
+    session.lab.history.forward("ConsumeStarted")
+    assert said(session) == "consumer-1: the listener got message 4"
+    session.lab.history.forward("RequestSent")
+    assert said(session) == "consumer-1 sends a question for messages of queue 0 to broker-b"
+    session.lab.history.forward("RequestReceived")
+    assert said(session) == "broker-b gets a question for messages of queue 0 from consumer-1"
+    session.lab.history.forward("CheckpointWritten")
+    assert said(session) == "broker-a: checkpoint written"
+    session.do({"do": "thaw", "node": "broker-a"})
+    assert said(session).startswith("broker-a is not frozen")
+    session.do({"do": "share"})
+    assert 'value="mqlab:' in said(session)
+
+
 # -- what may happen next -------------------------------------------------------------------------------------------
 
 
@@ -83,7 +100,7 @@ def test_deliveries_come_first_and_housekeeping_is_folded_away(session: Session)
     html = next_html(session)
     frames, housekeeping = html.split("<details")
     assert "message 20, from producer-1 to broker-b" in frames
-    assert "next, in 0." in frames
+    assert "<b>next</b>, in 0." in frames
     assert "threads and timers of the machines</summary>" in housekeeping
     assert "FlushRealTimeService" in housekeeping
     assert "FlushRealTimeService" not in frames
@@ -149,7 +166,8 @@ def test_the_worlds_are_listed_and_compared(session: Session) -> None:
     html = worlds_html(session)
     assert rows(html) == ["world 0", "world 1"]
     assert ("branch", "show: world 0") in buttons(html)
-    assert "events in common, then here ActionTaken on world" in html
+    assert "events in common; then here" in html
+    assert "from outside: crash broker-a; there" in html
 
 
 def test_what_chance_drew_last_is_offered_in_other_ways(session: Session) -> None:

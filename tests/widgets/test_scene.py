@@ -205,3 +205,17 @@ def test_a_full_disk_is_said_until_there_is_room_again() -> None:
     assert "its disk is full" in scene_of(board_of(lab), Look()).svg()
     lab.act("fill_disk", node="broker-a", free_bytes=10**9)
     assert "its disk is full" not in board_of(lab).text()[1]
+
+
+def test_a_message_that_could_not_be_sent_stands_crossed_out_at_its_producer_until_another_is_sent() -> None:
+    lab = get("demo").build(7).run_for(seconds=5)
+    lab.crash("broker-a")
+    lab.run_for(seconds=1)
+    failed = lab.history.last("SendFailed")
+    assert failed is not None
+    board = board_of(lab)
+    assert board.producers["producer-1"].given_up == failed.msg_id
+    assert "could not be sent" in scene_of(board, Look()).parts["card:producer-1"]
+    lab.restart("broker-a")
+    lab.run_for(seconds=40)
+    assert board_of(lab).producers["producer-1"].given_up == ""

@@ -73,6 +73,13 @@ def test_when_all_is_consumed_there_is_no_lag_although_the_broker_does_not_know_
     assert (last.backlog, last.lag_ms, last.unnoted) == ({"readers": 0}, {"readers": 0}, {"readers": 16})
 
 
+def test_what_a_killed_consumer_had_not_committed_waits_again() -> None:
+    lab = get("held-back-by-count").build(7).run_for(seconds=17)
+    lab.crash("consumer-1")
+    last = to_the_end_of_an_interval(lab).intervals[-1]
+    assert (last.backlog, last.unnoted) == ({"readers": 16}, {"readers": 0})
+
+
 def test_the_lag_of_many_queues_is_that_of_the_oldest_of_their_messages() -> None:
     lab = get("rebalance").build(7)
     numbers = WorldNumbers(lab)
@@ -83,8 +90,7 @@ def test_the_lag_of_many_queues_is_that_of_the_oldest_of_their_messages() -> Non
         came = {(r.topic, r.queue_id, r.queue_offset): r.ts_us for r in lab.history.find("MessageDispatched")}
         for progress in numbers._groups.values():
             ends = {queue: log.end for queue, log in numbers._logs.items()}
-            read, noted = progress.read, progress.committed
-            at = {queue: max(read.get(queue, 0), noted.get(queue, 0)) for queue in progress.waiting}
+            at = {queue: progress.consumed(queue) for queue in progress.waiting}
             waits = [now_us - came[(*queue[1:], at[queue])] for queue in at if ends.get(queue, 0) > at[queue]]
             assert progress.lag_us(now_us) == max(waits, default=0)
             assert progress.backlog == sum(max(0, ends.get(queue, 0) - at[queue]) for queue in at)

@@ -160,7 +160,7 @@ def _way_back(session: Session) -> str:
 
 def _more(session: Session, offers: Collection[str]) -> str:
     kinds = [*FAVOURITES, *(kind for kind in sorted(CATALOGUE) if kind not in FAVOURITES)]
-    options = "".join(f'<option{" selected" if kind == session.kind else ""}>{kind}</option>' for kind in kinds)
+    options = "".join(f"<option{' selected' if kind == session.kind else ''}>{kind}</option>" for kind in kinds)
     rows = (
         _command("step_slice", "One slice on", "s") if "step_slice" in offers else "",
         f'<label>event kind <select name="kind" data-do="set_kind" data-key="kind">{options}</select></label>'

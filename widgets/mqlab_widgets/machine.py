@@ -88,27 +88,25 @@ def _queue(session: Session, node: str) -> str:
     topic, queue_id, offset = session.queue if session.queue[:2] in known else (*known[0], -1)
     view = lab.queue(topic, queue_id, broker=node)
     place = known.index((topic, queue_id))
-    steps = (("◀ queue", -1), ("queue ▶", 1))
-    to = [_go("show_queue", words, known[(place + step) % len(known)]) for words, step in steps]
+    turns = (("previous queue", -1), ("next queue", 1))
+    to = [_go(words, *known[(place + step) % len(known)]) for words, step in turns]
     name = f"<b>{escape(topic)}, queue {queue_id}</b>"
     if view.max_offset <= view.min_offset:
-        return f"<div>{name}: no message {''.join(to)}</div>"
-    head = f"{name}: offsets {view.min_offset:,} to {view.max_offset - 1:,} "
-    offset = min(max(offset if offset >= 0 else view.max_offset - 1, view.min_offset), view.max_offset - 1)
-    to += [
-        _go("show_queue", words, (topic, queue_id), offset=offset + step)
-        for words, step in (("◀ message", -1), ("message ▶", 1))
-        if view.min_offset <= offset + step < view.max_offset
-    ]
+        return f'<div class="mq-row"><span>{name}: no message</span>{"".join(to)}</div>'
+    newest = view.max_offset - 1
+    head = f"<span>{name}: offsets {view.min_offset:,} to {newest:,}</span>"
+    offset = min(max(offset if offset >= 0 else newest, view.min_offset), newest)
+    to.append(_go("older message", topic, queue_id, max(offset - 1, view.min_offset)))
+    to.append(_go("newer message", topic, queue_id, min(offset + 1, newest)))
     bytes_ = f"{view.entry(offset)._repr_html_()}{view.record(offset)._repr_html_()}"
-    summary = f"<summary>bytes of message {offset:,}</summary>"
+    summary = f"<summary>bytes of message at offset {offset:,}</summary>"
     return f'<div class="mq-row">{head}{"".join(to)}</div><details data-key="bytes">{summary}{bytes_}</details>'
 
 
-def _go(do: str, words: str, queue: tuple[str, int], offset: int = -1) -> str:
-    topic, queue_id = queue
-    data = f'data-topic="{escape(topic, quote=True)}" data-queue_id="{queue_id}" data-offset="{offset}"'
-    return f'<button type="button" data-do="{do}" {data}>{words}</button>'
+def _go(words: str, topic: str, queue_id: int, offset: int = -1) -> str:
+    """A button that shows a queue, and the message in it; all four are always there, so that none moves."""
+    where = f"{topic}, queue {queue_id}" + (f", offset {offset}" if offset >= 0 else "")
+    return command("show_queue", words, where, about=where, topic=topic, queue_id=queue_id, offset=offset)
 
 
 def _html(view: Table | FlowGauges) -> str:

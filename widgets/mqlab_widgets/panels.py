@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
-from mqlab_widgets.words import clock, flight_words, say, span_words
+from mqlab_widgets.words import clock, flight_words, say, span_words, with_names
 
 if TYPE_CHECKING:
     from mqlab.sim import Drawn, Pending
@@ -47,14 +47,32 @@ def command(do: str, words: str, tip: str = "", *, about: str = "", **arguments:
 
 
 def said(session: Session) -> str:
-    """What the last command had to say, and the text to share if it was asked for."""
-    words = escape(session.said).replace("\n", "<br>")
+    """The live line: what the last command had to say, or else what happened last; the text to share if asked for."""
+    words = escape(session.said or _happened(session)).replace("\n", "<br>")
     if session.shared:
-        words += (
+        return (
             '<label>Send this line to somebody; <code>Stepper.reopen("...")</code> opens it: '
             f'<input readonly size="60" value="{escape(session.shared, quote=True)}"></label>'
         )
     return words
+
+
+def _happened(session: Session) -> str:
+    """The newest event behind the cursor in a sentence; of a frame that leaves or arrives, what it is."""
+    event = session.event()
+    if event is None:
+        return ""
+    words = say(event, session.lab)
+    if words:
+        return words
+    stage = session.stage()
+    if event.kind in ("RequestSent", "ResponseSent"):
+        leaving = stage.flights.get(f"{event.connection}:{event.local}:{event.frame}")
+        return f"{event.node} sends {flight_words(leaving, session.lab)} to {leaving.target}" if leaving else ""
+    if event.kind in ("RequestReceived", "ResponseReceived"):
+        landed = stage.landed.get(event.node)
+        return f"{event.node} gets {flight_words(landed, session.lab)} from {landed.source}" if landed else ""
+    return f"{event.node}: {re.sub('(?<=[a-z])(?=[A-Z])', ' ', event.kind).lower()}"
 
 
 # -- the last step --------------------------------------------------------------------------------------------------
@@ -128,8 +146,9 @@ def next_html(session: Session) -> str:
     first = min({**deliveries, **housekeeping}.values(), key=lambda entry: entry.due_us)
     rows = _rows(session, deliveries, first) or '<div class="mq-faint">No frame is on its way.</div>'
     many = "1 thread or timer" if len(housekeeping) == 1 else f"{len(housekeeping):,} threads and timers"
+    comes = "" if first.source else f"; next comes {_about(session, first)}"
     folded = (
-        f'<details data-key="housekeeping"><summary>{many} of the machines</summary>'
+        f'<details data-key="housekeeping"><summary>{many} of the machines{escape(comes)}</summary>'
         f"{_rows(session, housekeeping, first)}</details>"
         if housekeeping
         else ""
@@ -167,9 +186,7 @@ def _sent(key: str) -> tuple[int, int]:
 
 def _pending_row(session: Session, row: str, key: str, entry: Pending, *, comes_first: bool) -> str:
     wait_us = max(0, entry.due_us - session.lab.world.now_us)
-    about = _delivery(session, entry) if entry.source else f"{entry.node}: {entry.name}"
-    if entry.node == "world":
-        about = f"what is planned: {entry.name}"
+    about = _about(session, entry)
     now = "let it arrive" if entry.source else "let it run"
     buttons = command("pick", now, "as the next thing that happens", about=about, entry=key)
     if entry.holdable:
@@ -177,16 +194,18 @@ def _pending_row(session: Session, row: str, key: str, entry: Pending, *, comes_
     if entry.source:
         ends = {"source": entry.source, "target": entry.node}
         buttons += command("disconnect", "break", "the connection that it is on", about=about, **ends)
-    comes = "next" if comes_first else "later"
-    when = f"{comes}, in {span_words(wait_us)}" if wait_us else f"{comes}, now"
+    when = ("<b>next</b>, " if comes_first else "") + (f"in {span_words(wait_us)}" if wait_us else "now")
     return (
         f'<div class="mq-row" data-key="{escape(row, quote=True)}">{buttons}'
         f'<span>{escape(about)}</span><span class="mq-faint">{when}</span></div>'
     )
 
 
-def _delivery(session: Session, entry: Pending) -> str:
-    """The frame that would arrive, by what the stage knows of it."""
+def _about(session: Session, entry: Pending) -> str:
+    """What would happen: which frame would arrive, by what the stage knows of it, or which thread would run."""
+    if not entry.source:
+        whose = "the world" if entry.node == "world" else entry.node
+        return f"{whose}: {with_names(entry.name, session.lab)}"
     history = session.lab.history
     sent = history.record(history.index_of(_sent(entry.key)))
     flight = None
@@ -260,8 +279,10 @@ def _compared(session: Session, number: int) -> str:
     shared, mine, other = session.difference(number)
     if mine is None and other is None:
         return f'<span class="mq-faint">the same {shared:,} events</span>'
-    told = [
-        f"{record.kind} on {record.node} at {record.ts_ms:,.3f} ms" if record is not None else "its end"
-        for record in (mine, other)
-    ]
-    return f'<span class="mq-faint">{shared:,} events in common, then here {told[0]}, there {told[1]}</span>'
+    told = [_event(session, record) if record is not None else "its end" for record in (mine, other)]
+    common = f"{shared:,} events in common; then here {told[0]}; there {told[1]}"
+    return f'<span class="mq-faint">{escape(common)}</span>'
+
+
+def _event(session: Session, event: Record) -> str:
+    return f"{clock(event.ts_us)}: {say(event, session.lab) or f'{event.kind} on {event.node}'}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError, MqlabError
+from mqlab_widgets import timeline
 from mqlab_widgets.boards.board import Board, Fold
 from mqlab_widgets.boards.lives import Lives
 from mqlab_widgets.boards.stage import StageBoard
@@ -168,11 +169,18 @@ class Session(Breaking, Worlds):
         cursor = self.lab.history.cursor
         return cursor if self._at is None else min(self._at, cursor)
 
+    @property
+    def known(self) -> int:
+        """How many events have been taken in: all, unless a cell plays faster than one can see."""
+        return len(self.lab.history) if self._at is None else self._at
+
     def catch_up(self, seconds: float) -> bool:
         """Bring what is shown nearer to the cursor, for at most so long; whether it is there."""
         until, cursor = time.monotonic() + seconds, self.lab.history.cursor
         while (at := self._stage.place) < cursor and time.monotonic() < until:
-            self._stage.go_to(min(cursor, at + EVENTS_PER_PIECE))
+            at = min(cursor, at + EVENTS_PER_PIECE)
+            self._stage.go_to(at)
+            timeline.follow(self.lab, at)
         self._at = None if self._stage.place >= cursor else self._stage.place
         return self._at is None
 

@@ -59,10 +59,10 @@ class TimelineNumbers:
         self._looked_at = 0
         self._shapes: tuple[tuple[int, int], str] = ((-1, 0), "")
 
-    def follow(self, lab: Lab) -> None:
-        """Take in all events that are new."""
-        self.world.follow()
-        for place, row in enumerate(lab.history.rows(self._looked_at), self._looked_at):
+    def follow(self, lab: Lab, until: int) -> None:
+        """Take in all events that are new and stand before a place."""
+        self.world.follow(until)
+        for place, row in enumerate(lab.history.rows(self._looked_at, until), self._looked_at):
             if row[KIND] == "ActionTaken" or row[KIND] in FAULTS:
                 self._note(Record(row), place, lab)
             self._looked_at = place + 1
@@ -102,13 +102,19 @@ class TimelineNumbers:
 _numbers: WeakKeyDictionary[Lab, TimelineNumbers] = WeakKeyDictionary()
 
 
-def timeline_html(session: Session) -> str:
-    """The time line of the world that is shown, with the cursor."""
-    lab = session.lab
+def follow(lab: Lab, until: int) -> TimelineNumbers:
+    """The numbers of a world, up to a place at least."""
     numbers = _numbers.get(lab)
     if numbers is None:
         numbers = _numbers[lab] = TimelineNumbers(lab)
-    numbers.follow(lab)
+    numbers.follow(lab, until)
+    return numbers
+
+
+def timeline_html(session: Session) -> str:
+    """The time line of the world that is shown, with the cursor."""
+    lab = session.lab
+    numbers = follow(lab, session.known)
     now_us, cursor_us = lab.world.now_us, session.now_us
     end_us = axis_end(now_us)
     now, cursor = (f"{100 * us / end_us:.2f}%" for us in (now_us, cursor_us))
@@ -147,7 +153,7 @@ def axis_end(now_us: int) -> int:
 
 def _slider(session: Session, cursor_us: int, now_us: int, now: str) -> str:
     history = session.lab.history
-    told = f"{clock(cursor_us)} of {clock(now_us)}, event {history.cursor:,} of {len(history):,}"
+    told = f"{clock(cursor_us)} of {clock(now_us)}, event {session.place():,} of {len(history):,}"
     return (
         f'<div role="slider" tabindex="0" class="range" style="width:{now}" aria-label="time line" title="{MEANING}" '
         f'aria-valuemin="0" '

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet, ref
 
@@ -88,8 +89,14 @@ class Watch:
         for view in self._watched():
             view.catch_up(FOLD_SECONDS)
             view.changed()
-        took = time.monotonic() - began
-        self._next_at = began + max(FRAME_SECONDS, took / MOST_BUSY)
+        lab = self._lab()
+        if lab is not None:
+            # Views draw when it is their turn at the door, so this is behind them.
+            lab.world.door.post(partial(self._drawn, began))
+
+    def _drawn(self, began: float) -> None:
+        ended = time.monotonic()
+        self._next_at = max(began + FRAME_SECONDS, ended + (ended - began) * (1 / MOST_BUSY - 1))
 
     def _late(self) -> None:
         """From the loop: no cell holds it any more, though one may play in another thread."""

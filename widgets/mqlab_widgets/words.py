@@ -141,9 +141,14 @@ def machine_of(address: str, lab: Lab) -> str:
     return next((name for name, node in lab.world.nodes.items() if node.spec.ip == host), address)
 
 
+def with_names(text: str, lab: Lab) -> str:
+    """A text with the names of machines in the place of their addresses."""
+    return _ADDRESS.sub(lambda found: machine_of(found[1], lab), text)
+
+
 def reason_words(reason: str, lab: Lab) -> str:
     """An error's text in plain words, with the names of machines instead of their addresses."""
-    words = _ADDRESS.sub(lambda found: machine_of(found[1], lab), reason.partition("\n")[0])
+    words = with_names(reason.partition("\n")[0], lab)
     for pattern, plain in _REASONS:
         found = re.search(pattern, words)
         if found:

@@ -16,6 +16,7 @@ from mqlab.protocol.heartbeat import MessageModel
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_retry_topic, is_system_topic
 from mqlab.trace.record import KIND, Record
+from mqlab_widgets.boards.board import reader_of
 from mqlab_widgets.boards.flow_control import FlowControlBoard
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ class _Log:
 class _Progress:
     """How far a group is in its queues: as its consumers know (`read`), and as the brokers do (`committed`)."""
 
-    read: dict[Queue, int] = field(default_factory=dict)
+    read: dict[Queue, dict[str, int]] = field(default_factory=dict)
+    """Queue -> how far each consumer is that has it; normally that is one."""
     committed: dict[Queue, int] = field(default_factory=dict)
     backlog: int = 0
     unnoted: int = 0
@@ -93,11 +95,14 @@ class _Progress:
     oldest: list[tuple[int, Queue, int]] = field(default_factory=list)
     """A heap of (since when, queue, first offset not consumed); what is no longer so goes when it comes to the top."""
 
+    def consumed(self, queue: Queue) -> int:
+        """The first offset that is not consumed: of its slowest consumer, or as the broker knows when nobody has it."""
+        return min(self.read.get(queue, {}).values(), default=self.committed.get(queue, 0))
+
     def moved(self, queue: Queue, log: _Log | None) -> None:
         """Count a queue anew, which has grown or of which more is consumed or committed."""
-        committed = self.committed.get(queue, 0)
-        at = max(self.read.get(queue, 0), committed)
-        waiting, unnoted = max(0, (log.end if log else 0) - at), at - committed
+        at = self.consumed(queue)
+        waiting, unnoted = max(0, (log.end if log else 0) - at), max(0, at - self.committed.get(queue, 0))
         waited, not_noted, since = self.waiting.get(queue, (0, 0, -1))
         self.backlog += waiting - waited
         self.unnoted += unnoted - not_noted
@@ -119,8 +124,8 @@ class _Progress:
 class WorldNumbers:
     """Folds a lab's history. `follow()` takes in what is new and closes all intervals that lie behind the world's time.
 
-    Consumed is what lies before the offset that a group's consumers or the brokers know, whichever is further. A group
-    counts from its first queue or commit on; one that broadcasts commits nothing to a broker and has no backlog here.
+    Consumed is what lies before the offset that a queue's consumer knows; when it ends, what it had not committed comes
+    again. A group counts from its first queue or commit on; one that broadcasts has no backlog here.
     """
 
     def __init__(self, lab: Lab) -> None:
@@ -146,6 +151,10 @@ class WorldNumbers:
             "OffsetUpdated": [self._on_updated],
             "PullWoken": [self._on_woken],
             "QueueAllocated": [self._on_allocated],
+            "QueueDropped": [self._on_dropped],
+            "ClientStopped": [self._on_stopped],
+            "NodeCrashed": [self._on_crashed],
+            "PowerLost": [self._on_crashed],
             "ConsumeFinished": [self._on_consumed],
             "MessagesPolled": [self._on_polled],
         }
@@ -160,20 +169,21 @@ class WorldNumbers:
         """What a count of one interval is in a second."""
         return count * 1_000_000 / self.width_us
 
-    def follow(self) -> None:
-        """Take in all events that are new."""
+    def follow(self, until: int | None = None) -> None:
+        """Take in all events that are new, or those of them that stand before place `until`."""
         history = self._lab.history
-        length = len(history)
+        length = len(history) if until is None else until
         for row in history.rows(self._place, length):
             if row[TS_US] >= (len(self.intervals) + 1) * self.width_us:
                 self._close_until(row[TS_US])
             takers = self._takers.get(row[KIND])
             if takers is not None:
-                record = Record(row)
+                record = reader_of(row[KIND])(row)
                 for take in takers:
                     take(record)
-        self._place = length
-        self._close_until(self._lab.world.now_us)
+        self._place = max(self._place, length)
+        if self._place == len(history):
+            self._close_until(self._lab.world.now_us)
 
     # -- events -----------------------------------------------------------------------------------------------------
 
@@ -198,15 +208,36 @@ class WorldNumbers:
         progress = self._progress(record.group, queue)
         if not self._broadcasts(record.node, record.group):
             self._begins(record.group)
-        progress.read.setdefault(queue, record.queue_offset)
+        progress.read.setdefault(queue, {})[record.node] = record.queue_offset
         progress.committed.setdefault(queue, record.queue_offset)
         progress.moved(queue, self._logs.get(queue))
 
     def _on_updated(self, record: Record) -> None:
         queue = self._queue_of(record)
-        progress = self._progress(record.group, queue)
-        progress.read[queue] = record.queue_offset
-        progress.moved(queue, self._logs.get(queue))
+        progress = self._groups.get(record.group)
+        if progress is not None and record.node in progress.read.get(queue, ()):
+            progress.read[queue][record.node] = record.queue_offset
+            progress.moved(queue, self._logs.get(queue))
+
+    def _on_dropped(self, record: Record) -> None:
+        self._gives_up(record.node, record.group, self._queue_of(record))
+
+    def _on_stopped(self, record: Record) -> None:
+        self._ends(record.node, record.group)
+
+    def _on_crashed(self, record: Record) -> None:
+        self._ends(record.target)
+
+    def _ends(self, node: str, group: str = "") -> None:
+        for name, progress in self._groups.items():
+            for queue in progress.read if group in ("", name) else ():
+                self._gives_up(node, name, queue)
+
+    def _gives_up(self, node: str, group: str, queue: Queue) -> None:
+        """A consumer has a queue no more: what it knew is gone."""
+        progress = self._groups.get(group)
+        if progress is not None and progress.read.get(queue, {}).pop(node, None) is not None:
+            progress.moved(queue, self._logs.get(queue))
 
     def _on_committed(self, record: Record) -> None:
         group, topic, queue_id, offset = record.row[8:12]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from mqlab.explore.ledger import NODE
 from mqlab.explore.readers import Reader
 from mqlab.explore.rule import Case, Rule
-from mqlab.trace.bus import Row
+from mqlab.trace.bus import Bus, Row
 from mqlab.trace.record import KIND, Record
 from mqlab_widgets.weak_sink import WeakSink
 
@@ -106,10 +107,29 @@ class WhilePlaying(_Judge):
             if isinstance(judge, cls) and [type(rule) for rule in judge.rules] == list(rules):
                 return judge
         judge = cls(lab, rules)
-        WeakSink(lab.world.hooks, judge.judge)
+        _SinkOfKinds(lab.world.hooks, judge)
         return judge
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """What the rules want to see."""
+        return frozenset(self._by_kind)
+
     def judge(self, row: Row) -> None:
-        """Let the rules that want this event judge it."""
-        if row[KIND] in self._by_kind:
+        """Let the rules that want this event judge it, if it comes from a process of the lab: others are no brokers and
+        clients to look at.
+        """
+        if row[NODE] in self.case.lab.processes:
             self._let_judge(Record(row))
+
+
+class _SinkOfKinds(WeakSink):
+    """Asks for its judge only when an event is for it: most are not, and each of them costs time of the world."""
+
+    def __init__(self, hooks: Bus, judge: WhilePlaying) -> None:
+        self._kinds = judge.kinds
+        super().__init__(hooks, judge.judge)
+
+    def __call__(self, row: Row) -> None:
+        if row[KIND] in self._kinds:
+            super().__call__(row)

@@ -15,8 +15,8 @@ Place = tuple[str, str, int, str]
 class OffsetsBoard(Board):
     """Stored, in memory, committed: three numbers that differ for a while, and what is lost when somebody dies.
 
-    What is not consumed lies between the end and what a consumer has consumed; what is consumed and not committed comes
-    again when that consumer dies.
+    What is not consumed lies behind the offset that the queue's consumer knows. When it dies the committed offset
+    counts, and what was consumed and not committed comes again.
     """
 
     title: ClassVar[str] = "Offsets"
@@ -25,8 +25,6 @@ class OffsetsBoard(Board):
         """No queue, no group."""
         self.stored: dict[tuple[str, str, int], int] = {}
         self.memory: dict[Place, tuple[str, int]] = {}
-        self.consumed: dict[Place, int] = {}
-        """Also when the consumer who knew it is gone."""
         self.committed: dict[Place, int] = {}
 
     def on_message_dispatched(self, record: Record) -> None:
@@ -37,11 +35,16 @@ class OffsetsBoard(Board):
         """A consumer has come further, as it knows itself."""
         place = (record.broker_name, record.topic, record.queue_id, record.group)
         self.memory[place] = (record.node, record.queue_offset)
-        self.consumed[place] = record.queue_offset
 
     def on_offset_committed(self, record: Record) -> None:
         """The broker knows it, too."""
         self.committed[record.node, record.topic, record.queue_id, record.group] = record.queue_offset
+
+    def on_queue_dropped(self, record: Record) -> None:
+        """Who gives a queue up forgets how far it was."""
+        place = (record.broker_name, record.topic, record.queue_id, record.group)
+        if self.memory.get(place, ("", 0))[0] == record.node:
+            del self.memory[place]
 
     def on_node_crashed(self, record: Record) -> None:
         """What a process knew is gone."""
@@ -57,8 +60,8 @@ class OffsetsBoard(Board):
             end = self.stored.get((broker, topic, queue), 0)
             committed = self.committed.get(place)
             noted = committed or 0
-            consumed = max(self.consumed.get(place, 0), noted)
-            waiting, unnoted = max(0, end - consumed), consumed - noted
+            consumed = noted if memory is None else memory
+            waiting, unnoted = max(0, end - consumed), max(0, consumed - noted)
             rows.append((topic, broker, queue, group, end, memory, committed, waiting, unnoted, consumer))
         offsets = ("stored", "in memory", "committed", "not consumed", "consumed, not committed")
         header = ("topic", "broker", "queue", "group", *offsets, "consumer")

@@ -126,12 +126,15 @@ class Log:
 
 @dataclass(slots=True)
 class Producer:
-    """What a producer is sending (unique key -> attempts), and how it went."""
+    """What a producer is sending (unique key -> attempts), and how it went; `given_up` is the message that it could not
+    send last, until another is sent.
+    """
 
     under_way: dict[str, int] = field(default_factory=dict)
     sent: int = 0
     failures: int = 0
     last: str = ""
+    given_up: str = ""
 
     def attempt(self, key: str) -> None:
         """A message is handed to remoting, perhaps not for the first time."""
@@ -142,18 +145,18 @@ class Producer:
         if self.under_way.pop(key, 0) == 0 and self.under_way:
             self.under_way.pop(next(iter(self.under_way)))
         self.sent += 1
-        self.last = ""
+        self.last = self.given_up = ""
 
     def failed(self, key: str, reason: str) -> None:
         """The producer gives up."""
         self.under_way.pop(key, None)
         self.failures += 1
-        self.last = reason
+        self.last, self.given_up = reason, key
 
     def forget(self) -> None:
         """The process has ended."""
         self.under_way = {}
-        self.last = ""
+        self.last = self.given_up = ""
 
 
 @dataclass(slots=True)

@@ -100,7 +100,8 @@ def _sent(record: Record, board: StageBoard, scene: Scene) -> Moves:
     if flight is None or lane is None:
         return NOTHING
     ahead = sum((other.source, other.target) == (flight.source, flight.target) for other in board.flights.values()) - 1
-    start = scene.spot(flight.source, *_spots(flight))
+    spots = _spots(flight)
+    start = scene.spot(flight.source, *spots) if spots else None
     path = (*(start or ()), *lane[:2], *rest_of(lane, ahead))
     return Moves((Act("fly", name, path, FLIGHT_MS, tokens.frame(board, flight)),))
 

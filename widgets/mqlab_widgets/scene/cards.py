@@ -13,6 +13,7 @@ from mqlab_widgets.boards.stage import DOWN
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.plan import HEAD, LINE, Card
 from mqlab_widgets.scene.style import CHARACTER, OWNER_COLOURS, fit
+from mqlab_widgets.words import reason_words
 
 if TYPE_CHECKING:
     from mqlab_widgets.boards.stage import Held, StageBoard
@@ -52,6 +53,7 @@ class Size(NamedTuple):
 
 
 SIZES = (
+    Size(40, 34, 64, 1.2),
     Size(33, 28, 52, 1),
     Size(30, 24, 43, 1),
     Size(26, 20, 34, 0.8),
@@ -329,7 +331,7 @@ def _producer(board: StageBoard, card: Card, look: Look, room: float) -> None:
     if room < HEAD + LINE + 34:
         card.note = f"{producer.sent:,} sent"
         return
-    keys = list(producer.under_way)[:3]
+    keys = list(producer.under_way)[:2]
     shapes = [f'<text class="faint" x="10" y="18">{"sends" if keys else "idle"}</text>']
     for place, key in enumerate(keys):
         attempts = producer.under_way[key]
@@ -337,11 +339,17 @@ def _producer(board: StageBoard, card: Card, look: Look, room: float) -> None:
         shapes.append(
             f'<g transform="translate({62 + 34 * place} 14)">{token(board, key, look, css="asked")}{again}</g>'
         )
+    if producer.given_up:
+        picture = token(board, producer.given_up, look, css="asked")
+        shapes.append(
+            f'<g transform="translate({card.width - 24:g} 14)"><title>could not be sent</title>'
+            f"{picture}{tokens.cross(9)}</g>"
+        )
     card.spot("sending", 62, 14)
     card.row("".join(shapes), 30)
     card.line(f"{producer.sent:,} sent" + (f", {producer.failures:,} failed" if producer.failures else ""))
     if room >= HEAD + 2 * LINE + 34:
-        card.line(producer.last, "limit")
+        card.line(reason_words(producer.last, board.lab) if producer.last else "", "limit")
 
 
 def _consumer(board: StageBoard, card: Card, look: Look, room: float) -> None:
