@@ -59,7 +59,7 @@ class TimelineNumbers:
         self._looked_at = 0
         self._shapes: tuple[tuple[int, int], str] = ((-1, 0), "")
 
-    def follow(self, lab: Lab, until: int) -> None:
+    def follow(self, lab: Lab, until: int | None = None) -> None:
         """Take in all events that are new and stand before a place."""
         self.world.follow(until)
         for place, row in enumerate(lab.history.rows(self._looked_at, until), self._looked_at):
