@@ -11,14 +11,14 @@
 #       - name the stations of a message from `send` to the listener, in order
 #       - say what `SEND_OK` promises, and what it does not
 #       - catch the moment at which a message becomes visible to consumers
-#     minutes: 55
+#     minutes: 58
 #     prerequisites: []
 #     wrong_predictions:
-#       - "before-return: before, since the queue has done its work when `send` returns; or after, as if that were ordered"
+#       - "before-return: all, since the queue has done its work when `send` returns; or 0, as if that were ordered"
 #       - "requests-before: 2 or 3, with a login, a heartbeat or a request to create the topic; or 0"
 #       - "held: 1, since there is one consumer; or 0, since a push needs no request"
 #       - "pull-sent: 0, after the message was stored, since a push needs a message first"
-#       - "nobody-listens: an exception, or a `send` that waits until the consumer is back"
+#       - "nobody-listens: 0, with exceptions, or a `send` that waits until the consumer is back"
 #       - "caught-up: 0, since nobody was there to listen; or all messages of the topic once more"
 # ---
 
@@ -50,7 +50,7 @@ seed = seed_for(student_id, "00")
 Stepper(get("steady-load").build(seed).run_for(seconds=6.2))
 
 # %% [markdown]
-# ## One message, and a thousand (10 minutes)
+# ## One message, and a thousand (13 minutes)
 #
 # Now we build such a world ourselves, and follow one message through it.
 #
@@ -91,14 +91,18 @@ await producer.start()
 lab.run_for(seconds=3)
 
 # %% [markdown]
-# Three seconds have passed in there, and nothing in here. `send` hands a message over and returns with an answer.
-# Place a bet before you let it happen: put the letter `"a"`, `"b"` or `"c"` where the three dots are.
+# Three seconds have passed in there, and nothing in here. `send` hands a message over and returns with an answer. The
+# listener is called with the message. Which of the two comes first? We shall look at one message, and then count many.
+# Place a bet before you let it happen: put a number where the three dots are.
+
+# %%
+many = draw.between("many", 900, 1_400, step=10)
 
 # %% tags=["prediction"]
 predict(
     "before-return",
-    "Many messages are sent, one after the other. When is the listener called with each?",
-    choices=["before send returns", "after send has returned", "sometimes before and sometimes after"],
+    f"{many:,} messages are sent, one after the other. With how many is the listener called before send has returned?",
+    unit="messages",
     prediction=...,
 )
 
@@ -126,23 +130,25 @@ lab.space_time(start, requests=["SEND_MESSAGE_V2", "PULL_MESSAGE"], title="One m
 # answer to the producer, with which `send` returns. The message also reaches its queue, and goes to the consumer; we
 # will see soon by which way.
 #
-# This was one message, and the bet is about many. Let us send a thousand more and compare two times of each: when
+# This was one message, and the bet is about many. Let us send them and compare two times of each: when
 # `send` returned, and when the listener was called. Each event of this world is kept, in order, in `lab.history`.
 
 # %%
-for number in range(1_000):
+for number in range(many):
     await producer.send(Message("TopicTest", b"message %d" % number))
     lab.run_for(ms=2 + number % 100 / 100)
 
 # %%
-returned = {event.msg_id: event.at for event in lab.history.find("SendSucceeded")}
-early = [event for event in lab.history.find("ConsumeStarted") if event.at < returned[event.msg_id]]
+returned = {event.msg_id: event.ts_ms for event in lab.history.find("SendSucceeded")}
+called = {event.msg_id: event.ts_ms for event in lab.history.find("ConsumeStarted")}
+del returned[result.msg_id]
+early = [message_id for message_id in returned if called[message_id] < returned[message_id]]
 f"{len(early)} of {len(returned)} messages came to the listener before send returned"
 
 # %%
 reveal(
     "before-return",
-    "sometimes before and sometimes after" if early else "after send has returned",
+    len(early),
     why="SEND_OK says: stored. Nobody waits for the consumer, and nobody holds it back.",
 )
 
@@ -151,7 +157,8 @@ reveal(
 # time, and the network is not always equally fast. Here is one that the consumer won:
 
 # %%
-lab.space_time(early[0].ts_ms - 1.2, early[0].ts_ms + 0.3, title="The listener was faster")
+seen = next(event for event in lab.history.find("ConsumeStarted", msg_id=early[0]))
+lab.space_time(seen.ts_ms - 1.2, seen.ts_ms + 0.3, title="The listener was faster")
 
 # %% [markdown]
 # So `SEND_OK` means **stored**: not consumed, and not even "not consumed yet". A program that saves an order in its
@@ -159,6 +166,35 @@ lab.space_time(early[0].ts_ms - 1.2, early[0].ts_ms + 0.3, title="The listener w
 # then. Measured on a real RocketMQ 5.3.3, on a busy machine: from 1 to 257 ms between the two, with no promise of an
 # order.
 #
+# ### Your turn: how early?
+#
+# Such a program wants to know how bad it can be. `returned` says for each message when its `send` returned, `called` when
+# the listener was called with it (both in ms). By how many ms was the listener earlier, at most? If it never was, it is 0.
+# A message may be in one of the two alone: then it does not count.
+
+# %%
+most_ms = max(returned[message_id] - called[message_id] for message_id in early)
+say(f"In your world it was {most_ms:.3f} ms.")
+
+# %% [markdown] tags=["hints"]
+# - For one message it is a difference of two numbers. Which messages are in both dictionaries?
+# - Go through `called`, and leave out what is not in `returned`. `max(...)` of nothing is an error, unless it is told what to
+#   say: `max(..., default=0)`.
+# - `max(0, max((returned[one] - called[one] for one in called if one in returned), default=0))`
+
+# %% tags=["exercise"]
+def most_early(returned: dict[str, float], called: dict[str, float]) -> float:
+    """By how many ms the listener was earlier than the return of send, at most."""
+    ### BEGIN SOLUTION
+    early = [returned[one] - called[one] for one in called if one in returned]
+    return max([0, *early])
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("00/most-early", most_early)
+
+# %% [markdown]
 # ## The same way, slowly (22 minutes)
 #
 # Now one message, stopped at each station. It comes from a second producer that has just been started.
@@ -314,6 +350,10 @@ Table("two events", fields, [[getattr(event, name, "") for name in fields] for e
 # Write a function that gets one event of each kind and says whether they are about the same message, in one to three
 # lines. There may be several brokers, and each counts the bytes of its commit log from 0.
 
+# %% [markdown] tags=["hints"]
+# - Which of the fields have both events? And which of these can two messages share?
+# - Two messages never begin at the same byte of the same log. `commit_log_offset` is the byte; which field names the log?
+# - Compare `stored.node` with `dispatched.node`, and `stored.commit_log_offset` with `dispatched.commit_log_offset`.
 
 # %% tags=["exercise"]
 def same_message(stored, dispatched) -> bool:
@@ -402,40 +442,41 @@ lab.held_pulls()
 # Still the pulls of the dead. The broker has seen the connection close, but nobody looks through the held requests
 # for that. It will notice when it wants to answer. Now we send.
 
+# %%
+more = draw.between("messages for nobody", 3, 12)
+say(f"We send **{more}** messages.")
+
 # %% tags=["prediction"]
 predict(
     "nobody-listens",
-    "The consumer is dead. What does send do?",
-    choices=["it raises an exception", "it waits until the consumer is back", "it returns SEND_OK"],
+    f"The consumer is dead. How many of the {more} calls of send return SEND_OK?",
+    unit="calls",
     prediction=...,
 )
 
 # %%
-result = await producer.send(Message("TopicTest", b"anybody there?"))
+results = [await producer.send(Message("TopicTest", b"anybody there?")) for _ in range(more)]
+lab.run_for(ms=5)
 bodies = [body for _, body in inbox]
-f"{result.send_status.name}; the listener was called {bodies.count(b'anybody there?')} times"
+f"the listener was called {bodies.count(b'anybody there?')} times"
 
 # %%
 reveal(
     "nobody-listens",
-    f"it returns {result.send_status.name}",
+    sum(result.send_status.name == "SEND_OK" for result in results),
     why="a producer deals with the broker alone; it does not know whether there is a consumer at all",
 )
 
 # %%
-more = draw.between("messages for nobody", 2, 9)
-for _ in range(more):
-    await producer.send(Message("TopicTest", b"hello?"))
-lab.run_for(ms=5)
 got_before = len(inbox)
 had = sum(lab.queue("TopicTest", number).max_offset for number in range(queues))
-say(f"We send **{more} more**. They are in the commit log and in their queues, and can wait there for days. "
+say("They are in the commit log and in their queues, and can wait there for days. "
     f"The topic has had {had:,} messages by now. Then we start the consumer again.")
 
 # %% tags=["prediction"]
 predict(
     "caught-up",
-    f"One message and {more} more came while the consumer was dead. How many does it get after the restart?",
+    f"{more} messages came while the consumer was dead. How many does it get after the restart?",
     unit="messages",
     prediction=...,
 )
@@ -461,6 +502,10 @@ reveal("caught-up", len(inbox) - got_before, why="it goes on where its group had
 # **lag**. `ends` says for each queue the offset behind its last message, `read` the offset at which the group goes on. A queue that
 # the group has not read at all is not in `read`: the group begins there at 0. One line is enough.
 
+# %% [markdown] tags=["hints"]
+# - For one queue it is a difference of two numbers. Over which of the two dictionaries must you go?
+# - `read.get(queue_id, 0)` is the offset at which the group goes on, or 0 if it has not read the queue at all.
+# - `sum(end - read.get(queue_id, 0) for queue_id, end in ends.items())`
 
 # %% tags=["exercise"]
 def lag(ends: dict[int, int], read: dict[int, int]) -> int:

@@ -340,8 +340,7 @@ f"call {permits + 1} of send_async returned after {lab.now_ms - start:.0f} ms", 
 # line for a permit. (There is no back-pressure, and fewer than 50,000 calls.)
 
 # %%
-say(f"In your world it was `where_they_are({permits + too_many}, 1, 0, {permits})` at the end: {permits} in the table, "
-    f"{too_many + 1} in line.")
+say(f"With your {permits} permits: `where_they_are({permits - 4}, 2, 3, {permits})` is `({permits - 2}, 0)`.")
 
 # %% [markdown] tags=["hints"]
 # - Which of the three ways need a permit of this bowl, and which of them wait for an answer? You saw both in round one.

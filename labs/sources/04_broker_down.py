@@ -279,8 +279,8 @@ reveal("hung-fail", failed["plain"],
 # list. How many does it make?
 
 # %%
-say("In this round it was `attempts(['hangs', 'well', 'hangs'], 3)`: one attempt, and an error. In round one it was "
-    f"`attempts(['killed', 'well', 'killed'], 3)`, {len(retried)} times: two attempts, and no error.")
+say(f"In your round one, while `broker-b` was down for {down_s} s, it was `attempts(['killed', 'well', 'killed'], 3)` now and "
+    "then, which is 2. Here, every time that a call fails, it is `attempts(['hangs', 'well', 'hangs'], 3)`, which is 1.")
 
 # %% [markdown] tags=["hints"]
 # - After which of the three answers does a call go on to the next broker? What does the time say?

@@ -470,8 +470,7 @@ reveal("much-load", round(crowd[-1].requests_per_minute), why="nearly each order
 
 # %%
 say(f"Here the round trip took half a millisecond: `asks_per_minute(1, 100, 0.5)` is about {60_000 / 100.5:.0f}, and a pull "
-    f"every 100 ms has asked {crowd[1].requests_per_minute:.0f} times. Busy pull is `asks_per_minute(1, 0, round_trip_ms)`: "
-    f"{busy.requests_per_minute:,.0f} times.")
+    f"every 100 ms has asked {crowd[1].requests_per_minute:.0f} times in your world. Busy pull has an interval of 0.")
 
 # %% [markdown] tags=["hints"]
 # - How much time passes from one pull of a task to its next one?

@@ -24,6 +24,21 @@ def same_queue(stored: Any, dispatched: Any) -> bool:
     return queue == (dispatched.node, dispatched.topic, dispatched.queue_id)
 
 
+def never_mind_how_early(returned: dict[str, float], called: dict[str, float]) -> float:
+    """Counts the messages instead of measuring how early the listener was."""
+    return sum(called[one] < returned[one] for one in called if one in returned)
+
+
+def negative_when_late(returned: dict[str, float], called: dict[str, float]) -> float:
+    """Forgets that the listener may never have been early."""
+    return max(returned[one] - called[one] for one in called if one in returned)
+
+
+def how_late(returned: dict[str, float], called: dict[str, float]) -> float:
+    """Subtracts the wrong way round."""
+    return max([0.0, *(called[one] - returned[one] for one in called if one in returned)])
+
+
 def forgets_unread_queues(ends: dict[int, int], read: dict[int, int]) -> int:
     """Counts only queues that the group has read something of."""
     return sum(ends[queue_id] - offset for queue_id, offset in read.items())
@@ -90,6 +105,7 @@ class TakesTheNextDispatch:
 
 WRONG = {
     "00/same-message": [same_offset, same_place_in_a_queue, same_queue],
+    "00/most-early": [never_mind_how_early, negative_when_late, how_late],
     "00/lag": [forgets_unread_queues, offset_is_the_last_one_read, longest_queue_only],
     "00/visible": [StopsWhenStored, ForgetsTheBroker, WaitsForAConsumer, TakesTheNextDispatch],
 }
