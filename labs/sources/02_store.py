@@ -11,7 +11,7 @@
 #       - read a message in the commit log, and a queue's pointer to it, byte by byte
 #       - say what a power cut, a kill, a deleted folder and a rotten byte each take away
 #       - write the rule that finds the end of a torn log
-#     minutes: 85
+#     minutes: 89
 #     prerequisites: [00 Tour]
 #     wrong_predictions:
 #       - "record-bytes: those of the body, or a few more; the head alone has 91 bytes, and the properties are text"
@@ -171,6 +171,11 @@ index_steps(disk, "Orders", "order-3", slots=SMALL_FILES["max_hash_slot_num"])
 # names to the bytes. An entry is a place in the log (8 bytes), a size (4) and a hash (8), all with a sign, and big-endian: the
 # most significant byte first. `struct.unpack_from(">qiq", data, at)` reads these three numbers from byte `at` on.
 
+# %% [markdown] tags=["hints"]
+# - At which byte of the whole queue does entry number n begin? In which file is this byte, and at which place of the file?
+# - All files have one size, `len(next(iter(files.values())))`. The file begins at the last multiple of it that is not behind the
+#   entry: `number * 20 // size * size`.
+# - With `first` as this beginning: the name is `f"{first:020d}"`, and the place in the file is `number * 20 - first`.
 
 # %% tags=["exercise"]
 import struct
@@ -255,6 +260,11 @@ lab.run_for(ms=50)
 # it do to the hash if the first character becomes the next one in the alphabet, and which change of the second character makes
 # up for it? `ord(c)` is a character's number, `chr(n)` the character of a number.
 
+# %% [markdown] tags=["hints"]
+# - For two characters the hash is `31 * first + second`. From `Aa` to `BB`: by how much does the first number change, and by how much
+#   the second?
+# - The first character one further, the second one 31 back. What stands behind them may stay as it is.
+# - `chr(ord(tag[0]) + 1)`, then `chr(ord(tag[1]) - 31)`, then `tag[2:]`, put together with `+`.
 
 # %% tags=["exercise"]
 def same_hash(tag: str) -> str:
@@ -268,7 +278,7 @@ def same_hash(tag: str) -> str:
 check("02/same-hash", same_hash)
 
 # %% [markdown]
-# ## Round three: the power is cut (10 minutes)
+# ## Round three: the power is cut (14 minutes)
 #
 # `send` returns `SEND_OK`. Is the message on the disk? By default (`flushDiskType = ASYNC_FLUSH`) the broker answers
 # as soon as the bytes are in the log's pages in memory. A thread named `FlushRealTimeService` flushes them later: it
@@ -296,6 +306,37 @@ reveal("unsafe-for", round((flushed.ts_ms - sent_at) / 1_000, 1),
 # `flushCommitLogLeastPages` (4: with less than four pages to write, it is not worth it), and
 # `flushCommitLogThoroughInterval` (10 s: then everything is written). The quieter the broker, the longer a message
 # is unsafe.
+#
+# ### Your turn: is it worth a flush?
+#
+# Write the question that the thread asks at each look. `written` and `flushed` are the ends of what is written and of what is
+# on the disk (bytes from the beginning of the file), `since_ms` is the time since everything was last written. Pages have
+# 4096 bytes. The thread counts from the page in which `flushed` lies to the page in which `written` lies: from 4 pages on it
+# flushes. When 10 s are over it flushes whatever there is, if there is anything.
+
+# %%
+say(f"When your message was sent, {waited_s} s after a flush, the answer was no: too few pages, and too early.")
+
+# %% [markdown] tags=["hints"]
+# - Two reasons for a flush; first the one with the time. What if nothing new was written?
+# - The page in which a byte lies is `byte // 4096`. Subtract the two page numbers.
+# - `if since_ms >= 10_000: return written > flushed`, and then `return written // 4096 - flushed // 4096 >= 4`
+
+# %% tags=["exercise"]
+def flushes(written: int, flushed: int, since_ms: int) -> bool:
+    """Does the thread flush at this look?"""
+    ### BEGIN SOLUTION
+    if since_ms >= 10_000:
+        return written > flushed
+    return written // 4096 - flushed // 4096 >= 4
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("02/flushes", flushes)
+
+# %% [markdown]
+# ### Pages without power
 #
 # Now ten orders of 1,500 bytes each, all acknowledged. The consumer wants them (tag `Aa`). 300 ms after the last one
 # the machine loses its power.

@@ -11,7 +11,7 @@
 #       - say where a new group begins, on a young topic and on an old one
 #       - tell sharing (clustering) from broadcasting by what each keeps, and where
 #       - write an allocation strategy that moves few queues
-#     minutes: 62
+#     minutes: 65
 #     prerequisites: ["07 Rebalance"]
 #     wrong_predictions:
 #       - "young-topic: 0, as CONSUME_FROM_LAST_OFFSET promises"
@@ -207,7 +207,7 @@ reveal("retry", round((again.ts_ms - start_ms - fails_ms) / 1_000, 1),
 # recording one run took 2.4 s, since a late notice woke the rebalance. It happens once in a group's life, and looks
 # like a bug in your retries when you test them.
 #
-# ## Round two: everybody gets everything (6 minutes)
+# ## Round two: everybody gets everything (9 minutes)
 #
 # Not all groups share. The windows of a shop shall *all* show each new price. With `MessageModel.BROADCASTING` every
 # member gets every message. (The default, sharing, is called `CLUSTERING`.)
@@ -266,6 +266,38 @@ print(members[0].node.disk.read_bytes(path).decode()[:96], "...")
 # The price of this model: no file, no memory (a container with a fresh disk begins anew), and a message that fails is
 # dropped, with a line in the log.
 #
+# ### Your turn: how many calls?
+#
+# A group has some members, all of them there all the time. With some of the messages (`failing` of them) a listener fails at
+# its first call, and would be well at a second one. How often is a listener called, in all? `model` is `"CLUSTERING"` or
+# `"BROADCASTING"`.
+
+# %%
+say(f"If {prices // 5} of your {prices} prices failed, how many calls would it be with {len(windows)} windows, in each of the two "
+    "models?")
+
+# %% [markdown] tags=["hints"]
+# - First without failures: who is called with a message in each of the two models?
+# - A failure brings a second call only where a message can come again. In which model is it dropped?
+# - `messages + failing` in the one, `messages * members` in the other.
+
+# %% tags=["exercise"]
+def calls(model, messages, members, failing):
+    """How often a listener is called, in all."""
+    ### BEGIN SOLUTION
+    if model == "BROADCASTING":
+        return messages * members
+    return messages + failing
+    ### END SOLUTION
+
+
+# %% [markdown]
+# The check lets such groups live, and counts.
+
+# %% tags=["check"]
+check("08/calls", calls)
+
+# %% [markdown]
 # ## Round three: strategies (10 minutes)
 #
 # Every queue that moves costs half a second or more, and maybe duplicates. So when a member leaves, only its own queues

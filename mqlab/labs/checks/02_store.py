@@ -1,4 +1,4 @@
-"""The checks of lab 02: an entry of a consume queue, tags that share a hash, and the end of a torn commit log."""
+"""The checks of lab 02: an entry of a queue, tags that share a hash, a flush, and the end of a torn commit log."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mqlab.lab import Lab
 from mqlab.protocol.hashing import java_string_hash
 from mqlab.sim import FAULTS, MemoryDisk, Node
 from mqlab.store import DefaultMessageStore, DiskHost, MessageExtBrokerInner, MessageStoreConfig, ReadableStore
+from mqlab.store.mapped_file import MappedFile
 
 Entry = tuple[int, int, int]
 """Physical offset, size, tags code."""
@@ -20,6 +21,7 @@ TAGS = ("paid", "sent", "TagA", "refunded", "Aa", "a long tag with a negative ha
 LOG_FILE_BYTES = 32768
 ENTRY_BYTES, TAGS_TRIED = 20, 5
 LINES_AROUND = 3
+PAGE_BYTES, LEAST_PAGES, THOROUGH_MS, LOOKS_TRIED = 4_096, 4, 10_000, 12
 TOPIC = "Orders"
 
 POWER_CUT, WHOLE = "a power cut", "a kill without damage"
@@ -125,6 +127,28 @@ def same_hash(answer: Callable[[str], str], *, seed: int) -> Wrong | None:
         if java_string_hash(got) != java_string_hash(tag):
             told = f"{tag!r} has the hash {java_string_hash(tag)}, yours, {got!r}, has {java_string_hash(got)}"
             return Wrong(told, f"they differ by {java_string_hash(got) - java_string_hash(tag)}")
+    return None
+
+
+# -- when the log is flushed ---------------------------------------------------------------------------------------
+
+
+@lab_check("02/flushes", points=1)
+def flushes(answer: Callable[[int, int, int], bool], *, seed: int) -> Wrong | None:
+    """Few and many dirty pages, early and late: flushed is what the store's own file would flush."""
+    random = Random(f"02/flushes/{seed}")
+    file = MappedFile(MemoryDisk("judge", lambda: 0).open("log"), 0, 64 * PAGE_BYTES)
+    for _ in range(LOOKS_TRIED):
+        file.flushed_position = random.randrange(20 * PAGE_BYTES)
+        further = random.choice((0, random.randrange(PAGE_BYTES), random.randrange(2 * PAGE_BYTES, 6 * PAGE_BYTES)))
+        file.wrote_position = file.flushed_position + further
+        since_ms = random.choice((random.randrange(10_000), 9_999, 10_000, random.randrange(10_000, 11_000)))
+        want = file.is_able_to_flush(0 if since_ms >= THOROUGH_MS else LEAST_PAGES)
+        got = answer(file.wrote_position, file.flushed_position, since_ms)
+        if got is not want:
+            pages = file.wrote_position // PAGE_BYTES - file.flushed_position // PAGE_BYTES
+            asked = f"flushes({file.wrote_position}, {file.flushed_position}, {since_ms})"
+            return Wrong(f"{asked} is {got!r}, and should be {want}: {pages} pages further, after {since_ms} ms")
     return None
 
 

@@ -1,4 +1,4 @@
-"""The checks of lab 08: where a group begins, what has moved, and an allocation strategy that moves few queues."""
+"""The checks of lab 08: where a group begins, who is called, what has moved, and a strategy that moves few queues."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from mqlab.check import Right, Wrong, lab_check
 from mqlab.check.own_process import in_own_process
+from mqlab.client import ConsumeConcurrentlyStatus, MessageModel
 from mqlab.lab import Lab
-from mqlab.protocol.message import MessageQueue
+from mqlab.protocol.message import Message, MessageExt, MessageQueue
 from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
 from mqlab.scenarios.membership import packer
 
@@ -70,6 +71,40 @@ def begin_at(answer: BeginAt, *, seed: int) -> Right | Wrong:
             f"and yours says {got!r}"
         )
     return Right({"messages": {"in the queues": end - oldest, "for the groups": end - max(want, oldest)}})
+
+
+@lab_check("08/calls", points=1)
+def calls(answer: Callable[[str, int, int, int], int], *, seed: int) -> Wrong | None:
+    """Members share or broadcast, some messages fail once: the listeners are called as often as was foretold."""
+    draw = random.Random(f"08/calls/{seed}")
+    model, members, messages = draw.choice(("CLUSTERING", "BROADCASTING")), draw.randint(2, 4), draw.randint(3, 12)
+    failing = draw.sample(range(messages), draw.randint(0, messages // 2))
+    foretold = answer(model, messages, members, len(failing))
+    lab = Lab(seed)
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic("Prices", 4)
+    shop = lab.producer("shop")
+    lab.run(shop.start())
+
+    def listener(shown: Sequence[MessageExt], context: object) -> ConsumeConcurrentlyStatus:
+        fails = int(shown[0].body) in failing and shown[0].reconsume_times == 0
+        return ConsumeConcurrentlyStatus.RECONSUME_LATER if fails else ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+    for _ in range(members):
+        member = lab.consumer("windows", message_model=MessageModel(model))
+        member.subscribe("Prices", "*")
+        member.register_message_listener(listener)
+        lab.run(member.start())
+    lab.run_for(seconds=25)  # a new group gets its retry queue with the second rebalance
+    for number in range(messages):
+        lab.run(shop.send(Message("Prices", b"%d" % number)))
+    lab.run_for(seconds=15)
+    was = sum(1 for _ in lab.history.find("ConsumeStarted"))
+    if foretold == was:
+        return None
+    told = f"calls({model!r}, messages={messages}, members={members}, failing={len(failing)})"
+    return Wrong(f"{told} is {foretold!r}, and the listeners were called {was} times")
 
 
 @lab_check("08/moved", points=1)

@@ -143,6 +143,21 @@ def looks_for_zeros_only(files: list[bytes]) -> int:
     return len(files) * len(files[0])
 
 
+def counts_dirty_bytes(written: int, flushed: int, since_ms: int) -> bool:
+    """Waits for as many bytes as four pages have, wherever they begin."""
+    return written > flushed if since_ms >= 10_000 else written - flushed >= 4 * 4_096
+
+
+def always_when_late(written: int, flushed: int, since_ms: int) -> bool:
+    """Flushes when it is time, though nothing was written."""
+    return since_ms >= 10_000 or written // 4_096 - flushed // 4_096 >= 4
+
+
+def more_than_four(written: int, flushed: int, since_ms: int) -> bool:
+    """Four pages are not enough for it."""
+    return written > flushed if since_ms >= 10_000 else written // 4_096 - flushed // 4_096 > 4
+
+
 WRONG = {
     "02/read-entry": [
         knows_the_first_file_only,
@@ -152,6 +167,7 @@ WRONG = {
         little_endian,
     ],
     "02/same-hash": [the_other_way, at_the_end_only, turned_round],
+    "02/flushes": [counts_dirty_bytes, always_when_late, more_than_four],
     "02/find-end": [
         believes_every_body,
         forgets_the_mask,

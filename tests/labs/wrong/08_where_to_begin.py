@@ -192,8 +192,24 @@ def both_ends(before: dict[str, list[int]], after: dict[str, list[int]]) -> int:
     return sum(len(set(before.get(who, [])) ^ set(after.get(who, []))) for who in {*before, *after})
 
 
+def every_failure_comes_again(model: str, messages: int, members: int, failing: int) -> int:
+    """As if a message that failed came again in broadcasting, too."""
+    return messages * members + failing * members if model == "BROADCASTING" else messages + failing
+
+
+def everybody_shares(model: str, messages: int, members: int, failing: int) -> int:
+    """One call for each message, whatever the model."""
+    return messages + failing
+
+
+def a_retry_for_each_member(model: str, messages: int, members: int, failing: int) -> int:
+    """As if a message that failed came to every member of a group that shares."""
+    return messages * members if model == "BROADCASTING" else messages + failing * members
+
+
 WRONG = {
     "08/begin-at": [as_the_setting_says, zero_is_nothing, the_setting_counts_each_time],
+    "08/calls": [every_failure_comes_again, everybody_shares, a_retry_for_each_member],
     "08/moved": [of_those_that_left, sizes_alone, both_ends],
     "08/fewest-moves": [
         AsRocketmqDoes,
