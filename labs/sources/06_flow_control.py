@@ -11,13 +11,13 @@
 #       - name the three limits of a push consumer, and say how far beyond each one it can get
 #       - tell what a broker sees of a consumer that is full, and what a producer sees of a broker that is
 #       - set the limits of a consumer for a given memory and a given listener
-#     minutes: 92
+#     minutes: 98
 #     prerequisites: [00 Tour]
 #     wrong_predictions:
 #       - "most-held: the limit; or 32, one pull"
 #       - "log-lines: one for each refused pull; or one in all"
 #       - "broker-sees: a pull every 50 ms, or a notice; the refused pulls are never sent"
-#       - "which-bytes: those that travel, since the limit is about a network client"
+#       - "which-bytes: those that travel, a few KiB in all, since the limit is about a network client"
 #       - "most-mib: 1; or one pull on top of the limit (whole MiB are compared)"
 #       - "widest: the limit; or one pull on top of it"
 #       - "twice: 1, the message that was stuck"
@@ -59,7 +59,7 @@ await put_backlog(lab, messages=150, size=10)
 lab.queue("Orders").max_offset
 
 # %% [markdown]
-# ## Round one: how many? (16 minutes)
+# ## Round one: how many? (19 minutes)
 #
 # Our consumer has one thread, and its listener takes 100 ms for an order. The consumer asks the broker for messages
 # (a **pull**), up to 32 at a time, and keeps them in memory until the listener has had them, in a `ProcessQueue`. We
@@ -205,6 +205,34 @@ lab.space_time(third.ts_ms - 220, third.ts_ms + 2, nodes=["broker-a", "consumer-
 Stepper(lab, [FlowControlBoard])
 
 # %% [markdown]
+# ### Your turn: when does it pull again?
+#
+# A consumer with one thread has just been refused for the first time: it holds `held` messages, and its listener has just
+# begun with the first of them, and takes `ms_each` for each. The limit is `limit`, and the consumer asks itself every 50 ms,
+# for the next time in 50 ms. After how many ms does the next pull go out?
+
+# %%
+say(f"Your consumer had a limit of {limit} and 100 ms for each: when it held {limit + 3}, it was `next_pull_ms({limit + 3}, {limit}, "
+    "100)`, which is 300.")
+
+# %% [markdown] tags=["hints"]
+# - How many messages must be done before the answer to "more than the limit?" is no?
+# - So many times `ms_each` it takes, and then the next look must come: round up to whole 50 ms.
+# - `-(-a // 50) * 50` is `a` rounded up, with `a = (held - limit) * ms_each`.
+
+# %% tags=["exercise"]
+def next_pull_ms(held, limit, ms_each):
+    """After how many ms the next pull goes out."""
+    ### BEGIN SOLUTION
+    too_many_ms = (held - limit) * ms_each
+    return -(-too_many_ms // 50) * 50
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("06/next-pull", next_pull_ms)
+
+# %% [markdown]
 # ## Round two: how large? (13 minutes)
 #
 # Messages are not all alike. Now the orders are large, and the second limit is set to its smallest value:
@@ -222,10 +250,8 @@ meter = FlowMeter(lab, consumer, "Orders")
 say(f"Each order has **{body_kib} KiB**.")
 
 # %% tags=["prediction"]
-predict("which-bytes", "Which bytes does the limit of 1 MiB count?",
-        choices=["those that travel",
-                 "those of the unpacked bodies",
-                 "those that the records take in the commit log"], prediction=...)
+predict("which-bytes", f"The first pull brings 32 orders of {body_kib} KiB, compressed. How many KiB does the limit count for them?",
+        unit="KiB", prediction=...)
 
 # %%
 await consumer.start()
@@ -234,7 +260,7 @@ answer = lab.history.last("PullAnswered")
 f"{answer.messages} messages: {answer.size:,} bytes in the answer, {came.cached_bytes:,} in memory"
 
 # %%
-reveal("which-bytes", "b" if came.cached_bytes == 32 * body_kib * 1024 else "a",
+reveal("which-bytes", came.cached_bytes // 1024,
        why="ProcessQueue.putMessage adds up the bodies, and they are unpacked by then (MessageDecoder)")
 
 # %%
@@ -444,7 +470,7 @@ def progress(pulled, done):
 check("06/progress", progress)
 
 # %% [markdown]
-# ## Round four: the broker is too slow (12 minutes)
+# ## Round four: the broker is too slow (15 minutes)
 #
 # Now the other side. The broker's disk is slow: each of its four send threads needs 20 ms to store a message, so 200
 # go through in a second. (`sendMessageThreadPoolNums` is the number of cores, but at most 4.) But many more customers come
@@ -556,6 +582,36 @@ reveal("for-nobody", without[2],
 # Less than a second after the last customer the broker is idle. Work that would come too late should not be begun: that
 # is all that fast failure is.
 #
+# ### Your turn: the head of the queue
+#
+# Write what `BrokerFastFailure` does at each look. `queue` is a list of the times (ms) at which the requests came that wait,
+# the oldest one first. Take out those that have waited for 200 ms or more, and return how many they were. The others stay,
+# in their order.
+
+# %%
+say(f"Your unluckiest customer was taken out of this queue {retries + 1} times.")
+
+# %% [markdown] tags=["hints"]
+# - The oldest request stands in front. What do you know of all others if this one has not waited for long enough?
+# - A loop: as long as there is a first one, and it is old enough, take it out (`queue.pop(0)`) and count.
+# - `while queue and now_ms - queue[0] >= 200:`
+
+# %% tags=["exercise"]
+def refuse_old(queue, now_ms):
+    """Take out of the queue what has waited for too long, and say how many requests it was."""
+    ### BEGIN SOLUTION
+    refused = 0
+    while queue and now_ms - queue[0] >= 200:
+        queue.pop(0)
+        refused += 1
+    return refused
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("06/refuse-old", refuse_old)
+
+# %% [markdown]
 # There are more walls behind this one: `[OVERLOAD]` when 10,000 requests wait (`sendThreadPoolQueueCapacity`),
 # `[PCBUSY_CLEAN_QUEUE]` when a single write hangs for more than a second (`osPageCacheBusyTimeOutMills`). All of them
 # answer code 2. A *pull* that gets it comes again after 1 s; only code 215, `FLOW_CONTROL`, is met with 20 ms.

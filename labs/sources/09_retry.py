@@ -11,7 +11,7 @@
 #       - say when each attempt comes, where the message is in between, and where it ends
 #       - choose between a concurrent and an orderly listener when one message may be bad
 #       - write a listener that does its work once, although messages come twice
-#     minutes: 85
+#     minutes: 100
 #     prerequisites: [00 Tour, 02 Store]
 #     wrong_predictions:
 #       - "where: it stays in Orders, marked as failed; a commit log cannot be changed, so nothing can be marked"
@@ -61,7 +61,7 @@ order = lab.history.last("SendSucceeded").msg_id
 lab.run_until_event("ConsumeFinished").fields
 
 # %% [markdown]
-# ## Round one: where is it? (8 minutes)
+# ## Round one: where is it? (11 minutes)
 #
 # The listener has failed. The message will come again in some seconds. In which place does it wait?
 
@@ -136,6 +136,31 @@ Table("three records of one message", ("", *names), [
 
 # %%
 lab.history.last("OffsetUpdated", topic="Orders").fields
+
+# %% [markdown]
+# ### A small exercise: where, and until when?
+#
+# A copy is stored at `stored_ms`, to wait on a `level`. `delays_ms` are the lengths of all levels, level 1 first; a level above
+# the last one counts as the last one. In which queue of `SCHEDULE_TOPIC_XXXX` does it lie, and when is it due? Return both.
+
+# %%
+say(f"In your world a copy on level 3, stored at {round(of_order.copies[1].at_us / 1_000)} ms, is due 10,000 ms later.")
+
+# %% [markdown] tags=["hints"]
+# - First the level: it may be too large. `min(...)` helps.
+# - Levels are counted from 1, queues and the places of a list from 0.
+# - With `queue = min(level, len(delays_ms)) - 1` it is `queue, stored_ms + delays_ms[queue]`.
+
+# %% tags=["exercise"]
+def parked(stored_ms, level, delays_ms):
+    """The queue in which a copy waits, and when it is due."""
+    ### BEGIN SOLUTION
+    queue = min(level, len(delays_ms)) - 1
+    return queue, stored_ms + delays_ms[queue]
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("09/parked", parked)
 
 # %% [markdown]
 # ## Round two: how often, and how long? (20 minutes)
@@ -312,12 +337,14 @@ def make_listener(bill):
 check("09/two-failures", make_listener)
 
 # %% [markdown]
-# ## Round three: no broker to give it back to (6 minutes)
+# ## Round three: no broker to give it back to (9 minutes)
 #
-# Once more a listener that always fails, and each call takes some time. During the first call the broker is killed.
+# Once more a listener that always fails, and each call takes some time. The broker takes the message back a few times; then
+# it is killed, while a call is at work.
 
 # %%
 work_s, outage_s = draw.between("work", 1, 4), draw.between("outage", 20, 50)
+earlier = draw.between("earlier", 1, 3)
 
 async def slowly_fails(messages, context):
     await context.sleep(work_s * 1_000)
@@ -328,9 +355,10 @@ shop = await open_shop(lab)
 await add_group(lab, "billing", slowly_fails)
 lab.run_for(seconds=30)
 sent = await shop.send(Message("Orders", b"order 3"))
-lab.run_until_event("ConsumeStarted")
+lab.run_until_event("ConsumeStarted", reconsume_times=earlier)
 lab.crash("broker-a")
 killed = lab.now_ms
+say(f"The broker has taken the message back **{earlier}** times.")
 
 # %% tags=["prediction"]
 predict("no-broker",
@@ -367,7 +395,8 @@ calls = len([r for r in lab.history.find("ConsumeStarted") if r.ts_ms > killed])
 reveal("local-calls", calls, why=f"one every {work_s + 5} s: the work, and 5 s of waiting")
 
 # %%
-say(f"Now the broker is started again. When it is back, the next give-back is stored. So far there were {calls + 1} calls.")
+say("Now the broker is started again. When it is back, the next give-back is stored. So far there were "
+    f"{earlier + 1 + calls} calls.")
 
 # %% tags=["prediction"]
 predict("local-times", "The broker has taken the message back. What does reconsumeTimes say at the "
@@ -382,13 +411,42 @@ Journey.of(lab.history, sent.msg_id, "billing")
 
 # %%
 reveal("local-times", back_again.reconsume_times,
-       why="the broker counts from the record in its own commit log, where it says 0")
+       why=f"the broker counts from the record in its own commit log, where it says {earlier}")
 
 # %% [markdown]
 # The consumer had counted each of its calls in its own copy. The broker does not ask; it reads its record and adds one.
 # **`reconsumeTimes` is not the number of calls.** It is the number of times that a broker has taken the message back.
 #
-# ## Round four: delay as a service (7 minutes)
+# ### A small exercise: what will it say?
+#
+# A listener fails again and again. `stored` says for each failure, in order, whether a broker has taken the message back (`True`),
+# or it stayed in the consumer (`False`). What does `reconsumeTimes` say at the next call? The consumer adds one to what it
+# has shown last; a broker adds one to what *it* knew last, and a copy that it stores is what the consumer sees next.
+
+# %%
+say(f"Your message began with `[{', '.join(['True'] * earlier)}, False, ...]`.")
+
+# %% [markdown] tags=["hints"]
+# - Two numbers: what the broker knows, and what was shown last. Both begin at 0.
+# - `True`: the broker's number grows by one, and this is shown. `False`: only what is shown grows by one.
+# - A loop over `stored`: `if one:` then `at_broker += 1` and `shown = at_broker`; else `shown += 1`.
+
+# %% tags=["exercise"]
+def says_next(stored):
+    """What reconsumeTimes says at the call after these failures."""
+    ### BEGIN SOLUTION
+    at_broker = shown = 0
+    for one in stored:
+        at_broker += one
+        shown = at_broker if one else shown + 1
+    return shown
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("09/says-next", says_next)
+
+# %% [markdown]
+# ## Round four: delay as a service (10 minutes)
 #
 # The same machinery is open to producers: `Message(..., delay_level=3)`.
 
@@ -454,9 +512,35 @@ reveal("killed-twice", len(twice), why="they were delivered after the last note,
 
 # %% [markdown]
 # They come from other places of the queue, as new messages, with `reconsumeTimes` 0. Nothing in them says
-# "this one was here before", except the message id and the keys. Keep this in mind for the exercise.
+# "this one was here before", except the message id and the keys. Keep this in mind for the last exercise.
 #
-# ## Round five: a bad message in front of good ones (8 minutes)
+# ### A small exercise: delivered, and not noted
+#
+# `delivered_s` are the times at which delayed messages were delivered, `killed_s` is the kill, all in seconds from the start of
+# the broker. The notes come at 10 s, 20 s, 30 s, ... How many of the messages come a second time? (No kill and no delivery
+# comes at the moment of a note.)
+
+# %%
+say(f"Your reminders: {reminders} deliveries around 40 s, and a kill at {(killed - started) / 1_000:.2f} s.")
+
+# %% [markdown] tags=["hints"]
+# - When was the last note before the kill? What was delivered before it is safe.
+# - `killed_s // 10 * 10` is the last whole ten seconds.
+# - `sum(at > killed_s // 10 * 10 for at in delivered_s)`
+
+# %% tags=["exercise"]
+def come_again(delivered_s, killed_s):
+    """How many of the delayed messages are delivered a second time."""
+    ### BEGIN SOLUTION
+    noted_s = killed_s // 10 * 10
+    return sum(at_s > noted_s for at_s in delivered_s)
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("09/come-again", come_again)
+
+# %% [markdown]
+# ## Round five: a bad message in front of good ones (11 minutes)
 #
 # Orders come at a steady pace. One of them is **poison**: nobody will ever be able to consume it. Three groups read them
 # all: one with a concurrent listener, two with an **orderly** one, which gets the messages of a queue strictly one
@@ -537,7 +621,32 @@ Stepper(scenarios.get("poison").build(seed, parameters=day).run_for(ms=(poison_a
 # later gets that message after all the others. If that is not allowed the queue must stand still; decide it
 # before the night when it happens.
 #
-# ## Round six: it neither succeeds nor fails (6 minutes)
+# ### A small exercise: who waits, and for how long?
+#
+# An order comes every `pace_ms`. One is poison, and the orderly group allows `retries` retries. How many ms after the first call
+# with the poison is the listener called with the n-th order behind it? Calls themselves take no time here.
+
+# %%
+say(f"With your pace of {pace_ms} ms and {retries} retries: the first order behind the poison, and the twentieth?")
+
+# %% [markdown] tags=["hints"]
+# - For how long does the queue stand still? Before that nobody behind the poison has a turn.
+# - And an order cannot be consumed before it was sent: the n-th one comes `n * pace_ms` after the poison.
+# - The later one of the two: `max(n * pace_ms, retries * 1_000)`.
+
+# %% tags=["exercise"]
+def called_after_ms(pace_ms, retries, n):
+    """How many ms after the poison's first call the n-th order behind it is consumed."""
+    ### BEGIN SOLUTION
+    stands_ms = retries * 1_000
+    return max(n * pace_ms, stands_ms)
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("09/behind-poison", called_after_ms)
+
+# %% [markdown]
+# ## Round six: it neither succeeds nor fails (9 minutes)
 #
 # The bank takes the call and says nothing for 50 minutes. The listener waits. A service in each consumer looks for such
 # cases: `consumeTimeout` is 15 minutes, and every 15 minutes it looks (`cleanExpireMsg`), for the first time
@@ -587,6 +696,34 @@ Journey.of(lab.history, sent.msg_id, "billing")
 # When it finally ends, after 50 min, the first call does whatever it does. So does the second one. **The same
 # order, billed twice, in one healthy consumer, without any crash.**
 #
+# ### A small exercise: given back, but when?
+#
+# A consumer has been running for `running_min` minutes when a call begins that hangs. `timeout_min` is its `consumeTimeout`; so
+# many minutes after its start it looks for the first time, and then every so many minutes again. How many minutes after its begin
+# is the call's message given back? (A message that is exactly as old as the time-out is old enough.)
+
+# %%
+say(f"Your consumer had been running for {running_min} min, and its time-out was the usual one, 15 min.")
+
+# %% [markdown] tags=["hints"]
+# - On the consumer's own clock: from which minute on is the message old enough? And which look comes then?
+# - It is the first multiple of `timeout_min` that is not before `running_min + timeout_min`. A `while` loop may go from look to look.
+# - `look = timeout_min`, then `while look < running_min + timeout_min: look += timeout_min`, and `look - running_min` at the end.
+
+# %% tags=["exercise"]
+def given_back_after_min(running_min, timeout_min):
+    """How many minutes after its begin a hanging call's message is given back."""
+    ### BEGIN SOLUTION
+    look = timeout_min
+    while look < running_min + timeout_min:
+        look += timeout_min
+    return look - running_min
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("09/given-back", given_back_after_min)
+
+# %% [markdown]
 # ## Build it: book each payment once (25 minutes)
 #
 # We count the ways in which a message came twice today: a retry after a failure that came *after* the work was done;

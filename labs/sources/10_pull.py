@@ -11,7 +11,7 @@
 #       - say where the progress of a consumer is written, when, and when not at all
 #       - tell what becomes of a task that runs while its queue moves to another member
 #       - build a pull task that slows down when there is nothing to do, or nobody who takes it
-#     minutes: 80
+#     minutes: 86
 #     prerequisites: [00 Tour]
 #     wrong_predictions:
 #       - "again: 0, as if a pull took the messages out of the queue"
@@ -294,7 +294,7 @@ check("10/pause", next_pause_ms)
 Stepper(lab, [OffsetsBoard])
 
 # %% [markdown]
-# ## Round three: the queue goes, the task runs (6 minutes)
+# ## Round three: the queue goes, the task runs (9 minutes)
 #
 # A second member joins the group. Queues are shared out anew, and one of the two moves to the newcomer. At that moment the
 # task of this queue is at work: orders came in, and each takes it 200 ms.
@@ -352,6 +352,33 @@ reveal("twice", doubles, why="both members read the queue from the same offset")
 # At the end the old task even calls `update_consume_offset`. It changes nothing any more: the queue is not held, so the
 # timer will not write it. **At least once** is what RocketMQ promises, to pull consumers as to all others; it is your
 # task to bear a second delivery.
+#
+# ### A small exercise: look before each order
+#
+# A task can look itself. Write its loop: for each message, in order, ask `mine()` whether the queue is still ours. If it is,
+# `await handle(message)`; if not, stop. Return how many messages were handled.
+
+# %%
+say(f"With such a loop fewer of your {burst} orders would have been handled twice: only those before the queue moved.")
+
+# %% [markdown] tags=["hints"]
+# - Ask in front of each message, not once at the beginning.
+# - Count what was handled, and leave the loop (or return) as soon as `mine()` is `False`.
+# - `for message in messages:`, in it `if not mine(): break`, then `await handle(message)` and `done += 1`.
+
+# %% tags=["exercise"]
+async def handle_while_mine(messages, handle, mine):
+    """Handle the messages as long as the queue is ours; how many it were."""
+    ### BEGIN SOLUTION
+    for done, message in enumerate(messages):
+        if not mine():
+            return done
+        await handle(message)
+    return len(messages)
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("10/while-mine", handle_while_mine)
 
 # %% [markdown]
 # ## Break it: the broker is dead for some seconds (4 minutes)
@@ -396,7 +423,7 @@ reveal("dead-broker", tried, why="the service heard of no error, so it never too
 # programs keep a broker busy that has just come back with a cold memory. Catch what you can handle, and let the rest go.
 
 # %% [markdown]
-# ## Round four: today's way (6 minutes)
+# ## Round four: today's way (9 minutes)
 #
 # Since RocketMQ 4.6 there is `DefaultLitePullConsumer`, and the other two classes are marked as out of date. It turns the
 # thing around: threads of its own pull **ahead** into a cache, and your program takes from the cache with `poll`.
@@ -461,6 +488,36 @@ len(seen)
 
 # %%
 Stepper(lab, [OffsetsBoard])
+
+# %% [markdown]
+# ### A small exercise: what comes again?
+#
+# A program polls some times and then ends with `shutdown()`. `polls` has for each poll its time (s) and how many messages it
+# got, in order. A poll commits what the polls *before* it handed out, but only if 5 s have passed since the last poll that
+# did so (the first one does). How many messages come again?
+
+# %%
+say(f"Your night: `[(0, {len(batch)})]`, one poll, and all of it came again.")
+
+# %% [markdown] tags=["hints"]
+# - Two numbers: how many were handed out so far, and how many of them are committed.
+# - At each poll first look whether it is time to commit, then add what the poll gets. From when on is it time again?
+# - `if at >= due:` then `committed, due = handed_out, at + 5`; then `handed_out += got`. At the end the difference of the two.
+
+# %% tags=["exercise"]
+def comes_again(polls):
+    """How many messages come again when the program starts again."""
+    ### BEGIN SOLUTION
+    handed_out = committed = due = 0
+    for at, got in polls:
+        if at >= due:
+            committed, due = handed_out, at + 5
+        handed_out += got
+    return handed_out - committed
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("10/comes-again", comes_again)
 
 # %% [markdown]
 # ## Build it: a task that knows when to wait (24 minutes)

@@ -1,4 +1,4 @@
-"""The checks of lab 06: gauges, memory and progress, and limits that are judged by peak memory and by lost time."""
+"""The checks of lab 06: pulls, gauges, memory and progress, and limits judged by peak memory and by lost time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from mqlab import ConsumeConcurrentlyStatus, Lab, Message
 from mqlab.check import Right, Wrong, lab_check
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeFromWhere
 from mqlab.errors import MQClientException
+from mqlab.scenarios.flow_control import slow_consumer, taking
 from mqlab.trace.record import Record
 
 KIB, MIB = 1024, 1024 * 1024
-REFUSAL_MS = 50
+REFUSAL_MS, OLD_MS, PULL = 50, 200, 32
 MOST_LOST = 0.05
 """The share of the threads' time that may pass without a message."""
 MEASURED = 0.7
@@ -160,6 +161,48 @@ class Shift:
 
 def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+@lab_check("06/next-pull", points=1)
+def next_pull(answer: Callable[[int, int, int], float], *, seed: int) -> Wrong | None:
+    """Slow consumers with other limits pull again when it was foretold."""
+    random = Random(f"06/next-pull/{seed}")
+    limit, ms_each = random.randint(12, 24), random.randint(31, 99)
+    if (PULL - limit) * ms_each % REFUSAL_MS == 0:
+        ms_each += 1  # else a message would be done just when the consumer looks, and microseconds decide
+    lab = Lab(seed)
+    lab.name_server()
+    lab.broker()
+    lab.create_topic("Orders", 1)
+    shop = lab.producer("shop")
+    lab.run(shop.start())
+    for _ in range(PULL + 1):
+        lab.run(shop.send(Message("Orders", b"an order")))
+    consumer = slow_consumer(lab, taking(ms=ms_each), pull_threshold_for_queue=limit)
+    lab.run(consumer.start())
+    refused_ms = lab.run_until_event("FlowControlled").ts_ms
+    was_ms = lab.run_until_event("PullRequested", topic="Orders").ts_ms - refused_ms
+    foretold = answer(PULL, limit, ms_each)
+    if isinstance(foretold, int | float) and abs(foretold - was_ms) <= 1:
+        return None
+    told = f"next_pull_ms(held={PULL}, limit={limit}, ms_each={ms_each})"
+    return Wrong(f"{told} is {foretold!r}, and the pull went out after {was_ms:.0f} ms")
+
+
+@lab_check("06/refuse-old", points=1)
+def refuse_old(answer: Callable[[list[int], int], int], *, seed: int) -> Wrong | None:
+    """Queues with old requests, with young ones, and with none."""
+    random = Random(f"06/refuse-old/{seed}")
+    now_ms = random.randint(1_000, 5_000)
+    for waited_ms in (random.choices(range(400), k=random.randint(1, 9)), [OLD_MS, OLD_MS - 1], [OLD_MS + 9] * 3, []):
+        before = sorted(now_ms - ms for ms in waited_ms)
+        left = [at for at in before if now_ms - at < OLD_MS]
+        queue = list(before)
+        got = answer(queue, now_ms)
+        if (got, queue) != (len(before) - len(left), left):
+            told = f"at {now_ms} ms, with {before}, {len(before) - len(left)} are refused and {left} stay"
+            return Wrong(f"{told}; yours returns {got!r} and leaves {queue}")
+    return None
 
 
 @lab_check("06/most-bytes", points=1)

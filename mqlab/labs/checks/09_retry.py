@@ -1,12 +1,13 @@
-"""The checks of lab 09: the next wait, two kinds of failure, and a listener that books each payment exactly once."""
+"""The checks of lab 09: waits, counts and kinds of failure, and a listener that books each payment exactly once."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from mqlab import ConsumeConcurrentlyStatus
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
 from mqlab.check import Right, Wrong, draws_for, lab_check
 from mqlab.client import ConsumeConcurrentlyContext
 from mqlab.protocol.message import MessageExt, MessageQueue
@@ -14,6 +15,7 @@ from mqlab.scenarios.payment_day import Ledger, PaymentDay
 from mqlab.sim import World
 
 RETRY_LEVEL = 3
+SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 DEAD_LEVEL, FIVE_SECONDS_LEVEL = -1, 2
 
 
@@ -31,6 +33,119 @@ def next_wait(answer: Callable[[int, list[int], int], int | None], *, seed: int)
             told = "it becomes a dead letter (None)" if want is None else f"it waits on level {level}, {want} ms"
             return Wrong(f"reconsumeTimes {times}, at most {most} are allowed: {told}, and yours says {got}")
     return None
+
+
+@lab_check("09/parked", points=1)
+def parked(answer: Callable[[int, int, list[int]], tuple[int, int]], *, seed: int) -> Wrong | None:
+    """Delayed messages of all levels, and of levels that there are not, lie where they were foretold and as long."""
+    draw = draws_for(seed)
+    delays_s = [level + draw.between(f"level {level}", 0, 3) for level in range(1, draw.between("levels", 3, 9) + 1)]
+    level = draw.between("level", 1, len(delays_s) + 2)
+    lab = _bank(seed, message_delay_level=" ".join(f"{delay_s}s" for delay_s in delays_s))
+    shop = lab.producer("shop")
+    lab.run(shop.start())
+    lab.run(shop.send(Message("Orders", b"later", delay_level=level)))
+    lab.run_for(ms=5)
+    stored = lab.history.last("MessageStored", topic=SCHEDULE_TOPIC)
+    queue = lab.queue(SCHEDULE_TOPIC, stored.queue_id)
+    stored_ms = int(queue.record(0)["storeTimestamp"].value.split()[0])
+    was = stored.queue_id, int(queue.entry(0)["tagsCode"].value.split()[0])
+    got = answer(stored_ms, level, [1_000 * delay_s for delay_s in delays_s])
+    if got == was:
+        return None
+    told = f"stored at {stored_ms} ms on level {level}; the levels are {', '.join(f'{s} s' for s in delays_s)}"
+    return Wrong(f"{told}: it lies in queue {was[0]} and is due at {was[1]} ms, and yours says {got!r}")
+
+
+def _bank(seed: int, **settings: Any) -> Lab:
+    """A name server, a broker, and a topic of one queue."""
+    lab = Lab(seed)
+    lab.name_server()
+    lab.broker("broker-a", **settings)
+    lab.create_topic("Orders", 1)
+    return lab
+
+
+@lab_check("09/says-next", points=1)
+def says_next(answer: Callable[[list[bool]], int], *, seed: int) -> Wrong | None:
+    """Failures with a broker and without one, in any order."""
+    draw = draws_for(seed)
+    stored = [draw.one_of(f"failure {n}", [True, False]) for n in range(draw.between("failures", 1, 8))]
+    behind = stored[::-1].index(True) if True in stored else len(stored)
+    want = sum(stored) + behind
+    got = answer(list(stored))
+    return None if got == want else Wrong(f"after {stored} it says {want}, and yours says {got!r}")
+
+
+@lab_check("09/come-again", points=1)
+def come_again(answer: Callable[[list[float], float], int], *, seed: int) -> Wrong | None:
+    """Deliveries before and after the last note, and kills soon after it or late."""
+    draw = draws_for(seed)
+    killed_s = 10 * draw.between("tens", 1, 12) + draw.between("after", 1, 99) / 10
+    delivered_s = sorted(
+        round(max(0.05, killed_s - draw.between(f"delivery {n}", 1, 180) / 10), 2)
+        for n in range(draw.between("deliveries", 1, 9))
+    )
+    delivered_s = [at_s for at_s in delivered_s if at_s % 10]
+    noted_s = 10 * int(killed_s / 10)
+    want = len([at_s for at_s in delivered_s if at_s > noted_s])
+    got = answer(list(delivered_s), killed_s)
+    if got == want:
+        return None
+    return Wrong(f"delivered at {delivered_s}, killed at {killed_s} s: {want} come again, and yours says {got!r}")
+
+
+@lab_check("09/behind-poison", points=1)
+def behind_poison(answer: Callable[[int, int, int], float], *, seed: int) -> Wrong | None:
+    """Orders behind a bad one, in orderly groups with other limits and paces."""
+    draw = draws_for(seed)
+    pace_ms, retries = draw.between("pace", 200, 1_200, step=50), draw.between("retries", 1, 4)
+    for n in (1, draw.between("place", 2, 9), 20):
+        want = max(n * pace_ms, 1_000 * retries)
+        got = answer(pace_ms, retries, n)
+        if got != want:
+            told = f"called_after_ms(pace_ms={pace_ms}, retries={retries}, n={n}) is {want}, and yours says {got!r}"
+            return Wrong(told, world=partial(_poison, pace_ms, retries, seed))
+    return None
+
+
+def _poison(pace_ms: int, retries: int, seed: int) -> Lab:
+    """Such a group, with RocketMQ's own rule."""
+    day = {"messages": 20, "poison_at": 2, "orderly_times": retries, "pace_ms": pace_ms}
+    return scenarios.get("poison").build(seed, parameters=day).run_for(ms=3 * pace_ms + 1_000 * retries + 500)
+
+
+@lab_check("09/given-back", points=1)
+def given_back(answer: Callable[[float, int], float], *, seed: int) -> Wrong | None:
+    """Calls that hang, in consumers that have been running for longer or shorter, with other time-outs."""
+    draw = draws_for(seed)
+    timeout_min, running_min = draw.between("time-out", 2, 20), draw.between("running", 1, 50)
+    looks = [timeout_min * n for n in range(1, 60)]
+    want = next(look for look in looks if look - running_min >= timeout_min) - running_min
+    got = answer(running_min, timeout_min)
+    if got == want:
+        return None
+    told = f"after {running_min} min, with a time-out of {timeout_min} min: given back after {want} min"
+    return Wrong(f"{told}, and yours says {got!r}", world=partial(_hanging, running_min, timeout_min, seed))
+
+
+def _hanging(running_min: int, timeout_min: int, seed: int) -> Lab:
+    """Such a consumer, up to the moment at which it gives the message back."""
+
+    async def hangs(messages: object, context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
+        await context.sleep(60 * 60_000)
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+    lab = _bank(seed)
+    shop, consumer = lab.producer("shop"), lab.consumer("billing", consume_timeout=timeout_min)
+    consumer.subscribe("Orders", "*")
+    consumer.register_message_listener(hangs)
+    lab.run(shop.start())
+    lab.run(consumer.start())
+    lab.run_for(seconds=60 * running_min)
+    lab.run(shop.send(Message("Orders", b"an order")))
+    lab.run_until_event("MessageGivenBack", limit_ms=3_600_000)
+    return lab
 
 
 @lab_check("09/two-failures", points=1)

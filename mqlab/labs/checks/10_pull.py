@@ -274,6 +274,64 @@ def _nothing() -> None:
     """The warehouse looks at its own clock."""
 
 
+@lab_check("10/while-mine", points=1)
+def while_mine(answer: Callable[..., Awaitable[int]], *, seed: int) -> Wrong | None:
+    """A queue moves before the first order, between two of them, or never: no order is begun after that."""
+    draw = draws_for(seed)
+    lab = Lab(seed, history=False)
+    node = lab.node("reader")
+    messages = [f"order {number}" for number in range(draw.between("orders", 0, 9))]
+    ms_each = draw.between("ms each", 50, 200)
+    moves_ms = draw.one_of("at once", [0, 1, 1]) * draw.between("moves", 1, 1_500)
+    handled: list[str] = []
+    returned: list[int] = []
+
+    async def handle(message: str) -> None:
+        handled.append(message)
+        await node.sleep(ms_each)
+
+    async def task() -> None:
+        returned.append(await answer(list(messages), handle, lambda: lab.now_ms < moves_ms))
+
+    node.spawn(task(), "task")
+    lab.run_for(seconds=4)
+    want = [message for number, message in enumerate(messages) if number * ms_each < moves_ms]
+    if handled == want and returned == [len(want)]:
+        return None
+    told = f"{len(messages)} orders of {ms_each} ms, and the queue moves after {moves_ms} ms"
+    return Wrong(f"{told}: {len(want)} are to be handled; yours handles {handled} and returns {returned}")
+
+
+@lab_check("10/comes-again", points=1)
+def comes_again(answer: Callable[[list[tuple[int, int]]], int], *, seed: int) -> Wrong | None:
+    """Programs that poll in any rhythm end in good order: what they get again is what was not committed."""
+    draw = draws_for(seed)
+    lab = Lab(seed)
+    lab.name_server()
+    broker = lab.broker("broker-a")
+    lab.create_topic(TOPIC, 1)
+    producer = lab.producer("till")
+    lab.run(producer.start())
+    for _ in range(30):
+        lab.run(producer.send(Message(TOPIC, b"order")))
+    settings = {"consume_from_where": "CONSUME_FROM_FIRST_OFFSET", "pull_batch_size": draw.between("batch", 1, 5)}
+    lite = lab.lite_pull_consumer("readers", **settings)
+    lite.subscribe(TOPIC)
+    lab.run(lite.start())
+    lab.run_for(seconds=2)
+    polls, at_s = [], 0
+    for number in range(draw.between("polls", 1, 6)):
+        polls.append((at_s, len(lab.run(lite.poll(0)))))
+        pause_s = draw.between(f"pause {number}", 1, 8)
+        at_s += pause_s
+        lab.run_for(seconds=pause_s)
+    lab.run(lite.shutdown())
+    known = broker.running().consumer_offset_manager.query_offset("readers", TOPIC, 0)
+    want = sum(got for _, got in polls) - max(0, known)
+    foretold = answer(list(polls))
+    return None if foretold == want else Wrong(f"after {polls} {want} come again, and yours says {foretold!r}")
+
+
 @lab_check("10/pull-task", points=3)
 def pull_task(answer: MakeTask, *, seed: int) -> Right | Wrong | None:
     """Every order reaches the warehouse soon, once and in its turn, while brokers and the shop's own process die."""

@@ -1,4 +1,4 @@
-"""Judges for lab 20: a percentile, the end of a hold, and a transform over fifty worlds in one Spark job."""
+"""Judges for lab 20: a percentile, a hold, bins of many worlds, and a transform over fifty worlds in one Spark job."""
 
 from __future__ import annotations
 
@@ -91,6 +91,26 @@ def hold(answer: Callable[[int, int], int], *, seed: int) -> Wrong | None:
             told = f"a pull comes at {begin_us} us and asks for {asked_us} us: it is held for {want} us"
             return Wrong(f"{told}, and yours says {got!r}", trace=story)
     return None
+
+
+@lab_check("20/every-world", points=1)
+def every_world(answer: Callable[[list[tuple[str, int]], int], set[int]], *, seed: int) -> Wrong | None:
+    """Holds of one to five worlds, with bins that all of them have, and others."""
+    draw = draws_for(seed)
+    width_ms = draw.one_of("width", [100, 250, 500])
+    worlds = [f"night-{number}" for number in range(1, draw.between("worlds", 1, 5) + 1)]
+    holds = [
+        (world, draw.between(f"{world}, hold {n}", 15_000, 15_000 + 6 * width_ms))
+        for world in worlds
+        for n in range(draw.between(f"holds of {world}", 3, 9))
+    ]
+    bins = [{hold_ms // width_ms for name, hold_ms in holds if name == world} for world in worlds]
+    want = {one for one in bins[0] if all(one in found for found in bins)}
+    got = answer(draw.shuffled("order", holds), width_ms)
+    if got == want:
+        return None
+    story = (f"{world}: bins {sorted(found)}" for world, found in zip(worlds, bins, strict=True))
+    return Wrong(f"every world has the bins {sorted(want)}, and yours says {got!r}", trace="\n".join(story))
 
 
 @lab_check("20/time-to-delivery", points=3)

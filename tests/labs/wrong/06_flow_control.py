@@ -112,7 +112,44 @@ def zero_when_all_are_done(pulled: list[int], done: set[int]) -> int:
     return min((offset for offset in pulled if offset not in done), default=0)
 
 
+def without_the_rhythm(held: int, limit: int, ms_each: int) -> int:
+    """As if the consumer pulled as soon as it may."""
+    return (held - limit) * ms_each
+
+
+def one_more_must_go(held: int, limit: int, ms_each: int) -> int:
+    """As if a pull wanted fewer messages than the limit."""
+    return -(-(held - limit + 1) * ms_each // 50) * 50
+
+
+def rounds_down(held: int, limit: int, ms_each: int) -> int:
+    """Takes the look before."""
+    return (held - limit) * ms_each // 50 * 50
+
+
+def only_the_first(queue: list[int], now_ms: int) -> int:
+    """Looks at the head once."""
+    if queue and now_ms - queue[0] >= 200:
+        queue.pop(0)
+        return 1
+    return 0
+
+
+def leaves_them_there(queue: list[int], now_ms: int) -> int:
+    """Counts, and takes nothing out."""
+    return sum(now_ms - at >= 200 for at in queue)
+
+
+def more_than_200(queue: list[int], now_ms: int) -> int:
+    """200 ms exactly are not enough for it."""
+    old = [at for at in queue if now_ms - at > 200]
+    queue[:] = [at for at in queue if now_ms - at <= 200]
+    return len(old)
+
+
 WRONG = {
+    "06/next-pull": [without_the_rhythm, one_more_must_go, rounds_down],
+    "06/refuse-old": [only_the_first, leaves_them_there, more_than_200],
     "06/most-bytes": [without_the_batch, of_one_queue, one_batch_for_all],
     "06/held-back-by": [at_least, exact_bytes, span_first],
     "06/progress": [how_many_are_done, behind_the_last_that_is_done, zero_when_all_are_done],

@@ -228,7 +228,81 @@ def success_for_the_unreadable(bill: Any) -> Any:
     return listener
 
 
+def level_for_queue(stored_ms: int, level: int, delays_ms: list[int]) -> tuple[int, int]:
+    """Takes the level for the number of its queue."""
+    level = min(level, len(delays_ms))
+    return level, stored_ms + delays_ms[level - 1]
+
+
+def without_a_last_level(stored_ms: int, level: int, delays_ms: list[int]) -> tuple[int, int]:
+    """A level that there is not is an error here."""
+    return level - 1, stored_ms + delays_ms[level - 1]
+
+
+def counts_all_calls(stored: list[bool]) -> int:
+    """Takes reconsumeTimes for the number of failures."""
+    return len(stored)
+
+
+def counts_what_was_stored(stored: list[bool]) -> int:
+    """Forgets that the consumer counts its own retries."""
+    return sum(stored)
+
+
+def all_of_them(delivered_s: list[float], killed_s: float) -> int:
+    """As if nothing had been noted."""
+    return len(delivered_s)
+
+
+def those_before_the_note(delivered_s: list[float], killed_s: float) -> int:
+    """The wrong side of the note."""
+    return sum(at_s <= killed_s // 10 * 10 for at_s in delivered_s)
+
+
+def of_the_last_ten_seconds(delivered_s: list[float], killed_s: float) -> int:
+    """As if the last note were always ten seconds old."""
+    return sum(at_s > killed_s - 10 for at_s in delivered_s)
+
+
+def both_waits(pace_ms: int, retries: int, n: int) -> int:
+    """Adds the two, as if the orders were sent only when the queue goes on."""
+    return n * pace_ms + retries * 1_000
+
+
+def nobody_waits(pace_ms: int, retries: int, n: int) -> int:
+    """As in a concurrent group."""
+    return n * pace_ms
+
+
+def only_the_pace_of_retries(pace_ms: int, retries: int, n: int) -> int:
+    """As if all orders had been there from the beginning."""
+    return retries * 1_000
+
+
+def an_alarm_clock(running_min: int, timeout_min: int) -> int:
+    """As if each call had one of its own."""
+    return timeout_min
+
+
+def always_the_next_look(running_min: int, timeout_min: int) -> int:
+    """Gives it back at the next look, however old it is."""
+    return timeout_min - running_min % timeout_min
+
+
+def on_the_consumers_clock(running_min: int, timeout_min: int) -> int:
+    """Says when it is, not how long it took."""
+    look = timeout_min
+    while look < running_min + timeout_min:
+        look += timeout_min
+    return look
+
+
 WRONG = {
+    "09/parked": [level_for_queue, without_a_last_level],
+    "09/says-next": [counts_all_calls, counts_what_was_stored],
+    "09/come-again": [all_of_them, those_before_the_note, of_the_last_ten_seconds],
+    "09/behind-poison": [both_waits, nobody_waits, only_the_pace_of_retries],
+    "09/given-back": [an_alarm_clock, always_the_next_look, on_the_consumers_clock],
     "09/next-wait": [begins_at_level_one, one_more_than_allowed, level_as_index],
     "09/two-failures": [forgets_the_return, seconds_for_a_level, success_for_the_unreadable],
     "09/idempotent-listener": [

@@ -174,9 +174,54 @@ def a_constant(pause_ms: float, found: bool) -> float:
     return 0 if found else 200
 
 
+async def asks_once(messages: list[Any], handle: Any, mine: Any) -> int:
+    """Asks before the first message only."""
+    if not mine():
+        return 0
+    for message in messages:
+        await handle(message)
+    return len(messages)
+
+
+async def asks_behind(messages: list[Any], handle: Any, mine: Any) -> int:
+    """Asks behind each message: the first one is handled in any case."""
+    done = 0
+    for message in messages:
+        await handle(message)
+        done += 1
+        if not mine():
+            break
+    return done
+
+
+async def counts_all(messages: list[Any], handle: Any, mine: Any) -> int:
+    """Says how many there were, not how many it has handled."""
+    for message in messages:
+        if mine():
+            await handle(message)
+    return len(messages)
+
+
+def the_last_poll(polls: list[tuple[int, int]]) -> int:
+    """As if each poll committed what the polls before it handed out."""
+    return polls[-1][1]
+
+
+def all_that_was_polled(polls: list[tuple[int, int]]) -> int:
+    """As if nothing had been committed."""
+    return sum(got for _, got in polls)
+
+
+def every_poll_commits_itself(polls: list[tuple[int, int]]) -> int:
+    """As if a poll committed what it hands out."""
+    return 0
+
+
 WRONG = {
     "10/backlog": [asks_the_memory, counts_what_is_stored, looks_at_one_queue],
     "10/pause": [doubles_nothing, never_quick_again, without_a_ceiling, a_constant],
+    "10/while-mine": [asks_once, asks_behind, counts_all],
+    "10/comes-again": [the_last_poll, all_that_was_polled, every_poll_commits_itself],
     "10/pull-task": [
         always_200_ms,
         always_a_second,

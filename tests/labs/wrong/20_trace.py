@@ -136,9 +136,29 @@ def never_at_a_look(begin_us: int, asked_us: int) -> int:
     return ((begin_us + asked_us) // 5_000_000 + 1) * 5_000_000 - begin_us
 
 
+def in_some_world(holds: list[tuple[str, int]], width_ms: int) -> set[int]:
+    """The bins of all worlds together."""
+    return {hold_ms // width_ms for _, hold_ms in holds}
+
+
+def of_the_first_and_last(holds: list[tuple[str, int]], width_ms: int) -> set[int]:
+    """Compares two of the worlds."""
+    ends = [min(world for world, _ in holds), max(world for world, _ in holds)]
+    return set.intersection(*({hold_ms // width_ms for world, hold_ms in holds if world == end} for end in ends))
+
+
+def in_ms(holds: list[tuple[str, int]], width_ms: int) -> set[int]:
+    """Says where the bins begin, not which they are."""
+    found: dict[str, set[int]] = {}
+    for world, hold_ms in holds:
+        found.setdefault(world, set()).add(hold_ms // width_ms * width_ms)
+    return set.intersection(*found.values())
+
+
 WRONG = {
     "20/percentile": [in_the_order_they_came, one_too_far, share_of_the_longest],
     "20/hold": [as_the_client_asked, always_the_third_look, never_at_a_look],
+    "20/every-world": [in_some_world, of_the_first_and_last, in_ms],
     "20/time-to-delivery": [
         only_pulls_that_were_held,
         number_without_connection,
