@@ -11,6 +11,7 @@ from mqlab.labs.hints import hint_problems
 from mqlab.labs.solution import BEGIN, END, region_problems
 from mqlab.labs.source import LabSource, text_argument
 
+_PART = re.compile(r"(?m)^## (.+)$")
 _MINUTES = re.compile(r"(?m)^##+ .*\((\d+) minutes?\)$")
 
 
@@ -23,6 +24,7 @@ def require_rules(lab: LabSource) -> None:
         *_exercises(lab),
         *_checks(lab),
         *_hints(lab),
+        *_rounds(lab),
         *_extension(lab),
         *_minutes(lab),
     ]
@@ -161,7 +163,32 @@ def _hints(lab: LabSource) -> list[str]:
         problems += [f"{cell.place}: {problem}" for problem in hint_problems(cell.source)]
         if at + 1 == len(lab.cells) or "exercise" not in lab.cells[at + 1].tags:
             problems.append(f"{cell.place}: hints stand directly in front of their exercise")
+    fronts = zip([None, *lab.cells], lab.cells, strict=False)
+    problems += [
+        f"{cell.place}: no hints stand in front of this exercise"
+        for front, cell in fronts
+        if "exercise" in cell.tags and (front is None or "hints" not in front.tags)
+    ]
     return problems
+
+
+def _rounds(lab: LabSource) -> list[str]:
+    """Each round has an exercise of its own, before the large one at the end."""
+    part, exercises = "", 0
+    problems = []
+    for cell in lab.cells:
+        found = _PART.findall(cell.source) if cell.kind == "markdown" else []
+        if found:
+            problems += _without_exercise(part, exercises)
+            part, exercises = found[-1], 0
+        exercises += "exercise" in cell.tags
+    return problems + _without_exercise(part, exercises)
+
+
+def _without_exercise(part: str, exercises: int) -> list[str]:
+    if exercises or not part.startswith("Round"):
+        return []
+    return [f"{part!r} has no exercise; give each round a small one"]
 
 
 def _extension(lab: LabSource) -> list[str]:

@@ -52,10 +52,14 @@ even
 reveal("how-many", len(even), why="0 is even, too.")
 
 # %% [markdown]
-# ## Build it
+# ### Your turn: twice a number
 #
 # Write a function that doubles a number. The check below plays it with many numbers.
 
+# %% [markdown] tags=["hints"]
+# - A nudge: what is to be done?
+# - The way: with which means?
+# - Nearly the answer: `2 * number`
 
 # %% tags=["exercise"]
 def double(number: int) -> int:

@@ -53,6 +53,12 @@ BROKEN = {
     "nothing checked": ('check("90/pull", pull)', 'check("90/pull", print)', "no check is called with pull"),
     "unknown check": ('check("90/pull", pull)', 'check("90/push", pull)', "there is no check '90/push'"),
     "minutes": ("A queue of five\n", "A queue of five (3 minutes)\n", "headings name 3 minutes, the head says 5"),
+    "no hints": ('# %% [markdown] tags=["hints"]', "# %% [markdown]", "no hints stand in front of this exercise"),
+    "a round without an exercise": (
+        "# ## A queue of five",
+        "# ## Round one: a queue of five",
+        "'Round one: a queue of five' has no exercise",
+    ),
     "two hints": ("# - A list can be cut in two.\n", "", "has 2 hints; write a list of 3"),
     "hints elsewhere": (
         '# %% tags=["check"]',
