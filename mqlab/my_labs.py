@@ -1,9 +1,9 @@
 """`mqlab my-labs`: a working copy of the labs, so that what a student writes stays, and nothing of the clone changes.
 
 The copies lie in `my-labs/`, with the pages of docs/ that the labs point to. A copy in which nothing was written is
-brought up to date when its lab changes; one in which a cell was written or changed is never touched: the lab's new
-version is put beside it. Outputs do not count, since running a lab makes them again. Those that come of a bet are
-left out of the copy.
+brought up to date when its lab changes (one that was run, only when the cells do); one in which a cell was written or
+changed is never touched: the lab's new version is put beside it. Outputs do not count, since running a lab makes them
+again. Those that come of a bet are left out of the copy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mqlab.labs.extra import extra
 
 DIRECTORY = "my-labs"
 _NOTES = ".copied.json"
-"""What the cells of each copy were when it was made: file name -> digest."""
+"""What the cells and the file of each copy were when it was made: name -> digest."""
 _DOCS = re.compile(r"\]\(\.\./docs/")
 
 
@@ -71,23 +71,34 @@ def _copy_lab(lab: Path, target: Path, known: dict[str, str]) -> str:
         # Also where it was not noted, because the copying was interrupted.
         known[mine.name] = new
     if _is_as_copied(mine, known):
-        if known.get(mine.name) != new or not mine.exists():
-            _write(mine, notebook)
-            known[mine.name] = new
+        if known.get(mine.name) != new or not mine.exists() or _is_untouched(mine, known):
+            _write(mine, notebook, known)
         return ""
     if known.get(mine.name) == new:
         return ""
     beside = target / f"{lab.stem}.new.ipynb"
     if not _is_as_copied(beside, known):
         return f"{mine.name} and {beside.name} have cells of yours and stay; there is a newer version in labs/"
-    _write(beside, notebook)
-    known[beside.name] = new
+    _write(beside, notebook, known)
     return f"{mine.name} has cells of yours and stays; the lab's new version lies beside it: {beside.name}"
 
 
 def _is_as_copied(path: Path, known: dict[str, str]) -> bool:
     """Whether nothing was written into the copy (or it is not there); a file that is no notebook is somebody's own."""
     return not path.exists() or _digest_of(path) == known.get(path.name, "unknown")
+
+
+def _is_untouched(path: Path, known: dict[str, str]) -> bool:
+    """Whether the copy is as it was written, to the byte: nobody has even run it."""
+    return known.get(_file_note(path)) == _file_digest(path)
+
+
+def _file_note(path: Path) -> str:
+    return f"{path.name}, the file"
+
+
+def _file_digest(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
 
 
 def _digest_of(path: Path) -> str:
@@ -124,12 +135,20 @@ def _copy_docs(root: Path, target: Path) -> None:
         copy2(page, target / "docs" / page.name)
 
 
-def _write(path: Path, notebook: dict[str, Any]) -> None:
-    """Write a copy and sign it: JupyterLab draws the pictures of a notebook that it trusts before any cell has run."""
+def _write(path: Path, notebook: dict[str, Any], known: dict[str, str]) -> None:
+    """Write a copy, note it, and sign it: what Jupyter trusts it draws before any cell has run.
+
+    It trusts what was signed in its own data directory, which another Jupyter may not share; so a copy that is written
+    already is signed once more.
+    """
     nbformat, signing = extra("nbformat"), extra("nbformat.sign")
     node = nbformat.reads(json.dumps(notebook), as_version=4)
     # Under its name only when it is whole: a torn copy would pass for somebody's own.
     unfinished = path.with_name(f".{path.name}.unfinished")
     nbformat.write(node, unfinished)
-    unfinished.replace(path)
+    if path.exists() and path.read_bytes() == unfinished.read_bytes():
+        unfinished.unlink()
+    else:
+        unfinished.replace(path)
+    known |= {path.name: _digest(notebook), _file_note(path): _file_digest(path)}
     signing.NotebookNotary().sign(node)

@@ -57,6 +57,30 @@ def test_a_copy_is_trusted_so_that_pictures_are_drawn_before_the_first_cell_runs
     assert NotebookNotary().check_signature(read(clone / "my-labs" / "00_tour.ipynb", as_version=4))
 
 
+def test_a_copy_that_was_made_elsewhere_is_trusted_by_the_jupyter_that_opens_it(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(clone / "the jupyter of make"))
+    mine = clone / "my-labs" / "00_tour.ipynb"
+    assert not NotebookNotary().check_signature(read(mine, as_version=4))
+    copy_labs(clone, clone / "my-labs")
+    assert NotebookNotary().check_signature(read(mine, as_version=4))
+
+
+def test_outputs_that_have_changed_reach_a_copy_that_nobody_has_run(clone: Path) -> None:
+    mine = clone / "my-labs" / "00_tour.ipynb"
+    made = notebook("1", "predict(...)")
+    made["cells"][1]["outputs"][0]["data"] = {"text/html": "<b>drawn anew</b>"}
+    write(clone / "labs" / "00_tour.ipynb", made)
+    copy_labs(clone, clone / "my-labs")
+    assert "drawn anew" in mine.read_text(encoding="utf-8")
+    run = json.loads(mine.read_text(encoding="utf-8"))
+    run["cells"][1]["outputs"] = []
+    write(mine, run)
+    copy_labs(clone, clone / "my-labs")
+    assert json.loads(mine.read_text(encoding="utf-8"))["cells"][1]["outputs"] == []
+
+
 def test_what_comes_of_a_bet_is_not_in_the_copy_at_all(clone: Path) -> None:
     made = notebook("predict(...)", "37 / 2")
     made["cells"][2]["metadata"] = {"collapsed": True, "jupyter": {"outputs_hidden": True}}
