@@ -46,7 +46,7 @@ def parked(answer: Callable[[int, int, list[int]], tuple[int, int]], *, seed: in
     lab.run(shop.start())
     lab.run(shop.send(Message("Orders", b"later", delay_level=level)))
     lab.run_for(ms=5)
-    stored = lab.history.last("MessageStored", topic=SCHEDULE_TOPIC)
+    stored = next(lab.history.find("MessageStored", topic=SCHEDULE_TOPIC))
     queue = lab.queue(SCHEDULE_TOPIC, stored.queue_id)
     stored_ms = int(queue.record(0)["storeTimestamp"].value.split()[0])
     was = stored.queue_id, int(queue.entry(0)["tagsCode"].value.split()[0])

@@ -314,8 +314,8 @@ def comes_again(answer: Callable[[list[tuple[int, int]]], int], *, seed: int) ->
     lab.run(producer.start())
     for _ in range(30):
         lab.run(producer.send(Message(TOPIC, b"order")))
-    settings = {"consume_from_where": "CONSUME_FROM_FIRST_OFFSET", "pull_batch_size": draw.between("batch", 1, 5)}
-    lite = lab.lite_pull_consumer("readers", **settings)
+    batch, where = draw.between("batch", 1, 5), "CONSUME_FROM_FIRST_OFFSET"
+    lite = lab.lite_pull_consumer("readers", consume_from_where=where, pull_batch_size=batch)
     lite.subscribe(TOPIC)
     lab.run(lite.start())
     lab.run_for(seconds=2)
