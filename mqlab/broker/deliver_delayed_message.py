@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mqlab.broker.parked_message import message_time_up
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, RMQ_SYS_TRANS_HALF_TOPIC
@@ -10,13 +10,35 @@ from mqlab.store import PutMessageResult
 from mqlab.trace.events.broker import DelayOffsetCorrected, ParkedMessageDelivered, ParkedMessageDropped
 
 if TYPE_CHECKING:
-    from mqlab.broker.schedule_message_service import ScheduleMessageService
+    from mqlab.broker.broker_stats import BrokerStats
+    from mqlab.sim import Node
     from mqlab.sim.timer import Timer
+    from mqlab.store import DefaultMessageStore
     from mqlab.store.consume_queue import ConsumeQueue, CqUnit
 
 DELAY_FOR_A_WHILE_MS = 100
 PERIOD_US = DELAY_FOR_A_WHILE_MS * 1_000
 _READ_AHEAD = 32
+
+
+class DelayLevels(Protocol):
+    """Whoever has a loop for each delay level, as ScheduleMessageService does."""
+
+    node: Node
+    message_store: DefaultMessageStore
+    stats: BrokerStats
+
+    def turn_at(self, earliest_us: int) -> int:
+        """The time of the first turn behind now that is not before `earliest_us`."""
+        ...
+
+    def turns_before(self, now_us: int) -> int:
+        """How many turns a loop that always turns has made before `now_us`."""
+        ...
+
+    def update_offset(self, level: int, offset: int, times: int = 1) -> None:
+        """Note how far a level has come."""
+        ...
 
 
 class DeliverDelayedMessage:
@@ -30,7 +52,7 @@ class DeliverDelayedMessage:
     which a loop that always turns delivers it.
     """
 
-    def __init__(self, service: ScheduleMessageService, level: int, delay_ms: int, offset: int) -> None:
+    def __init__(self, service: DelayLevels, level: int, delay_ms: int, offset: int) -> None:
         self.level = level
         self.delay_ms = delay_ms
         self.offset = offset

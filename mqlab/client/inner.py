@@ -6,7 +6,6 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from mqlab.client.consumer.push.pull_request import PullRequest
     from mqlab.client.topic_publish_info import TopicPublishInfo
     from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
     from mqlab.protocol.message import MessageQueue
@@ -74,12 +73,4 @@ class MQConsumerInner(Protocol):
 
     def persist_consumer_offset(self) -> None:
         """Write its offsets to where they belong."""
-        ...
-
-
-class MQPushConsumerInner(MQConsumerInner, Protocol):
-    """A push consumer, seen from the pull thread of its instance."""
-
-    def pull_message(self, pull_request: PullRequest) -> Coroutine[Any, Any, None]:
-        """Take one turn of the pull loop of one queue."""
         ...

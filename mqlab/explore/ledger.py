@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from mqlab.explore.places import Kept, Place
 from mqlab.explore.readers import reader_name, readers_of
 from mqlab.explore.stale_entries import is_passed_over
 from mqlab.protocol.route import MASTER_ID
@@ -17,28 +18,6 @@ if TYPE_CHECKING:
     from mqlab.lab import Lab
 
 TS_US, NODE = 2, 3
-
-
-class Place(NamedTuple):
-    """Where a message lies: a broker's process, a topic, a queue, an offset."""
-
-    broker: str
-    topic: str
-    queue_id: int
-    queue_offset: int
-
-    def __str__(self) -> str:
-        return f"{self.broker} {self.topic} queue {self.queue_id} offset {self.queue_offset}"
-
-
-class Kept(NamedTuple):
-    """What lies there: whose message, where in the commit log, how long, and the event that tells it."""
-
-    unique_key: str
-    commit_log_offset: int
-    size: int
-    row: Row
-
 
 Delivery = tuple[str, str, int, int, str]
 """(reader, broker, queue id, queue offset, message id). The events of a consumer call a message of the retry topic by

@@ -6,7 +6,8 @@ from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from mqlab.explore.ledger import Ledger, Place
+from mqlab.explore.ledger import Ledger
+from mqlab.explore.places import Place
 from mqlab.explore.readers import Reader, readers_of
 from mqlab.explore.stale_entries import is_stale
 from mqlab.explore.store_contents import StoreContents

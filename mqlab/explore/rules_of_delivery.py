@@ -6,7 +6,7 @@ from collections import Counter
 from typing import ClassVar
 
 from mqlab.client import MessageModel
-from mqlab.explore.ledger import Kept, Place
+from mqlab.explore.places import Kept, Place
 from mqlab.explore.readers import Reader, consumers_of, progress, reader_name
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT, TORN, TORN_TEXT

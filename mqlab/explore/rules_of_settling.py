@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from mqlab.explore.ledger import Place
+from mqlab.explore.places import Place
 from mqlab.explore.readers import Reader, progress, readers_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, retry_topic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from mqlab.explore.fault_plan import flushes_before_the_answer
-from mqlab.explore.ledger import Place
+from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.trace.bus import Row

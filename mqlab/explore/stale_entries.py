@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from mqlab.explore.ledger import Ledger, Place
+    from mqlab.explore.places import Kept, Place
     from mqlab.lab import Lab
     from mqlab.store import ReadableStore
     from mqlab.store.consume_queue import CqUnit
@@ -20,7 +20,16 @@ STALE_TEXT = (
 )
 
 
-def is_stale(lab: Lab, ledger: Ledger, place: Place) -> bool:
+class KnownEntries(Protocol):
+    """What the ledger knows of entries, by place."""
+
+    stored: dict[Place, Kept]
+    remains: dict[Place, dict[int, None]]
+    passed_over: dict[Place, None]
+    power_lost_us: dict[str, int]
+
+
+def is_stale(lab: Lab, ledger: KnownEntries, place: Place) -> bool:
     """Has the broker lost power, and has the queue at this place now an entry that a lost message left, or none because
     what was stored here was passed over for such an entry?
 
@@ -43,7 +52,7 @@ def is_stale(lab: Lab, ledger: Ledger, place: Place) -> bool:
     return message is not None and (message.topic, message.queue_id, message.queue_offset) != place[1:]
 
 
-def is_passed_over(store: ReadableStore, ledger: Ledger, place: Place) -> bool:
+def is_passed_over(store: ReadableStore, ledger: KnownEntries, place: Place) -> bool:
     """Has the queue an entry left that points behind the message which was stored for this place? Then it takes itself
     to have an entry of that message, too.
     """
@@ -56,11 +65,11 @@ def is_passed_over(store: ReadableStore, ledger: Ledger, place: Place) -> bool:
     )
 
 
-def _is_its_own(ledger: Ledger, place: Place, unit: CqUnit | None) -> bool:
+def _is_its_own(ledger: KnownEntries, place: Place, unit: CqUnit | None) -> bool:
     kept = ledger.stored.get(place)
     return unit is not None and kept is not None and unit.pos == kept.commit_log_offset
 
 
-def _is_left(ledger: Ledger, place: Place, unit: CqUnit) -> bool:
+def _is_left(ledger: KnownEntries, place: Place, unit: CqUnit) -> bool:
     """Is this the entry of a message that was lost?"""
     return unit.pos in ledger.remains.get(place, ()) and not _is_its_own(ledger, place, unit)

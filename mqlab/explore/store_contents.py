@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mqlab.explore.ledger import Place
+from mqlab.explore.places import Place
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
 

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from mqlab.client.inner import MQPushConsumerInner
+    from mqlab.client.consumer.push.pull_request import MQPushConsumerInner
 
 
 class MessageRequest(Protocol):

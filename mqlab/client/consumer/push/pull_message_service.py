@@ -8,7 +8,7 @@ from mqlab.sim import Queue, Task
 
 if TYPE_CHECKING:
     from mqlab.client.consumer.push.message_request import MessageRequest
-    from mqlab.client.inner import MQPushConsumerInner
+    from mqlab.client.consumer.push.pull_request import MQPushConsumerInner
     from mqlab.client.mq_client_instance import MQClientInstance
 
 

@@ -1,14 +1,23 @@
-"""The token of one queue's pull loop."""
+"""The token of one queue's pull loop, and what it asks of its consumer."""
 
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mqlab.client.inner import MQConsumerInner
 
 if TYPE_CHECKING:
     from mqlab.client.consumer.process_queue import ProcessQueue
-    from mqlab.client.inner import MQPushConsumerInner
     from mqlab.protocol.message import MessageQueue
+
+
+class MQPushConsumerInner(MQConsumerInner, Protocol):
+    """A push consumer, seen from the pull thread of its instance."""
+
+    def pull_message(self, pull_request: PullRequest) -> Coroutine[Any, Any, None]:
+        """Take one turn of the pull loop of one queue."""
+        ...
 
 
 class PullRequest:
