@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.broker.admin_groups import AdminGroups
-from mqlab.broker.admin_offsets import AdminOffsets
-from mqlab.broker.admin_queues import AdminQueues
-from mqlab.broker.admin_settings import AdminSettings
-from mqlab.broker.admin_topics import AdminTopics
 from mqlab.broker.errors import RequestError, rejected
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
@@ -17,21 +12,22 @@ from mqlab.remoting import Channel, RequestProcessor
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts, Handler
 
+
 class AdminBrokerProcessor(RequestProcessor):
-    """The processor of all codes that have no other (org.apache.rocketmq.broker.processor.AdminBrokerProcessor)."""
+    """The processor of all codes that have no other (org.apache.rocketmq.broker.processor.AdminBrokerProcessor).
+
+    Its handlers are imported with the first such request: many a world has none, and its first message need not wait.
+    """
 
     def __init__(self, broker: BrokerParts) -> None:
+        self._broker = broker
         self._hooks = broker.node.hooks
-        self._handlers: dict[int, Handler] = {
-            **AdminTopics(broker).handlers(),
-            **AdminGroups(broker).handlers(),
-            **AdminOffsets(broker).handlers(),
-            **AdminQueues(broker).handlers(),
-            **AdminSettings(broker).handlers(),
-        }
+        self._handlers: dict[int, Handler] = {}
 
     def process_request(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         """The answer of whoever handles the code; 3 if nobody does."""
+        if not self._handlers:
+            self._handlers = _all_handlers(self._broker)
         handler = self._handlers.get(request.code)
         try:
             if handler is None:
@@ -40,3 +36,19 @@ class AdminBrokerProcessor(RequestProcessor):
             return handler(channel, request)
         except RequestError as error:
             return rejected(self._hooks, channel, request, error)
+
+
+def _all_handlers(broker: BrokerParts) -> dict[int, Handler]:
+    from mqlab.broker.admin_groups import AdminGroups
+    from mqlab.broker.admin_offsets import AdminOffsets
+    from mqlab.broker.admin_queues import AdminQueues
+    from mqlab.broker.admin_settings import AdminSettings
+    from mqlab.broker.admin_topics import AdminTopics
+
+    return {
+        **AdminTopics(broker).handlers(),
+        **AdminGroups(broker).handlers(),
+        **AdminOffsets(broker).handlers(),
+        **AdminQueues(broker).handlers(),
+        **AdminSettings(broker).handlers(),
+    }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.protocol import headers as h
-from mqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.group_bodies import LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody
 from mqlab.store import BoundaryType
 
 if TYPE_CHECKING:

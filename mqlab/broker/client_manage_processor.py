@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.broker.client_channel_info import ClientChannelInfo
-from mqlab.protocol.bodies import CheckClientRequestBody
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.group_bodies import CheckClientRequestBody
 from mqlab.protocol.headers import (
     IS_SUB_CHANGE,
     IS_SUPPORT_HEART_BEAT_V2,

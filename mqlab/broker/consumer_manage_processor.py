@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.protocol.bodies import GetConsumerListByGroupResponseBody
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.errors import HeaderError
+from mqlab.protocol.group_bodies import GetConsumerListByGroupResponseBody
 from mqlab.protocol.headers import (
     GetConsumerListByGroupRequestHeader,
     GetConsumerListByGroupResponseHeader,

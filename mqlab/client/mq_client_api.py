@@ -9,15 +9,15 @@ from mqlab.client.producer.send_result import SendResult, SendStatus
 from mqlab.client.top_addressing import TopAddressing
 from mqlab.errors import MQBrokerException, MQClientException, ProtocolError, RemotingCommandException
 from mqlab.protocol.batch import MessageBatch
-from mqlab.protocol.bodies import (
+from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.group_bodies import (
     CheckClientRequestBody,
     GetConsumerListByGroupResponseBody,
     LockBatchRequestBody,
     LockBatchResponseBody,
     UnlockBatchRequestBody,
 )
-from mqlab.protocol.codes import RequestCode, ResponseCode
-from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import (
     ConsumerSendMsgBackRequestHeader,
     GetConsumerListByGroupRequestHeader,

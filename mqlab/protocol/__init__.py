@@ -1,6 +1,7 @@
 """What travels between nodes and what is stored, byte for byte RocketMQ's.
 
-Typed headers are in `mqlab.protocol.headers`, JSON bodies in `heartbeat`, `route`, `topic_config` and `bodies`.
+Typed headers are in `mqlab.protocol.headers`, JSON bodies in `heartbeat`, `route`, `topic_config`,
+`group_bodies` and `bodies`.
 """
 
 from typing import TYPE_CHECKING

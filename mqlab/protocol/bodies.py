@@ -1,4 +1,4 @@
-"""The JSON bodies of the remaining commands: who is in a group, locks, statistics, assignment.
+"""The JSON bodies of administrators' commands, and of those that mqlab's clients do not send: statistics, assignment.
 
 Java: the classes of the same names in org.apache.rocketmq.remoting.protocol.body and ...protocol.admin.
 """
@@ -8,53 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
-from mqlab.protocol.json_body import JsonBody, json_names
+from mqlab.protocol.json_body import JsonBody
 from mqlab.protocol.message import MessageQueue
-
-
-@dataclass(slots=True)
-class GetConsumerListByGroupResponseBody(JsonBody):
-    """The client ids in a consumer group."""
-
-    consumer_id_list: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class LockBatchRequestBody(JsonBody):
-    """A consumer wants queues for itself, because it consumes in order."""
-
-    consumer_group: str
-    client_id: str
-    mq_set: list[MessageQueue] = field(default_factory=list)
-    only_this_broker: bool = False
-
-
-@json_names(lock_ok_mq_set="lockOKMQSet")
-@dataclass(slots=True)
-class LockBatchResponseBody(JsonBody):
-    """The queues it got."""
-
-    lock_ok_mq_set: list[MessageQueue] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class UnlockBatchRequestBody(JsonBody):
-    """The queues it gives back."""
-
-    consumer_group: str
-    client_id: str
-    mq_set: list[MessageQueue] = field(default_factory=list)
-    only_this_broker: bool = False
-
-
-@dataclass(slots=True)
-class CheckClientRequestBody(JsonBody):
-    """Would the broker accept this subscription?"""
-
-    client_id: str
-    group: str
-    subscription_data: SubscriptionData
-    namespace: str | None = None
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ import pytest
 
 from mqlab.broker.broker_config import ServiceTimes
 from mqlab.protocol import headers as h
-from mqlab.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.group_bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from mqlab.protocol.heartbeat import (
     ConsumeFromWhere,
     ConsumerData,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mqlab.protocol import headers as h
-from mqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody
 from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.group_bodies import LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topic_config import SubscriptionGroupConfig
 
