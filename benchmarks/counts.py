@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, NamedTuple
 
+from benchmarks.harness import garbage_collector_off
+
 
 class Counts(NamedTuple):
     """What one message costs: bytecodes executed, and Python functions entered or coroutines resumed."""
@@ -32,15 +34,21 @@ def counted(run: Callable[[], Any]) -> Counts:
         return on_opcode
 
     before = sys.gettrace()
-    sys.settrace(on_call)
-    try:
-        run()
-    finally:
-        sys.settrace(before)
+    # What an earlier run has left is collected first, so that nothing of its end is counted here.
+    with garbage_collector_off():
+        sys.settrace(on_call)
+        try:
+            run()
+        finally:
+            sys.settrace(before)
     return Counts(bytecodes, calls)
 
 
 def per_message(prepare: Callable[[int], Callable[[], Any]], few: int = 320, many: int = 960) -> Counts:
-    """What one more message costs: `prepare(n)` gives a run of n messages, and what all runs share is taken off."""
+    """What one more message costs: `prepare(n)` gives a run of n messages, and what all runs share is taken off.
+
+    A run before them fills what is cached for the whole process.
+    """
+    prepare(few)()
     small, large = counted(prepare(few)), counted(prepare(many))
     return Counts(*((more - less) / (many - few) for less, more in zip(small, large, strict=True)))
