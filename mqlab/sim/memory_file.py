@@ -103,10 +103,9 @@ class MemoryFile:
         if offset + n > self.size:
             n = max(0, self.size - offset)
         start = offset & _CHUNK_MASK
-        if start + n <= _CHUNK_BYTES:
-            chunk = self._chunks.get(offset >> _CHUNK_BITS)
-            if chunk is not None and start + n <= len(chunk):
-                return bytes(chunk[start : start + n])
+        chunk = self._chunks.get(offset >> _CHUNK_BITS)
+        if chunk is not None and start + n <= len(chunk):
+            return bytes(chunk[start : start + n])
         return self._read_slow(offset, n)
 
     def _read_slow(self, offset: int, n: int) -> bytes:

@@ -116,7 +116,7 @@ class PutMessageResult:
         self.store_timestamp = store_timestamp
         self.store_host = store_host
         self.msg_offsets = msg_offsets
-        self.msg_num = len(msg_offsets) or 1
+        self.msg_num = len(msg_offsets) if msg_offsets else 1
         self.remark = remark
 
     @property
