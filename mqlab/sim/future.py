@@ -13,6 +13,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class _Others(Generic[T]):
+    """Who hears of a future beside the first task that waits for it: hardly ever anybody."""
+
+    __slots__ = ("callbacks", "waiters")
+
+    def __init__(self) -> None:
+        self.waiters: list[Task] = []
+        self.callbacks: list[Callable[[Future[T]], None]] = []
+
+
 class Future(Generic[T]):
     """A value or an error that comes once; awaiting it parks the task until then.
 
@@ -20,7 +30,7 @@ class Future(Generic[T]):
     once, inside the slice that completes the future. `label` says in error reports what is being waited for.
     """
 
-    __slots__ = ("_callbacks", "_error", "_others", "_value", "_waiter", "done", "label", "on_abandon")
+    __slots__ = ("_error", "_others", "_value", "_waiter", "done", "label", "on_abandon")
 
     def __init__(self, label: str = "") -> None:
         self.label = label
@@ -28,9 +38,7 @@ class Future(Generic[T]):
         self._value: T | None = None
         self._error: BaseException | None = None
         self._waiter: Task | None = None
-        self._others: list[Task] | None = None
-        """Who waits behind the first: hardly ever anybody."""
-        self._callbacks: list[Callable[[Future[T]], None]] | None = None
+        self._others: _Others[T] | None = None
         self.on_abandon: Callable[[Future[T]], None] | None = None
         """Called when the one who waited was cancelled or killed, before the answer or with it on its way."""
 
@@ -40,7 +48,7 @@ class Future(Generic[T]):
             raise SimulationError(f"future {self.label!r} is already complete")
         self._value = value
         self.done = True
-        if self._callbacks is None and self._others is None:
+        if self._others is None:
             waiter = self._waiter
             if waiter is not None:
                 world = waiter.world
@@ -67,12 +75,11 @@ class Future(Generic[T]):
         self.done = True
         if self._waiter is not None:
             self._waiter.resume()
-        if self._others is not None:
-            for task in self._others:
+        others, self._others = self._others, None
+        if others is not None:
+            for task in others.waiters:
                 task.resume()
-        callbacks, self._callbacks = self._callbacks, None
-        if callbacks:
-            for callback in callbacks:
+            for callback in others.callbacks:
                 callback(self)
 
     def result(self) -> T:
@@ -92,16 +99,15 @@ class Future(Generic[T]):
         """Call `callback(future)` when complete; at once if it is already."""
         if self.done:
             callback(self)
-        elif self._callbacks is None:
-            self._callbacks = [callback]
         else:
-            self._callbacks.append(callback)
+            if self._others is None:
+                self._others = _Others()
+            self._others.callbacks.append(callback)
 
     def remove_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
         """Forget a callback that was added and not called yet."""
-        if self._callbacks is not None and callback in self._callbacks:
-            self._callbacks.remove(callback)
-            self._callbacks = self._callbacks or None
+        if self._others is not None and callback in self._others.callbacks:
+            self._others.callbacks.remove(callback)
 
     def add_waiter(self, task: Task) -> None:
         """Resume `task` on completion (called by the scheduler when a task awaits this future)."""
@@ -109,18 +115,18 @@ class Future(Generic[T]):
             task.resume()
         elif self._waiter is None:
             self._waiter = task
-        elif self._others is None:
-            self._others = [task]
         else:
-            self._others.append(task)
+            if self._others is None:
+                self._others = _Others()
+            self._others.waiters.append(task)
 
     def remove_waiter(self, task: Task) -> None:
         """Forget a task that no longer waits."""
-        others = self._others
+        waiters = self._others.waiters if self._others is not None else []
         if self._waiter is task:
-            self._waiter = others.pop(0) if others else None
-        elif others is not None and task in others:
-            others.remove(task)
+            self._waiter = waiters.pop(0) if waiters else None
+        elif task in waiters:
+            waiters.remove(task)
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self.done:

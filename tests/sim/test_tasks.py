@@ -391,7 +391,7 @@ def test_waiting_again_and_again_for_one_future_leaves_nothing_behind_on_it(worl
                 continue
 
     world.wait_for(node.spawn(asker(), "asker").join())
-    assert future._callbacks is None
+    assert (future._waiter, future._others) == (None, None)
 
 
 def test_a_task_can_be_spawned_from_anything_awaitable(world: World, node: Node) -> None:
