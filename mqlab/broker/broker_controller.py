@@ -10,6 +10,7 @@ from mqlab.broker.broker_config import BrokerConfig
 from mqlab.broker.broker_executors import BrokerExecutors
 from mqlab.broker.broker_fast_failure import BrokerFastFailure
 from mqlab.broker.broker_outer_api import BrokerOuterAPI
+from mqlab.broker.broker_parts import BrokerParts
 from mqlab.broker.broker_stats import BrokerStats
 from mqlab.broker.client_housekeeping_service import ClientHousekeepingService
 from mqlab.broker.client_manage_processor import ClientManageProcessor
@@ -49,7 +50,7 @@ REGISTER_FIRST_MS = 10_000
 FLUSH_OFFSET_FIRST_MS = 10_000
 
 
-class BrokerController:
+class BrokerController(BrokerParts):
     """Everything of one broker (org.apache.rocketmq.broker.BrokerController).
 
     Made, it has read nothing; `start()` loads its tables, recovers its store, opens its port and reports to the name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mqlab.protocol.command import RemotingCommand
 from mqlab.remoting import Channel
@@ -31,7 +31,7 @@ Handler = Callable[[Channel, RemotingCommand], RemotingCommand]
 """Answers one kind of request."""
 
 
-class BrokerParts(Protocol):
+class BrokerParts:
     """A broker, as its processors see it; `BrokerController` is one."""
 
     node: Node
@@ -56,8 +56,8 @@ class BrokerParts(Protocol):
 
     async def register_broker_all(self, *, oneway: bool = False) -> None:
         """Report all topics to all name servers now."""
-        ...
+        raise NotImplementedError(f"{type(self).__name__} must define register_broker_all()")
 
     def describe_disk_use(self) -> str:
         """How full the disk is, as an answer to a producer says it."""
-        ...
+        raise NotImplementedError(f"{type(self).__name__} must define describe_disk_use()")

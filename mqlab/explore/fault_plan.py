@@ -9,6 +9,7 @@ from mqlab.errors import LearnerError
 from mqlab.processes import BrokerProcess, NameServerProcess
 from mqlab.sim.choices import Choices
 from mqlab.sim.schedule import Fault, parse_schedule
+from mqlab.store import FlushDiskType
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
@@ -166,4 +167,4 @@ class _Drawing:
 
 def flushes_before_the_answer(broker: BrokerProcess) -> bool:
     """Does this broker flush a message before it is acknowledged (SYNC_FLUSH)?"""
-    return broker.store.config.flush_disk_type.name == "SYNC_FLUSH"
+    return broker.store.config.flush_disk_type is FlushDiskType.SYNC_FLUSH

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 MARK = "@mypyc_attr(allow_interpreted_subclasses=True)"
-IMPORTS = "\nfrom typing import Final\nfrom mypy_extensions import mypyc_attr\n"
+IMPORTS = "\nfrom typing import Final\nfrom mypy_extensions import mypyc_attr"
+_ENUMS = ("Enum", "IntEnum", "StrEnum")
 
 
 class Class(NamedTuple):
@@ -21,6 +22,8 @@ class Class(NamedTuple):
     line: int
     bases: tuple[str, ...]
     values: tuple[str, ...]
+    is_open: bool
+    """Whether it has a method that is left to those who inherit from it."""
 
 
 class NotCompilable(Exception):
@@ -33,13 +36,18 @@ def classes_of(module: str, text: str) -> Iterator[Class]:
         if isinstance(node, ast.ClassDef):
             bases = tuple(name for base in node.bases if (name := _last_name(base)))
             line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            yield Class(module, node.name, line, bases, tuple(_values_in(node)))
+            yield Class(module, node.name, line, bases, tuple(_values_in(node)), _is_open(node))
 
 
 def _last_name(base: ast.expr) -> str:
     if isinstance(base, ast.Subscript):
         base = base.value
     return base.id if isinstance(base, ast.Name) else base.attr if isinstance(base, ast.Attribute) else ""
+
+
+def _is_open(node: ast.ClassDef) -> bool:
+    raised = [inner.exc for inner in ast.walk(node) if isinstance(inner, ast.Raise)]
+    return any(isinstance(error, ast.Call) and _last_name(error.func) == "NotImplementedError" for error in raised)
 
 
 def _values_in(node: ast.ClassDef) -> Iterator[str]:
@@ -52,7 +60,7 @@ def _values_in(node: ast.ClassDef) -> Iterator[str]:
 
 
 def classes_to_mark(classes: list[Class], compiled: frozenset[str]) -> frozenset[tuple[str, str]]:
-    """The compiled classes, as (module, name), that an interpreted class inherits from, near or far.
+    """The compiled classes, as (module, name), that an interpreted class inherits from, near or far, or is meant to.
 
     NotCompilable when such a subclass gives another value to a name in the body of a compiled class: the compiled code
     would not see it.
@@ -66,7 +74,7 @@ def classes_to_mark(classes: list[Class], compiled: frozenset[str]) -> frozenset
         for base in (known for name in of.bases for known in by_name.get(name, [])):
             if base.module in compiled:
                 lost = (set(heir.values) & set(base.values)) - {"__slots__"}
-                if lost:
+                if lost and heir.module not in compiled:
                     raise NotCompilable(
                         f"{heir.module}.{heir.name} is interpreted and says {', '.join(sorted(lost))} anew, which the "
                         f"compiled {base.module}.{base.name} would not see: give it to the constructor"
@@ -77,45 +85,187 @@ def classes_to_mark(classes: list[Class], compiled: frozenset[str]) -> frozenset
     for heir in classes:
         if heir.module not in compiled:
             mark_bases(heir, heir)
+        elif heir.is_open:
+            marked.add((heir.module, heir.name))
+            mark_bases(heir, heir)
     return frozenset(marked)
 
 
-def constants(text: str) -> list[int]:
-    """The lines (from 1) in which a module, or a class without bases, gives a name in capitals a plain value."""
-    lines = []
-    tree = ast.parse(text)
-    for body in [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef) and not node.bases)]:
-        for statement in body:
-            match statement:
-                case ast.Assign([ast.Name(name)], ast.Constant() | ast.UnaryOp() | ast.BinOp()) if name.isupper():
-                    lines.append(statement.lineno)
-    return lines
+class Edit(NamedTuple):
+    """A change of a text: what stands from `start` to `end`, in bytes, becomes something else."""
+
+    start: int
+    end: int
+    text: str
 
 
-def mark(text: str, lines: Iterable[int]) -> str:
+class Places:
+    """Where the nodes of a syntax tree stand in their text, in bytes."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = [0]
+        for line in text.encode().splitlines(keepends=True):
+            self._lines.append(self._lines[-1] + len(line))
+
+    def start(self, node: ast.expr) -> int:
+        """Where a node begins."""
+        return self._lines[node.lineno - 1] + node.col_offset
+
+    def end(self, node: ast.expr | ast.stmt) -> int:
+        """Where it has ended."""
+        return self._lines[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
+
+    def line(self, number: int) -> int:
+        """Where a line begins, counted from 1."""
+        return self._lines[number - 1]
+
+
+def constants(tree: ast.Module, places: Places) -> Iterator[Edit]:
+    """Make names in capitals Final: those of the module, and those with a plain value in a class without bases.
+
+    A name that is not Final is looked up in a dict each time it is used.
+    """
+    for statement in tree.body:
+        match statement:
+            case ast.Assign([ast.Name(name) as target], value) if name.isupper() and not _makes_a_type(value):
+                yield Edit(places.end(target), places.end(target), ": Final")
+            case ast.AnnAssign(ast.Name(name), annotation, ast.expr()) if name.isupper():
+                yield Edit(places.start(annotation), places.start(annotation), "Final[")
+                yield Edit(places.end(annotation), places.end(annotation), "]")
+            case ast.ClassDef(bases=[], body=body):
+                for inner in body:
+                    match inner:
+                        case ast.Assign([ast.Name(name) as target], ast.Constant() | ast.UnaryOp() | ast.BinOp()):
+                            if name.isupper():
+                                yield Edit(places.end(target), places.end(target), ": Final")
+
+
+def _makes_a_type(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "TypeVar"
+
+
+Enums = Mapping[str, Mapping[str, int | None]]
+"""The enumerations of the sources by name, each with its members; what is no number counts as None."""
+
+
+def enums_of(tree: ast.Module) -> dict[str, dict[str, int | None]]:
+    """The enumerations that a module defines."""
+    return {
+        node.name: dict(_members_of(node))
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and any(_last_name(base) in _ENUMS for base in node.bases)
+    }
+
+
+def _members_of(enum: ast.ClassDef) -> Iterator[tuple[str, int | None]]:
+    for statement in enum.body:
+        match statement:
+            case ast.Assign([ast.Name(name)], ast.Constant(int(number))):
+                yield name, number
+            case ast.Assign([ast.Name(name)], _):
+                yield name, None
+
+
+class Members(ast.NodeVisitor):
+    """Gives each member of an enumeration that a function asks for a name of the module, as a constant.
+
+    Asking the class for a member costs as much as a call of a function. A member that is a number and is compared with
+    another becomes the number itself.
+    """
+
+    def __init__(self, tree: ast.Module, places: Places, enums: Enums) -> None:
+        self.edits: list[Edit] = []
+        self._places = places
+        self._enums = enums
+        self._known: dict[str, int] = {}
+        self._named: set[str] = set()
+        self._depth = 0
+        imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        behind_imports = places.end(imports[-1]) if imports else 0
+        for statement in tree.body:
+            if isinstance(statement, ast.ImportFrom):
+                self._known |= {alias.name: behind_imports for alias in statement.names if alias.name in enums}
+            elif isinstance(statement, ast.ClassDef) and statement.name in enums:
+                self._known[statement.name] = places.end(statement)
+        self.visit(tree)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """Look at the body of a function, which runs when the module is there."""
+        self._depth += 1
+        for statement in node.body:
+            self.visit(statement)
+        self._depth -= 1
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        """Look at the body of a coroutine, too."""
+        self.visit_FunctionDef(node)
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        """Put numbers for the members that are compared."""
+        for side in (node.left, *node.comparators):
+            number = self._number(side)
+            if number is None:
+                self.visit(side)
+            elif self._depth:
+                self._edit(side, str(number))
+
+    def _number(self, node: ast.expr) -> int | None:
+        match node:
+            case ast.Attribute(ast.Name(name), member) if name in self._known:
+                return self._enums[name].get(member)
+        return None
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        """Put its constant for a member."""
+        match node:
+            case ast.Attribute(ast.Name(name), member) if self._depth and member in self._members(name):
+                constant = f"_{name}_{member}"
+                self._edit(node, constant)
+                if constant not in self._named:
+                    self._named.add(constant)
+                    place = self._known[name]
+                    self.edits.append(Edit(place, place, f"\n{constant}: Final = {name}.{member}"))
+            case _:
+                self.generic_visit(node)
+
+    def _members(self, name: str) -> Mapping[str, int | None]:
+        return self._enums[name] if name in self._known else {}
+
+    def _edit(self, node: ast.expr, text: str) -> None:
+        self.edits.append(Edit(self._places.start(node), self._places.end(node), text))
+
+
+def mark(text: str, lines: Iterable[int], enums: Enums) -> str:
     """The text of a module that is compiled, with a mark before the classes that begin in these lines (from 1)."""
-    parts = text.splitlines(keepends=True)
-    for line in constants(text):
-        parts[line - 1] = parts[line - 1].replace(" = ", ": Final = ", 1)
-    for line in sorted(lines, reverse=True):
-        parts.insert(line - 1, f"{MARK}\n")
-    future = next(number for number, part in enumerate(parts) if part.startswith("from __future__ import"))
-    parts.insert(future + 1, IMPORTS)
-    return "".join(parts)
+    tree = ast.parse(text)
+    places = Places(text)
+    future = next(node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__")
+    edits = [
+        Edit(places.end(future), places.end(future), IMPORTS),
+        *constants(tree, places),
+        *Members(tree, places, enums).edits,
+        *(Edit(places.line(line), places.line(line), f"{MARK}\n") for line in lines),
+    ]
+    edits.sort(key=lambda edit: edit.start)
+    data = text.encode()
+    for edit in reversed(edits):
+        data = data[: edit.start] + edit.text.encode() + data[edit.end :]
+    return data.decode()
 
 
 def mark_tree(root: Path, compiled: frozenset[str]) -> int:
     """Mark what must be marked in a copy of the sources; how many classes that were."""
-    texts = {_module_of(root, path): path for path in sorted(root.rglob("*.py"))}
-    classes = [found for module, path in texts.items() for found in classes_of(module, path.read_text("utf-8"))]
+    texts = {_module_of(root, path): path.read_text("utf-8") for path in sorted(root.rglob("*.py"))}
+    classes = [found for module, text in texts.items() for found in classes_of(module, text)]
     marked = classes_to_mark(classes, compiled)
     lines: Mapping[str, list[int]] = {module: [] for module in texts}
     for found in classes:
         if (found.module, found.name) in marked:
             lines[found.module].append(found.line)
-    for module, path in texts.items():
-        if module in compiled:
-            path.write_text(mark(path.read_text("utf-8"), lines[module]), "utf-8")
+    enums = {name: members for text in texts.values() for name, members in enums_of(ast.parse(text)).items()}
+    for module in sorted(compiled):
+        path = root.parent / f"{module.replace('.', '/')}.py"
+        path.write_text(mark(texts[module], lines[module], enums), "utf-8")
     return len(marked)
 
 

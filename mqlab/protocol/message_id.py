@@ -34,7 +34,7 @@ class MessageId(NamedTuple):
 
 def create_message_id(store_host: str, commit_log_offset: int) -> str:
     """The offset message id of the record at this byte offset on this broker: 32 characters, 56 with IPv6."""
-    return f"{_host_digits(store_host)}{commit_log_offset & 0xFFFF_FFFF_FFFF_FFFF:016X}"
+    return _host_digits(store_host) + format(commit_log_offset & 0xFFFF_FFFF_FFFF_FFFF, "016X")
 
 
 @lru_cache(maxsize=16384)
@@ -77,7 +77,7 @@ class UniqueKeyGenerator:
             passed_ms = 0
         counter = self._counter
         self._counter = (counter + 1) & 0xFFFF
-        return f"{self._prefix}{(passed_ms & 0xFFFFFFFF) << 16 | counter:012X}"
+        return self._prefix + format((passed_ms & 0xFFFFFFFF) << 16 | counter, "012X")
 
 
 def month_bounds_ms(now_ms: int) -> tuple[int, int]:

@@ -157,7 +157,7 @@ def encode_blank(size: int) -> bytes:
 
 
 def decode_record(
-    buffer: bytes | memoryview,
+    buffer: bytes,
     offset: int = 0,
     *,
     check_crc: bool = True,
@@ -202,7 +202,7 @@ def decode_record(
         )
     body = b""
     if read_body and body_length:
-        body = bytes(buffer[body_at : body_at + body_length])
+        body = buffer[body_at : body_at + body_length]
         if check_crc and crc32(body) & 0x7FFFFFFF != body_crc:
             raise RecordError(offset, f"the CRC of the body is {crc32(body) & 0x7FFFFFFF}, the record says {body_crc}")
         if decompress and sys_flag & MessageSysFlag.COMPRESSED:
@@ -211,8 +211,8 @@ def decode_record(
     if check_properties_crc:
         _check_tail(buffer, offset, size)
     try:
-        topic = str(buffer[topic_at : topic_at + topic_length], "utf-8")
-        properties = str(buffer[properties_at : properties_at + properties_length], "utf-8")
+        topic = buffer[topic_at : topic_at + topic_length].decode()
+        properties = buffer[properties_at : properties_at + properties_length].decode()
     except UnicodeDecodeError as problem:
         raise RecordError(offset, f"its topic or properties are not UTF-8: {problem}") from None
     # By position: Python would make a dict of the names for each message.
@@ -223,7 +223,7 @@ def decode_record(
     )  # fmt: skip
 
 
-def _no_record(buffer: bytes | memoryview, offset: int) -> RecordError:
+def _no_record(buffer: bytes, offset: int) -> RecordError:
     """Why there is no record at `offset`."""
     if offset < 0 or len(buffer) - offset < BLANK_MIN_BYTES:
         return RecordError(offset, f"only {max(0, len(buffer) - offset)} bytes are left")
@@ -235,7 +235,7 @@ def _no_record(buffer: bytes | memoryview, offset: int) -> RecordError:
     return RecordError(offset, f"its total size is {size}, {len(buffer) - offset} bytes are left")
 
 
-def _unpack_long_hosts(buffer: bytes | memoryview, offset: int, sys_flag: int) -> tuple[tuple[Any, ...], int]:
+def _unpack_long_hosts(buffer: bytes, offset: int, sys_flag: int) -> tuple[tuple[Any, ...], int]:
     """The head from its first host on in a record with an IPv6 host, and where the body begins."""
     head = _HEADS[20 if sys_flag & 0x10 else 8, 20 if sys_flag & 0x20 else 8]
     return head.unpack_from(buffer, offset)[9:], offset + head.size
@@ -248,17 +248,17 @@ def _unpacked(offset: int, sys_flag: int, body: bytes) -> bytes:
         raise RecordError(offset, str(problem)) from problem
 
 
-def _check_tail(buffer: bytes | memoryview, offset: int, size: int) -> None:
-    tail = bytes(buffer[offset + size - CRC_TAIL_BYTES : offset + size])
+def _check_tail(buffer: bytes, offset: int, size: int) -> None:
+    tail = buffer[offset + size - CRC_TAIL_BYTES : offset + size]
     if not tail.startswith(b"__CRC32#\x01"):
         return
-    expected = crc_tail(bytes(buffer[offset : offset + size - CRC_TAIL_BYTES]))
+    expected = crc_tail(buffer[offset : offset + size - CRC_TAIL_BYTES])
     if tail != expected:
         raise RecordError(offset, f"the CRC at its end is {tail[9:-1]!r}, its bytes give {expected[9:-1]!r}")
 
 
 def scan_records(
-    buffer: bytes | memoryview, *, check_crc: bool = True, decompress: bool = True
+    buffer: bytes, *, check_crc: bool = True, decompress: bool = True
 ) -> Iterator[MessageExt]:
     """The messages of records one behind the other, as in the body of a pull; RecordError at the first bad one."""
     offset = 0

@@ -16,6 +16,8 @@ class Channel(Protocol):
     brings commands in their order.
     """
 
+    __slots__ = ()
+
     connection_id: int
     local_address: str
     remote_address: str

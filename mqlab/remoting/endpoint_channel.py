@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.protocol.codes import code_name
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.errors import CommandError
+from mqlab.remoting.channel import Channel
 from mqlab.remoting.frame_reader import FrameReader
 from mqlab.sim import Endpoint, EndpointClosed
 from mqlab.trace.events.remoting import (
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mqlab.sim import Node
 
 
-class EndpointChannel:
+class EndpointChannel(Channel):
     """A channel over a connection of the world.
 
     Differs from RocketMQ: a write is done when it returns, so there are no write buffers and no low or high water mark.

@@ -90,9 +90,9 @@ class ResponseFuture:
         try:
             result = callback(self)
         finally:
-            if not isinstance(result, Coroutine):
+            if result is None or not isinstance(result, Coroutine):
                 self._release()
-        return self._finish(result) if isinstance(result, Coroutine) else None
+        return None if result is None or not isinstance(result, Coroutine) else self._finish(result)
 
     def _send_error(self) -> RemotingException:
         """To a synchronous caller whatever ends its call but its own time-out is a failure to send."""

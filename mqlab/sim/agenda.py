@@ -8,41 +8,19 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Protocol
 
+from mqlab.sim.target import Target
 from mqlab.sim.timer import Lane
-from mqlab.trace.bus import NO_CAUSE
+from mqlab.trace.bus import NO_CAUSE, Cause, Moment
 
-if TYPE_CHECKING:
-    from mqlab.sim.life import Life
-
-
-class Target(Protocol):
-    """What the agenda plays: a task, a timer, the frames of a connection, a job of a pool.
-
-    An entry of the agenda notes the target's token; when the target has another one by then, the entry is stale and is
-    passed over, so that nothing is ever searched for in the agenda.
-    """
-
-    name: str
-    token: int
-
-    @property
-    def life(self) -> Life:
-        """The life of the process that it belongs to, or the world's."""
-
-    def fire(self) -> None:
-        """Play the slice."""
-
-
-Ready = tuple[Target, int, tuple[int, int]]
+Ready = tuple[Target, int, Cause]
 """What is due now: (target, token, cause)."""
 
-Entry = tuple[int, int, Target | Lane, int, tuple[int, int]]
+Entry = tuple[int, int, Target, int, Cause]
 """What is due later: (due_us, seq, target, token, cause); a lane stands for its first time-out."""
 
 
-class Agenda:
+class Agenda(Moment):
     """The clock of a world, and what is due now and later.
 
     `now_us` is the time in integer microseconds since the world began.
@@ -50,7 +28,7 @@ class Agenda:
 
     def __init__(self) -> None:
         self.now_us = 0
-        self.cause: tuple[int, int] = NO_CAUSE
+        self.cause: Cause = NO_CAUSE
         self.ready: deque[Ready] = deque()
         self.heap: list[Entry] = []
         self.seq = 0
@@ -61,7 +39,7 @@ class Agenda:
         """Put `target` on the agenda; a time that is not in the future means now."""
         self.push_caused(due_us, target, token, self.cause)
 
-    def push_caused(self, due_us: int, target: Target, token: int, cause: tuple[int, int]) -> None:
+    def push_caused(self, due_us: int, target: Target, token: int, cause: Cause) -> None:
         """The same for what an earlier event has caused, and not the present one."""
         if due_us <= self.now_us:
             self.ready.append((target, token, cause))
@@ -88,7 +66,7 @@ class Agenda:
             lane = self.lanes[duration_us] = Lane(self, duration_us)
         return lane
 
-    def later(self) -> list[tuple[int, int, Target, int, tuple[int, int]]]:
+    def later(self) -> list[tuple[int, int, Target, int, Cause]]:
         """What is due later, with each time-out that still waits, in no particular order."""
         timers = [timer for lane in self.lanes.values() for timer in lane.waiting()]
         heap = self.heap
@@ -125,4 +103,4 @@ class Agenda:
                     continue
                 target = target.take()
                 token, cause = target.token, target.cause
-            self.ready.append((target, token, cause))  # type: ignore[arg-type]  # not a lane
+            self.ready.append((target, token, cause))

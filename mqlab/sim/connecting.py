@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from mqlab.errors import MqlabError
 from mqlab.sim.life import RUNNING
+from mqlab.sim.target import Target
 from mqlab.trace.events.network import ConnectionOpened, ConnectionRefusedByHost
 
 if TYPE_CHECKING:
     from mqlab.sim.future import Future
-    from mqlab.sim.life import Life
     from mqlab.sim.network import Endpoint, Network
     from mqlab.sim.node import Node
 
@@ -27,7 +27,7 @@ class ConnectTimeout(MqlabError):
     """The host did not answer the attempt to connect."""
 
 
-class ConnectionAttempt:
+class ConnectionAttempt(Target):
     """One try to open a connection: sent again after 1, 3, 7 seconds while the network loses it or the host is dark.
 
     On the agenda it is the network's own; when a process takes the connection in, the rest of the slice is that
@@ -42,15 +42,12 @@ class ConnectionAttempt:
         "_network",
         "_retry_us",
         "_sent_us",
-        "life",
-        "name",
-        "token",
     )
 
     def __init__(self, network: Network, caller: Node, callee: Node, address: str, answer: Future[Endpoint]) -> None:
         self.name = "network"
         self.token = 0
-        self.life: Life = network.world.life
+        self.life = network.world.life
         self._network = network
         self._caller = caller.life
         self._callee = callee

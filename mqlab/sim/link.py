@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mqlab.sim.target import Target
+
 if TYPE_CHECKING:
     from mqlab.sim.network import Endpoint
     from mqlab.sim.world import World
+    from mqlab.trace.bus import Cause
 
 
 class LinkSpec(NamedTuple):
@@ -24,19 +27,16 @@ LOOPBACK = LinkSpec(5, 15)
 """A connection of a machine with itself."""
 
 
-class Pipe:
+class Pipe(Target):
     """One direction of a connection: frames in order, only the first of them on the agenda."""
 
     __slots__ = (
         "frames",
         "last_due_us",
-        "life",
         "link",
-        "name",
         "pipe_id",
         "receiver",
         "stalled",
-        "token",
         "world",
     )
 
@@ -47,7 +47,7 @@ class Pipe:
         self.life = receiver.life
         self.name = f"from {link.source}"
         self.pipe_id = pipe_id
-        self.frames: deque[tuple[int, Any, tuple[int, int]]] = deque()
+        self.frames: deque[tuple[int, Any, Cause]] = deque()
         self.last_due_us = 0
         self.stalled = False
         self.token = 0

@@ -14,6 +14,7 @@ from mqlab.sim.connecting import ConnectionAttempt, ConnectTimeout
 from mqlab.sim.future import Future
 from mqlab.sim.link import LOOPBACK, Link, LinkSpec, Pipe
 from mqlab.sim.node import WaitTimeout
+from mqlab.sim.target import Target
 from mqlab.sim.traps import sleep_us
 from mqlab.trace.events.network import ConnectionBroken, ConnectionClosed
 
@@ -293,10 +294,10 @@ class Network:
                 pipe.heal()
 
 
-class _Call:
+class _Call(Target):
     """A callback of the network's own on the agenda."""
 
-    __slots__ = ("callback", "life", "name", "token")
+    __slots__ = ("callback",)
 
     def __init__(self, life: Life, callback: Callable[[], None]) -> None:
         self.life = life

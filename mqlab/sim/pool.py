@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from mqlab.sim.target import Target
 from mqlab.sim.task import Task
 from mqlab.sim.timer import DEAD
 
@@ -13,13 +14,13 @@ if TYPE_CHECKING:
     from mqlab.sim.node import Node
 
 
-class PoolJob:
+class PoolJob(Target):
     """One job of a pool: it waits for a slot, holds it for its service time, then runs at the end of that time.
 
     Its name is the pool's, as the name of the thread that runs it.
     """
 
-    __slots__ = ("args", "callback", "cause", "created_us", "life", "name", "pool", "service_us", "token")
+    __slots__ = ("args", "callback", "cause", "created_us", "pool", "service_us")
 
     def __init__(self, pool: Pool, callback: Callable[..., Any], args: tuple[Any, ...], service_us: int) -> None:
         self.pool = pool

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import SimulationError
 from mqlab.sim.future import Future
+from mqlab.sim.target import Target
 from mqlab.sim.timer import DEAD, Timer
 from mqlab.sim.traps import AtMost, Park
 
@@ -20,7 +21,7 @@ class Cancelled(BaseException):
     """Thrown into a task that was cancelled; let it pass."""
 
 
-class Task:
+class Task(Target):
     """One thread of one simulated process: a coroutine that the world resumes, a slice at a time.
 
     `token` counts the resumptions: an agenda entry made before the last one is stale, so waking a task early needs no
@@ -33,9 +34,6 @@ class Task:
         "_joined",
         "_send",
         "_value",
-        "life",
-        "name",
-        "token",
         "waits_for",
         "world",
     )

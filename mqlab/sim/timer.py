@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
+from mqlab.sim.target import Target
 
 if TYPE_CHECKING:
     from mqlab.sim.agenda import Agenda
@@ -16,10 +17,10 @@ DEAD = -1
 """The token of something that shall never run again."""
 
 
-class Timer:
+class Timer(Target):
     """One call of `callback(*args)` at `due_us`, unless cancelled before."""
 
-    __slots__ = ("args", "callback", "cause", "due_us", "lane", "life", "name", "seq", "token")
+    __slots__ = ("args", "callback", "cause", "due_us", "lane", "seq")
 
     def __init__(self, life: Life, name: str, callback: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.life = life
@@ -82,14 +83,14 @@ def time_out(life: Life, us: int, callback: Callable[..., Any], args: tuple[Any,
     return timer
 
 
-class Lane:
+class Lane(Target):
     """All timers of one duration, in one queue: only the head is in the agenda.
 
     Time-outs are nearly always cancelled. In a lane, making one is an append and cancelling one sets a mark; the head
     that was cancelled is skipped when its time comes, which is not a slice.
     """
 
-    __slots__ = ("_agenda", "_queue", "dead", "duration_us", "token")
+    __slots__ = ("_agenda", "_queue", "dead", "duration_us")
 
     def __init__(self, agenda: Agenda, duration_us: int) -> None:
         self._agenda = agenda

@@ -144,10 +144,10 @@ class World(Agenda):
                 if ready:
                     target, token, cause = take()
                 elif heap and heap[0][0] <= limit_us:
-                    due, seq, target, token, cause = heappop(heap)  # type: ignore[assignment]  # or a lane
+                    due, seq, target, token, cause = heappop(heap)
                     if token != target.token:
                         continue
-                    if isinstance(target, Lane):
+                    if type(target) is Lane:
                         if not target.settle(seq):
                             continue
                         target = target.take()

@@ -33,6 +33,11 @@ class CqUnit(NamedTuple):
     batch_num: int = 1
 
 
+def _units_in(entries: bytes, first_offset: int) -> Iterator[CqUnit]:
+    for queue_offset, (pos, size, tags_code) in enumerate(ENTRY.iter_unpack(entries), first_offset):
+        yield CqUnit(queue_offset, pos, size, tags_code)
+
+
 class ConsumeQueue:
     """One queue of one topic (org.apache.rocketmq.store.ConsumeQueue).
 
@@ -133,8 +138,7 @@ class ConsumeQueue:
         size = min(count * CQ_STORE_UNIT_SIZE, file.wrote_position - position)
         if size <= 0:
             return None
-        entries = ENTRY.iter_unpack(file.file.read(position, size))
-        return (CqUnit(i, pos, size, tags) for i, (pos, size, tags) in enumerate(entries, queue_offset))
+        return _units_in(file.file.read(position, size), queue_offset)
 
     def get(self, queue_offset: int) -> CqUnit | None:
         """The entry at a queue offset."""

@@ -122,7 +122,7 @@ def request_of(message: MessageExt, delays_ms: tuple[int, ...]) -> DispatchReque
 
 
 def read_request(
-    buffer: bytes | memoryview, at: int, delays_ms: tuple[int, ...], *, check_crc: bool
+    buffer: bytes, at: int, delays_ms: tuple[int, ...], *, check_crc: bool
 ) -> DispatchRequest:
     """The request for the record at `at` of a buffer; RecordError when there is none
     (CommitLog.checkMessageAndReturnSize).

@@ -54,14 +54,15 @@ class MessageStoreConfig:
     """Settings of a store (org.apache.rocketmq.store.config.MessageStoreConfig).
 
     Sizes are bytes, times ms unless the name says otherwise. `store_path_root_dir` is a path on the node's disk; an
-    empty one is the disk's root. Settings of parts that mqlab does not have yet are absent.
+    empty one is the disk's root. For a member of an enumeration its name can be given. Settings of parts that mqlab
+    does not have yet are absent.
     """
 
     store_path_root_dir: str = "store"
     mapped_file_size_commit_log: int = 1024 * 1024 * 1024
     mapped_file_size_consume_queue: int = 300_000 * CQ_STORE_UNIT_SIZE
     mapper_file_size_batch_consume_queue: int = 300_000 * BATCH_CQ_STORE_UNIT_SIZE
-    flush_disk_type: FlushDiskType = FlushDiskType.ASYNC_FLUSH
+    flush_disk_type: FlushDiskType | str = FlushDiskType.ASYNC_FLUSH
     flush_interval_commit_log: int = 500
     flush_commit_log_least_pages: int = 4
     flush_commit_log_thorough_interval: int = 10_000
@@ -77,7 +78,7 @@ class MessageStoreConfig:
     max_hash_slot_num: int = 5_000_000
     max_index_num: int = 5_000_000 * 4
     max_msgs_num_batch: int = 64
-    broker_role: BrokerRole = BrokerRole.ASYNC_MASTER
+    broker_role: BrokerRole | str = BrokerRole.ASYNC_MASTER
     offset_check_in_slave: bool = False
     message_delay_level: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
     flush_delay_offset_interval: int = 10_000

@@ -17,8 +17,13 @@ Row = tuple[Any, ...]
 
 Sink = Callable[[Row], None]
 
+Cause = tuple[int, ...]
+"""The event (slice, i) that has caused something. Not a pair to the types, so that compiled code hands the object on
+instead of taking it apart and making it anew.
+"""
+
 COMMON_FIELDS = ("slice", "i", "ts_us", "node", "task", "cause_slice", "cause_i", "kind")
-NO_CAUSE = (-1, -1)
+NO_CAUSE: Cause = (-1, -1)
 
 
 class Actor(Protocol):
@@ -30,16 +35,17 @@ class Actor(Protocol):
     def life(self) -> Any: ...
 
 
-class Moment(Protocol):
-    """What the bus must know of the world to number an event."""
+class Moment:
+    """What the bus must know of the world to number an event; a world is one."""
 
     now_us: int
     slice_no: int
-    cause: tuple[int, int]
+    cause: Cause
     current: Any
 
     def observer_failed(self, error: ObserverError) -> None:
         """Tell whoever plays the world, when the slice has ended."""
+        raise NotImplementedError(f"{type(self).__name__} must define observer_failed()")
 
 
 class Bus:
@@ -90,7 +96,8 @@ class Bus:
             self._i = i = 0
         actor = moment.current
         cause_slice, cause_i = moment.cause
-        moment.cause = at = (slice_no, i)
+        at = (slice_no, i)
+        moment.cause = at
         common = (
             slice_no, i, moment.now_us, actor.life.node_name, actor.name, cause_slice, cause_i, type(event).__name__
         )  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message, MessageQueue
 from mqlab.client import ConsumeOrderlyStatus, MessageListenerOrderly
-from mqlab.client.consumer.offset_store import OffsetSerializeWrapper
+from mqlab.client.consumer.offset_serialize_wrapper import OffsetSerializeWrapper
 from mqlab.protocol.record import decode_record
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "store"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from mqlab.client.consumer.offset_serialize_wrapper import OffsetSerializeWrapper
 from mqlab.client.mq_client_api import OffsetNotFoundException
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.errors import BodyError
 from mqlab.protocol.headers import QueryConsumerOffsetRequestHeader, UpdateConsumerOffsetRequestHeader
-from mqlab.protocol.json_body import JsonBody
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.route import MASTER_ID
 from mqlab.sim import DiskFull
@@ -182,13 +181,6 @@ class RemoteBrokerOffsetStore(OffsetStore):
         except RemotingException:
             return
         self.report_persisted(queue, offset.value)
-
-
-@dataclass(slots=True)
-class OffsetSerializeWrapper(JsonBody):
-    """The content of the file of a LocalFileOffsetStore; its keys are queues, which fastjson writes as objects."""
-
-    offset_table: dict[MessageQueue, int] = field(default_factory=dict)
 
 
 class LocalFileOffsetStore(OffsetStore):

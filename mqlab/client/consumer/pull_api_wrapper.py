@@ -277,9 +277,11 @@ def decoded(message_binary: bytes) -> list[MessageExt]:
     """
     messages: list[MessageExt] = []
     offset = 0
-    with suppress(RecordError):
+    try:
         while offset < len(message_binary):
             message = decode_record(message_binary, offset, check_crc=False)
             messages.append(message)
             offset += message.store_size
+    except RecordError:
+        return messages
     return messages

@@ -110,7 +110,7 @@ class SendKernel:
         if self.check_forbidden_hooks:
             self._check_forbidden(message, queue, address, mode)
         context = self._run_before_hooks(message, queue, address, mode) if self.send_message_hooks else None
-        header = self._header(message, queue, sys_flag, now_ms)
+        header = self._header(message, queue, sys_flag, now_ms, is_batch)
         if self._node.hooks.on:
             self._node.hooks.emit(
                 SendAttempted(
@@ -126,7 +126,7 @@ class SendKernel:
         return wire_message, header, context
 
     def _header(
-        self, message: Message, queue: MessageQueue, sys_flag: int, now_ms: int
+        self, message: Message, queue: MessageQueue, sys_flag: int, now_ms: int, is_batch: bool
     ) -> SendMessageRequestHeaderV2:
         config, properties = self._config, message.properties
         # The text is made first: a message for a retry topic carries both numbers in its properties as well.
@@ -149,7 +149,7 @@ class SendKernel:
             reconsume_times,
             config.unit_mode,
             max_reconsume_times,
-            isinstance(message, MessageBatch),
+            is_batch,
             queue.broker_name,
         )
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 
-@dataclass(slots=True)
+@dataclass
 class ConsumeStatus:
     """The sums of one topic; times are in microseconds.
 
