@@ -16,6 +16,7 @@ from mqlab.labs.source import place_of
 LIMIT_BYTES = 200_000
 IGNORED = "nbval-ignore-output"
 WIDGET = "application/vnd.jupyter.widget-view+json"
+TEXT = "text/plain"
 _SCRIPTS = (
     "application/javascript",
     "application/vnd.bokehjs_load.v0+json",
@@ -35,8 +36,9 @@ _REFUSED = {
 def settle_outputs(name: str, notebook: Notebook) -> None:
     """Keep of the outputs what may be committed; raise LabError with every output that may not.
 
-    Outputs of cells tagged `nbval-ignore-output` are not kept, since they differ from run to run. Of a widget the
-    static twin stays. A traceback is cut to its last line: the frames name files of this machine.
+    Outputs of cells tagged `nbval-ignore-output` are not kept, since they differ from run to run. Of a widget its text
+    stays, so that a new way of drawing changes no notebook. A traceback is cut to its last line: the frames name files
+    of this machine.
     """
     problems: list[str] = []
     cells = code_cells(notebook)
@@ -68,9 +70,10 @@ def _settle(output: dict[str, Any]) -> Iterator[str]:
         yield f"shows a script ({scripts[0]}), which is never kept; tag the cell `{IGNORED}`"
         return
     if WIDGET in data:
-        del data[WIDGET]
+        for mime in [mime for mime in data if mime != TEXT]:
+            del data[mime]
         if not data:
-            yield "shows a widget without a static twin; give it a text/plain or a picture"
+            yield "shows a widget without a twin in text; give it a text/plain"
     if output["output_type"] == "error":
         output["evalue"] = _COLOURS.sub("", output["evalue"])
         output["traceback"] = [f"{output['ename']}: {output['evalue']}"]

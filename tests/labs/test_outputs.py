@@ -87,15 +87,16 @@ def test_large_outputs_are_refused() -> None:
         settle_outputs("90_batches", notebook(([printed("x" * LIMIT_BYTES)], [])))
 
 
-def test_of_a_widget_the_static_twin_is_kept() -> None:
-    kept = notebook(([shown(text__plain="hold table: 3 pulls", **{WIDGET: {"model_id": "ab12"}})], []))
+def test_of_a_widget_its_text_is_kept() -> None:
+    live = shown(text__plain="hold table: 3 pulls", text__html="<svg/>", **{WIDGET: {"model_id": "ab12"}})
+    kept = notebook(([live], []))
     settle_outputs("90_batches", kept)
     assert kept["cells"][0]["outputs"][0]["data"] == {"text/plain": "hold table: 3 pulls"}
 
 
-def test_a_widget_without_a_static_twin_is_refused() -> None:
-    with pytest.raises(LabError, match="a widget without a static twin"):
-        settle_outputs("90_batches", notebook(([shown(**{WIDGET: {"model_id": "ab12"}})], [])))
+def test_a_widget_without_a_text_is_refused() -> None:
+    with pytest.raises(LabError, match="a widget without a twin in text"):
+        settle_outputs("90_batches", notebook(([shown(text__html="<svg/>", **{WIDGET: {"model_id": "ab12"}})], [])))
 
 
 def test_a_bokeh_picture_wants_the_tag() -> None:

@@ -81,7 +81,7 @@ def columns(width: float, height: float, *, narrow: bool) -> dict[str, Column]:
     bottom = height - LEGEND
     if narrow:
         full = width - 2 * EDGE
-        rows = {"namesrv": (6.0, 30.0), "producer": (44.0, 74.0), "broker": (178.0, 240.0), "consumer": (478.0, 116.0)}
+        rows = {"namesrv": (6.0, 30.0), "producer": (44.0, 84.0), "broker": (188.0, 232.0), "consumer": (468.0, 128.0)}
         return {kind: Column(EDGE, y, full, high, False) for kind, (y, high) in rows.items()}
     left = 100.0 if width < NARROW else 124.0 if width < 900 else 150.0 if width < 1500 else 200.0
     right = 140.0 if width < NARROW else 168.0 if width < 900 else 200.0 if width < 1500 else 270.0
