@@ -14,7 +14,7 @@ from mqlab.trace.catalogue import CATALOGUE, fields_of
 from mqlab.trace.record import FIRST_FIELD, Record
 from mqlab_widgets.labels import label_of
 from mqlab_widgets.sentences import SENTENCES, SILENT
-from mqlab_widgets.words import _ACTIONS, action_words, say, span_words
+from mqlab_widgets.words import _ACTIONS, action_words, clock, say, span_words
 
 SAID_OF = {
     "steady-load": 2.2,
@@ -143,3 +143,4 @@ def test_every_action_has_words_of_its_own() -> None:
 def test_a_length_of_time_has_the_unit_of_its_size() -> None:
     lengths = (232, 15_000, 401_580, 15_000_000, 125_000_000, 3_600_000_000)
     assert [span_words(us) for us in lengths] == ["0.232 ms", "15 ms", "402 ms", "15 s", "2 min 5 s", "60 min"]
+    assert clock(6_098_040) == "6.098 s"

@@ -17,9 +17,9 @@ from mqlab_widgets.player import Player, player_of
 from mqlab_widgets.scene.scene import Look, Scene, scene_of
 from mqlab_widgets.search import Search
 from mqlab_widgets.sharing import shared_text
-from mqlab_widgets.story import Beat, Story, clock_text
+from mqlab_widgets.story import Beat, Story
 from mqlab_widgets.telling import NOTHING_LEFT
-from mqlab_widgets.words import say
+from mqlab_widgets.words import clock, say
 from mqlab_widgets.worlds import Branch, Worlds
 
 if TYPE_CHECKING:
@@ -420,7 +420,7 @@ class Session(Breaking, Worlds):
         """To a time of the world: back by the cursor, forward by playing."""
         lab, ms = self.lab, float(ms)
         if ms > lab.now_ms:
-            self._begin_search(Search(lab, clock_text(round(ms * 1_000)), ms - lab.now_ms))
+            self._begin_search(Search(lab, clock(round(ms * 1_000)), ms - lab.now_ms))
         else:
             lab.history.move_to(lab.history.place_after(ms))
 

@@ -91,15 +91,14 @@ def stations_html(lives: Lives, key: str = "") -> str:
 
 def _item(station: Station, sent_us: int) -> str:
     tip = escape(TIPS[station.name], quote=True)
-    name = station.name.upper() if station.name == "listener" else station.name
-    if station.times > 1:
-        name += f" ×{station.times}"
-    state = f"{station.state} bad" if station.name in BAD else station.state
+    name = station.name if station.times == 1 else f"{station.name} ×{station.times}"
+    css = f"{station.state} bad" if station.name in BAD else station.state
+    css += " listener" if station.name == "listener" else ""
     if station.at_us is None:
-        return f'<li class="{state}" title="{tip}"><span>{name}</span><small></small></li>'
+        return f'<li class="{css}" title="{tip}"><span>{name}</span><small></small></li>'
     when = clock(station.at_us) if station.name == "sent" else f"+{span_words(station.at_us - sent_us)}"
     there = f'data-do="to_time" data-ms="{station.at_us / 1_000:.3f}"'
-    return f'<li class="{state}" title="{tip}" {there}><span>{name}</span><small>{when}</small></li>'
+    return f'<li class="{css}" title="{tip}" {there}><span>{name}</span><small>{when}</small></li>'
 
 
 def _groups(life: Life) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mqlab_widgets.scene.acts import Act, Moves, acts_of
+from mqlab_widgets.words import clock
 
 if TYPE_CHECKING:
     from mqlab.trace.record import Record
@@ -114,7 +115,7 @@ class Story:
             "after": self._shown_at - at,
             "parts": {**changed, **dict.fromkeys(before.keys() - now.keys(), "")},
             "acts": [act._asdict() for act in self._acts],
-            "clock": clock_text(us),
+            "clock": clock(us),
         }
         around = self._view.around()
         beat |= {part: html for part, html in around.items() if self._around.get(part) != html}
@@ -130,11 +131,6 @@ class Story:
         """The beats that are complete, once."""
         beats, self._beats = self._beats, []
         return beats
-
-
-def clock_text(us: int) -> str:
-    """A time of the world as it stands beside the controls."""
-    return f"{us / 1_000_000:,.3f} s"
 
 
 def gap_text(us: int) -> str:
