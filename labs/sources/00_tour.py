@@ -42,12 +42,13 @@ from mqlab.views import Table
 from mqlab_widgets import Stepper
 
 # %% [markdown]
-# This is a message queue at work. Press **play**, and **pause**; press **event** to go on by one event, **back** to
-# return; click a machine and press **crash**. The live views of all labs have these controls.
+# This is a message queue at work. Press **play**, watch some messages go their way, and **pause**; the arrows beside it
+# go on by one event, and back. Then click a machine and **crash** it: what do the others do? **Restart** it, and see. The
+# live views of all labs have these controls; **?** lists the keys.
 
 # %%
 seed = seed_for(student_id, "00")
-Stepper(get("steady-load").build(seed).run_for(seconds=6.2))
+Stepper(get("demo").build(seed).run_for(seconds=1))
 
 # %% [markdown]
 # ## One message, and a thousand (13 minutes)
