@@ -1,4 +1,4 @@
-"""What is seen of a world that passes: each message on each wire, also in a crowd, and what a saved page keeps."""
+"""What is seen of a world that passes: each message on each wire, a crowd, and all of it with the keyboard alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from .jupyter_lab import JupyterLab
 from .notebook_page import Notebook, NotebookPage
 
 TOUR = """from mqlab.scenarios import get
@@ -26,6 +25,13 @@ WATCH_SECONDS = 20
 PLACES = 3
 """A frame is seen to move when it was painted in so many places."""
 
+# The texts of a picture that are painted smaller than 12 px.
+SMALL_TEXTS = """picture => {
+    const scale = picture.getScreenCTM().a;
+    return [...picture.querySelectorAll("text")]
+        .filter(one => one.getClientRects().length && parseFloat(getComputedStyle(one).fontSize) * scale < 11.5)
+        .map(one => `${one.textContent}: ${parseFloat(getComputedStyle(one).fontSize) * scale}`);
+}"""
 # The frames that were painted in motion during some seconds, and the place of the story at their end.
 PAINTED = """async ([root, seconds, places]) => {
     const seen = new Map();
@@ -93,27 +99,65 @@ def test_a_crowd_is_played_and_stepped(notebooks: NotebookPage) -> None:
     notebook.close()
 
 
-def test_a_saved_page_shows_the_last_picture_without_its_kernel(
-    notebooks: NotebookPage, jupyter_lab: JupyterLab
-) -> None:
-    notebook = notebooks.open("saved.ipynb", [TOUR])
-    notebook.run()
+def test_from_the_first_cell_to_a_crash_and_back_with_the_keyboard_alone(notebooks: NotebookPage) -> None:
+    notebook = notebooks.open("keyboard.ipynb", [TOUR, "after = 1 + 1"])
+    keyboard = notebooks.page.keyboard
+    notebook.cell(0).locator(".cm-content").click()
+    keyboard.press("Control+Enter")
     viewer = notebook.viewer(0)
-    viewer.press("Home")
-    viewer.until_place(0)
-    for place in range(1, 40):
-        viewer.press("n")
-        viewer.until_place(place)
-    viewer.still()
-    shown = viewer.part("stage").locator("text").all_text_contents()
-    notebook.command("docmanager:save")
+    keyboard.press("Escape")
+    for _ in range(40):
+        keyboard.press("Tab")
+        if viewer.root.evaluate("root => document.activeElement === root"):
+            break
+    expect(viewer.root).to_be_focused()
+    place = viewer.place
+    keyboard.press("p")
+    viewer.until_place(place - 1)
+    keyboard.press("End")
+    viewer.until_place(place)
+    keyboard.press("Tab")
+    while not viewer.machine("broker-a").evaluate("machine => document.activeElement === machine"):
+        keyboard.press("ArrowDown")
+    keyboard.press("Enter")
+    expect(viewer.root.get_by_role("menuitem", name="Crash broker-a")).to_be_focused()
+    keyboard.press("Enter")
+    expect(viewer.machine("broker-a")).to_have_attribute("aria-label", "broker-a, broker, down")
+    expect(viewer.machine("broker-a")).to_be_focused()
+    keyboard.press("Enter")
+    expect(viewer.root.get_by_role("menuitem").first).to_be_focused()
+    again = viewer.root.get_by_role("menuitem", name="Restart broker-a")
+    while not again.evaluate("item => document.activeElement === item"):
+        keyboard.press("ArrowDown")
+    keyboard.press("Enter")
+    while "running" not in (viewer.machine("broker-a").get_attribute("aria-label") or ""):
+        taken = viewer.taken
+        keyboard.press("s")
+        viewer.until(lambda: viewer.taken > taken)  # noqa: B023  called at once
+        viewer.still()
+    assert notebook.root.locator(".jp-Notebook .jp-Cell").count() == 2
+    keyboard.press("Escape")
+    expect(viewer.root).to_be_focused()
+    keyboard.press("Escape")
+    expect(viewer.root).not_to_be_focused()
     notebook.close()
-    again = notebooks.open("saved.ipynb")
-    kept = again.viewer(0)
-    assert kept.part("stage").locator("text").all_text_contents() == shown
-    expect(kept.root).to_have_attribute("data-kernel", "none")
-    kept.until_said("no kernel answers")
-    kept.press("n")
-    kept.until_said("Run this cell to go on")
-    assert kept.place == 39
-    again.close()
+
+
+def test_at_twice_the_size_all_is_there_and_nothing_sticks_out(notebooks: NotebookPage, tour: Notebook) -> None:
+    page = notebooks.page
+    before = page.viewport_size
+    assert before
+    viewer = tour.viewer(0)
+    # To a page twice the size is half the room.
+    page.set_viewport_size({"width": before["width"] // 2, "height": before["height"] // 2})
+    try:
+        room = viewer.part("stage")
+        viewer.until(lambda: room.evaluate(
+            "room => Math.abs(room.clientWidth - room.querySelector('svg').getAttribute('width')) < 3"
+        ))  # fmt: skip
+        assert room.locator("svg").first.evaluate(SMALL_TEXTS) == []
+        assert viewer.root.evaluate("root => root.scrollWidth <= root.clientWidth + 1")
+        for name in ("Play", "Break", "More", "List of keys"):
+            expect(viewer.button(name)).to_be_visible()
+    finally:
+        page.set_viewport_size(before)

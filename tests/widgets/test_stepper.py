@@ -269,7 +269,7 @@ def test_closed_views_are_freed_and_leave_nothing_in_the_world(lab: Lab) -> None
         del stepper, charts, view
     gc.collect()
     assert [thing() for thing in seen] == [None] * len(seen)
-    lab.step_event()
+    lab.run_for(seconds=1)
     assert (list(lab.world.hooks.sinks), list(lab.watchers), lab.world.hooks.sources) == before
 
 

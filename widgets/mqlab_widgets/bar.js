@@ -185,7 +185,12 @@ function makeBar(root, { command, part, stage }) {
       project();
       return true;
     }
-    if (target === root) return undefined;
+    if (target === root) {
+      // JupyterLab's own command mode begins where the cell has the focus.
+      root.closest(".jp-Cell")?.focus({ preventScroll: true });
+      if (document.activeElement === root) root.blur();
+      return undefined;
+    }
     root.focus({ preventScroll: true });
     return true;
   }
