@@ -27,7 +27,10 @@ AREAS: dict[str, list[Measure]] = {
     "compiled": [compiled.against_fakeredis],
     "recording": [recording.recording],
     "clients": [clients.async_send, clients.push_consume, clients.rebalance],
-    "viewer": [viewer.click_to_paint, viewer.frames, viewer.speed, viewer.memory, viewer.rewind],
+    "viewer": [
+        *(viewer.click_to_paint, viewer.frames, viewer.speed, viewer.story),
+        *(viewer.many_queues, viewer.memory, viewer.rewind),
+    ],
 }
 
 _ROW = "{:<46} {:>12} {:<16} {:>12} {:>8} {:>10} {:>4}"

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from statistics import median, quantiles
@@ -19,7 +20,17 @@ from benchmarks.harness import ROUNDS, Figure, figure, seconds_of
 from benchmarks.scale import resident_bytes
 from mqlab import Lab, Message
 from mqlab.client import DefaultMQProducer
+from mqlab.scenarios import get
 from mqlab.scenarios.flow_control import taking
+from mqlab_widgets.boards.board import Board
+from mqlab_widgets.boards.flow_control import FlowControlBoard
+from mqlab_widgets.boards.held_pulls import HeldPullsBoard
+from mqlab_widgets.boards.lights import LightsBoard
+from mqlab_widgets.boards.offsets import OffsetsBoard
+from mqlab_widgets.boards.owners import OwnersBoard
+from mqlab_widgets.boards.responses import ResponsesBoard
+from mqlab_widgets.boards.routes import RoutesBoard
+from mqlab_widgets.boards.space_time import SpaceTimeBoard
 from mqlab_widgets.session import Session
 from mqlab_widgets.stepper import Stepper
 
@@ -34,6 +45,12 @@ WATCH_SECONDS = 6
 PLAY_SECONDS, FRAME_MS = 600, 250
 REWOUND = 100_000
 RUN_SECONDS = 20
+STORY_SECONDS = 60
+QUEUES = 10_000
+BOARDS = [
+    *(FlowControlBoard, HeldPullsBoard, LightsBoard, OffsetsBoard),
+    *(OwnersBoard, ResponsesBoard, RoutesBoard, SpaceTimeBoard),
+]
 
 _inside_send = DefaultMQProducer.send.inside  # type: ignore[attr-defined]  # see public_call
 
@@ -175,9 +192,9 @@ def frames() -> list[Figure]:
 # -- in the kernel's process alone -------------------------------------------------------------------------------------
 
 
-def _shown(lab: Lab) -> Stepper:
+def _shown(lab: Lab, boards: Sequence[type[Board]] = ()) -> Stepper:
     """A stepper that draws as it does when a page shows it."""
-    stepper = Stepper(lab)
+    stepper = Stepper(lab, boards)
     stepper._handle_custom_msg({"do": "shown"}, [])
     return stepper
 
@@ -203,6 +220,55 @@ def speed() -> Figure:
     rates = [(_rate(True), _rate(False)) for _ in range(ROUNDS)]
     opened, closed = (median(rate) for rate in zip(*rates, strict=True))
     return figure("viewer: play, open / closed", opened, "events/s", versus=closed, aim=0.85, better="higher")
+
+
+class _Time:
+    """A clock of a screen that need not be waited for."""
+
+    now = 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+def story() -> Figure:
+    """The kernel's part while lab 00's first view is played at story pace for a minute of the screen."""
+    stepper = _shown(get("steady-load").build(7).run_for(seconds=2))
+    player, time = stepper.session.player, _Time()
+    player.clock, player.sleep = lambda: time.now, time.sleep
+
+    async def watch() -> None:
+        stepper.session.do({"do": "play"})
+        while time.now < STORY_SECONDS:
+            await asyncio.sleep(0)
+        stepper.session.do({"do": "play"})
+
+    percent = 100 * seconds_of(lambda: asyncio.run(watch())) / STORY_SECONDS
+    return figure("viewer: kernel at story pace", percent, "% of a core", aim=15, better="lower")
+
+
+def many_queues() -> Figure:
+    """A step in a world of 10,000 queues with all boards open: the slowest of ten."""
+    lab = Lab(seed=1)
+    lab.name_server()
+    lab.broker()
+    topics = [f"Topic{number}" for number in range(QUEUES // 1_000)]
+    for topic in topics:
+        lab.create_topic(topic, 1_000)
+    producer, consumer = lab.producer("orders"), lab.consumer("readers")
+    for topic in topics:
+        consumer.subscribe(topic, "*")
+    consumer.register_message_listener(taking(1_000))
+    lab.run(producer.start())
+    lab.run(consumer.start())
+    lab.run_for(seconds=30)
+    for topic in topics:
+        lab.run(producer.send(Message(topic, b"x")))
+    stepper = _shown(lab, BOARDS)
+    stepper._command({"do": "tab", "name": "boards"})
+    slowest = max(seconds_of(lambda: stepper._command({"do": "step_event"})) for _ in range(10))
+    return figure("viewer: step, 10,000 queues, all boards", slowest * 1_000, "ms", aim=300, better="lower")
 
 
 def measure_memory() -> dict[str, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from typing import Any
 
 import pytest
@@ -115,6 +114,20 @@ def test_what_a_view_itself_does_is_drawn_once(lab: Lab) -> None:
     asyncio.run(cell())
 
 
+def test_in_a_very_large_world_a_click_copies_and_compares_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Fold, "LARGE_BYTES", 0)
+    beats: list[Any] = []
+    session = Session(lab, changed=lambda: None, on_story=lambda told, began: beats.append(told))
+    length = len(lab.history)
+    session.do({"do": "step_event"})
+    assert len(lab.history) > length
+    assert session.changes() == []
+    assert beats == []
+    monkeypatch.setattr(Fold, "LARGE_BYTES", 500_000)
+    session.do({"do": "step_event"})
+    assert len(beats) == 1
+
+
 def test_catching_up_is_done_in_pieces(lab: Lab) -> None:
     drawn = Drawn(lab)
     lab.run_for(seconds=20)
@@ -125,4 +138,6 @@ def test_catching_up_is_done_in_pieces(lab: Lab) -> None:
         lagging.append(session.place())
     assert len(lagging) > 3
     assert lagging == sorted(set(lagging))
-    assert session.catch_up(math.inf)
+    session.catch_up(0)
+    session.be_there()
+    assert session.at_end

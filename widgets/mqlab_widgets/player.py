@@ -106,7 +106,7 @@ class Player:
         """Tell the few events that happen (or that the cursor passes) meanwhile at story pace, all at once."""
         lab = self._lab()
         watched = [view for view in self.views if view.watched]
-        if lab is None or not watched:
+        if lab is None or not watched or any(view.large for view in watched):
             yield
             return
         telling = Telling(lab, self.views, STORY)

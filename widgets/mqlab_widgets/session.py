@@ -179,10 +179,14 @@ class Session(Breaking, Worlds):
         until, cursor = time.monotonic() + seconds, self.lab.history.cursor
         while (at := self._stage.place) < cursor and time.monotonic() < until:
             at = min(cursor, at + EVENTS_PER_PIECE)
-            self._stage.go_to(at)
+            self._stage.go_to(at, jump=False)
             timeline.follow(self.lab, at)
         self._at = None if self._stage.place >= cursor else self._stage.place
         return self._at is None
+
+    def be_there(self) -> None:
+        """Show what stands at the cursor, however long it takes to come there."""
+        self._at = None
 
     def look(self) -> Look:
         """How this viewer looks at the stage."""
@@ -209,6 +213,11 @@ class Session(Breaking, Worlds):
         """What is to be seen of the stage at the cursor."""
         return scene_of(self.stage(), self.look())
 
+    @property
+    def large(self) -> bool:
+        """Whether the world holds so much (10,000 queues) that its states are not compared for a click."""
+        return self._stage.large
+
     def lives(self) -> Lives:
         """The ways of the newest messages up to the cursor."""
         self._lives.go_to(self.place())
@@ -222,9 +231,11 @@ class Session(Breaking, Worlds):
         return [self.stage(), *self._fold.boards]
 
     def changes(self) -> list[str]:
-        """What the newest event behind the cursor changed: the lines of the boards' text that were not there before."""
+        """What the newest event behind the cursor changed: the lines of the boards' text that were not there before.
+        In a very large world none are looked for.
+        """
         place = self.place()
-        if place == 0:
+        if place == 0 or self.large:
             return []
         before: set[str] = set()
         for fold in (self._stage, self._fold, self._lives):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import PurePath
@@ -189,7 +188,7 @@ class Stepper(Viewer):
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """The widget, and beside it the picture and the text of this moment, which are what a page keeps."""
-        self.session.catch_up(math.inf)
+        self.session.be_there()
         self._pump.send()
         bundle: Any = super()._repr_mimebundle_()
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})

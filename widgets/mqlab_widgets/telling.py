@@ -50,6 +50,10 @@ class View(Protocol):
     story: Story
     watched: bool
 
+    @property
+    def large(self) -> bool:
+        """Whether its stage holds too much to be copied for a click."""
+
     def stage(self) -> StageBoard:
         """The stage at the cursor."""
 

@@ -35,6 +35,9 @@ class Watcher(Protocol):
     def catch_up(self, seconds: float) -> bool:
         """Bring what is shown nearer to the cursor, for at most so long; whether it is there."""
 
+    def be_there(self) -> None:
+        """Show what stands at the cursor."""
+
     def changed(self) -> None:
         """Draw the whole picture."""
 
@@ -122,7 +125,7 @@ class Watch:
             self._shown = len(lab.history)
             self._left = 1
             for view in self._watched():
-                view.catch_up(float("inf"))
+                view.be_there()
 
     def detach(self) -> None:
         """Count no more events."""

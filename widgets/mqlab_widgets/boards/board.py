@@ -111,6 +111,7 @@ class Fold:
 
     EVERY = 2_000
     MOST_BYTES = 20_000_000
+    LARGE_BYTES = 500_000
     NEAR = 50
     """A jump also keeps a copy at most so many events before its end, since what follows is mostly small steps."""
 
@@ -127,12 +128,17 @@ class Fold:
             for kind, method in board.handlers().items():
                 self._takers[kind] = (*self._takers.get(kind, ()), method)
 
-    def go_to(self, place: int) -> None:
-        """Bring all boards behind `place` events."""
+    @property
+    def large(self) -> bool:
+        """Whether the boards hold so much that a copy of it takes longer than a click may."""
+        return sum(map(len, max(self._copies.values(), key=lambda kept: sum(map(len, kept))))) > self.LARGE_BYTES
+
+    def go_to(self, place: int, *, jump: bool = True) -> None:
+        """Bring all boards behind `place` events; `jump=False` is for one step of many."""
         place = max(0, min(place, len(self._history)))
         if not 0 <= place - self.place <= self.NEAR:
             self._jump_near(place)
-        near = place // self.NEAR * self.NEAR if place - self.place > self.NEAR else 0
+        near = place // self.NEAR * self.NEAR if jump and place - self.place > self.NEAR else 0
         while self.place < place:
             stop = min(place, (self.place // self._every + 1) * self._every)
             if self.place < near < stop:
