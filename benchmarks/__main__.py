@@ -28,7 +28,7 @@ AREAS: dict[str, list[Measure]] = {
     "recording": [recording.recording],
     "clients": [clients.async_send, clients.push_consume, clients.rebalance],
     "viewer": [
-        *(viewer.click_to_paint, viewer.frames, viewer.speed, viewer.story),
+        *(viewer.clicks, viewer.frames, viewer.speed, viewer.story),
         *(viewer.many_queues, viewer.memory, viewer.rewind),
     ],
 }
