@@ -133,7 +133,7 @@ java_string_hash(tag)
 
 # %% [markdown]
 # Forty messages more, to look around yourself: click the broker, and open **bytes of message**. The buttons above
-# it lead from message to message and from queue to queue. (Shown are the newest bytes; press **end** if the view has
+# it lead from message to message and from queue to queue. (Shown are the newest bytes; press **now** if the view has
 # gone back. This world is to play with; the cells below go on with our own.)
 
 # %%

@@ -139,7 +139,7 @@ def test_a_slave_is_not_mistaken_for_its_master() -> None:
     assert (Ledger(lab).broker_of("broker-a"), Ledger(lab).broker_of("broker-a", 1)) == ("broker-a", "slave")
     numbers = WorldNumbers(lab)
     numbers.follow()
-    assert {queue[0] for _, queue in numbers._began} == {"broker-a"}
+    assert {queue[0] for group in numbers._groups.values() for queue in group.read} == {"broker-a"}
 
 
 def test_a_queue_without_an_owner_is_seen() -> None:

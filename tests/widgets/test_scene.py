@@ -176,7 +176,7 @@ def test_done_but_not_noted_is_hatched() -> None:
     board = board_of(lab)
     strip = next(strip for strip in board.strips.values() if strip.unnoted())
     assert strip.waiting() + strip.unnoted() <= strip.end
-    assert "consumed but not noted" in scene_of(board, Look(1280)).svg()
+    assert "not noted" in scene_of(board, Look(1280)).svg()
 
 
 def test_narrow_pages_and_projectors_have_their_own_plan() -> None:
@@ -219,3 +219,21 @@ def test_a_message_that_could_not_be_sent_stands_crossed_out_at_its_producer_unt
     lab.restart("broker-a")
     lab.run_for(seconds=40)
     assert board_of(lab).producers["producer-1"].given_up == ""
+
+
+def test_nothing_is_left_in_a_cache_that_is_empty_also_of_retried_messages() -> None:
+    lab = played("retry-and-dead-letters", 70)
+    board = board_of(lab)
+    for name, consumer in board.consumers.items():
+        waiting = sum(high - low for ranges in consumer.ranges.values() for low, high in ranges)
+        assert consumer.cached == waiting + sum(consumer.listening.values())
+        if not consumer.cached:
+            assert consumer.waiting(10) == [], name
+
+
+def test_a_restarted_machine_is_up_before_its_first_slice() -> None:
+    lab = get("steady-load").build(7).run_for(seconds=2)
+    lab.crash("broker-a")
+    assert board_of(lab).states["broker-a"] == "down"
+    lab.restart("broker-a")
+    assert board_of(lab).states["broker-a"] == "running"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.route import MASTER_ID
-from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_system_topic
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_system_topic, retry_topic
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.board import Board
 from mqlab_widgets.boards.stage_state import Consumer, Flight, Log, Producer, Strip
@@ -184,7 +184,9 @@ class StageBoard(Board):
             self.trouble.pop(record.node, None)
 
     def on_action_taken(self, record: Record) -> None:
-        if record.verb == "fill_disk":
+        if record.verb == "restart":
+            self.states[json.loads(record.arguments)["node"]] = RUNNING
+        elif record.verb == "fill_disk":
             given = json.loads(record.arguments)
             if given.get("free_bytes", 0) < SCARCE:
                 self.trouble[given["node"]] = "its disk is full"
@@ -364,10 +366,21 @@ class StageBoard(Board):
         self._consumer(record.node).limited = f"{record.reason} {record.cached} > {record.limit}"
 
     def on_consume_started(self, record: Record) -> None:
-        self._consumer(record.node).begin(self.queue_of(record), record.queue_offset, record.messages)
+        self._consumer(record.node).begin(self.home_of(record), record.queue_offset, record.messages)
 
     def on_consume_finished(self, record: Record) -> None:
-        self._consumer(record.node).end(self.queue_of(record), record.queue_offset)
+        self._consumer(record.node).end(self.home_of(record), record.queue_offset)
+
+    def home_of(self, record: Record) -> Queue:
+        """The queue from which a listener's messages came: a retried message says its first topic, and its number and
+        offset in the retry queue.
+
+        Source: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl#resetRetryAndNamespace.
+        """
+        queue = self.queue_of(record)
+        retry = (queue[0], retry_topic(record.group), queue[2])
+        consumer = self._consumer(record.node)
+        return retry if consumer.has(retry, record.queue_offset) else queue
 
     def on_messages_polled(self, record: Record) -> None:
         consumer, queue = self._consumer(record.node), self.queue_of(record)

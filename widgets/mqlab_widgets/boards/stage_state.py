@@ -191,6 +191,11 @@ class Consumer:
             ranges.append((first, first + count))
         self.counts[queue] = cached
 
+    def has(self, queue: Queue, offset: int) -> bool:
+        """Whether the message at a place waits in the cache or is in the listener."""
+        waits = any(low <= offset < high for low, high in self.ranges.get(queue, ()))
+        return waits or (queue, offset) in self.listening
+
     def begin(self, queue: Queue, first: int, count: int) -> None:
         """The listener is called with these messages."""
         self.listening[queue, first] = count

@@ -14,7 +14,7 @@ from mqlab_widgets.scene.scene import rest_of
 if TYPE_CHECKING:
     from mqlab.trace.record import Record
     from mqlab_widgets.boards.stage import StageBoard
-    from mqlab_widgets.boards.stage_state import Flight, Queue
+    from mqlab_widgets.boards.stage_state import Flight
     from mqlab_widgets.scene.plan import Point
     from mqlab_widgets.scene.scene import Scene
 
@@ -174,8 +174,7 @@ def _cached(record: Record, board: StageBoard, scene: Scene) -> Moves:
 
 def _started(record: Record, board: StageBoard, scene: Scene) -> Moves:
     """From the cache into the listener."""
-    queue: Queue = board.queue_of(record)
-    keys = [board.key_at(queue, record.queue_offset)]
+    keys = [board.key_at(board.home_of(record), record.queue_offset)]
     return _moved(board, keys, record.node, scene.spot(record.node, "cache"), scene.spot(record.node, "listener"), 200)
 
 

@@ -172,7 +172,7 @@ def _topic_line(topic: str, strips: dict[int, Strip]) -> str:
     unnoted = sum(strip.unnoted() for strip in strips.values())
     told = f"{topic_title(topic)}: {sum(strip.end for strip in strips.values()):,} messages"
     told += f", {waiting:,} not consumed" if waiting else ""
-    return told + (f", {unnoted:,} consumed but not noted" if unnoted > 1 else "")
+    return told + (f", {unnoted:,} not noted" if unnoted else "")
 
 
 def _summed_up(board: StageBoard, card: Card, topic: str, strips: dict[int, Strip]) -> None:
@@ -294,7 +294,8 @@ def _log(board: StageBoard, card: Card, look: Look) -> None:
     blocks = [] if log is None else log.shown()[-(most - 1) :]
     shapes = [
         f'<text class="faint" x="10" y="22">{words}</text>',
-        f'<rect class="lane" x="{10 + left:g}" y="8" width="{most * BLOCK + 4:g}" height="20" rx="4"/>',
+        f'<rect class="lane{" full" if card.name in board.trouble else ""}" x="{10 + left:g}" y="8" '
+        f'width="{most * BLOCK + 4:g}" height="20" rx="4"/>',
     ]
     for place, block in enumerate(blocks):
         fresh = log is not None and block.offset + block.size > log.flushed

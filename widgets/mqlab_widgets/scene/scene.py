@@ -308,7 +308,7 @@ def _legend(width: float, height: float) -> str:
         (
             f'<g class="fresh" transform="translate(9 0)">{tokens.message("", 14, 14, css="t0 fresh", veil=True)}</g>',
             22,
-            "not safe yet",
+            "not on disk, or not noted yet",
         ),
     )
     x, shapes = 10.0, []

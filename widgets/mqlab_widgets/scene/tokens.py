@@ -24,9 +24,11 @@ def colour_of(label: str) -> str:
     return f"t{int(digits) % len(TOKEN_COLOURS)}" if digits else "plain"
 
 
-def message(label: str, width: float = SIZE, height: float = SIZE, *, css: str = "", veil: bool = False) -> str:
-    """A message; `veil` hatches it. Without room for the number only the colour is left."""
-    text = f"<text>{escape(label)}</text>" if width >= max(12, 7 * len(label) + 3) and height >= 13 else ""
+def message(
+    label: str, width: float = SIZE, height: float = SIZE, *, css: str = "", veil: bool = False, bare: bool = False
+) -> str:
+    """A message; `veil` hatches it. Without room for the number, or `bare`, only the colour is left."""
+    text = f"<text>{escape(label)}</text>" if not bare and width >= max(12, 7 * len(label) + 3) and height >= 13 else ""
     place = f'x="{-width / 2:g}" y="{-height / 2:g}" width="{width:g}" height="{height:g}" rx="{min(5, height / 4):g}"'
     hatched = f'<rect class="veil" {place}/>' if veil else ""
     return f'<g class="mq-token {colour_of(label)} {css}"><rect {place}/>{hatched}{text}</g>'
@@ -66,8 +68,8 @@ def frame(board: StageBoard, flight: Flight) -> str:
 def _several(labels: list[str], count: int) -> str:
     """Some messages, one upon the other, the first on top; with their count if there are more than can be seen."""
     behind = "".join(
-        f'<g transform="translate({4 * place} {-4 * place})">{message("", css=colour_of(label))}</g>'
+        f'<g transform="translate({4 * place} {-4 * place})">{message(label, bare=True)}</g>'
         for place, label in reversed(list(enumerate(labels[1:3], 1)))
     )
-    more = f'<text class="faint" x="20" y="16">×{count}</text>' if count > 1 else ""
+    more = f'<text class="faint" x="16" y="-17">×{count}</text>' if count > 1 else ""
     return f"{behind}{message(labels[0] if labels else '')}{more}"
