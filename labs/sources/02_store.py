@@ -132,8 +132,8 @@ lab.queue("Orders", 0).entry(1)
 java_string_hash(tag)
 
 # %% [markdown]
-# Forty messages more, to look around yourself: click the broker, and open **bytes of message**. The buttons above
-# it lead from message to message and from queue to queue. (Shown are the newest bytes; press **now** if the view has
+# Forty messages more, to look around yourself: click the broker, open the tab **Machine**, and there
+# **bytes of message**. The buttons above it lead from message to message and from queue to queue. (Shown are the newest bytes; press **Now** if the view has
 # gone back. This world is to play with; the cells below go on with our own.)
 
 # %%

@@ -163,7 +163,8 @@ Waits.of(lab.history, start, lab.now_ms, title="Some messages, in three ways")
 # table and calls the callbacks; we shall see that thread soon. It has another job.
 #
 # Watch the table itself. This is the world when the last message has just been sent: all requests are in the cable (the
-# picture calls them frames), and those that will be answered are in the table. Press **event**, again and again.
+# picture calls them frames), and those that will be answered are in the table. Press the arrow **one event on** (the key n), again
+# and again.
 
 # %%
 lab.history.back("RequestSent")
@@ -727,8 +728,8 @@ reveal("lost", rows[2][3], why="invokeOneway to a refused connection: no retry, 
 # that nobody reads. Measured on a real RocketMQ 5.3.3 with two brokers and four messages a second: 38, 41 and 43 lost in about 20 s, not one error told. (Sync: no error in three runs; async: 0, 2 and 0
 # errors.) One-way is for what you can afford to lose: a log line, a count of clicks.
 #
-# This is the moment of the kill. See what the three producers believe of `broker-b`, and press **event** to follow one of
-# its messages. Or go to the **end** and break something else: nothing below depends on this world.
+# This is the moment of the kill. See what the three producers believe of `broker-b`, and press the arrow **one event on** to follow
+# one of its messages. Or go to the present and break something else: nothing below depends on this world.
 
 # %%
 lab.history.back("NodeCrashed")

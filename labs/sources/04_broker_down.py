@@ -163,8 +163,8 @@ reveal("killed-back", round((back.ts_ms - started) / 1_000, 1),
 # Measured on the real one, for three producers that wait for answers or callbacks: 1.5 to 34.6 s. So a *killed* broker
 # is a small thing: nobody loses a message, nobody waits. The loop of three attempts was made for this day.
 #
-# This is the moment of the kill once more. Press **event** and see who believes in `broker-b`, and for how long. Or go to
-# the **end**, click `broker-a`, press **crash**, and then **event**: this world is yours, the next round begins a new one.
+# This is the moment of the kill once more. Press the arrow **one event on** and see who believes in `broker-b`, and for how
+# long. Or go to the present, click `broker-a`, choose **Crash**, and go on: this world is yours, the next round begins a new one.
 
 # %%
 lab.history.back("NodeCrashed")
@@ -532,7 +532,7 @@ worst.fault_table("latency")
 
 # %% [markdown]
 # The moment at which the first of the two wakes up. The table below the picture has all that waits for an answer; press
-# **event** and see what becomes of it.
+# the arrow **one event on** and see what becomes of it.
 
 # %%
 worst.history.back("NodeThawed", target="broker-b")

@@ -53,7 +53,7 @@ seed = seed_for(student_id, "05")
 draw = draws_for(seed)
 
 # %% [markdown]
-# Here the clerk is at work: about one order a second comes in. Set the speed to 0.1 x, press **play**, and watch the table
+# Here the clerk is at work: about one order a second comes in. Press **play**, and watch the table
 # below the machines: who stands at the counter, and since when. (This world is to play with. Whatever you do to it, the
 # cells below have worlds of their own.)
 

@@ -198,8 +198,8 @@ lab.space_time(third.ts_ms - 220, third.ts_ms + 2, nodes=["broker-a", "consumer-
 # on, and each `send` returns `SEND_OK`. All that can be seen from outside is the distance between the end of the queue
 # and what the group has consumed. That distance is called the **lag**, and it is what you should watch.
 #
-# Here is this world to play with; the next round has one of its own. Choose `FlowControlled` or `PullRequested` in the
-# list, and press **previous** and **next**.
+# Here is this world to play with; the next round has one of its own. Behind the three dots, choose
+# `FlowControlled` or `PullRequested`, and press **Previous** and **Next**.
 
 # %%
 Stepper(lab, [FlowControlBoard])
@@ -438,7 +438,7 @@ reveal("twice", len(again),
 # the stuck message is given back to the broker, so that the others can be committed.)
 #
 # The last moment before the kill. The table has what the consumer knows (*in memory*) beside what the broker knows
-# (*committed*): all but one are done, and the one number that says so is 0. Press **event** and see it all come again.
+# (*committed*): all but one are done, and the one number that says so is 0. Press **play** and see it all come again.
 
 # %%
 lab.history.back("NodeCrashed")

@@ -287,7 +287,7 @@ check("10/pause", next_pause_ms)
 
 # %% [markdown]
 # The world of these two rounds, to play with: the table has the number of each group in the consumer's memory and at the
-# broker (*committed*). Choose `OffsetUpdated` or `OffsetCommitted` in the list, and press **previous** and **next**. The next
+# broker (*committed*). Behind the three dots, choose `OffsetUpdated` or `OffsetCommitted`, and press **Previous** and **Next**. The next
 # round has a world of its own.
 
 # %%
@@ -483,7 +483,7 @@ lite, seen = await next_night("night-shift")
 len(seen)
 
 # %% [markdown]
-# Nothing comes any more. Go through the nights with `OffsetCommitted` and **previous**: when does the number of
+# Nothing comes any more. Go through the nights with `OffsetCommitted` and **Previous**: when does the number of
 # `night-shift` move, and when does it not?
 
 # %%
