@@ -9,6 +9,8 @@ const OPENERS = { b: "menu", m: "more", "?": "keys" };
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const FIELDS = "input, select, textarea";
 const RESIZE_MS = 150;
+// From the middle of a token to its handles, in units of the picture.
+const BELOW = 16;
 
 function makeBar(root, { command, part, stage }) {
   let opener; // what opened the menu that is open
@@ -298,16 +300,18 @@ function makeBar(root, { command, part, stage }) {
   const watch = new ResizeObserver(measure);
   watch.observe(part("stage"));
 
-  // The handles of a token stand beside it.
+  // The handles of a token stand below it: where it rests, even if it is still sliding there.
   function place() {
     const frame = part("stage").getBoundingClientRect();
+    const onScreen = stage()?.getScreenCTM();
     for (const handle of part("handles").querySelectorAll("[data-flight]")) {
       const token = stage()?.querySelector(`.mq-flight[data-key="${CSS.escape(handle.dataset.flight)}"]`);
       handle.hidden = !token;
       if (!token) continue;
-      const box = token.getBoundingClientRect();
-      handle.style.left = `${box.left + box.width / 2 - frame.left}px`;
-      handle.style.top = `${box.bottom - frame.top}px`;
+      const [x, y] = placeOf(token);
+      const below = new DOMPoint(x, y + BELOW).matrixTransform(onScreen);
+      handle.style.left = `${below.x - frame.left}px`;
+      handle.style.top = `${below.y - frame.top}px`;
     }
   }
 

@@ -152,13 +152,13 @@ function render({ model, el }) {
     if (shown.get(name) === html) return;
     shown.set(name, html);
     slides = name === "stage" && !reduced.matches ? [] : undefined;
-    const width = stage()?.getAttribute("width");
+    const room = stage()?.getAttribute("viewBox");
     morphChildren(part(name), ownNames(parsed(html), view));
     if (name === "stage") {
       fresh.clear();
       story.redrawn();
       // Nothing slides when all is laid out anew.
-      if (slides && width === stage()?.getAttribute("width")) slid(slides);
+      if (slides && room === stage()?.getAttribute("viewBox")) slid(slides);
     }
     slides = undefined;
   }
