@@ -49,6 +49,8 @@ class Player:
         self.watch: Watch | None = None
         self.clock: Callable[[], float] = time.monotonic
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self.stepped = False
+        """Whether what is told at this moment is a step."""
         self.began = 0
         """How often playing has begun: the screen clock of each play begins at 0."""
         self._pace = STORY
@@ -112,8 +114,10 @@ class Player:
         telling = Telling(lab, self.views, STORY)
         yield
         self.began += 1
+        self.stepped = True
         telling.tell_step(lab.history.cursor)
         telling.send()
+        self.stepped = False
 
     async def _run(self, telling: Telling) -> None:
         began = self.clock()

@@ -94,6 +94,8 @@ class Session(Breaking, Worlds):
         self._at: int | None = None
         """Behind how many events what is shown stands, while it cannot follow a cell."""
         self._compared: dict[frozenset[int], int] = {}
+        self._drawn: tuple[Fold, int, Look] | None = None
+        """Of which stage, at which place and how looked at `scene` was drawn last."""
         self._show(0)
 
     def _show(self, number: int) -> None:
@@ -210,8 +212,11 @@ class Session(Breaking, Worlds):
         return board
 
     def scene(self) -> Scene:
-        """What is to be seen of the stage at the cursor."""
-        return scene_of(self.stage(), self.look())
+        """What is to be seen of the stage at the cursor; the same object as long as nothing has changed."""
+        drawn = (self._stage, self.place(), self.look())
+        if self._drawn != drawn:
+            self._scene, self._drawn = scene_of(self.stage(), drawn[-1]), drawn
+        return self._scene
 
     @property
     def large(self) -> bool:

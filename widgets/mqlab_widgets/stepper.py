@@ -50,6 +50,8 @@ class Stepper(Viewer):
         self._to_play = play
         self._size: tuple[float, float, bool] | None = None
         """How large the stage was drawn last; a story changes what is in it, and not its size."""
+        self._stepped = False
+        """Whether the page was told the last step as a story, and shows its end already."""
         self._looked_at = 0
         """How many front ends show this view; nobody draws for none."""
         super().__init__(self._command)
@@ -90,6 +92,7 @@ class Stepper(Viewer):
                 self._looked_at += 1
                 session.watched = True
                 self.forget()
+                self._stepped = False
                 if self._to_play:
                     self._to_play = False
                     session.do({"do": "play"})
@@ -115,6 +118,7 @@ class Stepper(Viewer):
 
     def _tell(self, beats: list[dict[str, Any]], began: int) -> None:
         self.tell(beats, began)
+        self._stepped = self.session.player.stepped
         self._around.ask()
 
     def _words(self) -> Frame:
@@ -154,12 +158,15 @@ class Stepper(Viewer):
             frame["said"] = panels.said(session)
         size = (session.width, session.height, session.big)
         if not session.playing or size != self._size:
-            self._size = size
+            scene = session.scene()
+            if self._stepped and size == self._size and scene.parts == session.story.parts:
+                self.told({"stage": scene.svg()})
+            self._size, self._stepped = size, False
             frame |= {
                 "_place": str(session.place()),
                 "_us": str(session.now_us),
                 "_past": "true" if session.past else "false",
-                "stage": session.scene().svg(),
+                "stage": scene.svg(),
                 **self._words(),
             }
         return frame

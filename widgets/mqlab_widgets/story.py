@@ -70,6 +70,11 @@ class Story:
         self._said, self._aside = "", ""
         self._acts: list[Act] = []
 
+    @property
+    def parts(self) -> dict[str, str]:
+        """The parts of the scene as the page shows them when it has come to the end of what it was told."""
+        return self._parts
+
     def moves(self, record: Record, stage: StageBoard) -> Moves:
         """What moves on this view's stage with an event that `stage` has just taken."""
         return acts_of(record, stage, self._scene)

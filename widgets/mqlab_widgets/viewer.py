@@ -73,6 +73,11 @@ class Viewer(AnyWidget):
             self.frame = {**self.frame, **changed}
             self.send({"frame": changed})
 
+    def told(self, frame: Frame) -> None:
+        """A story has brought the page to show these parts: they are not sent again."""
+        self._known |= frame
+        self.frame = {**self.frame, **frame}
+
     def tell(self, beats: Sequence[dict[str, Any]], began: int) -> None:
         """Tell the next beats of a story; `began` numbers the plays."""
         for part in TOLD:

@@ -27,7 +27,7 @@ MOST_MOVED = 4
 
 RESTS = {
     "SendAttempted": 120, "SendAttemptFailed": 300, "SendFailed": 350,
-    "PullWoken": 140, "PullHeld": 60, "OffsetUpdated": 60, "CommitLogFlushed": 140, "PutRefused": 300,
+    "PullWoken": 140, "PullHeld": 50, "OffsetUpdated": 50, "CommitLogFlushed": 140, "PutRefused": 300,
     "ConsumeFinished": 120, "FlowControlled": 160, "MessageGivenBack": 200, "MessagesPolled": 200,
     "QueueAllocated": 120, "QueueDropped": 120,
     "NodeStarted": 300, "NodeCrashed": 600, "PowerLost": 600, "NodeFrozen": 400, "NodeThawed": 300,

@@ -170,7 +170,8 @@ def _topic_line(topic: str, strips: dict[int, Strip]) -> str:
     if topic == RMQ_SYS_SCHEDULE_TOPIC:
         return f"delayed: {waiting:,} messages wait for their time"
     unnoted = sum(strip.unnoted() for strip in strips.values())
-    told = f"{topic_title(topic)}: {sum(strip.end for strip in strips.values()):,} messages"
+    count = sum(strip.end for strip in strips.values())
+    told = f"{topic_title(topic)}: {count:,} message{'' if count == 1 else 's'}"
     told += f", {waiting:,} not consumed" if waiting else ""
     return told + (f", {unnoted:,} not noted" if unnoted else "")
 
