@@ -160,7 +160,7 @@ MUTANTS = (
             "self.complete(future, None, RemotingTimeoutException(address, future.timeout_ms))", "pass", *SENDS),
     _mutant(30, "an asynchronous call keeps its permit",
             f"{REMOTING}.response_future:ResponseFuture.execute_callback",
-            "if not isinstance(result, Coroutine):\n            self._release()", "pass", *SENDS),
+            "if result is None or not isinstance(result, Coroutine):\n            self._release()", "pass", *SENDS),
     _mutant(31, "a synchronous call keeps its permit", f"{REMOTING}.response_future:ResponseFuture.execute_callback",
             "semaphore.release()", "pass", *SENDS),
     _mutant(32, "calls do not hear that their channel is closed", f"{CALLS}.fail_fast",
