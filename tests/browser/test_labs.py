@@ -65,7 +65,7 @@ def test_the_working_copy_draws_its_pictures_before_any_cell_has_run(
     monkeypatch.setenv("JUPYTER_DATA_DIR", notebooks.lab.environment()["JUPYTER_DATA_DIR"])
     copy_labs(ROOT, notebooks.lab.files / "my-labs")
     notebook = notebooks.open("my-labs/00_tour.ipynb")
-    notebook.root.locator(".jp-OutputArea-output svg .card").first.wait_for()
+    notebook.root.locator(".jp-OutputArea-output :is(svg, img)").first.wait_for()
     cells = json.loads((ROOT / "labs" / "00_tour.ipynb").read_text(encoding="utf-8"))["cells"]
     kept = [index for index, cell in enumerate(cells) if cell.get("outputs")]
     drawn = [index for index in kept if notebook.cell(index).locator(".jp-OutputArea-output:visible").count()]
