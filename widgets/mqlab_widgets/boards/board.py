@@ -105,12 +105,12 @@ def reader_of(kind: str) -> type[Record]:
 class Fold:
     """Boards over a history: brings them to any event, forwards by taking events, backwards from a kept copy.
 
-    A copy is kept every 2,000 events; when they take more than 20 MB, every second one is dropped and the distance
+    A copy is kept every 2,000 events; when they take more than 6 MB, every second one is dropped and the distance
     doubles, so that memory stays flat however long a world plays, and how large it is.
     """
 
     EVERY = 2_000
-    MOST_BYTES = 20_000_000
+    MOST_BYTES = 6_000_000
     LARGE_BYTES = 500_000
     NEAR = 50
     """A jump also keeps a copy at most so many events before its end, since what follows is mostly small steps."""

@@ -27,7 +27,7 @@ BROADCAST = "@broadcast"
 """What a broker adds to the name of a group whose members all get everything (BroadcastOffsetManager)."""
 SCARCE = 65_536
 """A disk with fewer bytes left is called full."""
-MOST_KEYS = 20_000
+MOST_KEYS = 8_000
 """Of so many messages the unique key is known by their place; of older ones only the place."""
 
 Queue = tuple[str, str, int]
