@@ -44,8 +44,8 @@ PYTEST_JOBS ?= 2
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root,)
 LAB_FLAGS ?=
 
-# One browser for all of them; pytest says 5 when PYTEST_FLAGS choose none.
-BROWSER_TESTS = $(PY) -m pytest $(PYTEST_FLAGS) tests/browser
+# One JupyterLab and one browser for each worker; pytest says 5 when PYTEST_FLAGS choose none.
+BROWSER_TESTS = $(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(PYTEST_FLAGS) tests/browser
 
 .PHONY: help
 help: ## this text
