@@ -13,7 +13,7 @@ from .notebook_page import Notebook, NotebookPage
 
 TOUR = """from mqlab.scenarios import get
 from mqlab_widgets import Stepper
-lab = get("steady-load").build(7).run_for(seconds=6.2)
+lab = get("demo").build(7).run_for(seconds=1)
 stepper = Stepper(lab)
 stepper"""
 CROWD = """from benchmarks import viewer
