@@ -12,8 +12,9 @@ from mqlab import Lab
 from mqlab.scenarios import get
 from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.stage import StageBoard
-from mqlab_widgets.scene.acts import FLIGHT_MS, Moves, acts_of
+from mqlab_widgets.scene.acts import Moves, acts_of
 from mqlab_widgets.scene.scene import Look, Scene, scene_of
+from mqlab_widgets.story_clock import FLIGHT_MS
 
 WORLDS = (
     ("steady-load", 6),

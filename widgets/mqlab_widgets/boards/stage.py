@@ -56,7 +56,6 @@ class StageBoard(Board):
         """What the keys of one process have in common -> the machine; it is not copied either."""
         self._names: dict[str, str] = {}
         """Address of a machine -> its name."""
-        self.now_us = 0
         super().__init__(lab)
 
     def begin(self) -> None:
@@ -428,7 +427,7 @@ class StageBoard(Board):
         """The picture."""
         from mqlab_widgets.scene.scene import Look, scene_of
 
-        return scene_of(self, Look(now_us=self.now_us)).svg()
+        return scene_of(self, Look()).svg()
 
     def text(self) -> list[str]:
         """One line for each machine, then what is on its way."""

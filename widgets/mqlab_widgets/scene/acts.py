@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mqlab_widgets.boards.stage import DELAYED
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.scene import rest_of
+from mqlab_widgets.story_clock import FLIGHT_MS
 
 if TYPE_CHECKING:
     from mqlab.trace.record import Record
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from mqlab_widgets.scene.plan import Point
     from mqlab_widgets.scene.scene import Scene
 
-FLIGHT_MS = 500
 LAND_MS = 160
 MOVE_MS = 260
 FLASH_MS = 300
