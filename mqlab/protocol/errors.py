@@ -57,3 +57,7 @@ class CompressionError(ProtocolError):
         super().__init__(f"cannot unpack a {kind} body: {reason}")
         self.kind = kind
         self.reason = reason
+
+
+class ExtraInfoError(ProtocolError):
+    """A receipt handle, or what a pop answer says of its offsets, cannot be read; worded as RocketMQ's broker does."""

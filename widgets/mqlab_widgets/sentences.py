@@ -178,6 +178,35 @@ def _consume_finished(record: Record) -> str:
     return "{node}: the listener could not handle {message}"
 
 
+def _pop_received(record: Record) -> str:
+    return "{remote}'s wish for messages of {topic} has reached {node}" if record.first_pass else ""
+
+
+def _woken_pop(record: Record) -> str:
+    if record.reason == "timed out":
+        return "{node}: {remote}'s request for messages of {topic} has waited long enough"
+    return "{node}: {remote}'s waiting request for messages of {topic} is looked at again: {why}"
+
+
+def _check_point_made(record: Record) -> str:
+    if record.held_in == "offset only":
+        return ""
+    where = "in memory" if record.held_in == "buffer" else "in its store"
+    return f"{{node}} notes {where} that {{messages}} of {{queue}} must be acknowledged within {{invisible}}"
+
+
+def _ack_read(record: Record) -> str:
+    if record.bits:
+        return "{node}: the reviver finds an acknowledgement of {queue}"
+    return "{node}: the reviver finds an acknowledgement of {queue} that comes too late"
+
+
+def _check_point_settled(record: Record) -> str:
+    if record.acked == record.messages:
+        return "{node}: the reviver ticks off a check point: all its messages were acknowledged"
+    return ""
+
+
 def _times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
@@ -255,6 +284,29 @@ SENTENCES: dict[str, Sentence] = {
     "QueueLocked": "{node} locks {named_queue} for {client}",
     "QueueUnlocked": "{node} unlocks {named_queue}, which {client} had locked",
     "RequestTimedOutInQueue": "{node} is busy: {remote}'s request waited {waited} for a thread and is turned away",
+    # Pop
+    "PopReceived": _pop_received,
+    "MessagePopped": "{node} hands {message} to {remote}, and hides it for {invisible}",
+    "PopHeld": "{node} has nothing in {topic} for {remote}, and keeps its request for {hold} at most",
+    "PopWoken": _woken_pop,
+    "CheckPointMade": _check_point_made,
+    "CheckPointNotMade": "{node} keeps {messages} of {queue} back, since it could not note them: {why}",
+    "CheckPointStored": "{node} writes a check point of {queue} to its store",
+    "CheckPointMerged": "{node} forgets a check point of {queue}, which is settled",
+    "AckReceived": "{remote} tells {node} that {popped} of {queue} is done",
+    "AckBuffered": "{node} ticks off {popped} of {queue} in memory",
+    "AckStored": "{node} writes an acknowledgement of {queue} to its store",
+    "AckLost": "{node}: an acknowledgement of {queue} changes nothing: {why}",
+    "InvisibleTimeChanged": "{node} hides {popped} of {queue} for {invisible} from now on",
+    "ReviveAckRead": _ack_read,
+    "CheckPointWaits": "{node}: the reviver waits with a check point of {queue}, whose acknowledgements may still come",
+    "CheckPointSettled": _check_point_settled,
+    "MessageRevived": "{node}: nobody acknowledged {message} in time, so it comes again",
+    "MessageNotRevived": "{node} could not bring {popped} of {queue} back: {why}",
+    "CheckPointPutAgain": "{node} will try again to bring {popped} of {queue} back: {why}",
+    "OrderBlocked": "{node} hands out nothing of {queue} in order while earlier messages are not settled",
+    "OrderFreed": "{node} can hand out messages of {queue} in order again",
+    "OrderAcked": "{node} ticks off {popped} of {queue}; the group goes on at {next_offset}",
     # the clients
     "ClientStarted": _of_own_groups("{node} is ready as a {role} of the group {group}"),
     "ClientStopped": _of_own_groups("{node} was shut down"),
@@ -321,6 +373,13 @@ SILENT: dict[str, str] = {
     "SubscriptionChanged": "the member that wants it is said",
     "HeldPullsChecked": _ROUTINE,
     "ConfigPersisted": _ROUTINE,
+    "PopQueueBusy": "the pop that holds the queue is said",
+    "PopAnswered": "each message that it hands out is said",
+    "PopNotHeld": "its answer is said beside it",
+    "ReviveScanBegun": _ROUTINE,
+    "ReviveCheckPointRead": "what becomes of the check point is said",
+    "ReviveScanEnded": _ROUTINE,
+    "ReviveOffsetCommitted": _ROUTINE,
     "HeartbeatAnswered": _ROUTINE,
     "QueueSelected": "the send after it is said",
     "PullTaskScheduled": "its beginning is said",

@@ -199,6 +199,10 @@ class _Names(dict[str, Any]):
                     return message_words(stored.unique_key, self._lab)
         return f"the message at offset {record.queue_offset}"
 
+    def _popped(self) -> str:
+        """A message that was handed out by Pop, of which its broker knows the place alone."""
+        return f"the message at offset {self._record.queue_offset}"
+
     def _messages(self) -> str:
         return "1 message" if self._record.messages == 1 else f"{self._record.messages:,} messages"
 
@@ -225,6 +229,9 @@ class _Names(dict[str, Any]):
 
     def _hold(self) -> str:
         return span_words(1_000 * self._record.hold_ms)
+
+    def _invisible(self) -> str:
+        return span_words(1_000 * self._record.invisible_ms)
 
     def _held(self) -> str:
         return span_words(self._record.held_us)
