@@ -20,6 +20,9 @@ class ServiceTimes:
     heartbeat: int = 20
     consumer_manage: int = 20
     admin: int = 50
+    pop: int = 60
+    ack: int = 40
+    assignment: int = 20
 
 
 @dataclass
@@ -52,7 +55,47 @@ class BrokerConfig:
     broker_topic_enable: bool = True
     trace_topic_enable: bool = False
     msg_trace_topic_name: str = "RMQ_SYS_TRACE_TOPIC"
+
     revive_queue_num: int = 8
+    revive_interval: int = 1_000
+    revive_max_slow: int = 3
+    revive_scan_time: int = 10_000
+    enable_skip_long_awaiting_ack: bool = False
+    revive_ack_wait_ms: int = 180_000
+    skip_when_ck_re_put_reach_max_times: bool = False
+    enable_pop_log: bool = False
+    """Accepted, and without effect: what a log would say stands in the trace."""
+    enable_pop_buffer_merge: bool = False
+    pop_ck_stay_buffer_time: int = 10_000
+    pop_ck_stay_buffer_time_out: int = 3_000
+    pop_ck_max_buffer_size: int = 200_000
+    pop_ck_offset_max_queue_size: int = 20_000
+    enable_pop_batch_ack: bool = False
+    append_ck_async: bool = False
+    append_ack_async: bool = False
+    pop_from_retry_probability: int = 20
+    """Per cent of the pops that look at the retry topic first."""
+    enable_retry_topic_v2: bool = False
+    retrieve_message_from_pop_retry_topic_v1: bool = True
+    pop_response_return_actual_retry_topic: bool = False
+    init_pop_offset_by_check_msg_in_mem: bool = True
+    enable_pop_message_threshold: bool = False
+    pop_inflight_message_threshold: int = 10_000
+    pop_polling_size: int = 1_024
+    """A queue (or any queue of a topic) keeps one pop more than this of each group."""
+    max_pop_polling_size: int = 100_000
+    pop_polling_map_size: int = 100_000
+    pop_long_polling_force_notify_interval: int = 800
+    enable_notify_after_pop_order_lock_release: bool = True
+    pop_consumer_fs_service_init: bool = True
+    """Whether the threads of check points (buffer, revivers) are started."""
+    pop_consumer_kv_service_init: bool = False
+    pop_consumer_kv_service_enable: bool = False
+    pop_consumer_kv_service_log: bool = False
+    pop_revive_max_return_size_per_read: int = 16 * 1024
+    pop_revive_max_attempt_times: int = 16
+    default_message_request_mode: str = "PULL"
+    default_pop_share_queue_num: int = -1
 
     long_polling_enable: bool = True
     short_polling_time_mills: int = 1_000
@@ -107,7 +150,7 @@ class BrokerConfig:
     service_us: ServiceTimes = field(default_factory=ServiceTimes)
 
     def __post_init__(self) -> None:
-        check_least(self, 1, "short_polling_time_mills", "flush_consumer_offset_interval")
+        check_least(self, 1, "short_polling_time_mills", "flush_consumer_offset_interval", "revive_interval")
         check_queue_nums(AUTO_CREATE_TOPIC_KEY_TOPIC, self.default_topic_queue_nums)
         check_queue_nums(REVIVE_TOPIC_PREFIX, self.revive_queue_num)
 

@@ -19,6 +19,7 @@ from mqlab.broker.consumer_manager import ConsumerManager
 from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
 from mqlab.broker.default_consumer_ids_change_listener import DefaultConsumerIdsChangeListener
 from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
+from mqlab.broker.pop_processors import disk_holds_pop, register_pop_processors
 from mqlab.broker.producer_manager import ProducerManager
 from mqlab.broker.pull_message_processor import PullMessageProcessor
 from mqlab.broker.pull_request_hold_service import PullRequestHoldService
@@ -44,6 +45,7 @@ from mqlab.store import DefaultMessageStore, MessageStoreConfig
 from mqlab.trace.events.broker import BrokerShutDown, BrokerStarted
 
 if TYPE_CHECKING:
+    from mqlab.broker.pop.pop_services import PopServices
     from mqlab.sim import Node, PeriodicTask
 
 REGISTER_FIRST_MS = 10_000
@@ -120,6 +122,8 @@ class BrokerController(BrokerParts):
         self.notify_message_arriving_listener = NotifyMessageArrivingListener(
             broker_config, self.schedule_message_service, [self.pull_request_hold_service]
         )
+        self.start_us = node.now_us()
+        self.made_pop: PopServices | None = None
         self.master_addr: str | None = None
         self.master_ha_addr: str | None = None
         """Of a slave: where its master serves clients, and where it gives its log away, as a name server said last."""
@@ -129,10 +133,26 @@ class BrokerController(BrokerParts):
         config = self.topic_config_manager.topic_config_table.get(topic)
         return config is not None and is_batch_cq(config.attributes)
 
+    @property
+    def pop(self) -> PopServices:
+        """The parts of Pop, made and started now if nobody has needed them before.
+
+        Differs from RocketMQ: a broker from which nobody pops has none of them; when they come, their threads turn when
+        those would that began with the broker.
+        """
+        services = self.made_pop
+        if services is None:
+            from mqlab.broker.pop.pop_services import PopServices
+
+            services = self.made_pop = PopServices(self)
+            services.start()
+        return services
+
     # -- life -------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Load the tables, recover the store, open the port, report to the name servers, begin the periodic work."""
+        self.start_us = self.node.now_us()
         for manager in (self.topic_config_manager, self.subscription_group_manager, self.consumer_offset_manager):
             manager.load_or_fail()
         self.message_store.load()
@@ -144,6 +164,8 @@ class BrokerController(BrokerParts):
         self.remoting_server.start()
         self.broker_outer_api.update_name_server_address_list(self.broker_config.namesrv_list())
         self.pull_request_hold_service.start()
+        if disk_holds_pop(self):
+            _ = self.pop
         self.broadcast_offset_manager.start()
         self.client_housekeeping_service.start()
         self.consumer_ids_change_listener.start()
@@ -213,6 +235,7 @@ class BrokerController(BrokerParts):
         for processor, pool, service_us, codes in table:
             for code in codes:
                 self.remoting_server.register_processor(code, processor, pool, service_us)
+        register_pop_processors(self)
         self.remoting_server.register_default_processor(AdminBrokerProcessor(self), pools.admin, times.admin)
 
     @public_call
@@ -237,6 +260,8 @@ class BrokerController(BrokerParts):
         self.broadcast_offset_manager.shutdown()
         self.broker_fast_failure.shutdown()
         await self.remoting_server.leave()
+        if self.made_pop is not None:
+            await self.made_pop.shutdown()
         self.schedule_message_service.shutdown()
         self.message_store.shutdown()
         self.executors.close()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mqlab.broker.broker_stats import BrokerStats
     from mqlab.broker.consumer_manager import ConsumerManager
     from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+    from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.producer_manager import ProducerManager
     from mqlab.broker.pull_request_hold_service import PullRequestHoldService
     from mqlab.broker.rebalance_lock_manager import RebalanceLockManager
@@ -53,6 +54,15 @@ class BrokerParts:
     producer_manager: ProducerManager
     broadcast_offset_manager: BroadcastOffsetManager
     pull_request_hold_service: PullRequestHoldService
+    start_us: int
+    """When the broker's threads began, us since the world began: the grids of threads that are made late begin here."""
+    made_pop: PopServices | None
+    """The parts of Pop, None while nobody has needed them."""
+
+    @property
+    def pop(self) -> PopServices:
+        """The parts of Pop, made and started now if nobody has needed them before."""
+        raise NotImplementedError(f"{type(self).__name__} must define pop")
 
     async def register_broker_all(self, *, oneway: bool = False) -> None:
         """Report all topics to all name servers now."""

@@ -12,7 +12,15 @@ from typing import Any
 from mqlab.errors import LearnerError
 from mqlab.protocol.header_codec import camel_case
 
-_SPELLED = {"broker_ip1": "brokerIP1", "broker_ip2": "brokerIP2"}
+_SPELLED = {
+    "broker_ip1": "brokerIP1",
+    "broker_ip2": "brokerIP2",
+    "pop_consumer_fs_service_init": "popConsumerFSServiceInit",
+    "pop_consumer_kv_service_enable": "popConsumerKVServiceEnable",
+    "pop_consumer_kv_service_init": "popConsumerKVServiceInit",
+    "pop_consumer_kv_service_log": "popConsumerKVServiceLog",
+    "skip_when_ck_re_put_reach_max_times": "skipWhenCKRePutReachMaxTimes",
+}
 
 
 def property_names(settings_class: type) -> dict[str, str]:
