@@ -225,6 +225,15 @@ class Lab(Playing, Acting):
         for broker in chosen:
             broker.create_topic(topic, queues, **settings)
 
+    def set_message_request_mode(
+        self, topic: str, group: str, mode: str, *, pop_share_queue_num: int = 0
+    ) -> None:
+        """Let a group "PULL" or "POP" a topic on all brokers, as an administrator does; it counts for consumers with
+        `client_rebalance=False`, from their next rebalance on.
+        """
+        for broker in self.brokers:
+            broker.set_message_request_mode(topic, group, mode, pop_share_queue_num=pop_share_queue_num)
+
     @property
     def brokers(self) -> list[BrokerProcess]:
         """The brokers, in the order in which they were added."""

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from mqlab.arguments import check_settings
+from mqlab.client.client_config import checked_group
 from mqlab.client.service_state import ServiceState
 from mqlab.errors import LearnerError
 from mqlab.protocol.topic_config import TopicConfig
@@ -200,6 +201,22 @@ class BrokerProcess(Process):
         split_settings("a topic", {"topic_name": topic, **settings}, TopicConfig)
         self.running().create_topic(topic, queues, **settings)
         self.lab.run_for(ms=5)
+
+    def set_message_request_mode(
+        self, topic: str, group: str, mode: str, *, pop_share_queue_num: int = 0
+    ) -> None:
+        """Let a group "PULL" or "POP" a topic here, as an administrator does; its consumers hear of it when they
+        rebalance next, if they leave that to the broker (`client_rebalance=False`).
+
+        `pop_share_queue_num`: how many members' queues each member pops beside its own; 0 means all queues. Raises
+        MQBrokerException for a topic or a group that the broker refuses.
+        """
+        from mqlab.protocol.assignment import check_message_request_mode
+
+        check_message_request_mode(mode)
+        if type(pop_share_queue_num) is not int:
+            raise LearnerError(f"{pop_share_queue_num!r} is no number of members", "give a whole number; 0 means all")
+        self.running().set_message_request_mode(topic, checked_group(group), mode, pop_share_queue_num)
 
 
 class ClientProcess(Process):

@@ -49,6 +49,7 @@ class AdminGroups:
             RequestCode.GET_CONSUMER_CONNECTION_LIST: self._get_consumer_connection_list,
             RequestCode.GET_PRODUCER_CONNECTION_LIST: self._get_producer_connection_list,
             RequestCode.GET_CONSUME_STATS: self._get_consume_stats,
+            RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: self._get_all_message_request_mode,
         }
 
     # -- settings ---------------------------------------------------------------------------------------------------
@@ -80,6 +81,10 @@ class AdminGroups:
 
     def _get_all_group_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         return RemotingCommand.response(ResponseCode.SUCCESS, body=self._groups.wrapper().encode())
+
+    def _get_all_message_request_mode(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        manager = self._broker.query_assignment_processor().message_request_mode_manager
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=manager.wrapper().encode())
 
     # -- members ----------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mqlab.arguments import check_least
+from mqlab.errors import LearnerError
 from mqlab.protocol.topic_config import check_queue_nums
 from mqlab.protocol.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, REVIVE_TOPIC_PREFIX
 
@@ -94,8 +95,6 @@ class BrokerConfig:
     pop_consumer_kv_service_log: bool = False
     pop_revive_max_return_size_per_read: int = 16 * 1024
     pop_revive_max_attempt_times: int = 16
-    default_message_request_mode: str = "PULL"
-    default_pop_share_queue_num: int = -1
 
     long_polling_enable: bool = True
     short_polling_time_mills: int = 1_000
@@ -105,6 +104,13 @@ class BrokerConfig:
     lite_pull_message_enable: bool = True
     slave_read_enable: bool = False
     enable_broadcast_offset_store: bool = True
+
+    server_load_balancer_enable: bool = True
+    """Share the queues out when a consumer asks for its queues; without it everybody gets all of them."""
+    load_balance_poll_name_server_interval: int = 30_000
+    default_message_request_mode: str = "PULL"
+    """Whether consumers that leave it to the broker pull or pop where nobody has set it: "PULL" or "POP"."""
+    default_pop_share_queue_num: int = -1
 
     register_broker_timeout_mills: int = 24_000
     register_name_server_period: int = 30_000
@@ -150,9 +156,21 @@ class BrokerConfig:
     service_us: ServiceTimes = field(default_factory=ServiceTimes)
 
     def __post_init__(self) -> None:
-        check_least(self, 1, "short_polling_time_mills", "flush_consumer_offset_interval", "revive_interval")
+        check_least(
+            self,
+            1,
+            "short_polling_time_mills",
+            "flush_consumer_offset_interval",
+            "revive_interval",
+            "load_balance_poll_name_server_interval",
+        )
         check_queue_nums(AUTO_CREATE_TOPIC_KEY_TOPIC, self.default_topic_queue_nums)
         check_queue_nums(REVIVE_TOPIC_PREFIX, self.revive_queue_num)
+        if self.default_message_request_mode not in ("PULL", "POP"):
+            raise LearnerError(
+                f"default_message_request_mode={self.default_message_request_mode!r} is no message request mode",
+                "write 'PULL' or 'POP'",
+            )
 
     def namesrv_list(self) -> list[str]:
         """The addresses of the name servers, in the order given."""

@@ -18,6 +18,8 @@ from mqlab.broker.consumer_manage_processor import ConsumerManageProcessor
 from mqlab.broker.consumer_manager import ConsumerManager
 from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
 from mqlab.broker.default_consumer_ids_change_listener import DefaultConsumerIdsChangeListener
+from mqlab.broker.errors import RequestError
+from mqlab.broker.lazy_processor import LazyProcessor
 from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
 from mqlab.broker.pop_processors import disk_holds_pop, register_pop_processors
 from mqlab.broker.producer_manager import ProducerManager
@@ -30,6 +32,7 @@ from mqlab.broker.send_message_processor import SendMessageProcessor
 from mqlab.broker.subscription_group_manager import SubscriptionGroupManager
 from mqlab.broker.topic_attributes import is_batch_cq
 from mqlab.broker.topic_config_manager import TopicConfigManager
+from mqlab.errors import MQBrokerException
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
 from mqlab.protocol.sysflag import PermName
@@ -46,6 +49,7 @@ from mqlab.trace.events.broker import BrokerShutDown, BrokerStarted
 
 if TYPE_CHECKING:
     from mqlab.broker.pop.pop_services import PopServices
+    from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
     from mqlab.sim import Node, PeriodicTask
 
 REGISTER_FIRST_MS = 10_000
@@ -127,6 +131,7 @@ class BrokerController(BrokerParts):
         self.master_addr: str | None = None
         self.master_ha_addr: str | None = None
         """Of a slave: where its master serves clients, and where it gives its log away, as a name server said last."""
+        self._query_assignment_processor: QueryAssignmentProcessor | None = None
         self._periodic: list[PeriodicTask] = []
 
     def _is_batch_topic(self, topic: str) -> bool:
@@ -231,6 +236,12 @@ class BrokerController(BrokerParts):
                     RequestCode.QUERY_CONSUMER_OFFSET,
                 ),
             ),
+            (
+                LazyProcessor(self.query_assignment_processor),
+                pools.load_balance,
+                times.assignment,
+                (RequestCode.QUERY_ASSIGNMENT, RequestCode.SET_MESSAGE_REQUEST_MODE),
+            ),
         ]
         for processor, pool, service_us, codes in table:
             for code in codes:
@@ -263,6 +274,8 @@ class BrokerController(BrokerParts):
         if self.made_pop is not None:
             await self.made_pop.shutdown()
         self.schedule_message_service.shutdown()
+        if self._query_assignment_processor is not None:
+            self._query_assignment_processor.shutdown()
         self.message_store.shutdown()
         self.executors.close()
         for manager in (self.consumer_offset_manager, self.topic_config_manager, self.subscription_group_manager):
@@ -333,6 +346,24 @@ class BrokerController(BrokerParts):
         config = TopicConfig(topic, **{"read_queue_nums": queues, "write_queue_nums": queues, **settings})
         self.topic_config_manager.update_topic_config(config)
         return self.topic_config_manager.topic_config_table[topic]
+
+    def query_assignment_processor(self) -> QueryAssignmentProcessor:
+        """Who shares queues out to consumers and knows who pops; it is made when it is first asked for."""
+        if self._query_assignment_processor is None:
+            from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
+
+            self._query_assignment_processor = QueryAssignmentProcessor(self)
+        return self._query_assignment_processor
+
+    def set_message_request_mode(self, topic: str, group: str, mode: str, pop_share_queue_num: int = 0) -> None:
+        """Let a group pull or pop a topic, as an administrator does; MQBrokerException when the broker refuses."""
+        from mqlab.protocol.assignment import SetMessageRequestModeRequestBody
+
+        body = SetMessageRequestModeRequestBody(topic, group, mode, pop_share_queue_num)
+        try:
+            self.query_assignment_processor().set_message_request_mode(body)
+        except RequestError as error:
+            raise MQBrokerException(error.code, error.remark, self.broker_addr) from None
 
     def describe_disk_use(self) -> str:
         """How full the disk is, as RocketMQ puts it into its answer to a producer; 1.00 is full."""

@@ -9,10 +9,12 @@ from mqlab.errors import MQBrokerException, ProtocolError, RemotingException
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import (
+    GetRouteInfoRequestHeader,
     RegisterBrokerRequestHeader,
     RegisterBrokerResponseHeader,
     UnRegisterBrokerRequestHeader,
 )
+from mqlab.protocol.route import TopicRouteData
 from mqlab.protocol.topic_config import KVTable
 from mqlab.remoting import RemotingClient
 from mqlab.sim import Future
@@ -110,6 +112,17 @@ class BrokerOuterAPI:
             except RemotingException as error:
                 if self._node.hooks.on:
                     self._node.hooks.emit(RegistrationFailed(header.broker_name, address, str(error)))
+
+    async def get_topic_route_info_from_name_server(self, topic: str, timeout_ms: int) -> TopicRouteData:
+        """Ask one name server for the route of a topic; MQBrokerException with its code when it has none.
+
+        Java: org.apache.rocketmq.broker.out.BrokerOuterAPI.getTopicRouteInfoFromNameServer.
+        """
+        request = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic))
+        response = await self.remoting_client.invoke_sync(None, request, timeout_ms)
+        if response.code != ResponseCode.SUCCESS or response.body is None:
+            raise MQBrokerException(response.code, response.remark or "", "name server")
+        return TopicRouteData.decode(response.body)
 
     def shutdown(self) -> None:
         """Close all connections to name servers."""

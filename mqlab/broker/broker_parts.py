@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from mqlab.broker.broadcast_offset_manager import BroadcastOffsetManager
     from mqlab.broker.broker_config import BrokerConfig
     from mqlab.broker.broker_executors import BrokerExecutors
+    from mqlab.broker.broker_outer_api import BrokerOuterAPI
     from mqlab.broker.broker_stats import BrokerStats
     from mqlab.broker.consumer_manager import ConsumerManager
     from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
     from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.producer_manager import ProducerManager
     from mqlab.broker.pull_request_hold_service import PullRequestHoldService
+    from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
     from mqlab.broker.rebalance_lock_manager import RebalanceLockManager
     from mqlab.broker.schedule_message_service import ScheduleMessageService
     from mqlab.broker.subscription_group_manager import SubscriptionGroupManager
@@ -44,6 +46,7 @@ class BrokerParts:
     stats: BrokerStats
     message_store: DefaultMessageStore
     remoting_server: RemotingServer
+    broker_outer_api: BrokerOuterAPI
     executors: BrokerExecutors
     topic_config_manager: TopicConfigManager
     subscription_group_manager: SubscriptionGroupManager
@@ -67,6 +70,10 @@ class BrokerParts:
     async def register_broker_all(self, *, oneway: bool = False) -> None:
         """Report all topics to all name servers now."""
         raise NotImplementedError(f"{type(self).__name__} must define register_broker_all()")
+
+    def query_assignment_processor(self) -> QueryAssignmentProcessor:
+        """Who shares queues out to consumers and knows who pops; it is made when it is first asked for."""
+        raise NotImplementedError(f"{type(self).__name__} must define query_assignment_processor()")
 
     def describe_disk_use(self) -> str:
         """How full the disk is, as an answer to a producer says it."""

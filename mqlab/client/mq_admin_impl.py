@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client.topic_publish_info import queues_to_subscribe
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
+from mqlab.protocol.route import queues_to_subscribe
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from mqlab.client.topic_publish_info import TopicPublishInfo, queues_to_publish, queues_to_subscribe
+from mqlab.client.topic_publish_info import TopicPublishInfo, queues_to_publish
 from mqlab.errors import MQClientException, RemotingException
 from mqlab.protocol.codes import ClientErrorCode, ResponseCode
 from mqlab.protocol.hashing import java_map_order
-from mqlab.protocol.route import MASTER_ID, TopicRouteData
+from mqlab.protocol.route import MASTER_ID, TopicRouteData, queues_to_subscribe
 from mqlab.sim import Lock
 from mqlab.trace.events.client import RouteMissing, RouteUpdated
 

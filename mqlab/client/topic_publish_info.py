@@ -118,16 +118,3 @@ def queues_to_publish(topic: str, route: TopicRouteData) -> tuple[list[MessageQu
         if PermName.is_writeable(data.perm) and data.broker_name in masters
         for queue_id in range(data.write_queue_nums)
     ], False
-
-
-def queues_to_subscribe(topic: str, route: TopicRouteData) -> list[MessageQueue]:
-    """The queues to consume from: all readable ones, whether their broker has a master at present or not.
-
-    Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.topicRouteData2TopicSubscribeInfo.
-    """
-    return [
-        MessageQueue(topic, data.broker_name, queue_id)
-        for data in route.queue_datas
-        if PermName.is_readable(data.perm)
-        for queue_id in range(data.read_queue_nums)
-    ]

@@ -1,7 +1,7 @@
 """What travels between nodes and what is stored, byte for byte RocketMQ's.
 
 Typed headers are in `mqlab.protocol.headers`, JSON bodies in `heartbeat`, `route`, `topic_config`,
-`group_bodies` and `bodies`.
+`group_bodies`, `assignment` and `bodies`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The JSON bodies of administrators' commands, and of those that mqlab's clients do not send: statistics, assignment.
+"""The JSON bodies of administrators' commands, and of those that mqlab's clients do not send: statistics.
 
 Java: the classes of the same names in org.apache.rocketmq.remoting.protocol.body and ...protocol.admin.
 """
@@ -99,47 +99,3 @@ class ConsumeMessageDirectlyResult(JsonBody):
     consume_result: str | None = None
     remark: str | None = None
     spent_time_mills: int = 0
-
-
-@dataclass(slots=True)
-class QueryAssignmentRequestBody(JsonBody):
-    """A consumer asks the broker which queues it shall consume."""
-
-    topic: str
-    consumer_group: str
-    client_id: str
-    strategy_name: str
-    message_model: MessageModel
-
-
-@dataclass(slots=True)
-class MessageQueueAssignment(JsonBody):
-    """One of those queues; `mode` is PULL or POP, and queue id -1 with POP means all queues of the broker."""
-
-    message_queue: MessageQueue
-    mode: str = "PULL"
-    attachments: dict[str, str] | None = None
-
-
-@dataclass(slots=True)
-class QueryAssignmentResponseBody(JsonBody):
-    """The queues; None means: keep what you have."""
-
-    message_queue_assignments: list[MessageQueueAssignment] | None = None
-
-
-@dataclass(slots=True)
-class SetMessageRequestModeRequestBody(JsonBody):
-    """Whether a group shall pull or pop a topic, and how many clients share a queue."""
-
-    topic: str
-    consumer_group: str
-    mode: str = "PULL"
-    pop_share_queue_num: int = 0
-
-
-@dataclass(slots=True)
-class MessageRequestModeSerializeWrapper(JsonBody):
-    """The same for all topics and groups: the content of messageRequestMode.json."""
-
-    message_request_mode_map: dict[str, dict[str, SetMessageRequestModeRequestBody]] = field(default_factory=dict)

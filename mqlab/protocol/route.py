@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.protocol.json_body import JsonBody
+from mqlab.protocol.message import MessageQueue
+from mqlab.protocol.sysflag import PermName
 from mqlab.protocol.topic_config import check_queue_nums
 
 MASTER_ID = 0
@@ -103,3 +105,16 @@ class GetBrokerMemberGroupResponseBody(JsonBody):
     """The answer to GET_BROKER_MEMBER_GROUP."""
 
     broker_member_group: BrokerMemberGroup
+
+
+def queues_to_subscribe(topic: str, route: TopicRouteData) -> list[MessageQueue]:
+    """The queues to consume from: all readable ones, whether their broker has a master at present or not.
+
+    Java: org.apache.rocketmq.client.impl.factory.MQClientInstance.topicRouteData2TopicSubscribeInfo.
+    """
+    return [
+        MessageQueue(topic, data.broker_name, queue_id)
+        for data in route.queue_datas
+        if PermName.is_readable(data.perm)
+        for queue_id in range(data.read_queue_nums)
+    ]

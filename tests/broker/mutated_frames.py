@@ -17,11 +17,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from mqlab.client.topic_publish_info import queues_to_subscribe
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
-from mqlab.protocol.route import TopicRouteData
+from mqlab.protocol.route import TopicRouteData, queues_to_subscribe
 from mqlab.sim import Endpoint
 from tests.broker.conftest import Cluster
 

@@ -14,9 +14,9 @@ from mqlab.client import (
     Message,
     MessageQueue,
 )
-from mqlab.client.topic_publish_info import queues_to_publish, queues_to_subscribe
+from mqlab.client.topic_publish_info import queues_to_publish
 from mqlab.namesrv import AddressServer
-from mqlab.protocol.route import BrokerData, QueueData, TopicRouteData
+from mqlab.protocol.route import BrokerData, QueueData, TopicRouteData, queues_to_subscribe
 
 QUEUE = MessageQueue("T", "broker-a", 0)
 READ, WRITE = 4, 2

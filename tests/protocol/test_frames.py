@@ -6,6 +6,7 @@ from mqlab.protocol import (
     RemotingCommand,
     RequestCode,
     ResponseCode,
+    assignment,
     bodies,
     group_bodies,
     heartbeat,
@@ -24,8 +25,8 @@ REQUEST_BODIES = {
     RequestCode.CHECK_CLIENT_CONFIG: group_bodies.CheckClientRequestBody,
     RequestCode.LOCK_BATCH_MQ: group_bodies.LockBatchRequestBody,
     RequestCode.UNLOCK_BATCH_MQ: group_bodies.UnlockBatchRequestBody,
-    RequestCode.SET_MESSAGE_REQUEST_MODE: bodies.SetMessageRequestModeRequestBody,
-    RequestCode.QUERY_ASSIGNMENT: bodies.QueryAssignmentRequestBody,
+    RequestCode.SET_MESSAGE_REQUEST_MODE: assignment.SetMessageRequestModeRequestBody,
+    RequestCode.QUERY_ASSIGNMENT: assignment.QueryAssignmentRequestBody,
     RequestCode.REGISTER_BROKER: topic_config.RegisterBrokerBody,
 }
 RESPONSE_BODIES = {
@@ -39,7 +40,7 @@ RESPONSE_BODIES = {
     RequestCode.GET_ALL_CONSUMER_OFFSET: topic_config.ConsumerOffsetSerializeWrapper,
     RequestCode.GET_ALL_DELAY_OFFSET: topic_config.DelayOffsetSerializeWrapper,
     RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: topic_config.TopicList,
-    RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: bodies.MessageRequestModeSerializeWrapper,
+    RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: assignment.MessageRequestModeSerializeWrapper,
     RequestCode.GET_CONSUMER_LIST_BY_GROUP: group_bodies.GetConsumerListByGroupResponseBody,
     RequestCode.GET_CONSUMER_CONNECTION_LIST: bodies.ConsumerConnection,
     RequestCode.GET_PRODUCER_CONNECTION_LIST: bodies.ProducerConnection,
@@ -50,7 +51,7 @@ RESPONSE_BODIES = {
     RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: bodies.GetConsumerStatusBody,
     RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT: bodies.GetConsumerStatusBody,
     RequestCode.LOCK_BATCH_MQ: group_bodies.LockBatchResponseBody,
-    RequestCode.QUERY_ASSIGNMENT: bodies.QueryAssignmentResponseBody,
+    RequestCode.QUERY_ASSIGNMENT: assignment.QueryAssignmentResponseBody,
     RequestCode.REGISTER_BROKER: topic_config.KVTable,
 }
 RECORD_BODIES = (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.POP_MESSAGE,
@@ -145,7 +146,7 @@ def test_what_was_recorded_of_pops_is_what_the_article_says_of_them(frames):
     for frame in frames:
         command = RemotingCommand.decode(frame.data)
         if frame.request_code == RequestCode.QUERY_ASSIGNMENT and frame.kind == "response":
-            answer = bodies.QueryAssignmentResponseBody.decode(command.body)
+            answer = assignment.QueryAssignmentResponseBody.decode(command.body)
             assigned += [(a.message_queue, a.mode) for a in answer.message_queue_assignments]
         elif frame.request_code == RequestCode.POP_MESSAGE and frame.kind != "response":
             header = command.header_as(REQUEST_HEADERS[RequestCode.POP_MESSAGE])

@@ -54,6 +54,12 @@ def _registered(record: Record) -> str:
     return "{node} knows {broker_name} from now on" if record.first else ""
 
 
+def _assignment_answered(record: Record) -> str:
+    told = "it cannot say which" if record.queues < 0 else "{queues} of them"
+    said = f"{{client}} asks {{node}} for its queues of {{topic}}, and is told to {{mode}} {told}"
+    return _of_applications(said)(record)
+
+
 def _queried(record: Record) -> str:
     known = "" if record.code == 0 else ", which it does not know"
     return _of_applications(f"{{remote}} asks {{node}} where the topic {{topic}} is{known}")(record)
@@ -307,6 +313,8 @@ SENTENCES: dict[str, Sentence] = {
     "OrderBlocked": "{node} hands out nothing of {queue} in order while earlier messages are not settled",
     "OrderFreed": "{node} can hand out messages of {queue} in order again",
     "OrderAcked": "{node} ticks off {popped} of {queue}; the group goes on at {next_offset}",
+    "MessageRequestModeSet": "{node}: the group {group} shall {mode} the topic {topic} from now on",
+    "AssignmentAnswered": _assignment_answered,
     # the clients
     "ClientStarted": _of_own_groups("{node} is ready as a {role} of the group {group}"),
     "ClientStopped": _of_own_groups("{node} was shut down"),

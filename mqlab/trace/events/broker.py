@@ -303,6 +303,31 @@ class OffsetReset(NamedTuple):
     queue_offset: int
 
 
+class MessageRequestModeSet(NamedTuple):
+    """An administrator said how a group shall get a topic's messages: `mode` is PULL or POP.
+
+    `share_queues` is the number of further members' queues that each member pops, too; 0 means all.
+    """
+
+    group: str
+    topic: str
+    mode: str
+    share_queues: int
+
+
+class AssignmentAnswered(NamedTuple):
+    """A broker told a consumer its queues of a topic, and whether to PULL or to POP them.
+
+    `queues` is their number; -1 means that it could not tell, so the consumer keeps what it has.
+    """
+
+    client_id: str
+    group: str
+    topic: str
+    mode: str
+    queues: int
+
+
 class ConfigPersisted(NamedTuple):
     """A table was written to its file."""
 
