@@ -218,22 +218,8 @@ class ParquetRecorder(Recorder):
         self._path.unlink(missing_ok=True)
 
     def _write(self, rows: list[Row]) -> None:
-        columns = _columns(rows)
-        arrays = [
-            self._array(columns[field.name], field.type)
-            if field.name in columns
-            else self._arrow.nulls(len(rows), field.type)
-            for field in self._schema
-        ]
-        self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema), row_group_size=BATCH_ROWS)
-
-    def _array(self, values: Sequence[Any], kind: Any) -> Any:
-        try:
-            return self._arrow.array(values, kind)
-        except UnicodeEncodeError:
-            # Half of a surrogate pair has no form in UTF-8; Java writes it as a question mark.
-            whole = [None if text is None else text.encode("utf-8", "replace").decode() for text in values]
-            return self._arrow.array(whole, kind)
+        table = self._arrow.Table.from_arrays(arrow_arrays(rows, self._schema), schema=self._schema)
+        self._writer.write_table(table, row_group_size=BATCH_ROWS)
 
     def _mark_end(self) -> None:
         self._writer.add_key_value_metadata({END_MARK: str(self.count)})
@@ -242,6 +228,27 @@ class ParquetRecorder(Recorder):
         self._writer.close()
         if whole:
             self._unfinished.replace(self._path)
+
+
+def arrow_arrays(rows: Sequence[Row], schema: Any) -> list[Any]:
+    """Rows of a trace as Arrow arrays, one for each field of the schema; MissingExtraError without pyarrow."""
+    arrow = pyarrow()
+    columns = _columns(rows)
+    return [
+        _arrow_array(arrow, columns[field.name], field.type)
+        if field.name in columns
+        else arrow.nulls(len(rows), field.type)
+        for field in schema
+    ]
+
+
+def _arrow_array(arrow: Any, values: Sequence[Any], kind: Any) -> Any:
+    try:
+        return arrow.array(values, kind)
+    except UnicodeEncodeError:
+        # Half of a surrogate pair has no form in UTF-8; Java writes it as a question mark.
+        whole = [None if text is None else text.encode("utf-8", "replace").decode() for text in values]
+        return arrow.array(whole, kind)
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Sequence[Any]]:

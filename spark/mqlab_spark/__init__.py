@@ -1,10 +1,11 @@
-"""Traces of mqlab as Spark data: a session for a small machine, a reader with an explicit schema, and jobs.
+"""Traces of mqlab as Spark data: a session for a small machine, worlds and recorded traces as tables, and jobs.
 
-from mqlab_spark import read_trace, session
+from mqlab_spark import read_trace, session, worlds
 from mqlab_spark.jobs import delivery_latency, percentiles
 
 spark = session()
-trace = read_trace(spark, "trace.parquet")
+trace = read_trace(spark, "trace.parquet")        # what was recorded
+trace = worlds(spark, "steady-load", "0-999")     # or a thousand worlds, played by Spark's workers
 percentiles(delivery_latency(trace), "topic", "queue_id").show()
 """
 
@@ -15,7 +16,9 @@ try:
 except ImportError:
     raise MissingExtraError("pyspark", "spark") from None
 
+from mqlab_spark.played import world_of
 from mqlab_spark.schema import of_kind, read_trace, trace_schema
 from mqlab_spark.session import session
+from mqlab_spark.world_source import worlds, worlds_of
 
-__all__ = ["of_kind", "read_trace", "session", "trace_schema"]
+__all__ = ["of_kind", "read_trace", "session", "trace_schema", "world_of", "worlds", "worlds_of"]

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from mqlab.errors import LearnerError
 from mqlab_spark.java_home import java_home
+from mqlab_spark.world_source import WorldSource
 
 MASTER_VARIABLE = "MQLAB_SPARK_MASTER"
 
@@ -33,6 +34,7 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.python.filterPushdown.enabled": "true",
 }
 """On any master."""
 
@@ -61,7 +63,7 @@ def session(
         PySparkLogger.getLogger(name).disabled = True
     running = SparkSession.getActiveSession()
     if running is not None:
-        return _same_master(running, wanted)
+        return _with_formats(_same_master(running, wanted))
     _prepare_environment(wanted)
     # A JVM takes these only when it starts; one that spark-submit has started has its own already.
     SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(_jvm_settings(driver_memory)))
@@ -72,7 +74,13 @@ def session(
     for key, value in {**SETTINGS, **(LOCAL_SETTINGS if chosen.startswith("local") else {})}.items():
         if not outside.contains(key):
             builder = builder.config(key, value)
-    return builder.getOrCreate()
+    return _with_formats(builder.getOrCreate())
+
+
+def _with_formats(spark: SparkSession) -> SparkSession:
+    """The same session, which knows the formats of mqlab."""
+    spark.dataSource.register(WorldSource)
+    return spark
 
 
 def _same_master(running: SparkSession, wanted: str | None) -> SparkSession:
