@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mqlab.arguments import named_values
-from mqlab.errors import LearnerError
+from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.explore import Outcome, Plan, Result, Trial, plan_from_text, plan_text, play_seeds
 from mqlab.fast import COMPILED, running
 from mqlab.scenarios import Scenario, get
@@ -37,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="drawn: from each seed (the default); none; or a schedule: 'at 3s: crash broker-a for 2s; at 9s: ...'"
     )  # fmt: skip
     parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to play in")
+    parser.add_argument(
+        "--master", metavar="URL", help="play on Spark instead: local[2], spark://host:7077; or what is set outside: ''"
+    )
     parser.add_argument("--report", metavar="FILE", help="with --seed: write a report for `mqlab replay` to FILE")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -114,7 +118,7 @@ def _many(options: argparse.Namespace, scenario: Scenario, parameters: dict[str,
     failures: list[Result] = []
     excused: Counter[str] = Counter()
     played = 0
-    for result in play_seeds(scenario.name, seeds, parameters, plan, jobs=options.jobs):
+    for result in _results(options, scenario, seeds, parameters, plan):
         played += 1
         excused.update(result.outcome.excused)
         if not result.outcome.passed:
@@ -130,6 +134,20 @@ def _many(options: argparse.Namespace, scenario: Scenario, parameters: dict[str,
             print(f"excused {times} times: {name}")
         print(f"{played - len(failures)} passed, {len(failures)} failed{_compiled()}")
     return FAILED if failures else PASSED
+
+
+def _results(
+    options: argparse.Namespace, scenario: Scenario, seeds: range, parameters: dict[str, Any], plan: Plan | None
+) -> Iterator[Result]:
+    if options.master is None:
+        return play_seeds(scenario.name, seeds, parameters, plan, jobs=options.jobs)
+    if importlib.util.find_spec("mqlab_spark") is None:
+        raise MissingExtraError("pyspark", "spark")
+    from mqlab_spark import session
+    from mqlab_spark.exploring import outcomes, results
+
+    spark = session("mqlab-explore", options.master or None)
+    return results(outcomes(spark, scenario.name, seeds, parameters, None if plan is None else plan_text(plan)))
 
 
 def _print_failure(result: Result, options: argparse.Namespace) -> None:
