@@ -22,7 +22,8 @@ def frame(session: Session, tab: str = "step") -> dict[str, str]:
     return {
         "_place": "5", "_world": "0", "_taken": str(session.taken), "_tab": tab,
         "stage": stage(card("producer-1", "idle", 10), card("broker-a", "empty", 460), flights()),
-        "bar": controls.bar_html(session, "1.000 s"),
+        "bar": controls.bar_html(session),
+        "more": controls.more_html(session),
         "menu": controls.menu_html(session, link=False),
         "tabs": controls.tabs_html(controls.TABS, tab),
         "timeline": LINE,

@@ -48,8 +48,8 @@ def test_a_frame_is_whole_and_can_be_sent_as_json(lab: Lab) -> None:
     frame = stepper.frame
     assert json.loads(json.dumps(frame)) == frame
     assert set(frame) == {
-        *("_place", "_us", "_length", "_world", "_taken", "_playing", "_past", "_tab"),
-        *("stage", "caption", "stations", "bar", "said", "timeline", "tabs", "boards", "menu", "handles"),
+        *("_place", "_us", "_clock", "_length", "_world", "_taken", "_playing", "_past", "_tab"),
+        *("stage", "caption", "stations", "bar", "more", "said", "timeline", "tabs", "boards", "menu", "handles"),
     }  # fmt: skip
     assert frame["_place"] == frame["_length"] == str(len(lab.history))
     assert frame["_tab"] == "boards"
@@ -128,7 +128,7 @@ def test_the_bar_offers_what_can_be_done_now(lab: Lab) -> None:
     assert "Now</button>" not in stepper.frame["bar"]
     said(stepper, {"do": "start"})
     assert "Now</button>" in stepper.frame["bar"]
-    assert 'data-key="clock" aria-label="time">0.000 s<' in stepper.frame["bar"]
+    assert stepper.frame["_clock"] == "0.000 s"
     cell_by_cell = Lab(seed=1)
     cell_by_cell.name_server()
     assert 'data-do="share"' not in Stepper(cell_by_cell).frame["bar"]
@@ -165,6 +165,26 @@ def test_a_story_goes_to_the_page_while_it_plays_and_the_whole_picture_at_its_en
     assert last["stage"] == stepper.session.scene().svg()
     told = [beat for message in messages for beat in message.get("story", ())]
     assert told[-1]["place"] == lab.history.cursor == int(last["_place"])
+
+
+def test_a_step_is_one_message_and_the_panels_below_follow_it(lab: Lab) -> None:
+    async def cell() -> None:
+        said(stepper, {"do": "step_event"})
+        assert len(messages) == 1
+        while len(messages) < 2:
+            await asyncio.sleep(0.01)
+
+    stepper = Stepper(lab)
+    said(stepper, {"do": "shown"})
+    messages = sent(stepper)
+    asyncio.run(cell())
+    step, rest = messages
+    assert step["story"][-1]["place"] == int(step["frame"]["_place"]) == stepper.session.place()
+    assert step["frame"]["_taken"] == "1"
+    assert step["frame"]["said"]
+    assert {"step", "timeline"} <= rest["frame"].keys()
+    assert not {"stage", "said", "bar", "_place"} & rest["frame"].keys()
+    assert stepper.frame["stage"] == stepper.session.scene().svg()
 
 
 def test_a_view_that_shall_play_begins_when_a_page_shows_it(lab: Lab) -> None:

@@ -97,17 +97,22 @@ function makeBar(root, { command, part, stage }) {
   // -- one tab stop for each group -----------------------------------------------------------------------------------
 
   const controls = () => [...part("bar").querySelectorAll(".mq-bar :is(button, select)")];
-  const machines = () => [...(stage()?.querySelectorAll('[data-key][role="button"]') ?? [])];
+  const machines = () => [...(stage()?.querySelectorAll(':scope > [data-key][role="button"]') ?? [])];
   const tabs = () => [...part("tabs").querySelectorAll('[role="tab"]')];
 
   function rove() {
     const all = controls();
     const chosen = all.find((one) => one.dataset.key === item) ?? all[0];
-    for (const one of all) one.tabIndex = one === chosen ? 0 : -1;
+    for (const one of all) stopAt(one, one === chosen);
     const things = machines();
     const current = things.find((one) => nameOf(one) === stop) ?? things[0];
-    for (const one of things) one.setAttribute("tabindex", one === current ? "0" : "-1");
+    for (const one of things) stopAt(one, one === current);
     for (const one of tabs()) one.tabIndex = one.getAttribute("aria-selected") === "true" ? 0 : -1;
+  }
+
+  function stopAt(element, stops) {
+    const wanted = stops ? "0" : "-1";
+    if (element.getAttribute("tabindex") !== wanted) element.setAttribute("tabindex", wanted);
   }
 
   function along(all, now, key) {
@@ -302,9 +307,11 @@ function makeBar(root, { command, part, stage }) {
 
   // The handles of a token stand below it: where it rests, even if it is still sliding there.
   function place() {
+    const handles = part("handles").querySelectorAll("[data-flight]");
+    if (!handles.length) return;
     const frame = part("stage").getBoundingClientRect();
     const onScreen = stage()?.getScreenCTM();
-    for (const handle of part("handles").querySelectorAll("[data-flight]")) {
+    for (const handle of handles) {
       const token = stage()?.querySelector(`.mq-flight[data-key="${CSS.escape(handle.dataset.flight)}"]`);
       handle.hidden = !token;
       if (!token) continue;

@@ -96,8 +96,8 @@ def _button(key: str, words: str, tip: str, *, offered: bool = True, does: bool 
 # -- the bar --------------------------------------------------------------------------------------------------------
 
 
-def bar_html(session: Session, clock: str) -> str:
-    """The bar: one tab stop, with arrow keys inside."""
+def bar_html(session: Session) -> str:
+    """The bar: one tab stop, with arrow keys inside. The page itself says the time in it."""
     offers = session.offers()
     playing = session.player.playing
 
@@ -115,7 +115,7 @@ def bar_html(session: Session, clock: str) -> str:
         + step("step_event", "One event on (n)")
         + step("now", "To the present (End)"),
         _pace(session),
-        f'<output class="mq-clock" data-key="clock" aria-label="time">{escape(clock)}</output>',
+        '<output class="mq-clock" data-key="clock" aria-label="time"></output>',
         _button("menu", f"{icon('break')}<span>Break</span>", "Break something (b)", does=False, aria__label="Break")
         + (_button("share", f"{icon('share')}<span>Share</span>", "A text that brings back this world at this event",
                    aria__label="Share") if "share" in offers else "")
@@ -124,10 +124,7 @@ def bar_html(session: Session, clock: str) -> str:
         + _button("keys", "?", "List of keys (?)", does=False, aria__label="List of keys"),
     )  # fmt: skip
     inner = "".join(f'<div class="mq-group">{group}</div>' for group in groups)
-    return (
-        f'<div class="mq-bar" role="toolbar" aria-label="Playing and breaking">{inner}</div>'
-        f"{_more(session, offers)}{_keys()}"
-    )
+    return f'<div class="mq-bar" role="toolbar" aria-label="Playing and breaking">{inner}</div>'
 
 
 def _pace(session: Session) -> str:
@@ -156,6 +153,11 @@ def _way_back(session: Session) -> str:
     if session.past:
         parts.append(_button("now", "Now", "To the present (End)", data__key="to-now", class_="mq-now"))
     return "".join(parts)
+
+
+def more_html(session: Session) -> str:
+    """What opens beside the bar: more commands, and the list of keys."""
+    return _more(session, session.offers()) + _keys()
 
 
 def _more(session: Session, offers: Collection[str]) -> str:

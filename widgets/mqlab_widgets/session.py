@@ -94,8 +94,11 @@ class Session(Breaking, Worlds):
         self._at: int | None = None
         """Behind how many events what is shown stands, while it cannot follow a cell."""
         self._compared: dict[frozenset[int], int] = {}
+        self._scene: Scene
         self._drawn: tuple[Fold, int, Look] | None = None
         """Of which stage, at which place and how looked at `scene` was drawn last."""
+        self._lines: tuple[Fold | None, int, list[str], list[str]] = (None, 0, [], [])
+        """Of which stage and place these are the lines of all boards, and those that were new there."""
         self._show(0)
 
     def _show(self, number: int) -> None:
@@ -215,7 +218,8 @@ class Session(Breaking, Worlds):
         """What is to be seen of the stage at the cursor; the same object as long as nothing has changed."""
         drawn = (self._stage, self.place(), self.look())
         if self._drawn != drawn:
-            self._scene, self._drawn = scene_of(self.stage(), drawn[-1]), drawn
+            before = self._scene if self._drawn is not None and self._drawn[0] is self._stage else None
+            self._scene, self._drawn = scene_of(self.stage(), drawn[-1], before), drawn
         return self._scene
 
     @property
@@ -242,12 +246,21 @@ class Session(Breaking, Worlds):
         place = self.place()
         if place == 0 or self.large:
             return []
-        before: set[str] = set()
-        for fold in (self._stage, self._fold, self._lives):
-            fold.go_to(place - 1)
-            before.update(line for board in fold.boards for line in board.text())
-        boards = [*self.boards(), self.lives()]
-        return [line for board in boards for line in board.text() if line not in before]
+        stage, at, lines, new = self._lines
+        if (stage, at) != (self._stage, place):
+            # Who steps on knows already how it was before.
+            before = set(lines if (stage, at) == (self._stage, place - 1) else self._lines_at(place - 1))
+            lines = self._lines_at(place)
+            new = [line for line in lines if line not in before]
+            self._lines = self._stage, place, lines, new
+        return new
+
+    def _lines_at(self, place: int) -> list[str]:
+        """The lines of all boards' text behind so many events."""
+        folds = (self._stage, self._fold, self._lives)
+        for fold in folds:
+            fold.go_to(place)
+        return [line for fold in folds for board in fold.boards for line in board.text()]
 
     def event(self) -> Record | None:
         """The newest event behind the cursor."""

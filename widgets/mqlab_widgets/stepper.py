@@ -51,7 +51,7 @@ class Stepper(Viewer):
         self._size: tuple[float, float, bool] | None = None
         """How large the stage was drawn last; a story changes what is in it, and not its size."""
         self._stepped = False
-        """Whether the page was told the last step as a story, and shows its end already."""
+        """Whether the page was told the last step as a story, and shows its end or soon will."""
         self._looked_at = 0
         """How many front ends show this view; nobody draws for none."""
         super().__init__(self._command)
@@ -114,12 +114,14 @@ class Stepper(Viewer):
     def _changed(self) -> None:
         """The session did something, or somebody else did."""
         if self._looked_at > 0:
-            self._pump.show()
+            # The page shows the step already; what is below waits until it has painted that.
+            self._pump.show(soon=self._stepped)
 
     def _tell(self, beats: list[dict[str, Any]], began: int) -> None:
-        self.tell(beats, began)
         self._stepped = self.session.player.stepped
-        self._around.ask()
+        self.tell(beats, began, self._step() if self._stepped else None)
+        if not self._stepped:
+            self._around.ask()
 
     def _words(self) -> Frame:
         """What is said at the cursor of the followed message, and in front of a class of all of it."""
@@ -138,16 +140,38 @@ class Stepper(Viewer):
     def _show(self) -> None:
         self.show(self._draw())
 
-    def _draw(self) -> Frame:
-        """The page as it is now; while the world is played, what the story does not show itself."""
-        session, history = self.session, self.session.lab.history
-        frame = {
-            "_length": str(len(history)),
+    def _now(self) -> Frame:
+        """Where the world stands."""
+        session = self.session
+        return {
+            "_length": str(len(session.lab.history)),
             "_world": str(session.now),
             "_taken": str(session.taken),
             "_playing": "true" if session.playing else "false",
             "_tab": self._tab,
-            "bar": controls.bar_html(session, clock(session.now_us)),
+            "bar": controls.bar_html(session),
+        }
+
+    def _place(self) -> Frame:
+        """Where the cursor stands."""
+        session = self.session
+        return {
+            "_place": str(session.place()),
+            "_us": str(session.now_us),
+            "_clock": clock(session.now_us),
+            "_past": "true" if session.past else "false",
+        }
+
+    def _step(self) -> Frame:
+        """What a step shows at once beside its story."""
+        return {**self._now(), **self._place(), "said": panels.said(self.session)}
+
+    def _draw(self) -> Frame:
+        """The page as it is now; while the world is played, what the story does not show itself."""
+        session = self.session
+        frame = {
+            **self._now(),
+            "more": controls.more_html(session),
             "menu": controls.menu_html(session, link=self._about_link),
             "handles": controls.handles_html(session),
             "timeline": timeline_html(session),
@@ -162,13 +186,7 @@ class Stepper(Viewer):
             if self._stepped and size == self._size and scene.parts == session.story.parts:
                 self.told({"stage": scene.svg()})
             self._size, self._stepped = size, False
-            frame |= {
-                "_place": str(session.place()),
-                "_us": str(session.now_us),
-                "_past": "true" if session.past else "false",
-                "stage": scene.svg(),
-                **self._words(),
-            }
+            frame |= {**self._place(), "stage": scene.svg(), **self._words()}
         return frame
 
     def _panel(self) -> str:

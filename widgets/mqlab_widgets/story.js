@@ -6,6 +6,8 @@ const LEAD_MS = 120;
 // A late beat moves the clock back, and a little further, so that the next one is not late as well.
 const LATE_MS = 40;
 const CATCH_UP = 4;
+// Who steps wants to see it, and to go on.
+const STEP = 2;
 // The kernel is never so far ahead, unless the page was held up.
 const FAR_AHEAD_MS = 900;
 const HURRY = 1.5;
@@ -66,6 +68,7 @@ function makeStory(root, { stage, apply, tell, settled }) {
   let began; // which play the beats belong to
   let last = 0; // when the last beat that is known begins
   let draining = false;
+  let stepping = false; // whether the beats are those of a step
   let told = 0; // how many beats have begun
   let pulses = 0;
   let flown = 0;
@@ -226,6 +229,7 @@ function makeStory(root, { stage, apply, tell, settled }) {
 
   function rate() {
     if (draining) return CATCH_UP;
+    if (stepping) return STEP;
     return last - clock > FAR_AHEAD_MS ? HURRY : 1;
   }
 
@@ -276,7 +280,8 @@ function makeStory(root, { stage, apply, tell, settled }) {
     get place() {
       return (beats.at(-1) ?? due.at(-1))?.place;
     },
-    take(story, play) {
+    // The next beats; those of a step begin at once.
+    take(story, play, isStep) {
       const now = performance.now();
       if (!running) {
         clock += Math.max(0, now - before);
@@ -286,14 +291,19 @@ function makeStory(root, { stage, apply, tell, settled }) {
       if (play !== began) {
         began = play;
         draining = false;
-        base = Math.max(clock + LEAD_MS, beats.length ? last : 0) - story[0].at;
+        stepping = isStep;
+        base = Math.max(clock + (isStep ? 0 : LEAD_MS), beats.length ? last : 0) - story[0].at;
       } else if (story[0].at + base < clock && !beats.length) {
         base += clock - (story[0].at + base) + LATE_MS;
       }
       for (const beat of story) beats.push({ ...beat, at: beat.at + base });
       last = beats.at(-1).at;
-      if (document.hidden) flush();
-      else go();
+      if (document.hidden) {
+        flush();
+        return;
+      }
+      if (isStep) advance(0);
+      go();
     },
     flush,
     // Play out what has come, quickly; `settled` is called at its end.

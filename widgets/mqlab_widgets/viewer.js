@@ -6,17 +6,21 @@ const MOST_SLIDES = 120;
 // The picture that a page keeps is renewed so often while a story is told.
 const KEEP_MS = 2000;
 // The parts of the page from top to bottom, each in its own element.
-const PARTS = ["stage", "caption", "stations", "bar", "said", "timeline", "tabs", "step", "next", "machine", "boards",
-  "worlds", "text", "menu", "handles"];
+const PARTS = ["stage", "caption", "stations", "bar", "more", "said", "timeline", "tabs", "step", "next", "machine",
+  "boards", "worlds", "text", "menu", "handles"];
+// What costs time and is not seen waits until there is nothing else to do.
+const IDLE_MS = 500;
+const idle = (act) => (window.requestIdleCallback ? requestIdleCallback(act, { timeout: IDLE_MS }) : setTimeout(act));
 const TABS = ["step", "next", "machine", "boards", "worlds", "text"];
 // What a story tells itself, and what therefore waits for its end.
-const TOLD = ["stage", "stations", "handles", "_place", "_us", "_past"];
+const TOLD = ["stage", "stations", "handles", "_place", "_us", "_clock", "_past"];
 
 // What slid in the picture that is being drawn: [element, from, to].
 let slides;
 
 // Make `now` look like `wanted` with as few changes as possible.
 function morph(now, wanted) {
+  if (now.isEqualNode(wanted)) return;
   if (now.nodeType !== wanted.nodeType || now.nodeName !== wanted.nodeName) {
     now.replaceWith(wanted);
     return;
@@ -34,7 +38,8 @@ function morph(now, wanted) {
   for (const { name } of [...now.attributes]) {
     if (!wanted.hasAttribute(name) && !(name === "open" && now.nodeName === "DETAILS")) now.removeAttribute(name);
   }
-  morphChildren(now, wanted);
+  // A slot says where something is, and not what: that is a part of its own.
+  if (!wanted.hasAttribute("data-slot")) morphChildren(now, wanted);
 }
 
 // Elements whose key begins with "page:" are the page's own.
@@ -69,7 +74,7 @@ function parsed(html) {
   return holder;
 }
 
-// The names inside a picture become this view's own: a page has many pictures, and a name in a hidden one draws nothing.
+// The names inside a picture (its parts have none) become this view's own: a page has many pictures, and a name in a hidden one draws nothing.
 function ownNames(holder, view) {
   for (const named of holder.querySelectorAll("svg [id]")) named.id = `${view}-${named.id}`;
   for (const name of ["fill", "stroke", "clip-path", "mask", "marker-end", "href"]) {
@@ -163,6 +168,16 @@ function render({ model, el }) {
     slides = undefined;
   }
 
+  function note(name, value) {
+    if (el.dataset[name] !== value) el.dataset[name] = value;
+  }
+
+  // The time is in the bar, but no part of it: it changes with each beat.
+  function tick() {
+    const clock = part("bar").querySelector('[data-key="clock"]');
+    if (clock && clock.textContent !== (el.dataset.clock ?? "")) clock.textContent = el.dataset.clock ?? "";
+  }
+
   function draw(frame) {
     if (frame._taken !== undefined) {
       clearTimeout(patience);
@@ -171,24 +186,32 @@ function render({ model, el }) {
     }
     keepingFocus(() => {
       for (const [name, html] of Object.entries(frame)) {
-        if (name.startsWith("_")) el.dataset[name.slice(1)] = html;
+        if (name.startsWith("_")) note(name.slice(1), html);
         else if (PARTS.includes(name) && !(name === "said" && unheard)) fill(name, html);
       }
+      tick();
     });
   }
 
   function take(message) {
     if (!heard) el.dataset.kernel = "answers";
     heard = true;
+    const isStep = Boolean(message.story && message.frame);
+    if (isStep && held) {
+      // A step after a step: what waits for the end of the last one comes with this one.
+      message = { ...message, frame: { ...held, ...message.frame } };
+      held = undefined;
+      story.flush();
+    }
     if (message.story) {
       // What is told now begins with the picture that waits.
       if (held) story.flush();
-      story.take(message.story, message.began);
+      story.take(message.story, message.began, isStep);
     }
-    if (message.frame) takeFrame(message.frame);
+    if (message.frame) takeFrame(message.frame, isStep);
   }
 
-  function takeFrame(changed) {
+  function takeFrame(changed, isStep) {
     model.set("frame", { ...model.get("frame"), ...changed }, { silent: true });
     if (!story.active) {
       draw(changed);
@@ -196,7 +219,7 @@ function render({ model, el }) {
     }
     const place = held?._place ?? story.place;
     const elsewhere = changed._world !== undefined && changed._world !== el.dataset.world;
-    const jumps = changed._place !== undefined && place !== undefined && changed._place !== String(place);
+    const jumps = !isStep && changed._place !== undefined && place !== undefined && changed._place !== String(place);
     if (elsewhere || jumps) {
       held = undefined;
       story.cut();
@@ -207,7 +230,7 @@ function render({ model, el }) {
     draw(Object.fromEntries(Object.entries(changed).filter(([name]) => !TOLD.includes(name))));
     if (Object.keys(later).length) {
       held = { ...held, ...later };
-      story.drain();
+      if (!isStep && ("stage" in later || "_place" in later)) story.drain();
     }
   }
 
@@ -219,7 +242,7 @@ function render({ model, el }) {
 
   // The story is told to its end.
   function settled() {
-    keep();
+    idle(keep);
     release();
   }
 
@@ -230,13 +253,10 @@ function render({ model, el }) {
       shown.delete("said");
       part("said").textContent = beat.say;
     }
-    if (beat.place !== undefined) el.dataset.place = String(beat.place);
-    if (beat.us !== undefined) el.dataset.us = String(beat.us);
-    const clock = el.querySelector('[data-key="clock"]');
-    if (beat.clock !== undefined && clock) {
-      shown.delete("bar");
-      clock.textContent = beat.clock;
-    }
+    if (beat.place !== undefined) note("place", String(beat.place));
+    if (beat.us !== undefined) note("us", String(beat.us));
+    if (beat.clock !== undefined) note("clock", beat.clock);
+    tick();
     if (beat.stations !== undefined) fill("stations", beat.stations);
     if (beat.caption !== undefined) fill("caption", beat.caption);
   }
@@ -247,9 +267,10 @@ function render({ model, el }) {
     shown.delete("stage");
     keepingFocus(() => {
       slides = reduced.matches || document.hidden ? undefined : [];
+      const wanted = parsed(`<svg>${parts.map(([, html]) => html).join("")}</svg>`).firstChild;
       for (const [key, html] of parts) {
         fresh.set(key, beat.number);
-        showPart(key, html);
+        showPart(key, html ? wanted.firstChild : undefined);
       }
       if (slides) slid(slides);
       slides = undefined;
@@ -257,14 +278,14 @@ function render({ model, el }) {
     if (performance.now() - keptAt > KEEP_MS) keep();
   }
 
-  function showPart(key, html) {
+  function showPart(key, wanted) {
     const picture = stage();
-    const now = picture.querySelector(`:scope > [data-key="${CSS.escape(key)}"]`);
-    if (!html) {
+    const now = picture.querySelector(`[data-key="${CSS.escape(key)}"]`);
+    if (!wanted) {
       now?.remove();
       return;
     }
-    const wanted = ownNames(parsed(`<svg>${html}</svg>`), view).firstChild.firstChild;
+    wanted.remove();
     if (now) morph(now, wanted);
     else picture.insertBefore(wanted, picture.querySelector(before(key)));
   }

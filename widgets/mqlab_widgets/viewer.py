@@ -27,7 +27,7 @@ MOST_BUSY = 0.1
 SOURCES = ("story.js", "bar.js", "viewer.js")
 """The page's code, in this order one module: a page loads it from its kernel, and nothing from elsewhere."""
 STYLES = ("viewer.css", "words.css")
-TOLD = ("stage", "stations", "said", "caption", "bar")
+TOLD = ("stage", "stations", "said", "caption", "_clock")
 """The parts that a story changes in the page, of which therefore nobody here knows how they look."""
 
 Frame = dict[str, str]
@@ -67,22 +67,31 @@ class Viewer(AnyWidget):
 
     def show(self, frame: Frame) -> None:
         """Show these parts; those that are not named stay as they are."""
+        changed = self._news(frame)
+        if changed:
+            self.send({"frame": changed})
+
+    def _news(self, frame: Frame) -> Frame:
+        """What of a frame the page does not show yet; from now on it does."""
         changed = {part: html for part, html in frame.items() if self._known.get(part) != html}
         self._known |= changed
         if changed:
             self.frame = {**self.frame, **changed}
-            self.send({"frame": changed})
+        return changed
 
     def told(self, frame: Frame) -> None:
         """A story has brought the page to show these parts: they are not sent again."""
         self._known |= frame
         self.frame = {**self.frame, **frame}
 
-    def tell(self, beats: Sequence[dict[str, Any]], began: int) -> None:
-        """Tell the next beats of a story; `began` numbers the plays."""
+    def tell(self, beats: Sequence[dict[str, Any]], began: int, step: Frame | None = None) -> None:
+        """Tell the next beats of a story; `began` numbers the plays. The beats of a step begin at once, in one message
+        with what else a step shows.
+        """
         for part in TOLD:
             self._known.pop(part, None)
-        self.send({"story": list(beats), "began": began})
+        told = {"story": list(beats), "began": began}
+        self.send(told if step is None else {**told, "frame": self._news(step)})
 
     def forget(self) -> None:
         """Another page shows this view: nothing is known of it."""
@@ -147,9 +156,12 @@ class FramePump:
         if self.waiting:
             self.show()
 
-    def show(self) -> None:
-        """Draw and show the present frame, at once if nobody else is at the world."""
-        self._post(self.send)
+    def show(self, *, soon: bool = False) -> None:
+        """Draw and show the present frame, at once if nobody else is at the world; or `soon`, where there is a loop."""
+        if soon:
+            self.arm()
+        if not soon or not self.waiting:
+            self._post(self.send)
 
     def close(self) -> None:
         """Draw nothing any more, also what was already asked for."""

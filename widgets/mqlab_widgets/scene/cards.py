@@ -4,26 +4,26 @@ what a producer is sending; what a consumer holds and what its listener has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, is_retry_topic
 from mqlab_widgets.boards.stage import DOWN
 from mqlab_widgets.scene import tokens
-from mqlab_widgets.scene.plan import HEAD, LINE, Card
-from mqlab_widgets.scene.style import CHARACTER, OWNER_COLOURS, fit
+from mqlab_widgets.scene.plan import HEAD, LINE, Card, Point, Row
+from mqlab_widgets.scene.style import CHARACTER, fit
 from mqlab_widgets.words import reason_words
 
 if TYPE_CHECKING:
     from mqlab_widgets.boards.stage import Held, StageBoard
-    from mqlab_widgets.boards.stage_state import Cell, Consumer, Strip
+    from mqlab_widgets.boards.stage_state import Block, Cell, Consumer, Strip
     from mqlab_widgets.scene.scene import Look
 
 LABEL = 38
 """Room for the name of a queue, left of it."""
-CHIP, RINGS = 27, 46
-"""Room for an owner and for held pulls, right of a queue."""
+CHIP, RINGS, RING = 27, 46, 22
+"""Room for an owner and for held pulls, right of a queue; so far from the card's right end stands the first pull."""
 MOST_OWNERS = 2
 POINTERS = {"noted": "M0 -3L9 11L-9 11Z", "read": "M0 1L5 9L-5 9Z"}
 LOG = 34
@@ -87,22 +87,21 @@ def token(
     *,
     css: str = "",
     veil: bool = False,
+    more: str = "",
+    tip: str = "",
 ) -> str:
     """A message that can be clicked."""
     label = board.label(key)
-    picture = tokens.message(label, width, height, css=f"{css} {css_of(board, key, look)}", veil=veil)
-    if not key:
-        return picture
-    return (
-        f'<g data-do="follow" data-message="{escape(key, quote=True)}" role="button" '
-        f'aria-label="message {label}">{picture}</g>'
-    )
+    if key:
+        does = f'data-do="follow" data-message="{escape(key, quote=True)}" role="button"'
+        more += f' {does} aria-label="message {label}"'
+    css = f"{css} {css_of(board, key, look)}"
+    return tokens.message(label, width, height, css=css, veil=veil, more=more, tip=tip)
 
 
-def owner_css(board: StageBoard, consumer: str) -> str:
-    """The style class of a consumer's colour."""
-    consumers = [name for name in board.states if board.kind_of(name) == "consumer"]
-    return f"o{consumers.index(consumer) % len(OWNER_COLOURS)}" if consumer in consumers else "o0"
+def _sliding(name: str, x: float, y: float) -> str:
+    """The attributes of what slides to a new place when that changes; `name` is its own among its neighbours."""
+    return f' data-key="{name}" style="transform:translate({x:g}px,{y:g}px)"'
 
 
 def short(name: str) -> str:
@@ -137,6 +136,9 @@ def _broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
     chips = min(max(1, owners), MOST_OWNERS)
     titles = LINE * len(topics) if len(topics) > 1 else 0
     size = next((size for size in SIZES if queues * size.row + titles <= free), None)
+    held: dict[tuple[str, int], list[Held]] = {}
+    for pull in board.held.get(card.name, {}).values():
+        held.setdefault((pull.topic, pull.queue_id), []).append(pull)
     if size is not None:
         for topic, strips in topics.items():
             if len(topics) > 1:
@@ -144,7 +146,8 @@ def _broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
             else:
                 card.note = card.note or _topic_line(topic, strips)
             for queue_id, strip in strips.items():
-                _queue(board, card, (card.name, topic, queue_id), strip, look, size, chips)
+                rings = _rings(held.get((topic, queue_id), []), card.width - RING, size, look)
+                _queue(board, card, (topic, queue_id), strip, look, size, chips, rings)
     else:
         most = max(1, int(free // LINE))
         shown = list(topics.items())[: most if len(topics) <= most else most - 1]
@@ -183,17 +186,31 @@ def _summed_up(board: StageBoard, card: Card, topic: str, strips: dict[int, Stri
 
 
 def _queue(
-    board: StageBoard, card: Card, queue: tuple[str, str, int], strip: Strip, look: Look, size: Size, chips: int
+    board: StageBoard, card: Card, queue: tuple[str, int], strip: Strip, look: Look, size: Size, chips: int, over: str
 ) -> None:
-    _, topic, queue_id = queue
-    room = card.width - LABEL - chips * CHIP - RINGS - 6
+    owners = {name: card.sheet.owner_css(name) for name in sorted(strip.owners)}
+    drawn_from = (
+        *(card.width, size, chips, look.followed, owners, strip.end, tuple(strip.cells)),
+        *((group, strip.read_by(group), strip.committed.get(group, 0)) for group in strip.groups()),
+    )
+
+    def draw() -> Row:
+        return _queue_row(board, card.width, queue, strip, owners, look, size, chips)
+
+    card.put(card.sheet.row((card.name, *queue), drawn_from, draw), over)
+
+
+def _queue_row(
+    board: StageBoard, width: float, queue: tuple[str, int], strip: Strip, owners: dict[str, str], look: Look,
+    size: Size, chips: int,
+) -> Row:  # fmt: skip
+    topic, queue_id = queue
+    room = width - LABEL - chips * CHIP - RINGS - 6
     most = max(1, int(room // size.cell))
     low = max(0, strip.end - most + 1)
     middle = size.height / 2 + 2
-    held = [pull for pull in board.held.get(card.name, {}).values() if (pull.topic, pull.queue_id) == (topic, queue_id)]
     shapes = [_label(queue_id, topic, size)]
-    owners = sorted(strip.owners)
-    css = f'class="owned {owner_css(board, owners[0])}"' if owners else ""
+    css = f'class="owned {next(iter(owners.values()))}"' if owners else ""
     shapes.append(
         f'<g {css}><rect class="lane" x="{LABEL}" y="1" width="{most * size.cell + 2:g}" '
         f'height="{size.height + 2:g}" rx="4"/></g>'
@@ -220,17 +237,14 @@ def _queue(
             if size.row > size.height + 12
             else ""
         )
-    card.spot(("next", topic, queue_id), across(strip.end) + size.cell / 2, middle)
-    card.spot(
-        ("queue", topic, queue_id),
-        across(strip.end - 1) + size.cell / 2 if strip.end else LABEL + size.cell / 2,
-        middle,
-    )
-    ring_x = card.width - 22
-    card.spot(("ring", topic, queue_id), ring_x, middle)
-    shapes += _rings(held, ring_x, middle, min(12, size.height / 2), look)
-    shapes += _chips(board, owners, card.width - RINGS - 4, middle, size)
-    card.row("".join(shapes), size.row)
+    shapes += _chips(owners, width - RINGS - 4, middle, size)
+    newest = across(strip.end - 1) + size.cell / 2 if strip.end else LABEL + size.cell / 2
+    spots: dict[Hashable, Point] = {
+        ("next", topic, queue_id): (across(strip.end) + size.cell / 2, middle),
+        ("queue", topic, queue_id): (newest, middle),
+        ("ring", topic, queue_id): (width - RING, middle),
+    }
+    return Row("".join(shapes), size.row, spots)
 
 
 def _label(queue_id: int, topic: str, size: Size) -> str:
@@ -242,10 +256,12 @@ def _label(queue_id: int, topic: str, size: Size) -> str:
 
 def _cell(board: StageBoard, cell: Cell, x: float, middle: float, look: Look, size: Size, read: int, noted: int) -> str:
     css = "done" if cell.offset < noted else "unnoted" if cell.offset < read else ""
-    picture = token(board, cell.key, look, size.cell - 3, size.height - 2, css=css, veil=css == "unnoted")
-    place = f"transform:translate({x + size.cell / 2:g}px,{middle:g}px)"
-    return (
-        f'<g class="slide" data-key="c{cell.offset}" style="{place}"><title>offset {cell.offset:,}</title>{picture}</g>'
+    return token(
+        *(board, cell.key, look, size.cell - 3, size.height - 2),
+        css=f"slide {css}",
+        veil=css == "unnoted",
+        more=_sliding(f"c{cell.offset}", x + size.cell / 2, middle),
+        tip=f"offset {cell.offset:,}",
     )
 
 
@@ -258,58 +274,63 @@ def _pointers(strip: Strip, low: int, across: Callable[[int], float], size: Size
             if offset >= low:
                 tip = f"<title>{escape(group)}: {words} up to offset {offset:,}</title>"
                 shapes.append(
-                    f'<g class="slide" data-key="{css}:{escape(group)}" '
-                    f'style="transform:translate({across(offset):g}px,{y:g}px)">'
+                    f'<g class="slide"{_sliding(f"{css}:{escape(group)}", across(offset), y)}>'
                     f'<path class="{css}" d="{POINTERS[css]}" transform="scale({size.pointer:g})">{tip}</path></g>'
                 )
     return shapes
 
 
-def _rings(held: list[Held], x: float, y: float, radius: float, look: Look) -> list[str]:
+def _rings(held: list[Held], x: float, size: Size, look: Look) -> str:
+    """The pulls that are held for a queue, each emptying as its time passes."""
     shapes = []
+    y, radius = size.height / 2 + 2, min(12, size.height / 2)
     for place, pull in enumerate(held[:3]):
         left = 1 - (look.now_us - pull.since_us) / 1_000 / max(1, pull.hold_ms)
         tip = f"<title>a pull of {escape(pull.consumer)}, held since {pull.since_us / 1_000:,.1f} ms</title>"
         picture = tokens.pull_ring(radius, min(1.0, max(0.0, left)))
         shapes.append(f'<g class="held" transform="translate({x - 7 * place:g} {y:g})">{tip}{picture}</g>')
-    return shapes
+    return "".join(shapes)
 
 
-def _chips(board: StageBoard, owners: list[str], x: float, y: float, size: Size) -> list[str]:
+def _chips(owners: dict[str, str], x: float, y: float, size: Size) -> list[str]:
     if size.height < 13:
         return []
     return [
-        f'<g class="chip {owner_css(board, name)}" transform="translate({x - 12 - CHIP * place:g} {y:g})">'
+        f'<g class="chip {css}" transform="translate({x - 12 - CHIP * place:g} {y:g})">'
         f'<title>{escape(name)} pulls from this queue</title><rect x="-11" y="-8" width="22" height="16" rx="8"/>'
         f"<text>{escape(short(name))}</text></g>"
-        for place, name in enumerate(owners[:MOST_OWNERS])
+        for place, (name, css) in enumerate(list(owners.items())[:MOST_OWNERS])
     ]
 
 
 def _log(board: StageBoard, card: Card, look: Look) -> None:
     log = board.logs.get(card.name)
-    wide = card.width - 20
+    left = len("commit log") * CHARACTER + 8
+    most = int((card.width - 20 - left - 70) // BLOCK)
+    blocks = [] if log is None else log.shown()[-(most - 1) :]
+    ends = (0, 0) if log is None else (log.end, log.flushed)
+    drawn_from = (card.width, look.followed, card.name in board.trouble, ends, blocks)
+    card.put(card.sheet.row((card.name, "log"), drawn_from, lambda: _log_row(board, card, look, blocks, *ends)))
+
+
+def _log_row(board: StageBoard, card: Card, look: Look, blocks: list[Block], end: int, flushed: int) -> Row:
     words = "commit log"
     left = len(words) * CHARACTER + 8
-    most = int((wide - left - 70) // BLOCK)
-    blocks = [] if log is None else log.shown()[-(most - 1) :]
+    most = int((card.width - 20 - left - 70) // BLOCK)
     shapes = [
         f'<text class="faint" x="10" y="22">{words}</text>',
         f'<rect class="lane{" full" if card.name in board.trouble else ""}" x="{10 + left:g}" y="8" '
         f'width="{most * BLOCK + 4:g}" height="20" rx="4"/>',
     ]
     for place, block in enumerate(blocks):
-        fresh = log is not None and block.offset + block.size > log.flushed
-        picture = token(board, block.key, look, BLOCK - 1, 16, css="fresh" if fresh else "", veil=fresh)
-        x = 10 + left + 2 + place * BLOCK + BLOCK / 2
-        tip = f"<title>byte {block.offset:,}{', not flushed yet' if fresh else ''}</title>"
-        shapes.append(
-            f'<g class="slide" data-key="b{block.offset}" style="transform:translate({x:g}px,18px)">{tip}{picture}</g>'
-        )
-    end = 0 if log is None else log.end
+        fresh = block.offset + block.size > flushed
+        more = _sliding(f"b{block.offset}", 10 + left + 2 + place * BLOCK + BLOCK / 2, 18)
+        css, tip = ("slide fresh", ", not flushed yet") if fresh else ("slide", "")
+        tip = f"byte {block.offset:,}{tip}"
+        shapes.append(token(board, block.key, look, BLOCK - 1, 16, css=css, veil=fresh, more=more, tip=tip))
     shapes.append(f'<text class="faint" x="{card.width - 10:g}" y="22" text-anchor="end">{_size(end)}</text>')
-    card.spot("log", 10 + left + 2 + min(len(blocks), most - 1) * BLOCK + BLOCK / 2, 18)
-    card.row("".join(shapes), LOG)
+    newest = 10 + left + 2 + min(len(blocks), most - 1) * BLOCK + BLOCK / 2
+    return Row("".join(shapes), LOG, {"log": (newest, 18)})
 
 
 def _size(count: int) -> str:
@@ -395,7 +416,7 @@ def _owned(board: StageBoard, card: Card, owned: list[tuple[str, str, int]]) -> 
     for place, (broker, topic, queue_id) in enumerate(shown):
         words = f"q{queue_id}" if len(brokers) == 1 else f"{broker[-1:]}{queue_id}"
         shapes.append(
-            f'<g class="chip {owner_css(board, card.name)}" transform="translate({10 + 12 + 27 * place} 9)">'
+            f'<g class="chip {card.sheet.owner_css(card.name)}" transform="translate({10 + 12 + 27 * place} 9)">'
             f"<title>{escape(topic)} queue {queue_id} on {escape(broker)}</title>"
             f'<rect x="-12" y="-8" width="24" height="16" rx="8"/><text>{escape(words)}</text></g>'
         )

@@ -5,11 +5,11 @@ A card gathers what is drawn in it and notes the spots to which messages move.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from html import escape
 from typing import NamedTuple
 
-from mqlab_widgets.scene.style import fit
+from mqlab_widgets.scene.style import OWNER_COLOURS, fit
 
 NARROW = 760
 """Below this width the kinds of machines stand one under the other."""
@@ -35,16 +35,52 @@ class Column(NamedTuple):
     """Whether its cards stand one under the other, or side by side."""
 
 
-class Card:
-    """One machine (or a sum of many): its place, what is drawn in it, and spots in it by name."""
+class Row(NamedTuple):
+    """A row of a card: its shapes, drawn from (0, 0) at its left end downwards, its height, and spots in it by name."""
 
-    def __init__(self, name: str, kind: str, width: float) -> None:
+    shapes: str
+    height: float
+    spots: dict[Hashable, Point]
+
+
+class Sheet:
+    """What one scene is drawn on: it keeps its rows with what each was drawn from, so that the next scene draws only
+    those that are different. `consumers` say who has which colour.
+    """
+
+    def __init__(self, consumers: list[str], before: Sheet | None = None) -> None:
+        self._colours = {name: f"o{place % len(OWNER_COLOURS)}" for place, name in enumerate(consumers)}
+        self._before = {} if before is None else before._rows
+        self._rows: dict[Hashable, tuple[tuple[object, ...], Row]] = {}
+
+    def row(self, name: Hashable, drawn_from: tuple[object, ...], draw: Callable[[], Row]) -> Row:
+        """The row of this name, drawn anew if what it is drawn from is not what it was."""
+        kept = self._before.get(name)
+        if kept is None or kept[0] != drawn_from:
+            kept = drawn_from, draw()
+        self._rows[name] = kept
+        return kept[1]
+
+    def owner_css(self, consumer: str) -> str:
+        """The style class of a consumer's colour."""
+        return self._colours.get(consumer, "o0")
+
+
+class Card:
+    """One machine (or a sum of many): its place, what is drawn in it, and spots in it by name.
+
+    What is drawn in it are pieces, each a part of the scene: the card itself has an empty slot for each of them.
+    """
+
+    def __init__(self, name: str, kind: str, width: float, sheet: Sheet) -> None:
         self.name = name
+        self.sheet = sheet
         self.kind = kind
         self.x = self.y = 0.0
         self.width = width
         self.height = float(HEAD)
-        self.body: list[str] = []
+        self.pieces: dict[str, tuple[str, str]] = {}
+        """Name of a part of the scene -> where it is, and its shapes."""
         self.spots: dict[Hashable, Point] = {}
         self.note = ""
         """What stands at the right of its head."""
@@ -53,13 +89,24 @@ class Card:
         """One more line of text."""
         shown = fit(words, self.width - 20)
         tip = f"<title>{escape(words)}</title>" if shown != words else ""
-        self.body.append(f'<text class="{css}" x="10" y="{self.height + 12:g}">{escape(shown)}{tip}</text>')
-        self.height += LINE
+        self.row(f'<text class="{css}" x="10" y="12">{escape(shown)}{tip}</text>', LINE)
 
     def row(self, shapes: str, height: float) -> None:
         """One more row of shapes, drawn from (0, 0) at its left end downwards."""
-        self.body.append(f'<g transform="translate(0 {self.height:g})">{shapes}</g>')
+        self._piece(shapes)
         self.height += height
+
+    def _piece(self, shapes: str) -> None:
+        name = f"card:{self.name}/{len(self.pieces)}"
+        self.pieces[name] = f'transform="translate(0 {self.height:g})"', shapes
+
+    def put(self, row: Row, over: str = "") -> None:
+        """One more row, which may have been drawn before, with a piece `over` it that changes more often."""
+        for name, (x, y) in row.spots.items():
+            self.spot(name, x, y)
+        self._piece(row.shapes)
+        self._piece(over)
+        self.height += row.height
 
     def spot(self, name: Hashable, x: float, y: float) -> None:
         """Note a spot, counted from the left end of the row that comes next."""

@@ -6,13 +6,14 @@ papermill and tests; a live view is sent only the parts that have changed, and t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab_widgets.boards.stage import DOWN, FROZEN
 from mqlab_widgets.scene import cards, plan, tokens
-from mqlab_widgets.scene.plan import Card
+from mqlab_widgets.scene.plan import Card, Sheet
 from mqlab_widgets.scene.style import STYLE
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ DOOR = 19
 """px before the end of its wire a frame waits to be let in."""
 QUEUE_UP = 27
 """px between two frames that wait."""
+_SLOT = re.compile('<g data-slot="" data-key="([^"]*)"[^>]*></g>')
 KINDS = ("namesrv", "producer", "broker", "consumer")
 
 
@@ -48,10 +50,16 @@ class Look(NamedTuple):
 
 
 class Scene:
-    """The parts of a picture by name, in drawing order, each one SVG element with its name as `data-key`."""
+    """The parts of a picture by name, in drawing order, each one SVG element with its name as `data-key`.
 
-    def __init__(self, look: Look, width: float, height: float, machines: dict[str, Card], way: list[str]) -> None:
+    A card has slots, which are empty; what fills them are parts of their own, named "card:broker-a/3".
+    """
+
+    def __init__(
+        self, look: Look, sheet: Sheet, width: float, height: float, machines: dict[str, Card], way: list[str]
+    ) -> None:
         self.look = look
+        self.sheet = sheet
         self.way = way
         """The machines on the way of the message that is followed; empty if none is."""
         self.width = width
@@ -61,6 +69,9 @@ class Scene:
 
     def svg(self) -> str:
         """The whole picture."""
+        pieces = {escape(piece, quote=True): piece for card in self.cards.values() for piece in card.pieces}
+        shapes = (svg for name, svg in self.parts.items() if escape(name, quote=True) not in pieces)
+        filled = _SLOT.sub(lambda slot: self.parts[pieces[slot[1]]], "".join(shapes))
         shown = self.look.width
         css = "mq-stage" + (" big" if self.look.big else "") + (" past" if self.look.past else "")
         return (
@@ -69,7 +80,7 @@ class Scene:
             f'role="group" aria-label="The world: machines, queues and frames in flight"><style>{STYLE}</style>'
             '<defs><pattern id="mq-hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
             'patternTransform="rotate(45)"><line class="hatch" y2="5"/></pattern></defs>'
-            f"{''.join(self.parts.values())}</svg>"
+            f"{filled}</svg>"
         )
 
     def spot(self, machine: str, *names: object) -> plan.Point | None:
@@ -86,16 +97,20 @@ class Scene:
         return plan.lane(self.cards[source], self.cards[target])
 
 
-def scene_of(board: StageBoard, look: Look) -> Scene:
-    """What is to be seen of a world whose events the board has taken."""
+def scene_of(board: StageBoard, look: Look, before: Scene | None = None) -> Scene:
+    """What is to be seen of a world whose events the board has taken; what is as it was in the scene `before` is not
+    drawn again.
+    """
     width = look.width / BIG if look.big else look.width
     narrow = width < plan.NARROW and not look.big
     height = float(plan.NARROW_HEIGHT if narrow else plan.HEIGHT)
     if look.big and look.height:
         height = look.height / BIG
-    machines = _place(board, look, plan.columns(width, height, narrow=narrow))
+    consumers = [name for name in board.states if board.kind_of(name) == "consumer"]
+    sheet = Sheet(consumers, None if before is None else before.sheet)
+    machines = _place(board, look, sheet, plan.columns(width, height, narrow=narrow))
     way = board.way_of(look.followed) if look.followed else []
-    scene = Scene(look, width, height, machines, way)
+    scene = Scene(look, sheet, width, height, machines, way)
     shown = {id(card): card for card in machines.values()}
     scene.parts["paper"] = f'<g data-key="paper"><rect class="paper" width="{width:g}" height="{height:g}"/></g>'
     if not machines:
@@ -104,14 +119,16 @@ def scene_of(board: StageBoard, look: Look) -> Scene:
             "No machine has started yet: lab.name_server()</text></g>"
         )
     drawn: set[frozenset[int]] = set()
+    connected = {frozenset(pair) for pair in board.connections.values()}
     for source, target in dict.fromkeys((*board.cut, *board.wires)):
         if scene.lane(source, target) is not None:
             ends = frozenset((id(machines[source]), id(machines[target])))
             if ends not in drawn:
                 drawn.add(ends)
-                scene.parts[f"wire:{source}>{target}"] = _wire(board, scene, source, target)
+                scene.parts[f"wire:{source}>{target}"] = _wire(board, scene, connected, source, target)
+    talking = {node for flight in board.flights.values() for node in (flight.source, flight.target)}
     for card in shown.values():
-        scene.parts[f"card:{card.name}"] = _card(board, card, scene)
+        scene.parts |= _card(board, card, scene, talks=card.name in talking)
     scene.parts["flights"] = f'<g data-key="flights">{"".join(_flights(board, scene))}</g>'
     scene.parts["legend"] = _legend(width, height)
     return scene
@@ -120,7 +137,7 @@ def scene_of(board: StageBoard, look: Look) -> Scene:
 # -- machines -------------------------------------------------------------------------------------------------------
 
 
-def _place(board: StageBoard, look: Look, rooms: dict[str, plan.Column]) -> dict[str, Card]:
+def _place(board: StageBoard, look: Look, sheet: Sheet, rooms: dict[str, plan.Column]) -> dict[str, Card]:
     """A card for each machine at its place; of a kind with many, one card stands for the rest."""
     kinds: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for node in board.states:
@@ -135,20 +152,22 @@ def _place(board: StageBoard, look: Look, rooms: dict[str, plan.Column]) -> dict
         shown = nodes if len(nodes) <= most else nodes[: most - 1]
         places = len(shown) + (len(shown) < len(nodes))
         for place, node in enumerate(shown):
-            machines[node] = _one(board, look, node, board.kind_of(node), room, place, places)
+            machines[node] = _one(board, look, sheet, node, board.kind_of(node), room, place, places)
         if places > len(shown):
-            rest = _rest(board, kind, nodes[len(shown) :], room, look)
+            rest = _rest(board, kind, nodes[len(shown) :], room, look, sheet)
             machines |= dict.fromkeys(nodes[len(shown) :], rest)
         _spread({id(machines[node]): machines[node] for node in nodes}.values(), room, kind)
     return machines
 
 
-def _one(board: StageBoard, look: Look, node: str, kind: str, room: plan.Column, place: int, places: int) -> Card:
+def _one(
+    board: StageBoard, look: Look, sheet: Sheet, node: str, kind: str, room: plan.Column, place: int, places: int
+) -> Card:
     if kind == "namesrv":
-        return Card(node, kind, min(150.0, (room.width - 12 * (places - 1)) / places))
+        return Card(node, kind, min(150.0, (room.width - 12 * (places - 1)) / places), sheet)
     across = room.width if room.down else (room.width - plan.GAP * (places - 1)) / places
     high = (room.height - plan.GAP * places) / places if room.down else room.height
-    card = Card(node, kind, across)
+    card = Card(node, kind, across, sheet)
     state = board.states[node]
     card.note = {DOWN: "down", FROZEN: "frozen"}.get(state, board.groups.get(node, "") if kind == "consumer" else "")
     cards.fill(board, card, look, high)
@@ -156,12 +175,12 @@ def _one(board: StageBoard, look: Look, node: str, kind: str, room: plan.Column,
     return card
 
 
-def _rest(board: StageBoard, kind: str, nodes: list[str], room: plan.Column, look: Look) -> Card:
+def _rest(board: StageBoard, kind: str, nodes: list[str], room: plan.Column, look: Look, sheet: Sheet) -> Card:
     """One card for many machines."""
     words = {"namesrv": "name servers"}.get(kind, f"{kind}s")
     opened = kind in look.opened
     name = f"{len(nodes):,} more {'(show fewer)' if opened else words}"
-    card = Card(name, kind, room.width if room.down else min(room.width, 150.0))
+    card = Card(name, kind, room.width if room.down else min(room.width, 150.0), sheet)
     down = sum(1 for node in nodes if board.states[node] == DOWN)
     card.note = f"{down:,} down" if down else ""
     if kind == "consumer" and not opened:
@@ -191,18 +210,24 @@ def _spread(shown: Iterable[Card], room: plan.Column, kind: str) -> None:
             x += card.width + 12
 
 
-def _card(board: StageBoard, card: Card, scene: Scene) -> str:
+def _slot(piece: str, place: str) -> str:
+    """Where a piece of a card belongs."""
+    return f'<g data-slot="" data-key="{escape(piece, quote=True)}" {place}></g>'
+
+
+def _card(board: StageBoard, card: Card, scene: Scene, *, talks: bool) -> dict[str, str]:
+    """A card with slots, and what fills them."""
     look = scene.look
     state = board.states.get(card.name, "running")
     lives = card.name in board.states
-    talks = any(card.name in (flight.source, flight.target) for flight in board.flights.values())
+    card.pieces[f"card:{card.name}/head"] = "", cards.title(card, card.name)
     css = " ".join(
         [
             "mq-card",
             *(card.kind, state),
             *(["chosen"] if card.name == look.chosen else []),
             *(["other"] if card.name == look.other else []),
-            *(["talks"] if talks else []),
+            *(["talks"] if talks and card.kind == "namesrv" else []),
             *(["aside"] if scene.way and card.name not in scene.way else []),
         ]
     )
@@ -213,13 +238,18 @@ def _card(board: StageBoard, card: Card, scene: Scene) -> str:
     pressed = "true" if card.name == look.chosen else "false"
     label = escape(f"{card.name}, {card.kind}, {state}{role}", quote=True)
     box = f'width="{card.width:g}" height="{card.height:g}" rx="8"'
-    return (
+    *rows, head = (_slot(piece, place) for piece, (place, _) in card.pieces.items())
+    whole = (
         f'<g class="{css}" data-key="card:{escape(card.name, quote=True)}" '
         f'transform="translate({card.x:g} {card.y:g})" '
         f'{does} tabindex="0" role="button" aria-label="{label}" aria-pressed="{pressed}">'
-        f'<rect class="box" {box}/>{cards.title(card, card.name)}<g class="inner">{"".join(card.body)}</g>'
-        f"{_state(card, state, box)}</g>"
+        f'<rect class="box" {box}/>{head}<g class="inner">{"".join(rows)}</g>{_state(card, state, box)}</g>'
     )
+    pieces = {
+        piece: f'<g data-key="{escape(piece, quote=True)}" {place}>{shapes}</g>'
+        for piece, (place, shapes) in card.pieces.items()
+    }
+    return {f"card:{card.name}": whole, **pieces}
 
 
 def _state(card: Card, state: str, box: str) -> str:
@@ -242,11 +272,11 @@ def _state(card: Card, state: str, box: str) -> str:
 # -- wires ----------------------------------------------------------------------------------------------------------
 
 
-def _wire(board: StageBoard, scene: Scene, source: str, target: str) -> str:
+def _wire(board: StageBoard, scene: Scene, connected: set[frozenset[str]], source: str, target: str) -> str:
     x1, y1, x2, y2 = plan.wire(scene.cards[source], scene.cards[target])
     cut = (source, target) in board.cut or (target, source) in board.cut
     ends = {source, target}
-    open_ = any(ends == set(pair) for pair in board.connections.values())
+    open_ = ends in connected
     names = "namesrv" in (scene.cards[source].kind, scene.cards[target].kind)
     css = "wire" + (" cut" if cut else "" if open_ else " idle") + (" names" if names else "")
     if scene.way:

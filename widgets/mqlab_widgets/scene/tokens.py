@@ -25,13 +25,18 @@ def colour_of(label: str) -> str:
 
 
 def message(
-    label: str, width: float = SIZE, height: float = SIZE, *, css: str = "", veil: bool = False, bare: bool = False
-) -> str:
-    """A message; `veil` hatches it. Without room for the number, or `bare`, only the colour is left."""
+    label: str, width: float = SIZE, height: float = SIZE, *, css: str = "", veil: bool = False, bare: bool = False,
+    more: str = "", tip: str = "",
+) -> str:  # fmt: skip
+    """A message; `veil` hatches it. Without room for the number, or `bare`, only the colour is left. `more` are further
+    attributes of its element, `tip` is what stands beside the pointer.
+    """
     text = f"<text>{escape(label)}</text>" if not bare and width >= max(12, 7 * len(label) + 3) and height >= 13 else ""
     place = f'x="{-width / 2:g}" y="{-height / 2:g}" width="{width:g}" height="{height:g}" rx="{min(5, height / 4):g}"'
     hatched = f'<rect class="veil" {place}/>' if veil else ""
-    return f'<g class="mq-token {colour_of(label)} {css}"><rect {place}/>{hatched}{text}</g>'
+    about = f"<title>{escape(tip)}</title>" if tip else ""
+    classes = " ".join(["mq-token", colour_of(label), *css.split()])
+    return f'<g class="{classes}"{more}>{about}<rect {place}/>{hatched}{text}</g>'
 
 
 def pull_ring(radius: float = RING, left: float = 1.0) -> str:
