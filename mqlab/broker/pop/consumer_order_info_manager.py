@@ -30,16 +30,13 @@ class ConsumerOrderInfoManager(ConfigManager):
 
     While a message of it is neither acknowledged nor visible again, the queue is blocked: nobody else gets the messages
     behind it. Java: org.apache.rocketmq.broker.offset.ConsumerOrderInfoManager. The file follows every 10 s, counted
-    from the broker's start (`origin_us`), and at a clean stop; what belongs to a topic, group or queue that is gone, or
+    from the broker's start, and at a clean stop; what belongs to a topic, group or queue that is gone, or
     was not popped for a day, is dropped then. Differs from RocketMQ: with an empty table nothing is written.
     """
 
-    def __init__(
-        self, broker: BrokerParts, notify_lock_is_free: Callable[[str, str, int], None], origin_us: int
-    ) -> None:
+    def __init__(self, broker: BrokerParts, notify_lock_is_free: Callable[[str, str, int], None]) -> None:
         super().__init__(broker.node, f"{broker.message_store_config.path('config')}/consumerOrderInfo.json")
         self._broker = broker
-        self._origin_us = origin_us
         self._persisting: Timer | None = None
         self.table: dict[str, dict[int, OrderInfo]] = {}
         self._notify_lock_is_free = notify_lock_is_free
@@ -170,7 +167,7 @@ class ConsumerOrderInfoManager(ConfigManager):
     def _arm_persisting(self) -> None:
         """Set the timer to the next full 10 s, if there is anything to write or to drop."""
         if self._persisting is None and self.table:
-            passed_us = self._node.now_us() - self._origin_us
+            passed_us = self._node.now_us() - self._broker.start_us
             wait_us = _PERSIST_US - passed_us % _PERSIST_US
             self._persisting = self._node.call_later(
                 wait_us / 1_000, self._persist_in_turn, name="persist consumer order info"

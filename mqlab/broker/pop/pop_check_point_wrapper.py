@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from mqlab.protocol.pop_check_point import PopCheckPoint
 
 NOT_STORED = -1
@@ -72,5 +74,19 @@ class PopCheckPointWrapper:
         )
 
 
-class OffsetQueue(list[PopCheckPointWrapper]):
-    """The batches of one queue for one group, in the order in which they were popped (QueueWithTime)."""
+class QueueWithTime:
+    """The batches of one queue that a group was given, in the order of the pops; `time_ms` is when the last was popped.
+
+    Java: PopBufferMergeService.QueueWithTime.
+    """
+
+    __slots__ = ("queue", "time_ms")
+
+    def __init__(self) -> None:
+        self.queue: deque[PopCheckPointWrapper] = deque()
+        self.time_ms = 0
+
+    def offer(self, wrapper: PopCheckPointWrapper) -> None:
+        """Put a batch behind the others."""
+        self.time_ms = wrapper.ck.pop_time
+        self.queue.append(wrapper)

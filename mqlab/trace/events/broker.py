@@ -285,7 +285,7 @@ class HeldPullsChecked(NamedTuple):
 
 
 class OffsetCommitted(NamedTuple):
-    """A group's progress on a queue was stored; `origin` is "asked", "pull", "reset" or "broadcast"."""
+    """A group's progress on a queue was stored; `origin` is "asked", "pull", "popped", "reset" or "broadcast"."""
 
     group: str
     topic: str

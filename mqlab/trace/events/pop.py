@@ -156,6 +156,29 @@ class CheckPointMerged(NamedTuple):
     in_store: bool
 
 
+class MergeBufferClosed(NamedTuple):
+    """The merge buffer takes nothing in until all its `check_points` are stored: a scan took `scan_ms`, which is too
+    long for what is due, or the broker ends (0).
+    """
+
+    check_points: int
+    scan_ms: int
+
+
+class MergeBufferOpened(NamedTuple):
+    """The merge buffer is empty and takes check points in again."""
+
+
+class OffsetQueueDropped(NamedTuple):
+    """Progress that waited for its batches is forgotten; `reason` is "topic gone", "group gone" or "idle"."""
+
+    group: str
+    topic: str
+    queue_id: int
+    batches: int
+    reason: str
+
+
 class AckReceived(NamedTuple):
     """A consumer says that a message is done."""
 
