@@ -49,7 +49,7 @@ class ConsumerOrderInfoManager(ConfigManager):
     def update(
         self,
         attempt_id: str | None,
-        is_retry: bool,  # noqa: ARG002 - Java's signature: ordered pops never read a retry topic
+        is_retry: bool,
         topic: str,
         group: str,
         queue_id: int,
@@ -58,7 +58,10 @@ class ConsumerOrderInfoManager(ConfigManager):
         offsets: list[int],
         order_count_info: list[str],
     ) -> None:
-        """Note what a pop gives out, and how often each message was given out before: entries of orderCountInfo."""
+        """Note what a pop gives out, and how often each message was given out before: entries of orderCountInfo.
+
+        `is_retry` decides nothing, here as in RocketMQ.
+        """
         queues = self.table.setdefault(f"{topic}{TOPIC_GROUP_SEPARATOR}{group}", {})
         info = OrderInfo.of_pop(attempt_id, pop_time, invisible_time, offsets, self._node.now_ms())
         previous = queues.get(queue_id)

@@ -24,8 +24,8 @@ NO_NEED_TO_COMMIT = -2
 class OrderInfo(JsonBody):
     """The messages of one ordered pop (ConsumerOrderInfoManager.OrderInfo); all times in ms.
 
-    `offset_list` has the first offset as it is and the others as distances from it, `commit_offset_bit` one bit for each
-    message that was acknowledged. `offset_next_visible_time` holds the messages whose invisible time was changed,
+    `offset_list` has the first offset as it is and the others as distances from it, `commit_offset_bit` one bit for
+    each message that was acknowledged. `offset_next_visible_time` holds the messages whose invisible time was changed,
     `offset_consumed_count` those that were given out before, and how often.
     """
 

@@ -9,7 +9,7 @@ from mqlab.broker.pop.pop_buffer_to_store import PopBufferToStore
 from mqlab.broker.pop.pop_check_point_wrapper import STORING, PopCheckPointWrapper
 from mqlab.broker.pop.pop_commit_offsets import PopCommitOffsets
 from mqlab.protocol.pop_check_point import AckMsg, BatchAckMsg, PopCheckPoint
-from mqlab.sim import Future, ServiceThread, WaitTimeout
+from mqlab.sim import ServiceThread, WaitTimeout
 from mqlab.store import BrokerRole
 from mqlab.trace.events.pop import (
     AckBuffered,
@@ -35,16 +35,16 @@ JOIN_MS = 90_000
 class PopBufferMergeService(ServiceThread):
     """Keeps the check points of the last seconds in memory, and commits how far groups were handed out messages.
 
-    With enablePopBufferMerge a check point that is acknowledged in time is never written at all; what stays longer than
-    10 s, or has less than 3 s left, goes to the store with the acks that came until then. Without it every check point is
-    written by the pop itself (`add_ck_just_offset`), and only the offset waits here. In both cases a queue's offset goes
-    past a batch when the batch needs the memory no longer, and batches are committed in the order of their pops. A kill
-    loses what is here: the messages are popped again from the committed offset, acknowledged ones, too.
+    With enablePopBufferMerge a check point that is acknowledged in time is never written at all; what stays longer
+    than 10 s, or has less than 3 s left, goes to the store with the acks that came until then. Without it every check
+    point is written by the pop itself (`add_ck_just_offset`), and only the offset waits here. In both cases a queue's
+    offset goes past a batch when the batch needs the memory no longer, and batches are committed in the order of their
+    pops. A kill loses what is here: the messages are popped again from the committed offset, acknowledged ones, too.
 
     Java: org.apache.rocketmq.broker.processor.PopBufferMergeService. Differs from RocketMQ: the scan comes at the same
-    instants, on a grid of 5 ms since the broker's start, but only when a rule can fire, and it looks only at the batches
-    that a rule can be about. Each batch notes, from the settings at that time, when its stay ends; acks, answers of the
-    store and new batches bring the scan forward; a queue whose lock is taken is tried again at each tick.
+    instants, on a grid of 5 ms since the broker's start, but only when a rule can fire, and it looks only at the
+    batches that a rule can be about. Each batch notes, from the settings at that time, when its stay ends; acks,
+    answers of the store and new batches bring the scan forward; a queue whose lock is taken is tried again each tick.
     """
 
     def __init__(self, broker: BrokerParts, locks: QueueLockManager) -> None:
@@ -100,9 +100,9 @@ class PopBufferMergeService(ServiceThread):
     def _is_queue_ok(self, lock_key: str) -> bool:
         return self.commit_offsets.waiting(lock_key) < self._config.pop_ck_offset_max_queue_size
 
-    def add_ck_just_offset(
+    async def add_ck_just_offset(
         self, ck: PopCheckPoint, revive_qid: int, revive_queue_offset: int, next_begin_offset: int
-    ) -> bool | Future[bool]:
+    ) -> bool:
         """Store a check point now, and take in its offset; False when there is a check point of the same key.
 
         A store that waits (for a flush, for replicas) makes the pop wait, too, unless appendCkAsync is on. A check
@@ -113,22 +113,13 @@ class PopBufferMergeService(ServiceThread):
         )
         if wrapper.merge_key in self.buffer:
             if self.node.hooks.on:
-                self.node.hooks.emit(
-                    CheckPointNotMade(
-                        f"{ck.group}", f"{ck.topic}", ck.queue_id, ck.start_offset, ck.pop_time, ck.num, "same key"
-                    )
-                )
+                self.node.hooks.emit(CheckPointNotMade(*wrapper.batch, ck.num, "same key"))
             return False
         reason = self._refusal(wrapper)
         may_go_on = self._config.append_ck_async and self._is_queue_ok(wrapper.lock_key)
         pending = self._store.put_ck(wrapper, reason or "popped")
-        if pending is None or may_go_on:
-            return self._stored_for_pop(wrapper)
-        later: Future[bool] = self.node.future("a check point's flush")
-        pending.add_done_callback(lambda _: later.set_result(self._stored_for_pop(wrapper)))
-        return later
-
-    def _stored_for_pop(self, wrapper: PopCheckPointWrapper) -> bool:
+        if pending is not None and not may_go_on:
+            await pending
         self._take_in(wrapper)
         self._tell_made(wrapper, "store")
         self._changed(wrapper)
@@ -165,19 +156,18 @@ class PopBufferMergeService(ServiceThread):
     def _tell_made(self, wrapper: PopCheckPointWrapper, held_in: str) -> None:
         if self.node.hooks.on:
             ck = wrapper.ck
+            offsets = ",".join(map(str, ck.offsets()))
             self.node.hooks.emit(
-                CheckPointMade(
-                    f"{ck.group}", f"{ck.topic}", ck.queue_id, ck.start_offset, ck.pop_time, ck.invisible_time, ck.num,
-                    ",".join(map(str, ck.offsets())), wrapper.revive_queue_id, held_in,
-                )  # fmt: skip
+                CheckPointMade(*wrapper.batch, ck.invisible_time, ck.num, offsets, wrapper.revive_queue_id, held_in)
             )
 
     # -- what acknowledgements bring --------------------------------------------------------------------------------
 
-    def add_ak(self, revive_qid: int, ack: AckMsg | BatchAckMsg) -> bool:  # noqa: ARG002 - Java's log names the queue
+    def add_ak(self, revive_qid: int, ack: AckMsg | BatchAckMsg) -> bool:
         """Note an acknowledgement in memory; False when it has to be stored, since its check point is or soon will be.
 
-        An offset that the check point does not have is passed over; nothing else becomes of it.
+        An offset that the check point does not have is passed over; nothing else becomes of it. Where the ack would be
+        stored (`revive_qid`) does not matter here.
         """
         config, now_ms = self._config, self.node.now_ms()
         if not config.enable_pop_buffer_merge or not self.serving:
@@ -359,7 +349,7 @@ class PopBufferMergeService(ServiceThread):
             self._serve(False, scan_ms)
 
     async def _look_at(self, wrapper: PopCheckPointWrapper) -> None:
-        """Let a batch go if it is settled; else write what memory shall not keep any longer, and try again at a tick."""
+        """Let a batch go if it is settled; else write what memory shall not keep any longer."""
         if wrapper.is_settled:
             self._let_go(wrapper)
             return
@@ -391,11 +381,5 @@ class PopBufferMergeService(ServiceThread):
         self._to_look_at.pop(wrapper.merge_key, None)
         self.commit_offsets.heads[wrapper.lock_key] = None
         if not wrapper.just_offset and self.node.hooks.on:
-            ck = wrapper.ck
             acked = wrapper.bits.bit_count()
-            self.node.hooks.emit(
-                CheckPointMerged(
-                    f"{ck.group}", f"{ck.topic}", ck.queue_id, ck.start_offset, ck.pop_time, ck.num, acked,
-                    wrapper.ck_stored,
-                )  # fmt: skip
-            )
+            self.node.hooks.emit(CheckPointMerged(*wrapper.batch, wrapper.ck.num, acked, wrapper.ck_stored))

@@ -40,13 +40,7 @@ class PopBufferToStore:
             wrapper.ck_stored = stored
             wrapper.revive_queue_offset = result.logics_offset if stored else NOT_STORED
             if stored and self._broker.node.hooks.on:
-                ck = wrapper.ck
-                self._broker.node.hooks.emit(
-                    CheckPointStored(
-                        f"{ck.group}", f"{ck.topic}", ck.queue_id, ck.start_offset, ck.pop_time,
-                        wrapper.revive_queue_id, reason,
-                    )  # fmt: skip
-                )
+                self._broker.node.hooks.emit(CheckPointStored(*wrapper.batch, wrapper.revive_queue_id, reason))
             self._changed(wrapper)
 
         return self._put(ck_message(self._broker, wrapper.ck, wrapper.revive_queue_id), was_put)
@@ -74,11 +68,10 @@ class PopBufferToStore:
                 for place in places:
                     wrapper.to_store_bits |= 1 << place
                 if self._broker.node.hooks.on:
+                    group, topic, queue_id, start_offset, pop_time = wrapper.batch
+                    acked = ",".join(map(str, offsets))
                     self._broker.node.hooks.emit(
-                        AckStored(
-                            f"{ck.group}", f"{ck.topic}", ck.queue_id, ",".join(map(str, offsets)), ck.start_offset,
-                            ck.pop_time, wrapper.revive_queue_id,
-                        )  # fmt: skip
+                        AckStored(group, topic, queue_id, acked, start_offset, pop_time, wrapper.revive_queue_id)
                     )
             self._changed(wrapper)
 
@@ -96,7 +89,7 @@ class PopBufferToStore:
         self, message: MessageExtBrokerInner, was_put: Callable[[PutMessageResult], None]
     ) -> Future[PutMessageResult] | None:
         outcome = self._broker.message_store.put_message(message)
-        if type(outcome) is PutMessageResult:
+        if isinstance(outcome, PutMessageResult):
             was_put(outcome)
             return None
         outcome.add_done_callback(lambda done: was_put(done.result()))

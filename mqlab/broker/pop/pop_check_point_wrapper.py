@@ -13,14 +13,16 @@ STORING = 2**63 - 1
 class PopCheckPointWrapper:
     """One batch in the buffer (PopBufferMergeService.PopCheckPointWrapper).
 
-    Bit i of `bits` says that message i was acknowledged in memory, the same bit of `to_store_bits` that an ack of it was
-    written. `revive_queue_offset` is -1 while the check point is not stored and the greatest long while it is being
-    stored. With `just_offset` the check point was written when the messages were handed out, and is here only for the
-    group's progress: `next_begin_offset`, which is committed in the order of the pops.
+    Bit i of `bits` says that message i was acknowledged in memory, the same bit of `to_store_bits` that an ack of it
+    was written. `revive_queue_offset` is -1 while the check point is not stored and the greatest long while it is
+    being stored. With `just_offset` the check point was written when the messages were handed out, and is here for the
+    group's progress: `next_begin_offset`, which is committed in the order of the pops. `number` counts what came into
+    the buffer, which is the order in which a scan looks at it; `batch` is how events name it: group, topic, queue,
+    start offset, pop time.
     """
 
-    __slots__ = ("bits", "ck", "ck_stored", "just_offset", "lock_key", "merge_key", "next_begin_offset", "number",
-                 "revive_queue_id", "revive_queue_offset", "to_store_bits")  # fmt: skip
+    __slots__ = ("batch", "bits", "ck", "ck_stored", "just_offset", "lock_key", "merge_key", "next_begin_offset",
+                 "number", "revive_queue_id", "revive_queue_offset", "to_store_bits")  # fmt: skip
 
     def __init__(
         self,
@@ -37,7 +39,7 @@ class PopCheckPointWrapper:
         self.revive_queue_offset = revive_queue_offset
         self.next_begin_offset = next_begin_offset
         self.number = number
-        """Counts what came into the buffer, which is the order in which a scan looks at it."""
+        self.batch = (f"{ck.group}", f"{ck.topic}", ck.queue_id, ck.start_offset, ck.pop_time)
         self.just_offset = just_offset
         self.ck_stored = False
         self.bits = 0
