@@ -30,6 +30,8 @@ FIXED = (
     "mapperFileSizeBatchConsumeQueue",
     "maxHashSlotNum",
     "maxIndexNum",
+    "mappedFileSizeTimerLog",
+    "timerPrecisionMs",
 )
 
 

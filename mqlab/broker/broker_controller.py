@@ -42,6 +42,7 @@ from mqlab.protocol.topic_config import (
     TopicConfig,
     TopicConfigAndMappingSerializeWrapper,
 )
+from mqlab.protocol.topics import TIMER_TOPIC
 from mqlab.remoting import RemotingServer, RemotingServerConfig, RequestProcessor
 from mqlab.sim import Pool, public_call
 from mqlab.store import DefaultMessageStore, MessageStoreConfig
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
     from mqlab.sim import Node, PeriodicTask
+    from mqlab.store import MessageExtBrokerInner, PutMessageResult
+    from mqlab.store.timer import TimerMessageStore
 
 REGISTER_FIRST_MS = 10_000
 FLUSH_OFFSET_FIRST_MS = 10_000
@@ -88,6 +91,9 @@ class BrokerController(BrokerParts):
         self.schedule_message_service = ScheduleMessageService(
             node, f"{config_path}/delayOffset.json", broker_config, self.message_store, self.stats
         )
+        self.timer: TimerMessageStore | None = None
+        """The timer, made with the first timer message, or at the start when the disk holds files of one."""
+        self.schedule_message_service.transform_timer_message = self._transform_timer_message
         self.message_store.put_message_hooks.append(self.schedule_message_service.handle_schedule_message)
 
         self.remoting_server = RemotingServer(
@@ -153,6 +159,37 @@ class BrokerController(BrokerParts):
             services.start()
         return services
 
+    # -- the timer --------------------------------------------------------------------------------------------------
+
+    @property
+    def timer_message_store(self) -> TimerMessageStore:
+        """The timer, made now if there was none."""
+        return self.timer or self._begin_timer()
+
+    def _begin_timer(self) -> TimerMessageStore:
+        from mqlab.broker.timer_messages import begin_timer
+
+        self.timer = begin_timer(self)
+        return self.timer
+
+    def _holds_timer_files(self) -> bool:
+        """Has this broker had a timer before?"""
+        exists, path = self.node.disk.exists, self.message_store_config.path
+        return (
+            exists(path("timerwheel"))
+            or exists(path("config", "timercheck"))
+            or self.message_store.get_max_offset_in_queue(TIMER_TOPIC, 0) > 0
+        )
+
+    def _transform_timer_message(self, message: MessageExtBrokerInner) -> PutMessageResult | None:
+        from mqlab.broker.timer_messages import transform_timer_message
+
+        return transform_timer_message(self, message)
+
+    def timer_behind(self) -> bool:
+        """Is the timer a second or more behind?"""
+        return self.timer is not None and self.timer.is_behind()
+
     # -- life -------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
@@ -165,6 +202,8 @@ class BrokerController(BrokerParts):
         self.message_store.message_arriving_listener = self.notify_message_arriving_listener.arriving
         self._register_processors()
         self.message_store.start()
+        if self.message_store_config.timer_wheel_enable and self._holds_timer_files():
+            self._begin_timer()
         self.remoting_server.channel_listeners.append(self.client_housekeeping_service)
         self.remoting_server.start()
         self.broker_outer_api.update_name_server_address_list(self.broker_config.namesrv_list())
@@ -273,6 +312,8 @@ class BrokerController(BrokerParts):
         await self.remoting_server.leave()
         if self.made_pop is not None:
             await self.made_pop.shutdown()
+        if self.timer is not None:
+            self.timer.shutdown()
         self.schedule_message_service.shutdown()
         if self._query_assignment_processor is not None:
             self._query_assignment_processor.shutdown()

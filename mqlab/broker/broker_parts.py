@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mqlab.remoting import RemotingServer
     from mqlab.sim import Node
     from mqlab.store import DefaultMessageStore, MessageStoreConfig
+    from mqlab.store.timer import TimerMessageStore
 
 
 Handler = Callable[[Channel, RemotingCommand], RemotingCommand]
@@ -66,6 +67,15 @@ class BrokerParts:
     def pop(self) -> PopServices:
         """The parts of Pop, made and started now if nobody has needed them before."""
         raise NotImplementedError(f"{type(self).__name__} must define pop")
+
+    @property
+    def timer_message_store(self) -> TimerMessageStore:
+        """The timer, made now if there was none."""
+        raise NotImplementedError(f"{type(self).__name__} must define timer_message_store")
+
+    def timer_behind(self) -> bool:
+        """Is the timer a second or more behind?"""
+        raise NotImplementedError(f"{type(self).__name__} must define timer_behind()")
 
     async def register_broker_all(self, *, oneway: bool = False) -> None:
         """Report all topics to all name servers now."""

@@ -8,7 +8,7 @@ from typing import Any
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.sim import Future
-from mqlab.store import PutMessageResult, PutMessageStatus
+from mqlab.store import MessageStoreConfig, PutMessageResult, PutMessageStatus
 
 STORED_CODES: dict[PutMessageStatus, int] = {
     PutMessageStatus.PUT_OK: ResponseCode.SUCCESS,
@@ -39,6 +39,16 @@ _REFUSALS: dict[PutMessageStatus, tuple[int, str]] = {
         ResponseCode.SYSTEM_ERROR,
         "accurate timer message is not enabled, timerWheelEnable is false",
     ),
+    PutMessageStatus.WHEEL_TIMER_MSG_ILLEGAL: (
+        ResponseCode.MESSAGE_ILLEGAL,
+        "timer message illegal, the delay time should not be bigger than the max delay {timer_max_delay_ms}ms; "
+        "or if set del msg, the delay time should be bigger than the current time",
+    ),
+    PutMessageStatus.WHEEL_TIMER_FLOW_CONTROL: (
+        ResponseCode.SYSTEM_ERROR,
+        "timer message is under flow control, max num limit is {timer_most} or the current value is greater than "
+        "{timer_congested} and less than {timer_most}, trigger random flow control",
+    ),
     PutMessageStatus.SERVICE_NOT_AVAILABLE: (ResponseCode.SERVICE_NOT_AVAILABLE, _NOT_AVAILABLE),
     PutMessageStatus.OS_PAGE_CACHE_BUSY: (
         ResponseCode.SYSTEM_BUSY,
@@ -47,7 +57,7 @@ _REFUSALS: dict[PutMessageStatus, tuple[int, str]] = {
 }
 
 
-def refusal(result: PutMessageResult, max_message_size: int, disk: str) -> tuple[int, str]:
+def refusal(result: PutMessageResult, config: MessageStoreConfig, disk: str) -> tuple[int, str]:
     """Code and text for a message that was not stored; `disk` is how full the disks are, in RocketMQ's words.
 
     Java: org.apache.rocketmq.broker.processor.SendMessageProcessor.handlePutMessageResult.
@@ -55,7 +65,13 @@ def refusal(result: PutMessageResult, max_message_size: int, disk: str) -> tuple
     if result.status is PutMessageStatus.UNKNOWN_ERROR:
         return int(ResponseCode.SYSTEM_ERROR), result.remark or "UNKNOWN_ERROR"
     code, text = _REFUSALS.get(result.status, (ResponseCode.SYSTEM_ERROR, "UNKNOWN_ERROR DEFAULT"))
-    return int(code), text.format(max_message_size=max_message_size, disk=disk)
+    return int(code), text.format(
+        max_message_size=config.max_message_size,
+        disk=disk,
+        timer_max_delay_ms=config.timer_max_delay_sec * 1_000,
+        timer_congested=config.timer_congest_num_each_slot,
+        timer_most=config.timer_congest_num_each_slot * 2,
+    )
 
 
 def answer_when_put(

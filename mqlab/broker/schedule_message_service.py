@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mqlab.broker.broker_stats import BrokerStats
     from mqlab.sim import Node, PeriodicTask
     from mqlab.store import DefaultMessageStore, MessageExtBrokerInner
+    from mqlab.store.writable_store import PutMessageHook
 
 FIRST_DELAY_MS = 1_000
 PERSIST_FIRST_MS = 10_000
@@ -41,6 +42,8 @@ class ScheduleMessageService(ConfigManager):
         self.offset_table: dict[int, int] = {}
         self.data_version = DataVersion(node.now_ms())
         self.loops: dict[int, DeliverDelayedMessage] = {}
+        self.transform_timer_message: PutMessageHook = lambda message: None
+        """Gives a timer message to the timer; the broker says how."""
         self._version_step = config.delay_offset_update_version_step
         self._updates = 0
         self._first_turn_us = 0
@@ -54,11 +57,10 @@ class ScheduleMessageService(ConfigManager):
     # -- parking ----------------------------------------------------------------------------------------------------
 
     def handle_schedule_message(self, message: MessageExtBrokerInner) -> PutMessageResult | None:
-        """Park a message that asks for a delay level, before the store takes it; refuse one that asks for a timer.
+        """Park a message that asks for a delay level, before the store takes it; give one that asks for a time to the timer.
 
         Prepared and rolled-back messages of transactions are left alone.
-        Java: org.apache.rocketmq.broker.util.HookUtils.handleScheduleMessage. Differs from RocketMQ: there is no timer
-        wheel, so a timer message is answered as with timerWheelEnable=false.
+        Java: org.apache.rocketmq.broker.util.HookUtils.handleScheduleMessage.
         """
         properties = message.properties
         delayed = "DELAY" in properties
@@ -76,7 +78,9 @@ class ScheduleMessageService(ConfigManager):
             if self.max_delay_level:
                 self._park(message)
         elif is_timer_message(message):
-            return PutMessageResult(PutMessageStatus.WHEEL_TIMER_NOT_ENABLE, remark="there is no timer wheel")
+            if not self.message_store.config.timer_wheel_enable:
+                return PutMessageResult(PutMessageStatus.WHEEL_TIMER_NOT_ENABLE, remark="the timer wheel is switched off")
+            return self.transform_timer_message(message)
         return None
 
     def _park(self, message: MessageExtBrokerInner) -> None:

@@ -241,9 +241,7 @@ class SendMessageProcessor(RequestProcessor):
         unique_key = inner.properties["UNIQ_KEY"]
         code = SUCCESS if result.status is PUT_OK else STORED_CODES.get(result.status)
         if code is None:
-            code, remark = refusal(
-                result, self._broker.message_store_config.max_message_size, self._broker.describe_disk_use()
-            )
+            code, remark = refusal(result, self._broker.message_store_config, self._broker.describe_disk_use())
             response = RemotingCommand.response(code, remark)
         else:
             header = SendMessageResponseHeader(

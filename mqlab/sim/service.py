@@ -59,11 +59,20 @@ class ServiceThread:
             self._task.cancel()
             self._task = None
 
+    def set_origin(self, origin_us: int) -> None:
+        """Turn on the grid that began then: that of a thread which began late, and would have turned since."""
+        self._origin_us = origin_us
+
     def next_tick_us(self) -> int:
         """The time of the next turn on the thread's grid."""
         period_us = self.period_ms * 1_000
         now = self.node.world.now_us
         return now + period_us - (now - self._origin_us) % period_us
+
+    def tick_at(self, earliest_us: int) -> int:
+        """The time of the first turn on the thread's grid that is not before `earliest_us`."""
+        period_us = self.period_ms * 1_000
+        return earliest_us + -(earliest_us - self._origin_us) % period_us
 
     async def wait_for_running(self) -> None:
         """Wait for the next turn: a tick of the grid with work, or `wakeup()`."""
@@ -88,6 +97,17 @@ class ServiceThread:
         """There is work now: an idle service arms its next tick."""
         if self.idle and self._task is not None:
             self.idle = False
+            self._task.resume_at(self.next_tick_us())
+
+    def rearm(self) -> None:
+        """The next turn with work may come at another time than the one that is armed: arm the right one."""
+        if self._task is None or self._notified or not self._waiting:
+            return
+        if not self.idle:
+            self.node.world.entry_died()
+            self._task.token += 1
+        self.idle = not self.has_work()
+        if not self.idle:
             self._task.resume_at(self.next_tick_us())
 
     def wakeup(self) -> None:

@@ -18,6 +18,8 @@ CQ_STORE_UNIT_SIZE = 20
 BATCH_CQ_STORE_UNIT_SIZE = 46
 """Bytes of a batch consume queue entry."""
 
+TIMER_LOG_LEAST_BYTES = 52 + 16
+"""A record of the timer log and the blank at the end of a file."""
 
 _AT_LEAST_1 = (
     "mapped_file_size_commit_log",
@@ -28,7 +30,10 @@ _AT_LEAST_1 = (
     "flush_delay_offset_interval",
     "clean_resource_interval",
     "max_hash_slot_num",
+    "timer_flush_interval_ms",
 )
+
+TIMER_PRECISIONS_MS = (100, 200, 500, 1_000)
 
 
 class FlushDiskType(Enum):
@@ -104,14 +109,34 @@ class MessageStoreConfig:
     """Percent of the machine's memory that the newest messages are taken to lie in."""
     max_filter_message_size: int = 16_000
     """Bytes of queue entries that one pull looks at."""
+    timer_wheel_enable: bool = True
+    mapped_file_size_timer_log: int = 100 * 1024 * 1024
+    timer_precision_ms: int = 1_000
+    """How long a slot of the timer wheel lasts: 100, 200, 500 or 1000."""
+    timer_roll_window_slot: int = 3_600 * 24 * 2
+    """A message that is due so many slots from now, or later, is put on the wheel more than once."""
+    timer_flush_interval_ms: int = 1_000
+    timer_put_message_thread_num: int = 3
+    timer_max_delay_sec: int = 3_600 * 24 * 3
+    timer_congest_num_each_slot: int = (1 << 31) - 1
+    """Messages in one slot from which some are refused; at twice as many all are."""
+    timer_stop_enqueue: bool = False
+    timer_stop_dequeue: bool = False
+    timer_skip_unknown_error: bool = False
+    timer_enable_retry_until_success: bool = False
+    """Try to store a message that is due until the store takes it; else three times, and then it is lost."""
 
     def __post_init__(self) -> None:
         self.flush_disk_type = _member(FlushDiskType, self.flush_disk_type)
         self.broker_role = _member(BrokerRole, self.broker_role)
         check_least(self, 1, *_AT_LEAST_1)
         check_least(self, CQ_STORE_UNIT_SIZE, "mapped_file_size_consume_queue")
+        check_least(self, TIMER_LOG_LEAST_BYTES, "mapped_file_size_timer_log")
         check_least(self, BATCH_CQ_STORE_UNIT_SIZE, "mapper_file_size_batch_consume_queue")
         delay_level_table(self.message_delay_level)
+        self.timer_precision_ms = max(
+            (ms for ms in TIMER_PRECISIONS_MS if ms <= self.timer_precision_ms), default=TIMER_PRECISIONS_MS[0]
+        )
 
     def path(self, *parts: str) -> str:
         """A path inside the store directory."""
