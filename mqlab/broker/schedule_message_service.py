@@ -57,7 +57,8 @@ class ScheduleMessageService(ConfigManager):
     # -- parking ----------------------------------------------------------------------------------------------------
 
     def handle_schedule_message(self, message: MessageExtBrokerInner) -> PutMessageResult | None:
-        """Park a message that asks for a delay level, before the store takes it; give one that asks for a time to the timer.
+        """Park a message that asks for a delay level, before the store takes it; give one that asks for a time to the
+        timer.
 
         Prepared and rolled-back messages of transactions are left alone.
         Java: org.apache.rocketmq.broker.util.HookUtils.handleScheduleMessage.
@@ -79,7 +80,7 @@ class ScheduleMessageService(ConfigManager):
                 self._park(message)
         elif is_timer_message(message):
             if not self.message_store.config.timer_wheel_enable:
-                return PutMessageResult(PutMessageStatus.WHEEL_TIMER_NOT_ENABLE, remark="the timer wheel is switched off")
+                return PutMessageResult(PutMessageStatus.WHEEL_TIMER_NOT_ENABLE, remark="the timer wheel is off")
             return self.transform_timer_message(message)
         return None
 

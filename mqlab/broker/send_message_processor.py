@@ -17,9 +17,16 @@ from mqlab.protocol.command import RESPONSE_FLAG, RemotingCommand
 from mqlab.protocol.headers import SendMessageResponseHeader, parse_send_header
 from mqlab.protocol.message_id import UniqueKeyGenerator
 from mqlab.protocol.properties import DECODED_MAP_CAPACITY, decode_properties, encode_properties
+from mqlab.protocol.recall_message_handle import RecallMessageHandle
 from mqlab.protocol.sysflag import MessageSysFlag, PermName
 from mqlab.protocol.topic_config import MULTI_TAG
-from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX, RMQ_SYS_SCHEDULE_TOPIC, TOPIC_MAX_LENGTH, dlq_topic
+from mqlab.protocol.topics import (
+    RETRY_GROUP_TOPIC_PREFIX,
+    RMQ_SYS_SCHEDULE_TOPIC,
+    TIMER_TOPIC,
+    TOPIC_MAX_LENGTH,
+    dlq_topic,
+)
 from mqlab.remoting import Channel, RequestProcessor
 from mqlab.sim import Future
 from mqlab.store import PUT_OK, MessageExtBrokerInner, PutMessageResult
@@ -35,6 +42,8 @@ if TYPE_CHECKING:
 Answer = RemotingCommand | Future[RemotingCommand | None]
 
 CONSUMER_SEND_MSG_BACK = int(RequestCode.CONSUMER_SEND_MSG_BACK)
+SEND_BATCH_MESSAGE = int(RequestCode.SEND_BATCH_MESSAGE)
+_HELD_BACK = frozenset({RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC})
 SUCCESS = int(ResponseCode.SUCCESS)
 
 THE_ANSWER = "the answer to a send"
@@ -235,8 +244,11 @@ class SendMessageProcessor(RequestProcessor):
         batch_uniq_id: str | None = None,
     ) -> RemotingCommand:
         topic, queue_id = inner.topic, inner.queue_id
-        if topic == RMQ_SYS_SCHEDULE_TOPIC:
-            # The producer of a parked message is told the queue that it chose, but the offset in the schedule topic.
+        recall_handle = None
+        if topic in _HELD_BACK and "REAL_TOPIC" in inner.properties:
+            # The producer of a held message is told the queue that it chose, but the offset in the topic that holds it.
+            if topic == TIMER_TOPIC:
+                recall_handle = self._recall_handle(request, inner)
             topic, queue_id = inner.properties["REAL_TOPIC"], int(inner.properties["REAL_QID"])
         unique_key = inner.properties["UNIQ_KEY"]
         code = SUCCESS if result.status is PUT_OK else STORED_CODES.get(result.status)
@@ -245,7 +257,7 @@ class SendMessageProcessor(RequestProcessor):
             response = RemotingCommand.response(code, remark)
         else:
             header = SendMessageResponseHeader(
-                result.msg_id, queue_id, result.logics_offset, unique_key, batch_uniq_id
+                result.msg_id, queue_id, result.logics_offset, unique_key, batch_uniq_id, recall_handle
             )
             response = RemotingCommand(code, header, None, RESPONSE_FLAG)
             self._broker.stats.put_nums[inner.topic] += result.msg_num
@@ -265,6 +277,19 @@ class SendMessageProcessor(RequestProcessor):
                 )
             )
         return response
+
+    def _recall_handle(self, request: RemotingCommand, inner: MessageExtBrokerInner) -> str | None:
+        """What takes a timer message back; a message that goes to a retry topic has none.
+
+        Java: org.apache.rocketmq.broker.processor.SendMessageProcessor.attachRecallHandle.
+        """
+        topic, slot_ms = inner.properties["REAL_TOPIC"], inner.properties.get("TIMER_OUT_MS")
+        if slot_ms is None or request.code == SEND_BATCH_MESSAGE or topic.startswith(RETRY_GROUP_TOPIC_PREFIX):
+            return None
+        # One ms into the slot: as a time of delivery it leads to the same slot again.
+        moment_ms = str(int(slot_ms) + 1)
+        unique_key = inner.properties["UNIQ_KEY"]
+        return RecallMessageHandle(topic, self._config.broker_name, moment_ms, unique_key).encode()
 
     def _refused(self, request: RemotingCommand, error: RequestError, channel: Channel) -> RemotingCommand:
         response = rejected(self._node.hooks, channel, request, error)

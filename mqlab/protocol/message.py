@@ -181,6 +181,33 @@ class Message:
     def delay_time_level(self, level: int) -> None:
         self.properties["DELAY"] = str(level)
 
+    @property
+    def delay_time_sec(self) -> int:
+        """How many seconds the broker shall hold the message back, 0 for none; the timer is exact to a second."""
+        return int(self.properties.get("TIMER_DELAY_SEC", "0"))
+
+    @delay_time_sec.setter
+    def delay_time_sec(self, seconds: int) -> None:
+        self.properties["TIMER_DELAY_SEC"] = str(seconds)
+
+    @property
+    def delay_time_ms(self) -> int:
+        """How many ms the broker shall hold the message back, 0 for none."""
+        return int(self.properties.get("TIMER_DELAY_MS", "0"))
+
+    @delay_time_ms.setter
+    def delay_time_ms(self, ms: int) -> None:
+        self.properties["TIMER_DELAY_MS"] = str(ms)
+
+    @property
+    def deliver_time_ms(self) -> int:
+        """The moment, in ms since 1970, at which the broker shall deliver the message, 0 for at once."""
+        return int(self.properties.get("TIMER_DELIVER_MS", "0"))
+
+    @deliver_time_ms.setter
+    def deliver_time_ms(self, ms: int) -> None:
+        self.properties["TIMER_DELIVER_MS"] = str(ms)
+
     def put_property(self, name: str, value: str) -> None:
         """Set any property, also those that RocketMQ uses itself."""
         _check_property(name, value)

@@ -106,16 +106,11 @@ TIMERS = {"TIMER_DELAY_SEC": "9", "TIMER_DELAY_MS": "9000", "TIMER_DELIVER_MS": 
 
 @pytest.mark.parametrize("more", [{}, {"DELAY": "0"}])
 @pytest.mark.parametrize("name", TIMERS)
-def test_a_timer_message_is_refused_as_by_a_broker_without_a_timer_wheel(
-    cluster: Any, client: Any, name: str, more: dict[str, str]
-) -> None:
-    answer = client.send("T", properties={name: TIMERS[name], **more})
-    assert (answer.code, answer.remark) == (
-        ResponseCode.SYSTEM_ERROR,
-        "accurate timer message is not enabled, timerWheelEnable is false",
-    )
-    assert cluster.broker.message_store.get_max_offset_in_queue("T", 0) == 0
-    assert [refused["status"] for refused in cluster.seen("PutRefused")] == ["WHEEL_TIMER_NOT_ENABLE"]
+def test_a_timer_message_is_not_parked(cluster: Any, client: Any, name: str, more: dict[str, str]) -> None:
+    client.send("T", properties={name: TIMERS[name], **more})
+    cluster.run(5)
+    assert cluster.seen("MessageParked") == []
+    assert cluster.broker.message_store.get_max_offset_in_queue("rmq_sys_wheel_timer", 0) == 1
 
 
 def test_a_message_that_has_waited_on_a_timer_wheel_is_stored(cluster: Any, client: Any) -> None:

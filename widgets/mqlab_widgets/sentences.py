@@ -104,6 +104,12 @@ def _sent_back(record: Record) -> str:
     return "{node} takes {message} back, to give it to {group} again later"
 
 
+def _on_the_wheel(record: Record) -> str:
+    if record.recalls:
+        return "{node} has put the wish to take {message} back on the wheel"
+    return "{message} waits in a slot of {node}'s timer wheel"
+
+
 def _topic_created(record: Record) -> str:
     if record.origin in ("system", "retry", "dead letter"):
         return ""
@@ -262,6 +268,15 @@ SENTENCES: dict[str, Sentence] = {
     "StoreRecovered": _recovered,
     "FileDeleted": "{node} deletes a file of its store: {why}",
     "DiskFullChanged": _disk_full,
+    # the timer
+    "TimerMessageAccepted": "{node} holds {message} back for {delay}",
+    "TimerMessageEnqueued": _on_the_wheel,
+    "TimerMessageDelivered": "{node}: the time of {message} has come, and it goes to {queue}",
+    "TimerMessageRolled": "{node} puts {message} on the wheel again: it is due later than the wheel reaches",
+    "TimerMessageRecalled": "{node} does not deliver {message}: it was taken back",
+    "TimerPutRefused": "{node} could not store {message}, whose time has come, and will try again",
+    "TimerMessageDropped": "{node} gives a message up that waited for its time: {why}",
+    "TimerStalled": "{node}: the timer gets no further: {why}",
     # the broker
     "BrokerStarted": "{node} is ready to take messages",
     "BrokerShutDown": "{node} was shut down",
@@ -375,6 +390,9 @@ SILENT: dict[str, str] = {
     "IndexBuilt": _ROUTINE,
     "StoreLoaded": "the recovery after it is said",
     "StoreStopped": "the broker's shutdown is said",
+    "TimerSlotDequeued": "each message of the slot is said",
+    "TimerFlushed": _ROUTINE,
+    "TimerLoaded": "the timer begins with the first message for it, or with the broker",
     "RegistrationSent": _ROUTINE,
     "DelayOffsetCorrected": "a detail of the store's recovery",
     "SubscriptionGroupCreated": "its first member is said",

@@ -57,9 +57,9 @@ class Due:
 class TimerDelivery:
     """The threads behind the reading of the wheel, as they store what is due.
 
-    Java: org.apache.rocketmq.store.timer.TimerMessageStore.TimerDequeueGetMessageService, TimerDequeuePutMessageService.
-    Differs from RocketMQ: while the store takes everything no thread is needed, as a put takes no time; what it refuses
-    is tried again by as many threads as there are in Java.
+    Java: org.apache.rocketmq.store.timer.TimerMessageStore.TimerDequeueGetMessageService and
+    TimerDequeuePutMessageService. Differs from RocketMQ: while the store takes everything no thread is needed, as a put
+    takes no time; what it refuses is tried again by as many threads as there are in Java.
     """
 
     def __init__(self, timer: TimerMessageStore, count_put: Callable[[str, int], None]) -> None:

@@ -302,8 +302,8 @@ class TimerMessageStore:
     def chain(self, slot: Slot) -> list[TimerRecord]:
         """The records of a slot, the newest first.
 
-        Differs from RocketMQ: a record that says that the one before it lies behind it ends the list; it can say so when
-        the log was cut by a power loss, and RocketMQ would go round in a circle.
+        Differs from RocketMQ: a record that says that the one before it lies behind it ends the list; it can say so
+        when the log was cut by a power loss, and RocketMQ would go round in a circle.
         """
         records: list[TimerRecord] = []
         position = slot.last_pos

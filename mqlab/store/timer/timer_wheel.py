@@ -150,7 +150,8 @@ class TimerWheel:
 
     def check_phy_pos(self, from_ms: int, max_offset: int) -> int:
         """Where the oldest record lies of those slots that know a record behind `max_offset`; NEVER when none does."""
-        return min((slot.first_pos for slot in self.waiting_slots(from_ms) if slot.last_pos > max_offset), default=NEVER)
+        beyond = [slot.first_pos for slot in self.waiting_slots(from_ms) if slot.last_pos > max_offset]
+        return min(beyond, default=NEVER)
 
     # -- the file ---------------------------------------------------------------------------------------------------
 

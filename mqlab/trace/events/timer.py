@@ -1,7 +1,7 @@
 """Events of the timer wheel: a message with a time of delivery of its own, from its acceptance to its delivery.
 
-Times named `..._ms` are wall-clock ms since 1970 unless the text says that they are durations; `slot_ms` names a slot of
-the wheel by the moment that it stands for.
+`slot_ms` names a slot of the wheel by the moment that it stands for, in ms of the wall clock; other times are
+durations.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class TimerMessageRecalled(NamedTuple):
 
 
 class TimerPutRefused(NamedTuple):
-    """The store did not take a message that is due; the timer tries again in half a second, `attempts` are behind it."""
+    """The store did not take a message that is due; the timer tries again in half a second, after `attempts` so far."""
 
     topic: str
     unique_key: str

@@ -1,0 +1,426 @@
+"""Messages with a time of delivery: what is accepted, when it is delivered, and what stops and full disks do to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.message import MessageExt
+from mqlab.protocol.recall_message_handle import RecallMessageHandle
+from mqlab.sim import EPOCH_MS
+from mqlab.store import MessageExtBrokerInner
+from mqlab.store.running_flags import RunningFlags
+from mqlab.trace.events import timer as timer_events
+
+TIMER = "rmq_sys_wheel_timer"
+DAY_S = 86_400
+
+
+def happened(cluster: Any, kind: str) -> list[dict[str, Any]]:
+    """The timer's events of a kind, as dicts with their time."""
+    fields = getattr(timer_events, kind)._fields
+    return [
+        {"ts_ms": row[2] / 1_000, **dict(zip(fields, row[8:], strict=True))} for row in cluster.events if row[7] == kind
+    ]
+
+
+def send_timer(client: Any, key: str = "U", topic: str = "T", queue_id: int = 0, **timer: int) -> Any:
+    """Send a message with TIMER_DELAY_SEC=..., TIMER_DELAY_MS=... or TIMER_DELIVER_MS=..."""
+    properties = {"UNIQ_KEY": key, **{name: str(value) for name, value in timer.items()}}
+    return client.send(topic, b"x", properties=properties, queue_id=queue_id)
+
+
+def delivered(cluster: Any) -> dict[str, float]:
+    """Unique key -> the ms of the world at which the message came into its own topic."""
+    return {event["unique_key"]: event["ts_ms"] for event in happened(cluster, "TimerMessageDelivered")}
+
+
+def restart(cluster: Any) -> None:
+    cluster.do("restart", node="broker-a")
+    cluster.run(0)
+
+
+# -- accepting ------------------------------------------------------------------------------------------------------
+
+
+def test_a_message_for_later_lies_in_the_timers_topic_and_knows_where_it_belongs(
+    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
+) -> None:
+    cluster.topic("T3", 3)
+    answer = send_timer(client, topic="T3", queue_id=2, TIMER_DELAY_SEC=30)
+    assert (answer.code, answer.ext_fields["queueId"], answer.ext_fields["queueOffset"]) == (0, "2", "0")
+    cluster.run(5)
+    assert decode(client.pull("T3", queue_id=2)) == []
+    (waiting,) = decode(client.pull(TIMER))
+    assert (waiting.topic, waiting.queue_id) == (TIMER, 0)
+    assert (waiting.properties["REAL_TOPIC"], waiting.properties["REAL_QID"]) == ("T3", "2")
+    (accepted,) = happened(cluster, "TimerMessageAccepted")
+    assert (accepted["topic"], accepted["queue_id"], accepted["delay_ms"]) == ("T3", 2, 30_000)
+    assert waiting.properties["TIMER_OUT_MS"] == str(accepted["slot_ms"])
+
+
+@pytest.mark.parametrize("name", ["TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS"])
+def test_a_broker_without_a_timer_wheel_refuses_it(make_cluster: Any, name: str) -> None:
+    cluster = make_cluster({"timer_wheel_enable": False})
+    cluster.topic("T")
+    answer = send_timer(cluster.client(), **{name: EPOCH_MS + 9_000})
+    assert (answer.code, answer.remark) == (
+        ResponseCode.SYSTEM_ERROR,
+        "accurate timer message is not enabled, timerWheelEnable is false",
+    )
+    assert [refused["status"] for refused in cluster.seen("PutRefused")] == ["WHEEL_TIMER_NOT_ENABLE"]
+    assert cluster.broker.timer is None
+
+
+def test_seconds_are_looked_at_first_then_ms_then_the_moment(cluster: Any, client: Any) -> None:
+    moment = {"TIMER_DELIVER_MS": EPOCH_MS + 50_000}
+    send_timer(client, **moment, TIMER_DELAY_MS=20_000, TIMER_DELAY_SEC=10)
+    send_timer(client, **moment, TIMER_DELAY_MS=20_000)
+    send_timer(client, **moment)
+    now_ms = round(cluster.now_ms)
+    delays = [event["delay_ms"] for event in happened(cluster, "TimerMessageAccepted")]
+    assert delays[:2] == [10_000, 20_000]
+    assert 50_000 - now_ms <= delays[2] < 50_000
+
+
+@pytest.mark.parametrize("asked", ["0", "-5", "+0"])
+def test_a_message_that_is_due_already_is_stored_at_once(cluster: Any, client: Any, asked: str) -> None:
+    client.send("T", properties={"UNIQ_KEY": "U", "TIMER_DELAY_MS": asked})
+    cluster.run(5)
+    assert cluster.broker.message_store.get_max_offset_in_queue("T", 0) == 1
+    assert cluster.broker.timer is None
+
+
+@pytest.mark.parametrize("asked", ["soon", "", "1.5", " 5", "9" * 30])
+def test_a_time_that_is_no_number_is_refused(cluster: Any, client: Any, asked: str) -> None:
+    answer = client.send("T", properties={"UNIQ_KEY": "U", "TIMER_DELIVER_MS": asked})
+    if not asked:
+        # An empty value does not survive the text of the properties.
+        assert answer.code == ResponseCode.SUCCESS
+        return
+    assert answer.code == ResponseCode.MESSAGE_ILLEGAL
+    assert cluster.broker.timer is None
+
+
+def test_three_days_are_the_most(cluster: Any, client: Any) -> None:
+    assert send_timer(client, TIMER_DELAY_SEC=3 * DAY_S).code == ResponseCode.SUCCESS
+    answer = send_timer(client, TIMER_DELAY_SEC=3 * DAY_S + 1)
+    assert (answer.code, answer.remark) == (
+        ResponseCode.MESSAGE_ILLEGAL,
+        "timer message illegal, the delay time should not be bigger than the max delay 259200000ms; or if set del msg, "
+        "the delay time should be bigger than the current time",
+    )
+
+
+def test_a_sum_that_64_bits_cannot_hold_wraps_as_in_java_and_lies_in_the_past(cluster: Any, client: Any) -> None:
+    assert send_timer(client, TIMER_DELAY_SEC=(1 << 63) - 1).code == ResponseCode.SUCCESS
+    assert send_timer(client, TIMER_DELAY_MS=(1 << 63) - 1).code == ResponseCode.SUCCESS
+    assert happened(cluster, "TimerMessageAccepted") == []
+
+
+def test_a_slot_that_is_full_refuses_and_one_that_is_nearly_full_refuses_some(make_cluster: Any) -> None:
+    cluster = make_cluster({"timer_congest_num_each_slot": 20})
+    cluster.topic("T")
+    client = cluster.client()
+    answers = []
+    for number in range(120):
+        answers.append(send_timer(client, f"U{number}", TIMER_DELIVER_MS=EPOCH_MS + 600_500))
+        cluster.run(100)
+    codes = [answer.code for answer in answers]
+    accepted = codes.count(ResponseCode.SUCCESS)
+    assert codes[:21] == [ResponseCode.SUCCESS] * 21
+    assert 25 < accepted <= 40
+    assert ResponseCode.SYSTEM_ERROR in codes[21:60]
+    refused = next(answer for answer in answers if answer.code)
+    assert refused.remark == (
+        "timer message is under flow control, max num limit is 40 or the current value is greater than 20 and less "
+        "than 40, trigger random flow control"
+    )
+
+
+def test_a_slave_refuses_it_like_any_message(make_cluster: Any) -> None:
+    cluster = make_cluster({"broker_role": "SLAVE"}, broker_id=1)
+    cluster.topic("T")
+    assert send_timer(cluster.client(), TIMER_DELAY_SEC=9).code == ResponseCode.SERVICE_NOT_AVAILABLE
+    assert cluster.broker.timer is None
+
+
+# -- delivering -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("phase_ms", [0, 371, 740, 999])
+def test_a_message_is_never_early_and_at_most_1100_ms_late(cluster: Any, client: Any, phase_ms: int) -> None:
+    cluster.run(2_000 - cluster.now_ms % 1_000 + phase_ms)
+    asked = {}
+    for delay_ms in (1, 500, 999, 1_000, 1_500, 2_000, 7_000, 30_000):
+        asked[f"U{delay_ms}"] = cluster.now_ms + delay_ms
+        send_timer(client, f"U{delay_ms}", TIMER_DELAY_MS=delay_ms)
+    cluster.run(40_000)
+    times = delivered(cluster)
+    assert times.keys() == asked.keys()
+    for key, due_ms in asked.items():
+        assert due_ms - 1 <= times[key] <= due_ms + 1_110, key
+
+
+def test_the_delivered_message_says_when_it_waited_and_where(
+    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
+) -> None:
+    send_timer(client, TIMER_DELAY_SEC=4)
+    cluster.run(6_000)
+    (message,) = decode(client.pull("T"))
+    slot_ms = happened(cluster, "TimerMessageAccepted")[0]["slot_ms"]
+    properties = message.properties
+    assert (properties["TIMER_OUT_MS"], properties["REAL_TOPIC"]) == (str(slot_ms), "T")
+    assert properties["TIMER_ENQUEUE_MS"] == str(EPOCH_MS)
+    assert slot_ms + 1_000 <= int(properties["TIMER_DEQUEUE_MS"]) <= slot_ms + 1_200
+    assert properties["TIMER_DELAY_SEC"] == "4"
+
+
+def test_a_message_of_the_brokers_own_waits_too(cluster: Any) -> None:
+    """As the check points of Pop do: put into the store by the broker, for a queue of any topic."""
+    cluster.topic("T3", 3)
+    inner = MessageExtBrokerInner("T3", b"x", 2, properties={"TIMER_DELIVER_MS": str(EPOCH_MS + 9_500)})
+    assert cluster.broker.message_store.put_message(inner).is_ok
+    cluster.run(15_000)
+    (event,) = happened(cluster, "TimerMessageDelivered")
+    assert (event["topic"], event["queue_id"], event["slot_ms"]) == ("T3", 2, EPOCH_MS + 9_000)
+    assert 10_000 <= event["ts_ms"] <= 10_110
+
+
+def test_slots_are_delivered_in_their_order_and_each_oldest_first(cluster: Any, client: Any) -> None:
+    for number, delay_s in enumerate((5, 3, 5, 3, 4)):
+        send_timer(client, f"U{number}", TIMER_DELAY_SEC=delay_s)
+    cluster.run(8_000)
+    assert list(delivered(cluster)) == ["U1", "U3", "U4", "U0", "U2"]
+
+
+def test_a_message_that_is_due_beyond_the_window_rolls_and_is_in_time(make_cluster: Any) -> None:
+    cluster = make_cluster({"timer_roll_window_slot": 60})
+    cluster.topic("T")
+    client = cluster.client()
+    asked = {"near": 65, "far": 119, "farther": 300, "inside": 59}
+    sent_ms = cluster.now_ms
+    for key, delay_s in asked.items():
+        send_timer(client, key, TIMER_DELAY_SEC=delay_s)
+    cluster.run(310_000)
+    times = delivered(cluster)
+    for key, delay_s in asked.items():
+        assert sent_ms + delay_s * 1_000 <= times[key] <= sent_ms + delay_s * 1_000 + 1_200, key
+    rolls = [event["unique_key"] for event in happened(cluster, "TimerMessageRolled")]
+    assert {key: rolls.count(key) for key in asked} == {"near": 1, "far": 1, "farther": 4, "inside": 0}
+    far = [event["roll_times"] for event in happened(cluster, "TimerMessageRolled") if event["unique_key"] == "farther"]
+    assert far == [1, 2, 3, 4]
+
+
+def test_the_window_of_two_days_leaves_half_of_it_for_the_last_roll(cluster: Any, client: Any) -> None:
+    for delay_s in (2 * DAY_S - 1, 2 * DAY_S + 1, 2 * DAY_S + DAY_S // 2, 3 * DAY_S - 1):
+        send_timer(client, f"U{delay_s}", TIMER_DELAY_SEC=delay_s)
+    cluster.run(200)
+    placed = [((e["slot_ms"] - EPOCH_MS) // 1_000, e["rolls"]) for e in happened(cluster, "TimerMessageEnqueued")]
+    assert placed == [(2 * DAY_S - 1, False), (DAY_S, True), (DAY_S, True), (2 * DAY_S, True)]
+
+
+def test_a_clock_that_jumps_ahead_delivers_at_once_and_one_set_back_delivers_late(cluster: Any, client: Any) -> None:
+    send_timer(client, "ahead", TIMER_DELAY_SEC=600)
+    cluster.run(1_000)
+    cluster.do("drift", node="broker-a", ppm=0, jump_ms=700_000)
+    cluster.run(200)
+    assert list(delivered(cluster)) == ["ahead"]
+    send_timer(client, "back", TIMER_DELAY_SEC=5)
+    cluster.run(1_000)
+    cluster.do("drift", node="broker-a", ppm=0, jump_ms=-20_000)
+    cluster.run(10_000)
+    assert list(delivered(cluster)) == ["ahead"]
+    cluster.run(16_000)
+    assert list(delivered(cluster)) == ["ahead", "back"]
+
+
+# -- cost -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_broker_without_timer_messages_has_nothing_of_a_timer(cluster: Any, client: Any) -> None:
+    client.send("T")
+    cluster.run(70_000)
+    assert cluster.broker.timer is None
+    assert not [path for path in cluster.broker_node.disk.files() if "timer" in path]
+
+
+def test_a_timer_with_one_message_far_ahead_costs_no_slices(make_cluster: Any) -> None:
+    slices = []
+    for timer in ({}, {"TIMER_DELAY_SEC": 86_000}):
+        cluster = make_cluster()
+        cluster.topic("T")
+        send_timer(cluster.client(), **timer)
+        cluster.run(60_000)
+        start = cluster.world.slice_no
+        cluster.run(600_000)
+        slices.append(cluster.world.slice_no - start)
+    assert slices[0] == slices[1]
+
+
+def test_the_wheels_file_is_large_and_takes_little(cluster: Any, client: Any) -> None:
+    send_timer(client, TIMER_DELAY_SEC=1_000)
+    cluster.run(3_000)
+    file = cluster.broker_node.disk.open("store/timerwheel")
+    assert file.size == 38_707_200
+    assert file.allocated_bytes() <= 65_536
+    send_timer(client, TIMER_DELAY_SEC=200_000)
+    cluster.run(3_000)
+    assert file.allocated_bytes() <= 2 * 65_536
+
+
+def test_is_behind_says_so_until_the_wheel_has_been_read(make_cluster: Any) -> None:
+    """Reading is a second behind for up to 100 ms of each second; a message that came onto the wheel counts for 2 s."""
+    cluster = make_cluster(epoch_ms=EPOCH_MS + 930)
+    cluster.topic("T")
+    assert cluster.broker.timer_behind() is False
+    send_timer(cluster.client(), TIMER_DELAY_SEC=100)
+    cluster.run(1_500)
+    assert cluster.broker.timer_behind()
+    cluster.run(1_500)
+    behind = []
+    cluster.run(5_000 - cluster.now_ms)
+    for at_ms in range(0, 1_000, 10):
+        if cluster.broker.timer_behind():
+            behind.append(at_ms)
+        cluster.run(10)
+    assert behind == [70, 80, 90]
+    cluster.broker.message_store_config.timer_stop_dequeue = True
+    cluster.run(10_000)
+    assert cluster.broker.timer_behind()
+
+
+# -- stops ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_stop_in_good_order_keeps_what_waits(cluster: Any, client: Any) -> None:
+    for number in range(40):
+        send_timer(client, f"U{number}", TIMER_DELAY_SEC=number + 2)
+    cluster.run(20_300)
+    before = set(delivered(cluster))
+    assert 15 < len(before) < 20
+    cluster.world.wait_for(cluster.broker_node.spawn(cluster.broker.shutdown.inside(cluster.broker), "stop").join())
+    cluster.do("crash", node="broker-a")
+    cluster.run(5_000)
+    restart(cluster)
+    cluster.run(40_000)
+    keys = [event["unique_key"] for event in happened(cluster, "TimerMessageDelivered")]
+    assert sorted(keys) == sorted({f"U{number}" for number in range(40)})
+
+
+def play_stop(make_cluster: Any, at_ms: int, verb: str, **store: Any) -> tuple[Any, dict[str, float]]:
+    """Twelve messages for 0.9 to 4.2 s, a stop at `at_ms`, a restart a second later; when each message was due."""
+    cluster = make_cluster(store, seed=at_ms + 1)
+    cluster.topic("T")
+    client = cluster.client()
+    due_ms = {}
+    for number in range(12):
+        due_ms[f"U{number}"] = cluster.now_ms + 300 * number + 900
+        send_timer(client, f"U{number}", TIMER_DELAY_MS=300 * number + 900)
+    cluster.run(at_ms - cluster.now_ms)
+    cluster.do(verb, node="broker-a")
+    cluster.run(1_000)
+    restart(cluster)
+    cluster.run(9_000)
+    return cluster, due_ms
+
+
+@pytest.mark.parametrize(
+    ("verb", "store"),
+    [
+        ("crash", {"flush_disk_type": "ASYNC_FLUSH", "mapped_file_size_timer_log": 512}),
+        ("crash", {"flush_disk_type": "SYNC_FLUSH"}),
+        ("power_off", {"flush_disk_type": "SYNC_FLUSH"}),
+    ],
+)
+def test_a_stop_at_any_moment_loses_nothing_and_delivers_at_most_twice(
+    make_cluster: Any, verb: str, store: dict[str, Any]
+) -> None:
+    again = 0
+    for at_ms in range(103, 6_000, 187):
+        cluster, due_ms = play_stop(make_cluster, at_ms, verb, **store)
+        keys = [event["unique_key"] for event in happened(cluster, "TimerMessageDelivered")]
+        assert set(keys) == set(due_ms), at_ms
+        assert max(keys.count(key) for key in keys) <= 2, at_ms
+        again += len(keys) - len(due_ms)
+        early = [key for key, ms in delivered(cluster).items() if ms < due_ms[key]]
+        assert not early, at_ms
+    assert again > 0
+
+
+def test_a_power_loss_at_the_end_of_a_file_of_the_timer_log_can_lose_messages_as_in_rocketmq(
+    make_cluster: Any,
+) -> None:
+    """One file is flushed a second. When the next one is lost, no record says how far the timer's topic was on the
+    wheel, and the check file is believed, which is ahead of both.
+    """
+    lost = []
+    for seed in range(12):
+        cluster = make_cluster({"flush_disk_type": "SYNC_FLUSH", "mapped_file_size_timer_log": 512}, seed=seed)
+        cluster.topic("T")
+        client = cluster.client()
+        for number in range(12):
+            send_timer(client, f"U{number}", TIMER_DELAY_SEC=20)
+        cluster.run(1_500)
+        cluster.do("power_off", node="broker-a")
+        restart(cluster)
+        cluster.run(25_000)
+        lost.append(12 - len(delivered(cluster)))
+    # The first file of 512 bytes holds nine records.
+    assert set(lost) == {0, 3}
+
+
+# -- when the store does not take it ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("until_success", [False, True])
+def test_a_disk_that_stays_full_loses_what_is_due_unless_the_timer_shall_try_on(
+    make_cluster: Any, until_success: bool
+) -> None:
+    cluster = make_cluster({"timer_enable_retry_until_success": until_success})
+    cluster.topic("T")
+    client = cluster.client()
+    for number in range(5):
+        send_timer(client, f"U{number}", TIMER_DELAY_SEC=10)
+    cluster.run(3_000)
+    cluster.broker.message_store.running_flags.set(RunningFlags.DISK_FULL)
+    cluster.run(15_000)
+    refused = happened(cluster, "TimerPutRefused")
+    assert delivered(cluster) == {}
+    assert [event["attempts"] for event in refused if event["unique_key"] == "U0"][:3] == [1, 2, 3]
+    cluster.broker.message_store.running_flags.set(RunningFlags.DISK_FULL, False)
+    cluster.run(3_000)
+    dropped = [event["unique_key"] for event in happened(cluster, "TimerMessageDropped")]
+    if until_success:
+        assert (set(delivered(cluster)), dropped) == ({f"U{number}" for number in range(5)}, [])
+    else:
+        assert (delivered(cluster), sorted(dropped)) == ({}, [f"U{number}" for number in range(5)])
+        assert {event["attempts"] for event in refused} == {1, 2, 3}
+
+
+def test_a_message_that_somebody_sends_to_the_timers_topic_stops_the_timer_there(make_cluster: Any) -> None:
+    for skip in (False, True):
+        cluster = make_cluster({"timer_skip_unknown_error": skip})
+        cluster.topic("T")
+        client = cluster.client()
+        send_timer(client, "before", TIMER_DELAY_SEC=2)
+        client.send(TIMER, properties={"UNIQ_KEY": "wrong"})
+        send_timer(client, "behind", TIMER_DELAY_SEC=2)
+        cluster.run(6_000)
+        assert list(delivered(cluster)) == (["before", "behind"] if skip else ["before"])
+        assert bool(happened(cluster, "TimerStalled")) is not skip
+
+
+# -- taking back ------------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_to_a_timer_message_says_how_to_take_it_back(cluster: Any, client: Any) -> None:
+    answer = send_timer(client, "KEY", TIMER_DELAY_SEC=30)
+    slot_ms = happened(cluster, "TimerMessageAccepted")[0]["slot_ms"]
+    handle = RecallMessageHandle.decode(answer.ext_fields["recallHandle"])
+    assert handle == ("T", "broker-a", str(slot_ms + 1), "KEY")
+    assert "recallHandle" not in client.send("T").ext_fields
+    assert "recallHandle" not in client.send("T", properties={"DELAY": "3"}).ext_fields
