@@ -60,7 +60,16 @@ from mqlab.store.recovery import Recovery
 from mqlab.store.running_flags import RunningFlags
 from mqlab.store.search_by_time import BoundaryType
 from mqlab.store.store_checkpoint import StoreCheckpoint
-from mqlab.store.store_directory import list_records, open_store, record_fields
+from mqlab.store.store_directory import (
+    Damage,
+    Stretch,
+    find_store,
+    list_records,
+    log_stretches,
+    open_store,
+    record_fields,
+    stretch_records,
+)
 from mqlab.store.writable_store import HandleHA, PutMessageHook, WritableStore
 
 __all__ = [
@@ -76,6 +85,7 @@ __all__ = [
     "ConsumeQueue",
     "ConsumeQueueStore",
     "CqUnit",
+    "Damage",
     "DefaultMessageStore",
     "DiskHost",
     "DispatchRequest",
@@ -101,9 +111,13 @@ __all__ = [
     "RunningFlags",
     "StoreCheckpoint",
     "StoreError",
+    "Stretch",
     "WritableStore",
     "delay_level_table",
+    "find_store",
     "list_records",
+    "log_stretches",
     "open_store",
     "record_fields",
+    "stretch_records",
 ]

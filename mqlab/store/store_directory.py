@@ -11,7 +11,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from mqlab.errors import LearnerError
 from mqlab.protocol import compression
@@ -19,7 +19,7 @@ from mqlab.protocol.errors import CompressionError, RecordError
 from mqlab.protocol.message import MessageExt
 from mqlab.protocol.record import BLANK_MAGIC_CODE, decode_record
 from mqlab.protocol.sysflag import MessageSysFlag
-from mqlab.sim.disk import MemoryDisk
+from mqlab.sim.disk import File, MemoryDisk
 from mqlab.store.errors import StoreError
 from mqlab.store.host import DiskHost
 from mqlab.store.message_store_config import BATCH_CQ_STORE_UNIT_SIZE, CQ_STORE_UNIT_SIZE, MessageStoreConfig
@@ -111,8 +111,47 @@ def list_records(
     yield from records_on(MemoryDisk.over_directory(find_store(directory)), commit_log_file_size)
 
 
+def log_stretches(
+    directory: str | os.PathLike[str], commit_log_file_size: int = 0, most_bytes: int | None = None
+) -> list[Stretch | Damage]:
+    """The commit log of a store in parts that can be read alone, each of about `most_bytes` (None: one for each file).
+
+    A file that is none of the log's is a Damage. Of each record only the length is read.
+    """
+    disk = MemoryDisk.over_directory(find_store(directory))
+    return list(stretches(disk, commit_log_file_size, most_bytes))
+
+
+def stretch_records(
+    directory: str | os.PathLike[str], stretch: Stretch
+) -> Iterator[tuple[MessageExt, bytes] | Damage]:
+    """The records of one of those parts, as `list_records` gives those of all."""
+    return records_of(MemoryDisk.over_directory(find_store(directory)), stretch)
+
+
 def records_on(disk: MemoryDisk, commit_log_file_size: int = 0) -> Iterator[tuple[MessageExt, bytes] | Damage]:
     """The same for a store that lies on a disk."""
+    for part in stretches(disk, commit_log_file_size):
+        if isinstance(part, Damage):
+            yield part
+        else:
+            yield from records_of(disk, part)
+
+
+class Stretch(NamedTuple):
+    """Bytes `begin` to `end` of a file of the commit log: they begin with a record, or the file begins with damage."""
+
+    name: str
+    from_offset: int
+    begin: int
+    end: int
+    file_size: int
+
+
+def stretches(
+    disk: MemoryDisk, commit_log_file_size: int = 0, most_bytes: int | None = None
+) -> Iterator[Stretch | Damage]:
+    """The parts of a commit log on a disk (`log_stretches`)."""
     size = commit_log_file_size or _usual_size(disk, "commitlog/")
     for name in disk.list("commitlog"):
         if disk.is_dir(f"commitlog/{name}"):
@@ -129,17 +168,39 @@ def records_on(disk: MemoryDisk, commit_log_file_size: int = 0) -> Iterator[tupl
                 else f"the name of the file {name} is not an offset of 20 digits",
             )
         if from_offset is not None:
-            yield from _records_of_file(file.read(0, file.data_end()), from_offset, file.size)
+            end = file.data_end()
+            begin = 0
+            for cut in _cuts(file, end, most_bytes or end):
+                yield Stretch(name, from_offset, begin, cut, file.size)
+                begin = cut
+            yield Stretch(name, from_offset, begin, end, file.size)
 
 
-def _records_of_file(data: bytes, from_offset: int, file_size: int) -> Iterator[tuple[MessageExt, bytes] | Damage]:
+def _cuts(file: File, end: int, most_bytes: int) -> Iterator[int]:
+    """Where a file can be cut: in front of a record, whenever that many bytes lie behind the last cut."""
+    at = cut = 0
+    while at - cut < end - cut > most_bytes:
+        head = file.read(at, 8)
+        size = int.from_bytes(head[:4], "big", signed=True)
+        if size <= 0 or head[4:] not in _MAGIC_CODES:
+            return
+        at += size
+        if most_bytes <= at - cut < end - cut:
+            yield at
+            cut = at
+
+
+def records_of(disk: MemoryDisk, stretch: Stretch) -> Iterator[tuple[MessageExt, bytes] | Damage]:
+    """Every record of a stretch, with its unpacked body; a Damage where there is something else."""
+    data = disk.open(f"commitlog/{stretch.name}").read(stretch.begin, stretch.end - stretch.begin)
+    from_offset, left = stretch.from_offset + stretch.begin, stretch.file_size - stretch.begin
     at = 0
     while at + 8 <= len(data):
         size = int.from_bytes(data[at : at + 4], "big", signed=True)
         if int.from_bytes(data[at + 4 : at + 8], "big", signed=True) == BLANK_MAGIC_CODE:
             return
         # A record may end in zeros, which the end of the data does not count.
-        record = data[at : at + size].ljust(size, b"\0") if 0 < size <= file_size - at else data[at:]
+        record = data[at : at + size].ljust(size, b"\0") if 0 < size <= left - at else data[at:]
         try:
             message = decode_record(record, decompress=False)
             yield message, _unpacked_body(message)

@@ -19,6 +19,7 @@ except ImportError:
 from mqlab_spark.played import world_of
 from mqlab_spark.schema import of_kind, read_trace, trace_schema
 from mqlab_spark.session import session
+from mqlab_spark.store_source import read_store
 from mqlab_spark.world_source import worlds, worlds_of
 
-__all__ = ["of_kind", "read_trace", "session", "trace_schema", "world_of", "worlds", "worlds_of"]
+__all__ = ["of_kind", "read_store", "read_trace", "session", "trace_schema", "world_of", "worlds", "worlds_of"]

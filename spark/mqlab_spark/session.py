@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from mqlab.errors import LearnerError
 from mqlab_spark.java_home import java_home
+from mqlab_spark.store_source import StoreSource
 from mqlab_spark.world_source import WorldSource
 
 MASTER_VARIABLE = "MQLAB_SPARK_MASTER"
@@ -79,7 +80,8 @@ def session(
 
 def _with_formats(spark: SparkSession) -> SparkSession:
     """The same session, which knows the formats of mqlab."""
-    spark.dataSource.register(WorldSource)
+    for source in (WorldSource, StoreSource):
+        spark.dataSource.register(source)
     return spark
 
 
