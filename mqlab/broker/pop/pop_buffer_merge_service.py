@@ -266,16 +266,17 @@ class PopBufferMergeService(ServiceThread):
 
     async def run(self) -> None:
         """The loop of the thread; a slave has nothing to store and forgets."""
-        while not self.stopped:
+        while True:
+            await self.wait_for_running()
+            if self.stopped:
+                break
             if self.is_slave:
-                await self.wait_for_running()
                 self._clear()
                 continue
-            await self.scan()
-            self.commit_offsets.scan_garbage()
-            await self.wait_for_running()
             if not self.serving and self._is_empty():
                 self._serve(True)
+            await self.scan()
+            self.commit_offsets.scan_garbage()
         await self._drain()
 
     async def drain(self) -> None:
