@@ -14,6 +14,7 @@ from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.stage import StageBoard
 from mqlab_widgets.scene.acts import Moves, acts_of
 from mqlab_widgets.scene.scene import Look, Scene, scene_of
+from mqlab_widgets.session import Session
 from mqlab_widgets.story_clock import FLIGHT_MS
 
 WORLDS = (
@@ -192,6 +193,20 @@ def test_narrow_pages_and_projectors_have_their_own_plan() -> None:
     assert 'width="1280"' in big.svg()
     assert isinstance(big, Scene)
     assert 13 * 1280 / big.width >= 24, "text of 24 px"
+
+
+def test_in_projector_mode_the_machine_is_lit_to_which_the_caption_points() -> None:
+    session = Session(get("demo").build(7).run_for(seconds=4), changed=lambda: None)
+    assert "halo" not in session.scene().svg().split("</style>")[1]
+    session.do({"do": "projector", "on": 1})
+    pointed = []
+    for _ in range(40):
+        caption = session.caption()
+        lit = [name for name, svg in session.scene().parts.items() if 'class="halo"' in svg]
+        assert lit == ([f"card:{caption.points_to}"] if caption is not None else [])
+        pointed += lit
+        session.do({"do": "goto", "place": session.place() - 10})
+    assert set(pointed) >= {"card:broker-a", "card:consumer-1"}
 
 
 def test_a_delayed_message_leaves_its_level_when_it_is_delivered() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mqlab.scenarios import get
+from mqlab_widgets.scene.scene import scene_of
 from mqlab_widgets.story import gap_text
 from mqlab_widgets.story_clock import LONGEST_FLIGHT_MS, SHORT_FLIGHT_MS
 from tests.widgets.screen import Screen
@@ -17,6 +18,11 @@ def test_the_parts_of_all_beats_make_the_picture_of_the_end() -> None:
     for beat in screen.beats:
         shown.update(beat["parts"])
     assert {key: svg for key, svg in shown.items() if svg} == screen.session.scene().parts
+    fresh = scene_of(screen.session.stage(), screen.session.look())
+    assert fresh.parts == screen.session.scene().parts
+    assert {name: card.spots for name, card in fresh.cards.items()} == {
+        name: card.spots for name, card in screen.session.scene().cards.items()
+    }
 
 
 def test_only_what_has_changed_is_sent() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError, MqlabError
+from mqlab.scenarios.captions import Storyboard
 from mqlab_widgets import timeline
 from mqlab_widgets.boards.board import Board, Fold
 from mqlab_widgets.boards.lives import Lives
@@ -24,6 +25,7 @@ from mqlab_widgets.worlds import Branch, Worlds
 
 if TYPE_CHECKING:
     from mqlab import Lab
+    from mqlab.scenarios.registry import Caption
     from mqlab.trace.record import Record
 
 SEARCH_MS = 60_000
@@ -109,6 +111,7 @@ class Session(Breaking, Worlds):
         self._stage = Fold(lab.history, [StageBoard(lab)])
         self._lives = Fold(lab.history, [Lives(lab)])
         self._fold = Fold(lab.history, [kind(lab) for kind in self._kinds_of_boards])
+        self._storyboard = Storyboard(lab)
         self._at = None
         if lab.world.choices.log is None:
             lab.world.choices.log = deque(maxlen=MOST_DRAWN)
@@ -193,14 +196,20 @@ class Session(Breaking, Worlds):
         """Show what stands at the cursor, however long it takes to come there."""
         self._at = None
 
+    def caption(self) -> Caption | None:
+        """What a scenario tells of itself at the cursor, which is shown in projector mode alone."""
+        return self._storyboard.at(self.place()) if self.big else None
+
     def look(self) -> Look:
         """How this viewer looks at the stage."""
+        caption = self.caption()
         return Look(
             width=self.width,
             big=self.big,
             height=self.height,
             chosen=self.chosen,
             other=self.other,
+            pointed=caption.points_to if caption is not None else "",
             followed=self.followed,
             opened=frozenset(self.opened_kinds),
             now_us=self.now_us,

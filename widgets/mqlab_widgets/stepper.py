@@ -8,7 +8,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
-from mqlab.scenarios.captions import Storyboard
 from mqlab_widgets import controls, panels
 from mqlab_widgets.boards.board import Board
 from mqlab_widgets.machine import machine_html
@@ -46,7 +45,6 @@ class Stepper(Viewer):
         self._tab = self._tabs[0]
         self._about_link = False
         """Whether the menu of faults is about the link that was clicked, and not about a machine."""
-        self._told_of, self._storyboard = lab, Storyboard(lab)
         self._to_play = play
         self._size: tuple[float, float, bool] | None = None
         """How large the stage was drawn last; a story changes what is in it, and not its size."""
@@ -126,9 +124,7 @@ class Stepper(Viewer):
     def _words(self) -> Frame:
         """What is said at the cursor of the followed message, and in front of a class of all of it."""
         session = self.session
-        if self._told_of is not session.lab:
-            self._told_of, self._storyboard = session.lab, Storyboard(session.lab)
-        caption = self._storyboard.at(session.place())
+        caption = session.caption()
         return {
             "stations": stations_html(session.lives(), session.followed),
             "caption": escape(caption.words) if caption is not None else "",

@@ -24,6 +24,8 @@ BIG = 1.85
 MOST_CARDS = {"namesrv": 4, "producer": 6, "broker": 4, "consumer": 6}
 MOST_OPENED = {"namesrv": 6, "producer": 12, "broker": 6, "consumer": 12}
 """How many machines of a kind have a card of their own; when that kind is opened, with little in each."""
+HALO = 4
+"""px between a machine and the frame of light around it."""
 DOOR = 19
 """px before the end of its wire a frame waits to be let in."""
 QUEUE_UP = 27
@@ -34,8 +36,9 @@ KINDS = ("namesrv", "producer", "broker", "consumer")
 
 class Look(NamedTuple):
     """How a viewer looks at a world: the width of the stage in px, projector mode (and how high the stage is then), the
-    machines that are clicked (the one before last is the other end of a link), the message whose trail is lit, the
-    kinds of machines of which all are drawn, the world's time, and whether this is the past.
+    machines that are clicked (the one before last is the other end of a link), the machine that a caption points to,
+    the message whose trail is lit, the kinds of machines of which all are drawn, the world's time, and whether this is
+    the past.
     """
 
     width: float = 1000
@@ -43,6 +46,7 @@ class Look(NamedTuple):
     height: float = 0
     chosen: str = ""
     other: str = ""
+    pointed: str = ""
     followed: str = ""
     opened: frozenset[str] = frozenset()
     now_us: int = 0
@@ -227,6 +231,7 @@ def _card(board: StageBoard, card: Card, scene: Scene, *, talks: bool) -> dict[s
             *(card.kind, state),
             *(["chosen"] if card.name == look.chosen else []),
             *(["other"] if card.name == look.other else []),
+            *(["pointed"] if card.name == look.pointed else []),
             *(["talks"] if talks and card.kind == "namesrv" else []),
             *(["aside"] if scene.way and card.name not in scene.way else []),
         ]
@@ -238,12 +243,14 @@ def _card(board: StageBoard, card: Card, scene: Scene, *, talks: bool) -> dict[s
     pressed = "true" if card.name == look.chosen else "false"
     label = escape(f"{card.name}, {card.kind}, {state}{role}", quote=True)
     box = f'width="{card.width:g}" height="{card.height:g}" rx="8"'
+    around = f'x="{-HALO:g}" y="{-HALO:g}" width="{card.width + 2 * HALO:g}" height="{card.height + 2 * HALO:g}" rx="12"'
+    halo = f'<rect class="halo" {around}/>' if card.name == look.pointed else ""
     *rows, head = (_slot(piece, place) for piece, (place, _) in card.pieces.items())
     whole = (
         f'<g class="{css}" data-key="card:{escape(card.name, quote=True)}" '
         f'transform="translate({card.x:g} {card.y:g})" '
         f'{does} tabindex="0" role="button" aria-label="{label}" aria-pressed="{pressed}">'
-        f'<rect class="box" {box}/>{head}<g class="inner">{"".join(rows)}</g>{_state(card, state, box)}</g>'
+        f'{halo}<rect class="box" {box}/>{head}<g class="inner">{"".join(rows)}</g>{_state(card, state, box)}</g>'
     )
     pieces = {
         piece: f'<g data-key="{escape(piece, quote=True)}" {place}>{shapes}</g>'
