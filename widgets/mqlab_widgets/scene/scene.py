@@ -243,8 +243,9 @@ def _card(board: StageBoard, card: Card, scene: Scene, *, talks: bool) -> dict[s
     pressed = "true" if card.name == look.chosen else "false"
     label = escape(f"{card.name}, {card.kind}, {state}{role}", quote=True)
     box = f'width="{card.width:g}" height="{card.height:g}" rx="8"'
-    around = f'x="{-HALO:g}" y="{-HALO:g}" width="{card.width + 2 * HALO:g}" height="{card.height + 2 * HALO:g}" rx="12"'
-    halo = f'<rect class="halo" {around}/>' if card.name == look.pointed else ""
+    wide, high = card.width + 2 * HALO, card.height + 2 * HALO
+    halo = f'<rect class="halo" x="{-HALO}" y="{-HALO}" width="{wide:g}" height="{high:g}" rx="12"/>'
+    halo = halo if card.name == look.pointed else ""
     *rows, head = (_slot(piece, place) for piece, (place, _) in card.pieces.items())
     whole = (
         f'<g class="{css}" data-key="card:{escape(card.name, quote=True)}" '
