@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mqlab.broker.consumer_manager import ConsumerManager
     from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
     from mqlab.broker.pop.pop_services import PopServices
+    from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
     from mqlab.broker.producer_manager import ProducerManager
     from mqlab.broker.pull_request_hold_service import PullRequestHoldService
     from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
@@ -58,6 +59,7 @@ class BrokerParts:
     producer_manager: ProducerManager
     broadcast_offset_manager: BroadcastOffsetManager
     pull_request_hold_service: PullRequestHoldService
+    notify_message_arriving_listener: NotifyMessageArrivingListener
     start_us: int
     """When the broker's threads began, us since the world began: the grids of threads that are made late begin here."""
     made_pop: PopServices | None

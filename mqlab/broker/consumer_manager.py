@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.broker.consumer_group_info import ConsumerGroupInfo
+from mqlab.protocol.heartbeat import ConsumeFromWhere
 from mqlab.trace.events.broker import ClientExpired, ClientRegistered, ClientUnregistered
 
 if TYPE_CHECKING:
     from mqlab.broker.client_channel_info import ClientChannelInfo
     from mqlab.broker.default_consumer_ids_change_listener import DefaultConsumerIdsChangeListener
-    from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
+    from mqlab.protocol.heartbeat import ConsumeType, MessageModel, SubscriptionData
     from mqlab.remoting import Channel
     from mqlab.sim import Node
 
@@ -30,15 +31,34 @@ class ConsumerManager:
         self._listener = listener
         self._expired_us = channel_expired_timeout_ms * 1_000
         self.consumer_table: dict[str, ConsumerGroupInfo] = {}
+        self.consumer_compensation_table: dict[str, ConsumerGroupInfo] = {}
+        """What requests themselves said of their groups; a consumer that pops need not send heartbeats here."""
 
     def get_consumer_group_info(self, group: str) -> ConsumerGroupInfo | None:
         """The group, or None while nobody of it is online."""
         return self.consumer_table.get(group)
 
     def find_subscription_data(self, group: str, topic: str) -> SubscriptionData | None:
-        """What the group wants of a topic, or None."""
-        info = self.consumer_table.get(group)
-        return info.subscription_table.get(topic) if info is not None else None
+        """What the group wants of a topic, or None; what its requests said counts where heartbeats say nothing."""
+        for table in (self.consumer_table, self.consumer_compensation_table):
+            info = table.get(group)
+            if info is not None and topic in info.subscription_table:
+                return info.subscription_table[topic]
+        return None
+
+    def compensate_basic_consumer_info(self, group: str, consume_type: ConsumeType, model: MessageModel) -> None:
+        """A request shows how its group consumes."""
+        info = self.consumer_compensation_table.get(group)
+        if info is None:
+            where = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
+            info = ConsumerGroupInfo(self._node, group, consume_type, model, where)
+            self.consumer_compensation_table[group] = info
+        info.consume_type = consume_type
+        info.message_model = model
+
+    def compensate_subscribe_data(self, group: str, topic: str, subscription: SubscriptionData) -> None:
+        """A request of a group that is known here says what it wants of a topic."""
+        self.consumer_compensation_table[group].subscription_table[topic] = subscription
 
     def query_topic_consume_by_who(self, topic: str) -> list[str]:
         """The online groups that subscribe to a topic."""

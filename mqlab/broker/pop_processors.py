@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from mqlab.remoting import Channel
     from mqlab.remoting.processor import Processed
 
-POP_PROCESSORS: dict[RequestCode, tuple[str, str, str]] = {}
+POP_PROCESSORS: dict[RequestCode, tuple[str, str, str]] = {
+    RequestCode.POP_MESSAGE: ("pop_message_processor", "pull", "pop"),
+    RequestCode.PEEK_MESSAGE: ("peek_message_processor", "pull", "pop"),
+    RequestCode.NOTIFICATION: ("notification_processor", "pull", "pop"),
+    RequestCode.POLLING_INFO: ("polling_info_processor", "pull", "pop"),
+}
 """Code -> the part of PopServices that answers it, the pool whose threads it takes, and whose service time counts."""
 
 

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from mqlab.broker.errors import RequestError, rejected
+from mqlab.broker.pop.consumer_order_info_manager import ConsumerOrderInfoManager
+from mqlab.broker.pop.notification_processor import NotificationProcessor
+from mqlab.broker.pop.peek_message_processor import PeekMessageProcessor
+from mqlab.broker.pop.polling_info_processor import PollingInfoProcessor
 from mqlab.broker.pop.pop_buffer_merge_service import PopBufferMergeService
 from mqlab.broker.pop.pop_inflight_message_counter import PopInflightMessageCounter
+from mqlab.broker.pop.pop_message_processor import PopMessageProcessor
+from mqlab.broker.pop.pop_offsets import PopOffsets
 from mqlab.broker.pop.queue_lock_manager import QueueLockManager
 from mqlab.broker.pop_processors import register_pop_processors
+from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol.command import RemotingCommand
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.pop.pop_request import PopRequest
+    from mqlab.remoting.processor import Processed
+    from mqlab.sim import Future
 
 
 class PopServices:
@@ -24,13 +38,56 @@ class PopServices:
         self.locks = QueueLockManager(broker.node, broker.start_us)
         self.pop_inflight_message_counter = PopInflightMessageCounter(broker)
         self.pop_buffer_merge_service = PopBufferMergeService(broker, self.locks)
+        self.pop_offsets = PopOffsets(self)
+        self.pop_message_processor = PopMessageProcessor(self)
+        self.consumer_order_info_manager = ConsumerOrderInfoManager(
+            broker, self.pop_message_processor.notify_long_polling_request_if_need
+        )
+        self.notification_processor = NotificationProcessor(self)
+        self.peek_message_processor = PeekMessageProcessor(self)
+        self.polling_info_processor = PollingInfoProcessor(self)
 
     def start(self) -> None:
-        """Begin the threads, and answer requests directly from now on."""
+        """Read what is on the disk, begin the threads in RocketMQ's order, and answer requests directly from now on."""
+        self.consumer_order_info_manager.load_or_fail()
+        self.pop_message_processor.pop_long_polling_service.start()
         if self.broker.broker_config.pop_consumer_fs_service_init:
             self.pop_buffer_merge_service.start()
+        self.notification_processor.pop_long_polling_service.start()
+        arrivals = self.broker.notify_message_arriving_listener.listeners
+        arrivals += [self.pop_message_processor, self.notification_processor]
         register_pop_processors(self.broker)
 
     async def shutdown(self) -> None:
-        """End the threads, in RocketMQ's order."""
+        """End the threads, in RocketMQ's order; requests that wait are woken."""
+        self.pop_message_processor.pop_long_polling_service.shutdown()
         await self.pop_buffer_merge_service.drain()
+        self.notification_processor.pop_long_polling_service.shutdown()
+        self.consumer_order_info_manager.shutdown()
+
+    # -- requests that waited -----------------------------------------------------------------------------------------
+
+    def execute_when_wakeup(
+        self, process_again: Callable[[PopRequest], Coroutine[object, object, None] | None], waiting: PopRequest
+    ) -> None:
+        """Process a request that waited on a thread of the pull pool; a full pool loses it, as in RocketMQ."""
+        broker = self.broker
+        service_us = broker.broker_config.service_us.pop
+        if not broker.executors.pull.submit(process_again, waiting, service_us=service_us):
+            lost = RequestError(ResponseCode.SYSTEM_BUSY, "no thread is free for a request that waited, which is lost")
+            rejected(broker.node.hooks, waiting.channel, waiting.request, lost)
+
+    def respond(self, waiting: PopRequest, processed: Processed) -> Coroutine[object, object, None] | None:
+        """Answer a request that waited, when its answer is there; nothing if it waits again."""
+        if isinstance(processed, RemotingCommand):
+            self.broker.remoting_server.respond(waiting.channel, waiting.request, processed)
+        elif processed is not None:
+            return self._respond_later(waiting, processed)
+        return None
+
+    async def _respond_later(
+        self, waiting: PopRequest, processed: Future[RemotingCommand | None] | Coroutine[object, object, Any]
+    ) -> None:
+        response = await processed
+        if response is not None:
+            self.broker.remoting_server.respond(waiting.channel, waiting.request, response)

@@ -1,0 +1,35 @@
+"""A message of a retry topic as the one who pops gets it: under the plain topic, with its handle."""
+
+from __future__ import annotations
+
+from mqlab.protocol.extra_info import ReceiptHandle
+from mqlab.protocol.message import MessageConst
+from mqlab.protocol.properties import DECODED_MAP_CAPACITY, encode_properties
+from mqlab.protocol.record import decode_record, encode_record
+
+
+def under_plain_topic(record: bytes, topic: str, handle: ReceiptHandle) -> bytes:
+    """The record of a retry topic's message with another topic, and the handle in its properties if it has none yet.
+
+    The client could not make the handle itself: it does not know from which topic the message came. Java:
+    org.apache.rocketmq.common.message.MessageDecoder.encode, as PopMessageProcessor uses it.
+    """
+    message = decode_record(record, decompress=False)
+    properties = message.properties
+    properties.setdefault(MessageConst.POP_CK, handle.encode())
+    return encode_record(
+        topic,
+        message.body,
+        encode_properties(properties, DECODED_MAP_CAPACITY),
+        message.queue_id,
+        message.queue_offset,
+        message.commit_log_offset,
+        message.store_timestamp,
+        message.born_timestamp,
+        message.born_host,
+        message.store_host,
+        message.flag,
+        message.sys_flag,
+        message.reconsume_times,
+        message.prepared_transaction_offset,
+    )
