@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from mqlab.broker.broker_stats import BrokerStats
     from mqlab.broker.consumer_manager import ConsumerManager
     from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
-    from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
+    from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.producer_manager import ProducerManager
     from mqlab.broker.pull_request_hold_service import PullRequestHoldService
     from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor

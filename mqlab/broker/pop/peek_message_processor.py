@@ -72,7 +72,6 @@ class PeekMessageProcessor(RequestProcessor):
     def _peek(self, header: PeekMessageRequestHeader, topic: str, queue_id: int, records: list[bytes]) -> int:
         """Add what a queue has to the records; how many messages the group has not popped there."""
         room = header.max_msg_nums - len(records)
-        is_retry = topic != header.topic
         offset = self._services.pop_offsets.known_offset(topic, header.consumer_group, queue_id)
         rest = self._store.get_max_offset_in_queue(topic, queue_id) - offset
         if room > 0:

@@ -10,13 +10,24 @@ from mqlab.broker.errors import RequestError, rejected
 from mqlab.broker.expression_message_filter import ExpressionMessageFilter
 from mqlab.broker.pop.pop_checks import AskedQueue, check_asked, check_broker, fill_born_time
 from mqlab.broker.pop.pop_from_queue import PopFromQueue
-from mqlab.broker.pop.pop_long_polling_service import LEFT_OVER, UNBLOCKED, PollingResult, PopLongPollingService
+from mqlab.broker.pop.pop_long_polling_service import (
+    LEFT_OVER,
+    UNBLOCKED,
+    PollingResult,
+    PopLongPollingService,
+)
 from mqlab.broker.pop.pop_work import PopWork
 from mqlab.errors import LearnerError
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import PopMessageRequestHeader, PopMessageResponseHeader
-from mqlab.protocol.heartbeat import ConsumeType, ExpressionType, MessageModel, SubscriptionData, build_subscription_data
+from mqlab.protocol.heartbeat import (
+    ConsumeType,
+    ExpressionType,
+    MessageModel,
+    SubscriptionData,
+    build_subscription_data,
+)
 from mqlab.protocol.pop_check_point import POP_ORDER_REVIVE_QUEUE
 from mqlab.protocol.topics import pop_retry_topic
 from mqlab.remoting import Channel, RequestProcessor
@@ -43,10 +54,10 @@ _REFUSED = PopMessageResponseHeader(0, 0, 0, 0)
 class PopMessageProcessor(RequestProcessor):
     """POP_MESSAGE (org.apache.rocketmq.broker.processor.PopMessageProcessor).
 
-    A request takes messages from all queues of its topic, or from one, and from the group's retry topic: from that first
-    in one request of five, else if the other queues did not fill the batch. All get one pop time. A request that finds
-    nothing waits, and is processed from the start when it is woken. Differs from RocketMQ: an SQL expression is refused
-    like one that cannot be parsed.
+    A request takes messages from all queues of its topic, or from one, and from the group's retry topic: from that
+    first in one request of five, else if the other queues did not fill the batch. All get one pop time. A request that
+    finds nothing waits, and is processed from the start when it is woken. Differs from RocketMQ: an SQL expression is
+    refused like one that cannot be parsed.
     """
 
     def __init__(self, services: PopServices) -> None:
@@ -121,8 +132,7 @@ class PopMessageProcessor(RequestProcessor):
         return check_asked(broker, channel, AskedQueue(header.consumer_group, header.topic, header.queue_id))
 
     def _filter(self, header: PopMessageRequestHeader) -> ExpressionMessageFilter | None:
-        """What the group wants, None when that is everything; what it subscribes to is noted for topic and retry topic.
-        """
+        """What the group wants, None when that is everything; its subscriptions to topic and retry topic are noted."""
         topic, group = header.topic, header.consumer_group
         try:
             subscription = _subscription(topic, header.exp or "*", header.exp_type if header.exp else None)
@@ -262,7 +272,7 @@ class PopMessageProcessor(RequestProcessor):
         services.notification_processor.notify_message_arriving(topic, queue_id, -1)
 
     def _execute_request_when_wakeup(self, waiting: PopRequest) -> None:
-        """Process a request that waited once more, on a thread of the pull pool; a full pool loses it, as in RocketMQ."""
+        """Process a request that waited once more."""
         self._services.execute_when_wakeup(self._process_again, waiting)
 
     def _process_again(self, waiting: PopRequest) -> Coroutine[Any, Any, None] | None:
