@@ -13,6 +13,7 @@ from mqlab.protocol.extra_info import parse_handle
 from mqlab.protocol.sysflag import PermName
 from mqlab.protocol.topic_config import SubscriptionGroupConfig
 from mqlab.protocol.topics import pop_retry_topic
+from mqlab.store import MessageExtBrokerInner
 
 RETRY_V1 = pop_retry_topic("T", "G")
 RETRY_V2 = pop_retry_topic("T", "G", version_2=True)
@@ -173,11 +174,15 @@ def test_each_pop_takes_the_next_revive_queue(popper: Any) -> None:
 # -- retry topics -----------------------------------------------------------------------------------------------------
 
 
-def revived(cluster: Any, popper: Any, *bodies: bytes, topic: str = RETRY_V1) -> None:
+def revived(cluster: Any, *bodies: bytes, topic: str = RETRY_V1) -> None:
     """Put messages into a retry topic, as the reviver does."""
     if topic not in cluster.broker.topic_config_manager.topic_config_table:
         cluster.topic(topic, 1)
-    popper.send(*bodies, topic=topic, reconsume_times=1)
+    for body in bodies:
+        cluster.broker.message_store.put_message(
+            MessageExtBrokerInner(topic, body, properties={"TAGS": "TagA"}, reconsume_times=1)
+        )
+    cluster.run(2)
 
 
 @pytest.mark.parametrize(("random_q", "first"), [(0, b"again"), (19, b"again"), (20, b"new"), (99, b"new")])
@@ -185,14 +190,14 @@ def test_one_pop_of_five_looks_at_the_retry_topic_first(
     cluster: Any, popper: Any, random_q: int, first: bytes
 ) -> None:
     popper.send(b"new")
-    revived(cluster, popper, b"again")
+    revived(cluster, b"again")
     popper.random_q(random_q)
     assert popper.bodies(max_msg_nums=1) == [first]
 
 
 def test_the_retry_topic_comes_last_if_there_is_room(cluster: Any, popper: Any) -> None:
     popper.send(b"new")
-    revived(cluster, popper, b"again")
+    revived(cluster, b"again")
     popper.random_q(NO_RETRY_FIRST)
     response = popper.pop()
     assert offsets_of(response) == ("0 0 0;1 0 0", "0 0 0;1 0 0")
@@ -201,13 +206,13 @@ def test_the_retry_topic_comes_last_if_there_is_room(cluster: Any, popper: Any) 
 
 def test_a_full_batch_does_not_even_count_the_retry_topic(cluster: Any, popper: Any) -> None:
     popper.send(b"new")
-    revived(cluster, popper, b"again")
+    revived(cluster, b"again")
     popper.random_q(NO_RETRY_FIRST)
     assert info(popper.pop(max_msg_nums=1)).rest_num == 0
 
 
 def test_a_retry_message_comes_under_the_plain_topic_with_its_handle(cluster: Any, popper: Any, popped: Any) -> None:
-    revived(cluster, popper, b"again")
+    revived(cluster, b"again")
     response = popper.pop(invisible_time=7_000)
     (message,) = popped(response)
     handle = parse_handle(message.properties["POP_CK"])
@@ -220,7 +225,7 @@ def test_a_retry_message_comes_under_the_plain_topic_with_its_handle(cluster: An
 
 def test_a_retry_message_can_be_answered_under_its_own_topic(make_popper: Any, popped: Any) -> None:
     popper = make_popper(pop_response_return_actual_retry_topic=True)
-    revived(popper.cluster, popper, b"again")
+    revived(popper.cluster, b"again")
     (message,) = popped(popper.pop())
     assert message.topic == RETRY_V1
     assert "POP_CK" not in message.properties
@@ -228,8 +233,8 @@ def test_a_retry_message_can_be_answered_under_its_own_topic(make_popper: Any, p
 
 def test_of_both_forms_of_retry_topics_an_even_number_takes_the_first(make_popper: Any, popped: Any) -> None:
     popper = make_popper(enable_retry_topic_v2=True)
-    revived(popper.cluster, popper, b"v1")
-    revived(popper.cluster, popper, b"v2", topic=RETRY_V2)
+    revived(popper.cluster, b"v1")
+    revived(popper.cluster, b"v2", topic=RETRY_V2)
     popper.random_q(41, 42)
     (second, first) = (popped(popper.pop())[0], popped(popper.pop())[0])
     assert [(m.body, parse_handle(m.properties["POP_CK"]).retry) for m in (first, second)] == [(b"v1", "1"), (b"v2", "2")]
@@ -237,7 +242,7 @@ def test_of_both_forms_of_retry_topics_an_even_number_takes_the_first(make_poppe
 
 def test_the_first_form_can_be_left_alone(make_popper: Any) -> None:
     popper = make_popper(enable_retry_topic_v2=True, retrieve_message_from_pop_retry_topic_v1=False)
-    revived(popper.cluster, popper, b"v1")
+    revived(popper.cluster, b"v1")
     popper.random_q(42)
     assert popper.bodies() == []
 
@@ -268,6 +273,8 @@ def test_the_offset_moves_on_behind_messages_that_nobody_wants(cluster: Any, pop
 
 def test_the_offset_is_that_of_the_last_check_point_before_it_is_committed(cluster: Any, popper: Any) -> None:
     popper.send(b"1", b"2")
+    began_ms = cluster.seen("BrokerStarted")[0]["ts_ms"]
+    cluster.run(began_ms + 501 - cluster.now_ms)
     popper.pop(max_msg_nums=1)
     assert popper.offset() == 0
     assert cluster.broker.pop.pop_buffer_merge_service.get_latest_offset("T@G@0") == 1
@@ -302,7 +309,7 @@ def test_an_old_queue_is_begun_at_its_last_message_by_the_mode_max(cluster: Any,
 
 def test_a_retry_topic_begins_at_its_oldest_message_in_any_mode(make_popper: Any) -> None:
     popper = make_popper(init_pop_offset_by_check_msg_in_mem=False)
-    revived(popper.cluster, popper, b"1", b"2", b"3")
+    revived(popper.cluster, b"1", b"2", b"3")
     assert popper.bodies(init_mode=1) == [b"1", b"2", b"3"]
 
 
@@ -393,13 +400,13 @@ def test_a_pop_waits_for_the_flush_of_its_check_point_and_keeps_its_lock(make_cl
     cluster.topic("T")
     popper = Popper(cluster, cluster.client())
     popper.send(b"1", b"2")
-    cluster.do("hang_disk", name="broker-a")
+    cluster.do("hang_disk", node="broker-a")
     first = popper.begin(max_msg_nums=1)
     cluster.run(50)
     assert not first.done
     assert popper.bodies() == []
     assert popper.seen("PopQueueBusy")
-    cluster.do("unhang_disk", name="broker-a")
+    cluster.do("unhang_disk", node="broker-a")
     assert cluster.world.wait_for(first).code == ResponseCode.SUCCESS
     assert cluster.broker.pop.locks.held == {}
 
@@ -431,7 +438,7 @@ def test_a_pop_in_order_blocks_its_queue_and_makes_no_check_point(cluster: Any, 
 
 
 def test_a_pop_in_order_never_reads_the_retry_topic(cluster: Any, popper: Any) -> None:
-    revived(cluster, popper, b"again")
+    revived(cluster, b"again")
     popper.random_q(0, 40)
     assert popper.bodies(order=True) == []
     assert popper.bodies(order=True) == []
