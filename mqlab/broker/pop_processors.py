@@ -19,6 +19,9 @@ POP_PROCESSORS: dict[RequestCode, tuple[str, str, str]] = {
     RequestCode.PEEK_MESSAGE: ("peek_message_processor", "pull", "pop"),
     RequestCode.NOTIFICATION: ("notification_processor", "pull", "pop"),
     RequestCode.POLLING_INFO: ("polling_info_processor", "pull", "pop"),
+    RequestCode.ACK_MESSAGE: ("ack_message_processor", "ack", "ack"),
+    RequestCode.BATCH_ACK_MESSAGE: ("ack_message_processor", "ack", "ack"),
+    RequestCode.CHANGE_MESSAGE_INVISIBLETIME: ("change_invisible_time_processor", "ack", "ack"),
 }
 """Code -> the part of PopServices that answers it, the pool whose threads it takes, and whose service time counts."""
 

@@ -135,12 +135,20 @@ class TopicConfigManager(ConfigManager):
         new = TopicConfig(topic, queue_nums, queue_nums, perm, topic_sys_flag=topic_sys_flag, order=order)
         return self._create(new, "dead letter" if is_dlq_topic(topic) else "retry")
 
-    def _create(self, new: TopicConfig, origin: str) -> TopicConfig:
+    def create_pop_retry_topic(self, topic: str, queue_nums: int) -> TopicConfig:
+        """Create the topic for what a group popped and never acknowledged; name servers hear of it by the next report.
+
+        Java: org.apache.rocketmq.broker.processor.PopReviveService.addRetryTopicIfNotExist.
+        """
+        return self._create(TopicConfig(topic, queue_nums, queue_nums, PermName.READ_WRITE), "retry", announce=False)
+
+    def _create(self, new: TopicConfig, origin: str, *, announce: bool = True) -> TopicConfig:
         self.topic_config_table[new.topic_name] = new
         self.data_version.next_version(self._node.now_ms())
         self.persist()
         self._emit_created(new, origin)
-        self._on_changed([new])
+        if announce:
+            self._on_changed([new])
         return new
 
     def _emit_created(self, new: TopicConfig, origin: str) -> None:

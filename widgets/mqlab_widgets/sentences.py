@@ -407,6 +407,7 @@ SILENT: dict[str, str] = {
     "PopNotHeld": "its answer is said beside it",
     "ReviveScanBegun": _ROUTINE,
     "ReviveCheckPointRead": "what becomes of the check point is said",
+    "ReviveScanWaits": _ROUTINE,
     "ReviveScanEnded": _ROUTINE,
     "ReviveOffsetCommitted": _ROUTINE,
     "HeartbeatAnswered": _ROUTINE,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.errors import RequestError, rejected
+from mqlab.broker.pop.ack_message_processor import AckMessageProcessor
+from mqlab.broker.pop.change_invisible_time_processor import ChangeInvisibleTimeProcessor
 from mqlab.broker.pop.consumer_order_info_manager import ConsumerOrderInfoManager
 from mqlab.broker.pop.notification_processor import NotificationProcessor
 from mqlab.broker.pop.peek_message_processor import PeekMessageProcessor
@@ -46,6 +48,8 @@ class PopServices:
         self.notification_processor = NotificationProcessor(self)
         self.peek_message_processor = PeekMessageProcessor(self)
         self.polling_info_processor = PollingInfoProcessor(self)
+        self.ack_message_processor = AckMessageProcessor(broker)
+        self.change_invisible_time_processor = ChangeInvisibleTimeProcessor(broker)
 
     def start(self) -> None:
         """Read what is on the disk, begin the threads in RocketMQ's order, and answer requests directly from now on."""
@@ -53,6 +57,7 @@ class PopServices:
         self.pop_message_processor.pop_long_polling_service.start()
         if self.broker.broker_config.pop_consumer_fs_service_init:
             self.pop_buffer_merge_service.start()
+            self.ack_message_processor.start_pop_revive_service()
         self.notification_processor.pop_long_polling_service.start()
         arrivals = self.broker.notify_message_arriving_listener.listeners
         arrivals += [self.pop_message_processor, self.notification_processor]
@@ -62,6 +67,7 @@ class PopServices:
         """End the threads, in RocketMQ's order; requests that wait are woken."""
         self.pop_message_processor.pop_long_polling_service.shutdown()
         await self.pop_buffer_merge_service.drain()
+        self.ack_message_processor.shutdown_pop_revive_service()
         self.notification_processor.pop_long_polling_service.shutdown()
         self.consumer_order_info_manager.shutdown()
 

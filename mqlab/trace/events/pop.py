@@ -283,11 +283,26 @@ class ReviveAckRead(NamedTuple):
     revive_offset: int
 
 
+class ReviveScanWaits(NamedTuple):
+    """The reviver has read all that is there, and waits for more: for "acks", or for "the timer", which is behind.
+
+    It looks every 100 ms, but nothing can change before `until_ms` (ms since 1970; 0: never) unless something comes.
+    """
+
+    revive_qid: int
+    to_offset: int
+    check_points: int
+    acks: int
+    end_time: int
+    until_ms: int
+    reason: str
+
+
 class ReviveScanEnded(NamedTuple):
     """The reviver stops reading, with so many check points and acknowledgements.
 
-    `reason` is "nothing there", "nothing more", "long enough" or "scan time over"; `end_time` is the newest time of
-    delivery that it has seen, ms since 1970.
+    `reason` is "nothing there", "nothing more", "long enough", "scan time over" or "unreadable: " and why; `end_time`
+    is the newest time of delivery that it has seen, ms since 1970.
     """
 
     revive_qid: int

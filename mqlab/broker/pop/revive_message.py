@@ -1,0 +1,123 @@
+"""Bringing back a message that was popped and never acknowledged: its copy for the retry topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.broker.pop import revive_log
+from mqlab.protocol.message import MessageConst
+from mqlab.protocol.pop_check_point import REVIVE_GROUP, PopCheckPoint
+from mqlab.protocol.properties import NEW_MAP_CAPACITY, encode_properties
+from mqlab.protocol.record import decode_record
+from mqlab.protocol.topics import is_retry_topic, pop_retry_topic
+from mqlab.store import MessageExtBrokerInner
+from mqlab.trace.events.pop import MessageNotRevived, MessageRevived
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.protocol.message import MessageExt
+
+RETRY_QUEUE_NUM = 1
+
+
+class ReviveMessage:
+    """Puts un-acknowledged messages into retry topics (PopReviveService.reviveRetry and what it calls).
+
+    There is no last try and no dead letter here: who pops a message too often has to end it.
+
+    Java: org.apache.rocketmq.broker.processor.PopReviveService.reviveRetry.
+    """
+
+    def __init__(self, broker: BrokerParts) -> None:
+        self._broker = broker
+        self._node = broker.node
+
+    async def revive(self, ck: PopCheckPoint, offset: int) -> str:
+        """Bring back the message at this offset of the check point's queue; why it has to be tried again, or "".
+
+        For a message that is gone nothing has to be done.
+        """
+        if ck.broker_name != self._broker.broker_config.broker_name:
+            return f"it lies on {ck.broker_name}"
+        original = self._get(ck, offset)
+        if original is None:
+            self._emit_not_revived(ck, offset, "it is no longer there")
+            return ""
+        copy = self._copy(ck, original)
+        self.add_retry_topic_if_not_exist(copy.topic, ck.group or "")
+        result = await revive_log.put(self._broker, copy)
+        if not result.is_stored:
+            return f"its copy was not stored: {result.status.value}"
+        self._broker.pop.pop_inflight_message_counter.decrement_check_point(ck)
+        self._broker.stats.put_nums[copy.topic] += 1
+        self._emit_revived(ck, original, copy)
+        return ""
+
+    def _get(self, ck: PopCheckPoint, offset: int) -> MessageExt | None:
+        result = self._broker.message_store.get_message(REVIVE_GROUP, ck.topic or "", ck.queue_id, offset, 1)
+        if result is None or not result.messages:
+            return None
+        message = decode_record(result.messages[0], 0, decompress=False)
+        message.queue_offset = result.queue_offsets[0]
+        return message
+
+    def _copy(self, ck: PopCheckPoint, original: MessageExt) -> MessageExtBrokerInner:
+        assert ck.topic is not None
+        assert ck.group is not None
+        topic = ck.topic
+        if not is_retry_topic(topic):
+            topic = pop_retry_topic(topic, ck.group, self._broker.broker_config.enable_retry_topic_v2)
+        properties = {MessageConst.TAGS: original.tags} if original.tags is not None else {}
+        properties.update(original.properties)
+        if original.reconsume_times == 0 or MessageConst.FIRST_POP_TIME not in properties:
+            properties[MessageConst.FIRST_POP_TIME] = str(ck.pop_time)
+        return MessageExtBrokerInner(
+            topic,
+            original.body,
+            queue_id=0,
+            flag=original.flag,
+            sys_flag=original.sys_flag,
+            properties=properties,
+            properties_string=encode_properties(properties, NEW_MAP_CAPACITY),
+            born_timestamp=original.born_timestamp,
+            born_host=self._broker.store_host,
+            store_host=self._broker.store_host,
+            reconsume_times=original.reconsume_times + 1,
+        )
+
+    def add_retry_topic_if_not_exist(self, topic: str, group: str) -> None:
+        """Create a group's retry topic, with the group at its beginning.
+
+        Java: org.apache.rocketmq.broker.processor.PopReviveService.addRetryTopicIfNotExist.
+        """
+        topics, offsets = self._broker.topic_config_manager, self._broker.consumer_offset_manager
+        if topics.select_topic_config(topic) is not None:
+            return
+        topics.create_pop_retry_topic(topic, RETRY_QUEUE_NUM)
+        if offsets.query_offset(group, topic, 0) < 0:
+            offsets.commit_offset(group, topic, 0, 0, "retry topic created")
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def _emit_revived(self, ck: PopCheckPoint, original: MessageExt, copy: MessageExtBrokerInner) -> None:
+        hooks = self._node.hooks
+        if hooks.on:
+            hooks.emit(
+                MessageRevived(
+                    ck.group or "",
+                    ck.topic or "",
+                    ck.queue_id,
+                    original.queue_offset,
+                    copy.properties.get("UNIQ_KEY", ""),
+                    ck.pop_time,
+                    ck.invisible_time,
+                    copy.topic,
+                    copy.reconsume_times,
+                    self._node.now_ms() - ck.revive_time,
+                )
+            )
+
+    def _emit_not_revived(self, ck: PopCheckPoint, offset: int, reason: str) -> None:
+        hooks = self._node.hooks
+        if hooks.on:
+            hooks.emit(MessageNotRevived(ck.group or "", ck.topic or "", ck.queue_id, offset, ck.pop_time, reason))
