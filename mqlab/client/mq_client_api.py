@@ -47,6 +47,7 @@ from mqlab.remoting import RemotingClient, RemotingClientConfig
 
 if TYPE_CHECKING:
     from mqlab.client.client_config import ClientConfig
+    from mqlab.client.pop_client_api import PopClientAPI
     from mqlab.protocol.heartbeat import HeartbeatData, SubscriptionData
     from mqlab.remoting.response_future import InvokeCallback
     from mqlab.sim import Node, Task
@@ -109,6 +110,7 @@ class MQClientAPIImpl:
             self.top_addressing = TopAddressing(node, config.namesrv_domain, config.unit_name)
         self.name_srv_addr: str | None = None
         self._first_fetch: Task | None = None
+        self._pop: PopClientAPI | None = None
 
     def start(self) -> None:
         """Start the network client, and ask the address server if there is one to ask."""
@@ -126,6 +128,15 @@ class MQClientAPIImpl:
         if addresses and addresses != self.name_srv_addr:
             self.remoting_client.update_name_server_address_list(addresses.split(";"))
             self.name_srv_addr = addresses
+
+    @property
+    def pop(self) -> PopClientAPI:
+        """The calls that Pop needs, imported when one is first made."""
+        if self._pop is None:
+            from mqlab.client.pop_client_api import PopClientAPI
+
+            self._pop = PopClientAPI(self.remoting_client)
+        return self._pop
 
     def shutdown(self) -> None:
         """Close all connections."""

@@ -58,9 +58,14 @@ class DroppedIsLeftAlone(Rule):
             self.found(record.row, f"{record.node} {did} {at}, which it has given up")
 
     def _has(self, record: Record) -> bool:
-        """Does the consumer have the queue at this moment? Others than push consumers are not judged."""
+        """Does the consumer have the queue at this moment, or may it pop there? Others than push consumers are not
+        judged.
+        """
         consumer = push_consumer_of(self.case.lab, record.node, record.group)
         if consumer is None:
+            return True
+        popped = consumer.impl.pop_process_queue_table
+        if any(MessageQueue(record.topic, record.broker_name, place) in popped for place in (-1, record.queue_id)):
             return True
         held = consumer.impl.rebalance_impl.process_queue_table
         # A listener sees messages of the retry topic under their own topic.

@@ -52,14 +52,14 @@ def test_a_number_that_no_test_has_is_missing(text: str, missing: list[str]) -> 
 
 def test_what_differs_is_read_from_the_docstring(source: Path) -> None:
     source.write_text(
-        '[Rebalance."The share of each member"]\n'
-        'code = "mqlab.client.consumer.rebalance.rebalance_impl:RebalanceImpl"\n'
+        '[Client."What is asked about queues"]\n'
+        'code = "mqlab.client.mq_admin_impl:MQAdminImpl"\n'
         'tests = "tests/client/test_rebalance.py::test_two_members_share_the_queues_in_blocks"\n'
     )
     (row,) = fidelity.read()
     assert row.status == "simplified"
-    assert row.remark.startswith("rebalance by the broker (clientRebalance=false) is absent")
-    assert fidelity.java_path(row.java[0]) == "client: client/impl/consumer/RebalanceImpl.java"
+    assert row.remark.startswith("topics are created and messages queried elsewhere")
+    assert fidelity.java_path(row.java[0]) == "client: client/impl/MQAdminImpl.java"
 
 
 @pytest.mark.parametrize(

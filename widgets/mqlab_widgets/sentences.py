@@ -22,6 +22,7 @@ _HOLDS = {
     "count": "{cached:,} messages of {queue}, more than {limit:,}",
     "size": "{cached:,} MiB of {queue}, more than {limit:,}",
     "span": "messages of {queue} that lie {cached:,} apart, more than {limit:,}",
+    "unacked": "{cached:,} messages that it has not acknowledged, more than {limit:,}",
     "all": "{cached:,} messages of all its queues, more than {limit:,}",
 }
 
@@ -160,6 +161,23 @@ def _rebalanced(record: Record) -> str:
     if record.members == 1:
         return "{node} takes all {queues} queues of {topic}, as the only member of {group}"
     return f"{{node}} takes {{share}} of the {{queues}} queues of {{topic}}, as one of {_members(record)} of {{group}}"
+
+
+def _assignment_taken(record: Record) -> str:
+    if not record.changed or is_retry_topic(record.topic):
+        return ""
+    if record.popped:
+        return "{node} pops {topic} from now on, as its broker says, and owns no queue of it"
+    return "{node} pulls {pulled} queues of {topic} from now on, as its broker says"
+
+
+def _pop_finished(record: Record) -> str:
+    return "" if record.messages else "{node} got no message of {topic}, and will ask again"
+
+
+def _ack_requested(record: Record) -> str:
+    why = "" if record.reason == "consumed" else f", which its listener never saw: {record.reason}"
+    return f"{{node}} tells {{broker_name}} that {{message_is}} done{why}"
 
 
 def _members(record: Record) -> str:
@@ -349,6 +367,17 @@ SENTENCES: dict[str, Sentence] = {
     "FaultItemUpdated": _fault_item,
     "RebalanceDone": _rebalanced,
     "RebalanceSkipped": _of_applications("{node} could not find out which queues of {topic} are its own: {why}"),
+    "AssignmentTaken": _assignment_taken,
+    "PopUnassigned": "{node} pops {topic} no more: {why}",
+    "PopRequested": "{node} asks {broker_name} for messages of {queue}",
+    "PopFinished": _pop_finished,
+    "MessagesTaken": "{node} has got {messages}, and owes {unacked} acknowledgements now",
+    "PopGivenUp": "{node} keeps silent about {message}: {why}",
+    "PopThreadFailed": "{node} could not tell what became of {message}: {why}",
+    "AckRequested": _ack_requested,
+    "AckFailed": "{node} could not acknowledge {message}: {why}",
+    "InvisibleTimeRequested": "{node}'s listener failed: it wants {message} again in {invisible}",
+    "InvisibleTimeNotChanged": "{node} could not say when it wants {message} again: {why}",
     "QueueAllocated": "{node} took {named_queue}, and goes on at offset {queue_offset}",
     "QueueDropped": "{node} gave up {named_queue}: {why}",
     "QueueLockTaken": "{node} holds the lock of {named_queue}",
@@ -414,6 +443,7 @@ SILENT: dict[str, str] = {
     "QueueSelected": "the send after it is said",
     "PullTaskScheduled": "its beginning is said",
     "PullTaskFinished": "its beginning is said",
+    "PopAssigned": "the assignment as a whole is said",
     "OffsetUpdated": "the listener's end is said, and the commit at the broker",
     "OffsetPersisted": "the commit at the broker is said",
 }

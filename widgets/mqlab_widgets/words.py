@@ -92,6 +92,8 @@ def queue_words(topic: str, queue_id: int, *, named: bool = False) -> str:
         return f"the retry queue of {topic.removeprefix(_RETRY)}"
     if topic.startswith(_DLQ):
         return f"the dead letters of {topic.removeprefix(_DLQ)}"
+    if queue_id < 0:
+        return f"any queue of {topic}"
     return f"queue {queue_id} of {topic}" if named else f"queue {queue_id}"
 
 

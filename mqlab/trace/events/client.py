@@ -167,6 +167,20 @@ class RebalanceSkipped(NamedTuple):
     reason: str
 
 
+class AssignmentTaken(NamedTuple):
+    """A consumer follows a broker's word: of a topic it pulls `pulled` queues and pops `popped` (one of those may stand
+    for all queues of a broker).
+    """
+
+    client_id: str
+    group: str
+    topic: str
+    pulled: int
+    popped: int
+    changed: bool
+    balanced: bool
+
+
 class QueueAllocated(NamedTuple):
     """A consumer took a queue and will pull from this offset."""
 

@@ -421,3 +421,142 @@ class OrderAcked(NamedTuple):
     queue_offset: int
     pop_time: int
     next_offset: int
+
+
+class PopAssigned(NamedTuple):
+    """A consumer begins to pop a topic on a broker; queue -1 means any. It owns nothing: others pop there, too.
+
+    `init_mode` says where a group without an offset begins: 0 at the oldest message, 1 at the newest.
+    """
+
+    client_id: str
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    init_mode: int
+
+
+class PopUnassigned(NamedTuple):
+    """A consumer ends to pop a topic on a broker; what it holds and has not acknowledged comes again."""
+
+    client_id: str
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    reason: str
+
+
+class PopRequested(NamedTuple):
+    """A consumer asks a broker for messages of a topic; queue -1 means any."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    max_messages: int
+    invisible_ms: int
+    poll_ms: int
+
+
+class PopFinished(NamedTuple):
+    """The answer to a consumer's pop: its status, how many messages its listener will get, and how many were left."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    pop_status: str
+    messages: int
+    rest: int
+
+
+class MessagesTaken(NamedTuple):
+    """Messages came to a consumer that pops; `unacked` of them wait for their acknowledgement now."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    messages: int
+    unacked: int
+
+
+class PopGivenUp(NamedTuple):
+    """A consumer is done with popped messages and tells nobody; the fields are those of the first of `messages`.
+
+    `reason` says whether the invisible time was over or the assignment was gone, and when that was seen.
+    """
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    msg_id: str
+    messages: int
+    reason: str
+
+
+class PopThreadFailed(NamedTuple):
+    """A consumer could not tell what became of a popped message; the fields are those of the first of its batch."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    msg_id: str
+    reason: str
+
+
+class AckRequested(NamedTuple):
+    """A consumer tells a broker that a message is done; `reason` is "consumed", "filtered" or "tried too often"."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    msg_id: str
+    pop_time: int
+    reason: str
+
+
+class AckFailed(NamedTuple):
+    """An acknowledgement did not get through, or was refused; nobody sends it again."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    msg_id: str
+    reason: str
+
+
+class InvisibleTimeRequested(NamedTuple):
+    """A listener failed: its consumer asks that the message come again `invisible_ms` from now."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    msg_id: str
+    pop_time: int
+    invisible_ms: int
+    reconsume_times: int
+
+
+class InvisibleTimeNotChanged(NamedTuple):
+    """A wish for another invisible time did not get through, or was refused: the old time goes on to count."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+    msg_id: str
+    reason: str

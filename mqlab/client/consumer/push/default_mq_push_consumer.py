@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mqlab.client.consumer.hooks import ConsumeMessageHook
     from mqlab.client.consumer.listener import MessageListenerConcurrently, MessageListenerFunction
     from mqlab.client.consumer.offset_store import OffsetStore
+    from mqlab.client.consumer.pop.pop_request import PopProcessQueue
     from mqlab.client.consumer.process_queue import ProcessQueue
     from mqlab.client.consumer.pull_api_wrapper import FilterMessageHook
     from mqlab.client.mq_client_instance import MQClientInstance
@@ -169,6 +170,11 @@ class DefaultMQPushConsumer(PushConsumerConfig):
     def process_queues(self) -> dict[MessageQueue, ProcessQueue]:
         """The queues that this consumer holds at present, with what is cached of each."""
         return dict(self.impl.rebalance_impl.process_queue_table)
+
+    @property
+    def pop_process_queues(self) -> dict[MessageQueue, PopProcessQueue]:
+        """What this consumer may pop at present, and how many messages of it wait for their acknowledgement."""
+        return dict(self.impl.pop_process_queue_table)
 
     def __repr__(self) -> str:
         return (

@@ -31,7 +31,8 @@ from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.protocol.topics import retry_topic
 
 if TYPE_CHECKING:
-
+    from mqlab.client.consumer.pop.pop_loop import PopLoop
+    from mqlab.client.consumer.pop.pop_request import PopProcessQueue
     from mqlab.client.consumer.push.default_mq_push_consumer import DefaultMQPushConsumer
     from mqlab.client.consumer.push.pull_request import PullRequest
 
@@ -47,11 +48,14 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
         super().__init__(consumer)
         self.consumer = consumer
         self.pause = False
-        self.rebalance_impl = RebalancePushImpl(self)
+        self.rebalance_impl = self._rebalance = RebalancePushImpl(self)
         self.pull_loop = PullLoop(self)
         self.statistics = ConsumerStatistics()
         self.flow_control_times: Counter[str] = Counter()
         self.retry_topic = retry_topic(consumer.consumer_group)
+        self.pop_retry_topics: dict[str, str] = {self.retry_topic: ""}
+        """The retry topics that may be pulled: the group's own, and with their topics those of popped messages."""
+        self._popping: PopLoop | None = None
         self.queue_locks = QueueLocks(self)
         self.consume_message_service: ConsumeMessageConcurrentlyService | ConsumeMessageOrderlyService
 
@@ -84,16 +88,39 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
         return isinstance(self.consumer.message_listener, MessageListenerOrderly)
 
     def reset_retry_topic(self, messages: Sequence[MessageExt]) -> None:
-        """Give messages of the retry topic their own topic again."""
+        """Give messages of the retry topic, and of those for popped messages, their own topic again.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.resetRetryAndNamespace and
+        tryResetPopRetryTopic.
+        """
         for message in messages:
-            if message.topic == self.retry_topic:
-                message.topic = message.properties.get(MessageConst.RETRY_TOPIC, self.retry_topic)
+            if message.topic in self.pop_retry_topics:
+                own = self.pop_retry_topics[message.topic] or message.properties.get(MessageConst.RETRY_TOPIC)
+                message.topic = own or message.topic
 
     async def try_rebalance(self) -> bool:
         """Rebalance, unless suspended."""
         if self.pause:
             return False
         return await self.rebalance_impl.do_rebalance()
+
+    @property
+    def pop_process_queue_table(self) -> dict[MessageQueue, PopProcessQueue]:
+        """What this consumer may pop, with what it has not acknowledged yet; empty unless a broker said so."""
+        by_broker = self._rebalance.by_broker
+        return by_broker.pop_process_queue_table if by_broker is not None else {}
+
+    def popping(self) -> PopLoop:
+        """The part that pops, which is made when a broker first says that this consumer shall."""
+        if self._popping is None:
+            from mqlab.client.consumer.pop.pop_loop import PopLoop
+
+            listener = self.consumer.message_listener
+            # Who has none, or an orderly one, is never told to pop.
+            assert listener is not None
+            assert not isinstance(listener, MessageListenerOrderly)
+            self._popping = PopLoop(self, listener)
+        return self._popping
 
     def pull_message(self, pull_request: PullRequest) -> Coroutine[Any, Any, None]:
         return self.pull_loop.pull_message(pull_request)
@@ -160,9 +187,9 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
         Raises MQClientException when a setting is wrong, the consumer was started before, its group is taken, or a
         broker refuses its subscription.
 
-        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.start. Differs from RocketMQ: no twin
-        for Pop is made beside the consume service; without any name server the start is refused before anything is
-        made, where RocketMQ finds out when it asks for routes.
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.start. Differs from RocketMQ: the
+        twin for Pop of the consume service is made when it is first needed; without any name server the start is
+        refused before anything is made, where RocketMQ finds out when it asks for routes.
         """
         self._check_not_started()
         listener = self._check_config()

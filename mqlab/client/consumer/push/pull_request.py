@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mqlab.client.inner import MQConsumerInner
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.pop.pop_loop import PopLoop
     from mqlab.client.consumer.process_queue import ProcessQueue
     from mqlab.protocol.message import MessageQueue
 
@@ -17,6 +18,10 @@ class MQPushConsumerInner(MQConsumerInner, Protocol):
 
     def pull_message(self, pull_request: PullRequest) -> Coroutine[Any, Any, None]:
         """Take one turn of the pull loop of one queue."""
+        ...
+
+    def popping(self) -> PopLoop:
+        """The part of the consumer that pops."""
         ...
 
 

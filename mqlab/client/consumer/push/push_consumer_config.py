@@ -22,6 +22,8 @@ RANGES = {
     "pull_interval": (0, 65_535),
     "consume_message_batch_max_size": (1, 1_024),
     "pull_batch_size": (1, 1_024),
+    "pop_invisible_time": (5_000, 300_000),
+    "pop_batch_nums": (1, 32),
 }
 OPTIONAL_RANGES = {
     "pull_threshold_for_topic": (1, 6_553_500),
@@ -58,6 +60,15 @@ class PushConsumerConfig(ClientConfig):
     consume_timeout: int = 15
     """Minutes after which a message that is still being consumed is given back."""
     suspend_current_queue_time_millis: int = 1_000
+    client_rebalance: bool = True
+    """False: the broker shares the queues out, and says whether to pull or to pop them; not with an orderly listener,
+    and not in broadcasting.
+    """
+    pop_invisible_time: int = 60_000
+    """How long a popped message is hidden from the rest of the group."""
+    pop_batch_nums: int = 32
+    pop_threshold_for_queue: int = 96
+    """Popped messages that may wait for their acknowledgement before no more are popped."""
 
     def timestamp_ms(self, started_ms: int) -> int:
         """The time of CONSUME_FROM_TIMESTAMP in ms since 1970."""
@@ -74,8 +85,7 @@ def start_timestamp_ms(consume_timestamp: str | None, started_ms: int) -> int:
 def check_push_config(config: PushConsumerConfig, group: str) -> None:
     """Raise MQClientException, with RocketMQ's text, for the first setting that is not legal.
 
-    Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.checkConfig. Differs from RocketMQ: the
-    settings of Pop are absent, and so are their checks.
+    Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.checkConfig.
     """
     check_group(group)
     if group == DEFAULT_CONSUMER_GROUP:

@@ -63,8 +63,8 @@ class RebalanceOwner(MQConsumerInner, Protocol):
 class RebalanceImpl:
     """The queues of one consumer; what differs between consumers is in its subclasses.
 
-    Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl. Differs from RocketMQ: rebalance by the broker
-    (clientRebalance=false) is absent.
+    Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl. Rebalance by the broker is in
+    `RebalancePushImpl`, since only push consumers have it.
     """
 
     read_offset_type = ReadOffsetType.READ_FROM_STORE
@@ -91,15 +91,16 @@ class RebalanceImpl:
         balanced = True
         for topic in self.topics():
             try:
-                if not await self._rebalance_by_topic(topic):
+                if not await self.rebalance_by_topic(topic):
                     balanced = False
             except (RemotingException, MQBrokerException, MQClientException) as error:
-                self._skip(topic, str(error))
+                self.skip(topic, str(error))
                 balanced = balanced and is_retry_topic(topic)
-        self._drop_unsubscribed()
+        self.drop_unsubscribed()
         return balanced
 
-    async def _rebalance_by_topic(self, topic: str) -> bool:
+    async def rebalance_by_topic(self, topic: str) -> bool:
+        """Compute the share of one topic, and take or drop queues; False if something stays unbalanced."""
         queues = self.topic_subscribe_info_table.get(topic)
         if self._owner.message_model is MessageModel.BROADCASTING:
             return await self._rebalance_broadcasting(topic, queues)
@@ -109,10 +110,10 @@ class RebalanceImpl:
         if not queues:
             if not is_retry_topic(topic):
                 await self._owner.message_queue_changed(topic, [], [])
-                self._skip(topic, "no queues of the topic are known")
+                self.skip(topic, "no queues of the topic are known")
             return True
         if members is None:
-            self._skip(topic, f"no broker told the members of the group: {instance.member_list_problem}")
+            self.skip(topic, f"no broker told the members of the group: {instance.member_list_problem}")
             return True
         all_queues, all_members = sorted(queues), sorted(members)
         try:
@@ -122,9 +123,9 @@ class RebalanceImpl:
         except SimulationError:
             raise
         except Exception as error:  # noqa: BLE001  # a strategy of the application's own may raise anything
-            self._skip(topic, f"allocate message queue exception: {type(error).__name__}: {error}")
+            self.skip(topic, f"allocate message queue exception: {type(error).__name__}: {error}")
             return False
-        changed = await self._update_process_queue_table(topic, mine)
+        changed = await self.update_process_queue_table(topic, mine)
         if changed:
             await self._owner.message_queue_changed(topic, all_queues, mine)
         balanced = set(mine) == {queue for queue in self.process_queue_table if queue.topic == topic}
@@ -134,29 +135,30 @@ class RebalanceImpl:
     async def _rebalance_broadcasting(self, topic: str, queues: list[MessageQueue] | None) -> bool:
         if not queues:
             await self._owner.message_queue_changed(topic, [], [])
-            self._skip(topic, "no queues of the topic are known")
+            self.skip(topic, "no queues of the topic are known")
             return True
         mine = sorted(queues)
-        changed = await self._update_process_queue_table(topic, mine)
+        changed = await self.update_process_queue_table(topic, mine)
         if changed:
             await self._owner.message_queue_changed(topic, mine, mine)
         balanced = set(mine) == {queue for queue in self.process_queue_table if queue.topic == topic}
         self._report(topic, len(mine), 1, len(mine), changed, balanced)
         return balanced
 
-    def _drop_unsubscribed(self) -> None:
+    def drop_unsubscribed(self) -> None:
+        """Give up the queues of topics that are no longer subscribed to."""
         for queue in [queue for queue in self.process_queue_table if queue.topic not in self.subscription_inner]:
             self.process_queue_table.pop(queue).dropped = True
             self._dropped(queue, "the topic is no longer subscribed")
 
     # -- the table --------------------------------------------------------------------------------------------------
 
-    async def _update_process_queue_table(self, topic: str, mine: Sequence[MessageQueue]) -> bool:
+    async def update_process_queue_table(self, topic: str, mine: Sequence[MessageQueue]) -> bool:
         """Give up what is not mine any more, take what is new; True if anything changed.
 
         Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl.updateProcessQueueTableInRebalance.
         """
-        changed = await self._give_up(topic, set(mine))
+        changed = await self.give_up(topic, set(mine))
         all_locked = True
         requests: list[PullRequest] = []
         for queue in mine:
@@ -164,7 +166,7 @@ class RebalanceImpl:
                 continue
             if self.needs_lock and not await self.lock(queue):
                 all_locked = False
-                self._skip(topic, f"the lock of {queue} is held by another member")
+                self.skip(topic, f"the lock of {queue} is held by another member")
                 continue
             self._owner.offset_store.remove_offset(queue)
             process_queue = ProcessQueue(self._node)
@@ -172,7 +174,7 @@ class RebalanceImpl:
             try:
                 offset = await self.compute_pull_from_where(queue)
             except (RemotingException, MQBrokerException, MQClientException) as error:
-                self._skip(topic, f"no offset to pull {queue} from: {error}")
+                self.skip(topic, f"no offset to pull {queue} from: {error}")
                 continue
             if queue in self.process_queue_table:
                 continue
@@ -200,7 +202,8 @@ class RebalanceImpl:
     def dispatch_pull_request(self, requests: Sequence[PullRequest], delay_ms: int) -> None:
         """Let the pull loops of new queues begin; a consumer that pulls by itself has none."""
 
-    async def _give_up(self, topic: str, mine: set[MessageQueue]) -> bool:
+    async def give_up(self, topic: str, mine: set[MessageQueue]) -> bool:
+        """Give up the queues of a topic that are not mine any more; True if there were any."""
         to_remove: list[tuple[MessageQueue, str]] = []
         for queue, process_queue in self.process_queue_table.items():
             if queue.topic != topic:
@@ -280,7 +283,8 @@ class RebalanceImpl:
 
     # -- telling ----------------------------------------------------------------------------------------------------
 
-    def _skip(self, topic: str, reason: str) -> None:
+    def skip(self, topic: str, reason: str) -> None:
+        """Say that a topic's queues could not be shared out this time."""
         if self._node.hooks.on:
             owner = self._owner
             self._node.hooks.emit(RebalanceSkipped(owner.instance.client_id, owner.group_name, topic, reason))
