@@ -51,6 +51,8 @@ class AdminSettings:
             RequestCode.UPDATE_BROKER_CONFIG: self._update_broker_config,
             RequestCode.GET_BROKER_CONFIG: self._get_broker_config,
             RequestCode.GET_BROKER_RUNTIME_INFO: self._get_broker_runtime_info,
+            RequestCode.GET_TIMER_CHECK_POINT: self._get_timer_check_point,
+            RequestCode.GET_TIMER_METRICS: self._get_timer_metrics,
         }
 
     def _update_broker_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
@@ -82,6 +84,19 @@ class AdminSettings:
     def _get_broker_runtime_info(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         return RemotingCommand.response(ResponseCode.SUCCESS, body=KVTable(self.runtime_info()).encode())
 
+    def _get_timer_check_point(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        """How far the timer is; as RocketMQ makes it at the start, it is made for this question."""
+        if not self._broker.message_store_config.timer_wheel_enable:
+            raise RequestError(ResponseCode.SYSTEM_ERROR, "The checkpoint is null")
+        checkpoint = self._broker.timer_message_store.timer_checkpoint
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=checkpoint.encode())
+
+    def _get_timer_metrics(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        if not self._broker.message_store_config.timer_wheel_enable:
+            raise RequestError(ResponseCode.SYSTEM_ERROR, "The timer message store is null")
+        metrics = self._broker.timer_message_store.timer_metrics
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=metrics.encode())
+
     def runtime_info(self) -> dict[str, str]:
         """How the broker is doing, under RocketMQ's names; a part of what a real one tells."""
         broker = self._broker
@@ -100,6 +115,10 @@ class AdminSettings:
             "startAcceptSendRequestTimeStamp": broker.broker_config.start_accept_send_request_time_stamp,
         }
         info.update(broker.schedule_message_service.runtime_info())
+        timer = broker.timer
+        info["timerReadBehind"] = timer.dequeue_behind_s if timer is not None else 0
+        info["timerOffsetBehind"] = timer.enqueue_behind_messages if timer is not None else 0
+        info["timerCongestNum"] = timer.all_congest_num if timer is not None else 0
         pools = broker.executors
         for name, pool in (
             ("sendThreadPool", pools.send),

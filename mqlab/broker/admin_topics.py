@@ -103,6 +103,8 @@ class AdminTopics:
         for name in doomed:
             self._topics.delete_topic_config(name)
             offsets.clean_offset_by_topic(name)
+            if self._broker.timer is not None:
+                self._broker.timer.timer_metrics.remove(name)
         self._store.delete_topics(doomed)
         return RemotingCommand.response(ResponseCode.SUCCESS)
 

@@ -119,6 +119,8 @@ class BrokerConfig:
     channel_expired_timeout: int = 120_000
     rebalance_lock_max_live_time: int = 60_000
     start_accept_send_request_time_stamp: int = 0
+    recall_message_enable: bool = False
+    allow_recall_when_broker_not_writeable: bool = True
 
     send_message_thread_pool_nums: int = 0
     pull_message_thread_pool_nums: int = 0

@@ -186,6 +186,11 @@ class BrokerController(BrokerParts):
 
         return transform_timer_message(self, message)
 
+    def _recall_message_processor(self) -> RequestProcessor:
+        from mqlab.broker.recall_message_processor import RecallMessageProcessor
+
+        return RecallMessageProcessor(self)
+
     def timer_behind(self) -> bool:
         """Is the timer a second or more behind?"""
         return self.timer is not None and self.timer.is_behind()
@@ -255,6 +260,7 @@ class BrokerController(BrokerParts):
                     RequestCode.CONSUMER_SEND_MSG_BACK,
                 ),
             ),
+            (LazyProcessor(self._recall_message_processor), pools.send, times.send, (RequestCode.RECALL_MESSAGE,)),
             (pull, pools.pull, times.pull, (RequestCode.PULL_MESSAGE,)),
             (pull, pools.lite_pull, times.pull, (RequestCode.LITE_PULL_MESSAGE,)),
             (query, pools.query, times.query, (RequestCode.QUERY_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID)),

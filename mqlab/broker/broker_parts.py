@@ -70,6 +70,9 @@ class BrokerParts:
         """The parts of Pop, made and started now if nobody has needed them before."""
         raise NotImplementedError(f"{type(self).__name__} must define pop")
 
+    timer: TimerMessageStore | None
+    """The timer, if anything has needed it yet."""
+
     @property
     def timer_message_store(self) -> TimerMessageStore:
         """The timer, made now if there was none."""

@@ -32,6 +32,8 @@ from mqlab.protocol.headers import (
     PullMessageRequestHeader,
     QueryConsumerOffsetRequestHeader,
     QueryConsumerOffsetResponseHeader,
+    RecallMessageRequestHeader,
+    RecallMessageResponseHeader,
     SearchOffsetRequestHeader,
     SearchOffsetResponseHeader,
     SendMessageRequestHeaderV2,
@@ -363,6 +365,11 @@ class MQClientAPIImpl:
         request = RemotingCommand.request(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
         response = await self._call(address, request, timeout_ms)
         return _header(SearchOffsetResponseHeader, response, address).offset
+
+    async def recall_message(self, address: str, header: RecallMessageRequestHeader, timeout_ms: int) -> str:
+        """Take a timer message back; its unique key."""
+        response = await self._call(address, RemotingCommand.request(RequestCode.RECALL_MESSAGE, header), timeout_ms)
+        return _header(RecallMessageResponseHeader, response, address).msg_id
 
     async def get_earliest_msg_storetime(self, address: str, queue: MessageQueue, timeout_ms: int) -> int:
         """When the oldest message of a queue was stored, in ms since 1970; -1 for an empty queue."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from mqlab.protocol.codes import ResponseCode
+from mqlab.protocol import headers as h
+from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.message import MessageExt
 from mqlab.protocol.recall_message_handle import RecallMessageHandle
+from mqlab.protocol.topic_config import KVTable
 from mqlab.sim import EPOCH_MS
 from mqlab.store import MessageExtBrokerInner
 from mqlab.store.running_flags import RunningFlags
@@ -373,6 +377,26 @@ def test_a_power_loss_at_the_end_of_a_file_of_the_timer_log_can_lose_messages_as
     assert set(lost) == {0, 3}
 
 
+def test_files_of_the_timer_log_go_with_the_commit_log(make_cluster: Any) -> None:
+    cluster = make_cluster({"mapped_file_size_timer_log": 512, "mapped_file_size_commit_log": 8_192})
+    cluster.topic("T")
+    client = cluster.client()
+    for number in range(60):
+        send_timer(client, f"U{number}", TIMER_DELAY_SEC=5)
+    cluster.run(40_000)
+    disk, log = cluster.broker_node.disk, cluster.broker.message_store.commit_log.mapped_file_queue
+    before = disk.list("store/timerlog")
+    assert len(before) > 5
+    for _ in range(len(log.mapped_files) // 4):
+        log.drop_first()
+    cluster.run(30_000)
+    kept = disk.list("store/timerlog")
+    assert 1 < len(kept) < len(before)
+    assert kept == before[-len(kept) :]
+    first = cluster.broker.timer.timer_log.mapped_file_queue.min_offset
+    assert cluster.broker.timer.timer_log.read(first + 8 * 52).offset_py >= log.min_offset
+
+
 # -- when the store does not take it ---------------------------------------------------------------------------------
 
 
@@ -424,3 +448,140 @@ def test_the_answer_to_a_timer_message_says_how_to_take_it_back(cluster: Any, cl
     assert handle == ("T", "broker-a", str(slot_ms + 1), "KEY")
     assert "recallHandle" not in client.send("T").ext_fields
     assert "recallHandle" not in client.send("T", properties={"DELAY": "3"}).ext_fields
+
+
+def recall(client: Any, answer: Any, asked: str = "T", **changed: str) -> Any:
+    """Ask the broker to take a message back, with the handle of its answer, or one that was changed."""
+    handle = RecallMessageHandle.decode(answer.ext_fields["recallHandle"])._replace(**changed).encode()
+    return client.call(RequestCode.RECALL_MESSAGE, h.RecallMessageRequestHeader("P", asked, handle))
+
+
+@pytest.fixture
+def recalling(make_cluster: Any) -> Any:
+    """A cluster whose broker lets messages be taken back."""
+    cluster = make_cluster(recall_message_enable=True)
+    cluster.topic("T")
+    return cluster
+
+
+def test_a_message_that_is_taken_back_in_time_is_not_delivered_and_others_of_its_slot_are(recalling: Any) -> None:
+    client = recalling.client()
+    answers = {key: send_timer(client, key, TIMER_DELAY_SEC=8) for key in ("stays", "goes", "stays-too")}
+    recalling.run(3_000)
+    answer = recall(client, answers["goes"])
+    # The text is one that RocketMQ never writes over.
+    assert (answer.code, answer.remark) == (ResponseCode.SUCCESS, "not set any response code")
+    assert answer.ext_fields == {"msgId": "goes", "MSG_REGION": "DefaultRegion"}
+    recalling.run(200)
+    assert recalling.broker.timer.all_congest_num == 2
+    recalling.run(10_000)
+    assert list(delivered(recalling)) == ["stays", "stays-too"]
+    assert [event["unique_key"] for event in happened(recalling, "TimerMessageRecalled")] == ["goes"]
+    assert recalling.broker.message_store.get_max_offset_in_queue("T", 0) == 2
+
+
+def test_a_message_that_rolls_is_taken_back_at_the_end_of_its_way(make_cluster: Any) -> None:
+    cluster = make_cluster({"timer_roll_window_slot": 20}, recall_message_enable=True)
+    cluster.topic("T")
+    client = cluster.client()
+    goes = send_timer(client, "goes", TIMER_DELAY_SEC=90)
+    send_timer(client, "stays", TIMER_DELAY_SEC=90)
+    cluster.run(2_000)
+    recall(client, goes)
+    cluster.run(95_000)
+    assert list(delivered(cluster)) == ["stays"]
+    assert [event["unique_key"] for event in happened(cluster, "TimerMessageRecalled")] == ["goes"]
+
+
+def test_taking_back_comes_too_late_for_what_was_delivered_as_its_slot_shows(recalling: Any) -> None:
+    client = recalling.client()
+    answer = send_timer(client, "late", TIMER_DELAY_SEC=3)
+    recalling.run(6_000)
+    assert (recall(client, answer).code, list(delivered(recalling))) == (ResponseCode.ILLEGAL_OPERATION, ["late"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "changed", "topic", "code", "remark"),
+    [
+        ({}, {}, "T", ResponseCode.NO_PERMISSION, "recall failed, operation is forbidden"),
+        (None, {}, "Nowhere", ResponseCode.TOPIC_NOT_EXIST, "recall failed, the topic[Nowhere] not exist"),
+        (None, {"topic": "Other"}, "T", ResponseCode.ILLEGAL_OPERATION, "recall failed, topic not match"),
+        (
+            None,
+            {"broker_name": "broker-b"},
+            "T",
+            ResponseCode.ILLEGAL_OPERATION,
+            "recall failed, broker service not available",
+        ),
+        (None, {"timestamp": "soon"}, "T", ResponseCode.ILLEGAL_OPERATION, "recall failed, timestamp invalid"),
+        (None, {"timestamp": "9" * 14}, "T", ResponseCode.ILLEGAL_OPERATION, "recall failed, timestamp invalid"),
+        (
+            {"recall_message_enable": True, "broker_permission": 4, "allow_recall_when_broker_not_writeable": False},
+            {},
+            "T",
+            ResponseCode.SERVICE_NOT_AVAILABLE,
+            "recall failed, broker service not available",
+        ),
+    ],
+)
+def test_what_cannot_be_taken_back_is_refused_in_rocketmqs_words(
+    make_cluster: Any, settings: dict[str, Any] | None, changed: dict[str, str], topic: str, code: int, remark: str
+) -> None:
+    cluster = make_cluster(auto_create_topic_enable=False)
+    cluster.topic("T")
+    client = cluster.client()
+    sent = send_timer(client, TIMER_DELAY_SEC=9)
+    for name, value in ({"recall_message_enable": True} if settings is None else settings).items():
+        setattr(cluster.broker_config, name, value)
+    answer = recall(client, sent, topic, **changed)
+    assert (answer.code, answer.remark, answer.ext_fields) == (code, remark, {"MSG_REGION": "DefaultRegion"})
+    cluster.run(12_000)
+    assert list(delivered(cluster)) == ["U"]
+
+
+@pytest.mark.parametrize("handle", ["", "djE", "no handle", "djIgVCBicm9rZXItYSAxIEtFWQ==", "%%%"])
+def test_a_text_that_is_no_handle_is_refused(recalling: Any, handle: str) -> None:
+    header = h.RecallMessageRequestHeader("P", "T", handle)
+    answer = recalling.client().call(RequestCode.RECALL_MESSAGE, header)
+    assert (answer.code, answer.remark) == (ResponseCode.ILLEGAL_OPERATION, "recall handle is invalid")
+
+
+def test_a_handle_is_the_one_of_java() -> None:
+    handle = (
+        "djEgR29sZGVuVGltZXIgYnJva2VyLWEgMTc5NTIwNTMxMzAwMSBGRDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMjQzREE0RTBFMkYyQTY2"
+        "MkI0NzAxMDAxNA=="
+    )
+    decoded = RecallMessageHandle.decode(handle)
+    unique_key = "FD00000000000000000000000000000243DA4E0E2F2A662B47010014"
+    assert decoded == ("GoldenTimer", "broker-a", "1795205313001", unique_key)
+    assert decoded.encode() == handle
+    assert RecallMessageHandle.decode(handle.rstrip("=")) == decoded
+
+
+# -- what administrators see ------------------------------------------------------------------------------------------
+
+
+def test_administrators_see_how_far_the_timer_is_and_what_waits_for_which_topic(cluster: Any, client: Any) -> None:
+    cluster.topic("T2")
+    for number in range(3):
+        send_timer(client, f"U{number}", TIMER_DELAY_SEC=5 + 20 * number)
+    send_timer(client, "other", "T2", TIMER_DELAY_SEC=30)
+    cluster.run(9_000)
+    checkpoint = client.call(RequestCode.GET_TIMER_CHECK_POINT).body
+    read_ms, log_end, offset, master, state, _, counter = struct.unpack(">7q", checkpoint)
+    assert (log_end, offset, master, state) == (4 * 52, 4, 4, 0)
+    assert EPOCH_MS + 6_000 <= read_ms <= EPOCH_MS + 8_000
+    assert counter > 1
+    metrics = json.loads(client.call(RequestCode.GET_TIMER_METRICS).body)
+    assert {topic: row["count"] for topic, row in metrics["timingCount"].items()} == {"T": 2, "T2": 1}
+    table = KVTable.decode(client.call(RequestCode.GET_BROKER_RUNTIME_INFO).body).table
+    assert (table["timerCongestNum"], table["timerOffsetBehind"], table["timerReadBehind"]) == ("3", "0", "0")
+    client.call(RequestCode.DELETE_TOPIC_IN_BROKER, h.DeleteTopicRequestHeader("T2"))
+    assert list(json.loads(client.call(RequestCode.GET_TIMER_METRICS).body)["timingCount"]) == ["T"]
+
+
+def test_a_broker_without_a_timer_wheel_tells_administrators_so(make_cluster: Any) -> None:
+    client = make_cluster({"timer_wheel_enable": False}).client()
+    assert client.call(RequestCode.GET_TIMER_CHECK_POINT).remark == "The checkpoint is null"
+    assert client.call(RequestCode.GET_TIMER_METRICS).remark == "The timer message store is null"
+    assert client.call(RequestCode.GET_BROKER_RUNTIME_INFO).code == ResponseCode.SUCCESS

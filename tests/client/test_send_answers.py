@@ -227,7 +227,8 @@ def test_an_earlier_result_is_better_than_a_later_refusal(make_cluster: Any) -> 
 
 
 def test_a_timer_message_is_tried_three_times_and_the_error_says_that_there_is_no_wheel(one: tuple[Any, Any]) -> None:
-    _, producer = one
+    cluster, producer = one
+    cluster.brokers["broker-a"].message_store_config.timer_wheel_enable = False
     with pytest.raises(MQClientException, match=r"Send \[3\] times.*accurate timer message is not enabled") as failed:
         producer.send(Message("T", "later", properties={"TIMER_DELAY_SEC": "9"})).play()
     assert failed.value.response_code == ResponseCode.SYSTEM_ERROR

@@ -160,3 +160,42 @@ def test_delay_levels_are_late_by_up_to_100_ms_and_never_early(
     for run in timeline["runs"]:
         order = [e["key"] for e in run if e["event"] == "deliver" and e["key"].startswith("level")]
         assert order == [key for key, _, _ in delivered]
+
+
+@pytest.mark.parametrize("run", [0, 1, 2])
+def test_timer_messages_come_out_a_tick_after_their_slot_as_the_real_ones_did(
+    stage: Any, recorded: Any, run: int
+) -> None:
+    """Sent at the recorded milliseconds of a second: same slots, and out of the wheel 1.0 to 1.2 s after them."""
+    events = recorded("delay.levels-and-timers")["runs"][run]
+    phase_ms = next(e["millisecondOfSecond"] for e in events if e["event"] == "start")
+    called = [e for e in events if e["event"] == "send_called" and e["key"].startswith("timer")]
+    real = {e["key"]: e for e in events if e["event"] == "deliver" and e["key"].startswith("timer")}
+    scene = stage(queues=4, phase_ms=1_700)
+    scene.lab.run(scene.consumer().start())
+    producer = scene.producer()
+    start_ms = 30_000 + phase_ms + (-(scene.start_us // 1_000)) % 1_000
+    sent_ms = {}
+    for event in called:
+        scene.at(start_ms + event["t_ms"])
+        message = Message("T", b"x", keys=event["key"])
+        if event["key"] == "timer_sec_2":
+            message.delay_time_sec = 2
+        elif "deliver_at" in event["key"]:
+            message.deliver_time_ms = scene.lab.world.epoch_ms + scene.lab.world.now_us // 1_000 + event["requestedMs"]
+        else:
+            message.delay_time_ms = event["requestedMs"]
+        sent_ms[event["key"]] = scene.now_ms
+        result = scene.lab.run(producer.send(message, queue=MessageQueue("T", "broker-a", 0)))
+        assert result.recall_handle
+    scene.at(start_ms + 33_000)
+    delivered = {key: at - sent_ms[key] for at, _, key, _ in scene.delivered}
+    accepted = scene.events("TimerMessageAccepted")
+    slots = {e["key"]: a["slot_ms"] - scene.lab.world.epoch_ms for e, a in zip(called, accepted, strict=True)}
+    assert delivered.keys() == real.keys() == slots.keys()
+    for key, event in real.items():
+        slot_ms = slots[key] - scene.start_us / 1_000 - sent_ms[key]
+        assert abs(slot_ms - event["timerOutMs"]) <= 5, key
+        assert slot_ms + 1_000 <= delivered[key] <= slot_ms + 1_200, key
+        assert event["timerOutMs"] + 1_000 <= event["storedAgainMs"] <= event["timerOutMs"] + 1_210, key
+        assert abs(delivered[key] - event["storedAgainMs"]) <= 170, key

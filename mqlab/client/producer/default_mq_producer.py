@@ -177,6 +177,16 @@ class DefaultMQProducer(ProducerConfig):
         assert result is not None
         return result
 
+    @public_call
+    async def recall_message(self, topic: str, recall_handle: str) -> str:
+        """Take a timer message back that is not due yet, with the handle of its SendResult; its unique key.
+
+        The broker must allow it (recallMessageEnable). It answers before it has looked for the message: where the
+        message is delivered already, nothing happens. Raises MQClientException, MQBrokerException or a
+        RemotingException.
+        """
+        return await self.impl.recall_message(topic, recall_handle)
+
     def _waits_for_company(self, message: Message, timeout: int | None) -> bool:
         """Whether a message goes into an automatic batch: as in RocketMQ not one with a time-out of its own."""
         return self._accumulator is not None and timeout is None and self._accumulator.can_batch(message)

@@ -25,7 +25,15 @@ from mqlab.errors import (
 from mqlab.protocol.batch import MessageBatch
 from mqlab.protocol.codes import ClientErrorCode, ResponseCode
 from mqlab.protocol.message import Message, MessageQueue
-from mqlab.protocol.topics import CLIENT_INNER_PRODUCER_GROUP, DEFAULT_PRODUCER_GROUP, check_group, check_message
+from mqlab.protocol.topics import (
+    CLIENT_INNER_PRODUCER_GROUP,
+    DEFAULT_PRODUCER_GROUP,
+    check_group,
+    check_message,
+    check_topic,
+    is_dlq_topic,
+    is_retry_topic,
+)
 from mqlab.sim import PeriodicTask
 from mqlab.trace.events.client import (
     ClientStarted,
@@ -217,6 +225,30 @@ class DefaultMQProducerImpl:
         producer = self.producer
         await routes.refresh_from_default_topic(topic, producer.create_topic_key, producer.default_topic_queue_nums)
         return table[topic]
+
+    async def recall_message(self, topic: str, recall_handle: str) -> str:
+        """Ask the broker that a handle names to take a message back; its unique key.
+
+        Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.recallMessage.
+        """
+        from mqlab.protocol.headers import RecallMessageRequestHeader
+        from mqlab.protocol.recall_message_handle import InvalidRecallHandle, RecallMessageHandle
+
+        self.make_sure_state_ok()
+        check_topic(topic)
+        if is_retry_topic(topic) or is_dlq_topic(topic):
+            raise MQClientException("topic is not supported")
+        try:
+            handle = RecallMessageHandle.decode(recall_handle)
+        except InvalidRecallHandle as error:
+            raise MQClientException(str(error)) from None
+        await self.try_to_find_topic_publish_info(topic)
+        routes = self.instance.routes
+        address = routes.find_broker_address_in_publish(handle.broker_name) or routes.find_broker_addr_by_topic(topic)
+        if not address:
+            raise MQClientException("The broker service address not found")
+        header = RecallMessageRequestHeader(self.producer.producer_group, topic, recall_handle, handle.broker_name)
+        return await self.instance.api.recall_message(address, header, self.producer.send_msg_timeout)
 
     def no_route(
         self, topic: str, text: str = "", code: int = int(ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION)
