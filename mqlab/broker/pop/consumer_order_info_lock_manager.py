@@ -58,9 +58,7 @@ class ConsumerOrderInfoLockManager:
         rings_in_us = self._began_us + ticks * _TICK_US - now_us
         key = (topic, group, queue_id)
         self._cancel(key)
-        self.timeouts[key] = node.call_later(
-            rings_in_us / 1_000, self._ring, key, name="ConsumerOrderInfoLockManager"
-        )
+        self.timeouts[key] = node.call_later(rings_in_us / 1_000, self._ring, key, name="ConsumerOrderInfoLockManager")
 
     def _ring(self, key: tuple[str, str, int]) -> None:
         del self.timeouts[key]

@@ -139,10 +139,7 @@ class ConsumerOrderInfoManager(ConfigManager):
                 del self.table[key]
                 continue
             for queue_id, info in list(self.table[key].items()):
-                if (
-                    queue_id >= topic.read_queue_nums
-                    or now_ms - info.last_consume_timestamp > CLEAN_SPAN_FROM_LAST_MS
-                ):
+                if queue_id >= topic.read_queue_nums or now_ms - info.last_consume_timestamp > CLEAN_SPAN_FROM_LAST_MS:
                     del self.table[key][queue_id]
 
     def encode(self) -> dict[str, Any]:

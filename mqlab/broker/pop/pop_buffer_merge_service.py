@@ -69,9 +69,7 @@ class PopBufferMergeService(ServiceThread):
 
     # -- what pops bring --------------------------------------------------------------------------------------------
 
-    def add_ck(
-        self, ck: PopCheckPoint, revive_qid: int, revive_queue_offset: int, next_begin_offset: int
-    ) -> bool:
+    def add_ck(self, ck: PopCheckPoint, revive_qid: int, revive_queue_offset: int, next_begin_offset: int) -> bool:
         """Take a check point into memory, so that nothing is written; False when it has to be stored."""
         wrapper = PopCheckPointWrapper(ck, revive_qid, revive_queue_offset, next_begin_offset, self._came)
         if self._refusal(wrapper):
