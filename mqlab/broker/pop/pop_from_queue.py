@@ -11,7 +11,7 @@ from mqlab.protocol.extra_info import ReceiptHandle, msg_offset_info, retry_flag
 from mqlab.protocol.pop_check_point import PopCheckPoint
 from mqlab.protocol.record import SYS_FLAG_OFFSET
 from mqlab.store import GetMessageResult, GetMessageStatus
-from mqlab.trace.events.pop import MessagePopped, PopQueueBusy
+from mqlab.trace.events.pop import MessagePopped, OrderBlocked, PopQueueBusy
 
 if TYPE_CHECKING:
     from mqlab.broker.pop.pop_services import PopServices
@@ -93,6 +93,10 @@ class PopFromQueue:
             if self._services.consumer_order_info_manager.check_block(
                 header.attempt_id, topic, work.group, queue_id, header.invisible_time
             ):
+                if self._node.hooks.on:
+                    self._node.hooks.emit(
+                        OrderBlocked(work.group, topic, queue_id, header.attempt_id or "", work.pop_time)
+                    )
                 return
             self._in_flight.clear(topic, work.group, queue_id)
         if work.room <= 0:
