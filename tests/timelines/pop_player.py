@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
 from mqlab import Lab, Message
+from mqlab.errors import RemotingException
 from mqlab.protocol import extra_info
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode, ResponseCode
@@ -119,7 +120,11 @@ class PopPlayer:
         )
         if not quiet:
             self._note("pop_request", invisibleTime=invisible_ms, pollTime=poll_ms)
-        response = await self._call(RequestCode.POP_MESSAGE, header, poll_ms + 10_000)
+        try:
+            response = await self._call(RequestCode.POP_MESSAGE, header, poll_ms + 10_000)
+        except RemotingException:
+            self._note("pop_fails")
+            return []
         status = STATUS[response.code]
         if status != "FOUND":
             if not quiet:

@@ -102,6 +102,8 @@ class ConsumerOrderInfoManager(ConfigManager):
             return NO_NEED_TO_COMMIT
         next_offset = info.commit_and_next(queue_offset)
         if next_offset >= 0:
+            if not info.not_acked() and self._node.hooks.on:
+                self._node.hooks.emit(OrderFreed(group, topic, queue_id, "settled"))
             self.lock_manager.update_lock_free_timestamp(topic, group, queue_id, info)
         return next_offset
 
