@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.broker.pop import revive_log
+from mqlab.protocol.hashing import java_map_order
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.pop_check_point import REVIVE_GROUP, PopCheckPoint
-from mqlab.protocol.properties import NEW_MAP_CAPACITY, encode_properties
+from mqlab.protocol.properties import DECODED_MAP_CAPACITY, NEW_MAP_CAPACITY, encode_properties
 from mqlab.protocol.record import decode_record
 from mqlab.protocol.topics import is_retry_topic, pop_retry_topic
 from mqlab.store import MessageExtBrokerInner
@@ -68,7 +69,9 @@ class ReviveMessage:
         if not is_retry_topic(topic):
             topic = pop_retry_topic(topic, ck.group, self._broker.broker_config.enable_retry_topic_v2)
         properties = {MessageConst.TAGS: original.tags} if original.tags is not None else {}
-        properties.update(original.properties)
+        # In the order in which a Java broker reads one table and fills the other, which decides about the bytes.
+        for name in java_map_order(original.properties, DECODED_MAP_CAPACITY):
+            properties[name] = original.properties[name]
         if original.reconsume_times == 0 or MessageConst.FIRST_POP_TIME not in properties:
             properties[MessageConst.FIRST_POP_TIME] = str(ck.pop_time)
         return MessageExtBrokerInner(
