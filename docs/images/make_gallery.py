@@ -171,6 +171,11 @@ VIEWS = (
         TWO_BROKERS.format(4) + 'lab.run_until_event("ConsumeFinished")\nStepper(lab, [OffsetsBoard])', BOARD, 800,
     ),
     View(
+        "timer-wheel", "Timer wheel", "The next slots of a broker's timer wheel, how far it is read and written, and "
+        "what waits for when.",
+        'lab = get("timer-messages").build(7).run_for(seconds=9)\nStepper(lab, [TimerWheelBoard])', BOARD, 800,
+    ),
+    View(
         "responses", "Response tables", "Requests that wait for their answers, by the process that waits.",
         TWO_BROKERS.format(4) + "Stepper(lab, [ResponsesBoard])", BOARD, 700,
     ),

@@ -98,10 +98,11 @@ def spawn_sending(
     size: int = 100,
     send_one: SendOne = send_sync,
     delay_levels: Sequence[int] = (0,),
+    delays_ms: Sequence[int] = (0,),
 ) -> None:
     """Let a producer send numbered messages from a task of its own, one after a pause of 0 to twice `every_ms`.
 
-    The delay levels take turns; 0 is no delay.
+    The delay levels take turns, and so do the delays of the timer; 0 is no delay.
     """
     node = producer.node
 
@@ -111,6 +112,9 @@ def spawn_sending(
             level = delay_levels[number % len(delay_levels)]
             if level:
                 message.delay_time_level = level
+            delay_ms = delays_ms[number % len(delays_ms)]
+            if delay_ms:
+                message.delay_time_ms = delay_ms
             await send_one(producer, message)
             await pause(node, every_ms)
 

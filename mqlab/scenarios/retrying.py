@@ -70,3 +70,25 @@ async def delayed_messages(
     producer = lab.producer("shop")
     await producer.start()
     spawn_sending(producer, messages=messages, every_ms=every_ms, delay_levels=(0, 1, 2, 3))
+
+
+@scenario("timer-messages", seconds=40, faults=ANY_FAULT)
+async def timer_messages(
+    lab: Lab,
+    *,
+    queues: int = 2,
+    messages: int = 40,
+    every_ms: int = 500,
+    roll_window_s: int = 2 * 86_400,
+    flush: str = "SYNC_FLUSH",
+) -> None:
+    """Messages are sent for a moment of their own: now, after 1.5 s, 3 s, 7 s and 20 s; the timer wheel holds them."""
+    lab.name_server()
+    lab.broker(flush_disk_type=flush, timer_roll_window_slot=roll_window_s)
+    lab.create_topic(TOPIC, queues)
+    consumer = new_reader(lab)
+    consumer.register_message_listener(reader(consumer))
+    await consumer.start()
+    producer = lab.producer("shop")
+    await producer.start()
+    spawn_sending(producer, messages=messages, every_ms=every_ms, delays_ms=(0, 1_500, 3_000, 7_000, 20_000))

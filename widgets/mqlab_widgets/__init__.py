@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mqlab_widgets.boards.responses import ResponsesBoard
     from mqlab_widgets.boards.routes import RoutesBoard
     from mqlab_widgets.boards.space_time import SpaceTimeBoard
+    from mqlab_widgets.boards.timer_wheel import TimerWheelBoard
     from mqlab_widgets.stepper import Stepper
     from mqlab_widgets.world_charts import WorldCharts
 
@@ -28,6 +29,7 @@ __all__ = [
     "RoutesBoard",
     "SpaceTimeBoard",
     "Stepper",
+    "TimerWheelBoard",
     "WorldCharts",
 ]
 
@@ -42,6 +44,7 @@ _HOMES = {
     "RoutesBoard": "boards.routes",
     "SpaceTimeBoard": "boards.space_time",
     "Stepper": "stepper",
+    "TimerWheelBoard": "boards.timer_wheel",
     "WorldCharts": "world_charts",
 }
 """Where the public names come from; they are imported when first used, as charts need no widgets."""
