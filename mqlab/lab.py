@@ -331,6 +331,24 @@ class Lab(Playing, Acting):
 
         return held_pulls_table(self._up(self.brokers))
 
+    def held_pops(self) -> Table:
+        """The pops, and questions whether there is something to pop, that the running brokers hold at present."""
+        from mqlab.pop_inspectors import held_pops_table
+
+        return held_pops_table(self._up(self.brokers))
+
+    def pop_check_points(self) -> Table:
+        """The check points of popped messages that the running brokers have in memory."""
+        from mqlab.pop_inspectors import pop_check_points_table
+
+        return pop_check_points_table(self._up(self.brokers))
+
+    def revive_queues(self) -> Table:
+        """How far the running brokers have come in their revive topics."""
+        from mqlab.pop_inspectors import revive_queues_table
+
+        return revive_queues_table(self._up(self.brokers))
+
     def process_queues(self, consumer: DefaultMQPushConsumer) -> Table:
         """The queues that a consumer owns, and what it holds of each."""
         from mqlab.client import DefaultMQPushConsumer
