@@ -184,7 +184,7 @@ MUTANTS = (
             " and (target > self.value or not increase_only)", "", *PUSH, "short-consume-timeout"),
     _mutant(40, "a queue is given up without writing its offset", f"{REBALANCE}._persist_and_forget",
             "self._owner.offset_store.persist(queue)", "pass", "push-clustering", "silence"),
-    _mutant(41, "a queue that moves to another member is not dropped", f"{REBALANCE}.give_up",
+    _mutant(41, "a queue that moves to another member is not dropped", f"{REBALANCE}._give_up",
             "self.process_queue_table[queue].dropped = True", "pass", "push-clustering", *IN_ORDER),
     _mutant(42, "a request that the threads cannot take gets no answer",
             f"{REMOTING}.dispatch:RemotingDispatch.on_command",

@@ -103,9 +103,8 @@ class RebalanceByBroker:
         Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl.updateMessageQueueAssignment.
         """
         self._follow_the_mode(topic, bool(popped), bool(pulled))
-        changed = await self._rebalance.give_up(topic, set(pulled))
+        changed = await self._rebalance.update_process_queue_table(topic, pulled)
         changed = self._give_up_pops(topic, set(popped)) or changed
-        changed = await self._rebalance.update_process_queue_table(topic, pulled) or changed
         requests = [self._assigned(queue) for queue in popped if queue not in self.pop_process_queue_table]
         self._rebalance.dispatch(requests)
         return bool(requests) or changed

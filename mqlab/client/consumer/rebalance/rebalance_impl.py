@@ -158,7 +158,7 @@ class RebalanceImpl:
 
         Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl.updateProcessQueueTableInRebalance.
         """
-        changed = await self.give_up(topic, set(mine))
+        changed = await self._give_up(topic, set(mine))
         all_locked = True
         requests: list[PullRequest] = []
         for queue in mine:
@@ -202,8 +202,7 @@ class RebalanceImpl:
     def dispatch_pull_request(self, requests: Sequence[PullRequest], delay_ms: int) -> None:
         """Let the pull loops of new queues begin; a consumer that pulls by itself has none."""
 
-    async def give_up(self, topic: str, mine: set[MessageQueue]) -> bool:
-        """Give up the queues of a topic that are not mine any more; True if there were any."""
+    async def _give_up(self, topic: str, mine: set[MessageQueue]) -> bool:
         to_remove: list[tuple[MessageQueue, str]] = []
         for queue, process_queue in self.process_queue_table.items():
             if queue.topic != topic:
