@@ -208,7 +208,7 @@ class PopBufferMergeService(ServiceThread):
     def start(self) -> None:
         """Start the thread, whose ticks are those of one that began with the broker."""
         super().start()
-        self._origin_us = self._broker.start_us
+        self.set_origin(self._broker.start_us)
         self.node.life.clock_listeners.append(self.wakeup_for_work)
         if self.is_slave:
             self.period_ms = SLAVE_INTERVAL_MS
@@ -239,12 +239,9 @@ class PopBufferMergeService(ServiceThread):
 
     def next_tick_us(self) -> int:
         """The first tick at which there is something to do."""
-        tick_us, work_us = super().next_tick_us(), self._work_us()
-        if work_us is not None and work_us > tick_us:
-            period_us = self.period_ms * 1_000
-            tick_us += -(-(work_us - tick_us) // period_us) * period_us
-        self._armed_us = tick_us
-        return tick_us
+        work_us = self._work_us()
+        self._armed_us = super().next_tick_us() if work_us is None else max(super().next_tick_us(), self.tick_at(work_us))
+        return self._armed_us
 
     def wakeup_for_work(self) -> None:
         """Something has changed: bring the next tick forward if it has to come earlier."""
@@ -252,12 +249,13 @@ class PopBufferMergeService(ServiceThread):
             return
         armed_us = self._armed_us
         tick_us = self.next_tick_us()
-        if not self.idle:
-            if tick_us >= armed_us:
-                self._armed_us = armed_us
-                return
+        if self.idle:
+            self.idle = False
+        elif tick_us < armed_us:
             self.node.world.entry_died()
-        self.idle = False
+        else:
+            self._armed_us = armed_us
+            return
         self._task.resume_at(tick_us)
 
     # -- the thread -------------------------------------------------------------------------------------------------

@@ -36,11 +36,11 @@ def recorded() -> dict[str, Any]:
 class Replay:
     """The same broker here, asked the same; times are its own."""
 
-    def __init__(self, recorded: dict[str, Any], make_cluster: Callable[..., Any]) -> None:
+    def __init__(self, recorded: dict[str, Any], make_cluster: Callable[..., Any], **settings: Any) -> None:
         from tests.broker.pop.conftest import Popper
 
         self.recorded = recorded
-        self.cluster = make_cluster(wire_bytes=True)
+        self.cluster = make_cluster(wire_bytes=True, **settings)
         for topic, config in recorded["topicConfigs"].items():
             if topic.startswith("Pop"):
                 self.cluster.topic(topic, config["readQueueNums"])
