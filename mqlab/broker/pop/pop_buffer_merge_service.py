@@ -239,8 +239,8 @@ class PopBufferMergeService(ServiceThread):
 
     def next_tick_us(self) -> int:
         """The first tick at which there is something to do."""
-        work_us = self._work_us()
-        self._armed_us = super().next_tick_us() if work_us is None else max(super().next_tick_us(), self.tick_at(work_us))
+        tick_us, work_us = super().next_tick_us(), self._work_us()
+        self._armed_us = tick_us if work_us is None else max(tick_us, self.tick_at(work_us))
         return self._armed_us
 
     def wakeup_for_work(self) -> None:
