@@ -487,6 +487,12 @@ class PopGivenUp(NamedTuple):
     """A consumer is done with popped messages and tells nobody; the fields are those of the first of `messages`.
 
     `reason` says whether the invisible time was over or the assignment was gone, and when that was seen.
+
+
+class PopRecordWritten(NamedTuple):
+    """The key-value engine notes that a group has a message in hand; `held_in` is "cache" or "store".
+
+    `attempts` counts how often putting the message into the retry topic has failed.
     """
 
     group: str
@@ -560,3 +566,34 @@ class InvisibleTimeNotChanged(NamedTuple):
     queue_offset: int
     msg_id: str
     reason: str
+    queue_id: int
+    queue_offset: int
+    pop_time: int
+    invisible_ms: int
+    attempts: int
+    held_in: str
+
+
+class PopRecordDeleted(NamedTuple):
+    """The key-value engine forgets a message that a group had in hand; `reason` is "acked", "changed" or "revived"."""
+
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+    pop_time: int
+    reason: str
+
+
+class PopRecordsNotWritten(NamedTuple):
+    """So many notes of the key-value engine could not be written or deleted; `reason` says why."""
+
+    records: int
+    reason: str
+
+
+class PopRecordsRecovered(NamedTuple):
+    """The key-value engine has read its notes from the disk; `torn_bytes` at the end of its log were no whole ones."""
+
+    records: int
+    torn_bytes: int
