@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mqlab.broker.pop.kv.pop_consumer_record import PopConsumerRecord
 from mqlab.sim import DiskFull, Future, ServiceThread
-from mqlab.trace.events.pop import PopRecordsNotWritten
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker_config import BrokerConfig
-    from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+    from mqlab.broker.broker_parts import BrokerParts
     from mqlab.broker.pop.kv.pop_consumer_lock_service import PopConsumerLockService
-    from mqlab.broker.pop.kv.pop_consumer_store import PopConsumerStore
-    from mqlab.sim import Node
 
 OFFSET_NOT_EXIST = -1
 CLEANUP_PERIOD_MS = 1_000
@@ -34,17 +31,15 @@ class PopConsumerCache(ServiceThread):
 
     def __init__(
         self,
-        node: Node,
-        config: BrokerConfig,
-        offsets: ConsumerOffsetManager,
-        store: PopConsumerStore,
+        broker: BrokerParts,
+        write_to_store: Callable[[Sequence[PopConsumerRecord]], Future[None] | None],
         locks: PopConsumerLockService,
         revive: Callable[[PopConsumerRecord], bool | Future[bool]],
     ) -> None:
-        super().__init__(node, "PopConsumerCache", CLEANUP_PERIOD_MS)
-        self._config = config
-        self._offsets = offsets
-        self._store = store
+        super().__init__(broker.node, "PopConsumerCache", CLEANUP_PERIOD_MS)
+        self._config = broker.broker_config
+        self._offsets = broker.consumer_offset_manager
+        self._write_to_store = write_to_store
         self._locks = locks
         self._revive = revive
         self._size = 0
@@ -103,7 +98,7 @@ class PopConsumerCache(ServiceThread):
         group, topic, _ = queue
         if self._locks.is_lock_timeout(group, topic):
             del self._table[queue]
-            self._write(list(held.values()))
+            self._let_go(list(held.values()))
             return
         now_ms = self.node.now_ms()
         to_write = []
@@ -112,17 +107,15 @@ class PopConsumerCache(ServiceThread):
                 self._revive(record)
             else:
                 to_write.append(record)
-        self._write(to_write)
+        self._let_go(to_write)
         least = min(held, default=OFFSET_NOT_EXIST)
         if least > OFFSET_NOT_EXIST:
             self._commit_offset(queue, least)
 
-    def _write(self, records: list[PopConsumerRecord]) -> None:
-        try:
-            self._store.write_records(records)
-        except DiskFull as error:
-            if self.node.hooks.on:
-                self.node.hooks.emit(PopRecordsNotWritten(len(records), str(error).partition("\n")[0]))
+    def _let_go(self, records: list[PopConsumerRecord]) -> None:
+        # What a full disk does not take is lost, and told as not written.
+        with suppress(DiskFull):
+            self._write_to_store(records)
 
     def _commit_offset(self, queue: Queue, offset: int) -> None:
         group, topic, queue_id = queue

@@ -5,37 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mqlab.broker.pop.kv.pop_consumer_cache import OFFSET_NOT_EXIST, PopConsumerCache
+from mqlab.broker.pop.kv.pop_consumer_cache import OFFSET_NOT_EXIST
 from mqlab.broker.pop.kv.pop_consumer_context import Found, PopConsumerContext
 from mqlab.broker.pop.kv.pop_consumer_lock_service import PopConsumerLockService
 from mqlab.broker.pop.kv.pop_consumer_record import PopConsumerRecord, RetryType
+from mqlab.broker.pop.kv.pop_consumer_records import PopConsumerRecords
 from mqlab.broker.pop.kv.pop_consumer_reviver import PopConsumerReviver
-from mqlab.broker.pop.kv.pop_consumer_store import PopConsumerStore
+from mqlab.broker.pop.kv.pop_consumer_scan import PopConsumerScan
 from mqlab.protocol.topics import pop_retry_topic
-from mqlab.sim import DiskFull, Future, ServiceThread
+from mqlab.sim import DiskFull, Future
 from mqlab.store import GetMessageResult, GetMessageStatus
-from mqlab.trace.events.pop import (
-    AckLost,
-    CheckPointPutAgain,
-    PopQueueBusy,
-    PopRecordDeleted,
-    PopRecordsNotWritten,
-    PopRecordWritten,
-)
+from mqlab.trace.events.pop import PopQueueBusy
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts
     from mqlab.broker.pop.consumer_order_info_manager import ConsumerOrderInfoManager
     from mqlab.store.get_message import MessageFilter
 
-FOLDER = "kvStore"
-PERIOD_MS = 500
 PREFER_RETRY_ONE_IN = 5
-LOOK_BACK_MS = 3_000
-NOT_YET_MS = 50
-"""A record is due only this long behind its time."""
-REWRITE_INTERVALS_S = (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200, 1_800, 3_600, 7_200)
-CLEAN_LOCKS_MS = 60_000
 
 _CORRECTED = (
     GetMessageStatus.OFFSET_TOO_SMALL,
@@ -44,17 +31,16 @@ _CORRECTED = (
 )
 
 
-class PopConsumerService(ServiceThread):
+class PopConsumerService:
     """The key-value engine: a record for each message that is popped, deleted when it is acknowledged.
 
     Java: org.apache.rocketmq.broker.pop.PopConsumerService. A scan every 500 ms takes the records whose time is over
-    and puts their messages into the retry topic; what cannot be put is tried again, 16 times in all, after 10 s to 2 h.
-    How far a group was given messages is its pull offset, in memory; the committed offset is where its last pop began,
-    so after a restart what the last pop of each queue took is given once more.
+    and puts their messages into the retry topic. How far a group was given messages is its pull offset, in memory; the
+    committed offset is where its last pop began, so after a restart what the last pop of each queue took is given once
+    more.
 
-    Differs from RocketMQ: without records the scan sleeps; and where `pop_response_return_actual_retry_topic` is set,
-    the messages of a retry topic are those that get a handle (5.3.3 counts queues where it means messages, and may
-    give it to others).
+    Differs from RocketMQ: where `pop_response_return_actual_retry_topic` is set, the messages that get a handle are
+    those of retry topics (5.3.3 counts queues where it means messages, and gives it to others).
     """
 
     def __init__(
@@ -63,45 +49,30 @@ class PopConsumerService(ServiceThread):
         order_info: ConsumerOrderInfoManager,
         init_offset: Callable[[str, str, int, int], int],
     ) -> None:
-        super().__init__(broker.node, "PopConsumerService", PERIOD_MS)
+        self.node = broker.node
         self._broker = broker
         self._config = broker.broker_config
         self._offsets = broker.consumer_offset_manager
         self._order_info = order_info
         self._init_offset = init_offset
         self._requests: dict[tuple[str, str], int] = {}
-        self._scanned_ms = LOOK_BACK_MS
-        self._cleaned_locks_ms = self.node.now_ms()
-        self._slept = False
         self.locks = PopConsumerLockService(self.node.now_ms)
-        self.store = PopConsumerStore(self.node, broker.message_store_config.path(FOLDER))
         self.reviver = PopConsumerReviver(broker)
-        self.cache: PopConsumerCache | None = None
-        if self._config.enable_pop_buffer_merge:
-            self.cache = PopConsumerCache(
-                self.node, self._config, self._offsets, self.store, self.locks, self.reviver.revive
-            )
+        self.records = PopConsumerRecords(broker, self.locks, self.reviver)
+        self.scan = PopConsumerScan(broker, self.records, self.locks, self.reviver)
 
     # -- life -------------------------------------------------------------------------------------------------------
 
-    def has_work(self) -> bool:
-        """Is there any record in the store?"""
-        self._slept = not len(self.store)
-        return not self._slept
-
     def start(self) -> None:
         """Read the records, and let the scans begin."""
-        self.store.start()
-        if self.cache is not None:
-            self.cache.start()
-        super().start()
+        self.records.start()
+        self.scan.start()
+        self.records.on_written = self.scan.wakeup_for_work
 
     def shutdown(self) -> None:
         """Stop, and make the records safe. As in RocketMQ those in the cache are forgotten."""
-        super().shutdown()
-        if self.cache is not None:
-            self.cache.shutdown()
-        self.store.shutdown()
+        self.scan.shutdown()
+        self.records.shutdown()
 
     # -- popping ----------------------------------------------------------------------------------------------------
 
@@ -216,10 +187,9 @@ class PopConsumerService(ServiceThread):
                 commit = result.next_begin_offset
         else:
             self._offsets.commit_pull_offset(group, topic, queue_id, result.next_begin_offset)
-            if self.cache is not None:
-                least = self.cache.min_offset((group, topic, queue_id))
-                if least != OFFSET_NOT_EXIST:
-                    commit = least
+            least = self.records.min_offset_in_cache(group, topic, queue_id)
+            if least != OFFSET_NOT_EXIST:
+                commit = least
         self._offsets.commit_offset(group, topic, queue_id, commit, "popped")
 
     def _get_message(
@@ -241,18 +211,16 @@ class PopConsumerService(ServiceThread):
         reset = self._offsets.query_then_erase_reset_offset(group, topic, queue_id)
         if reset is None:
             return offset
-        # Java asks for the lock here that the pop itself holds, and goes on without it.
-        self._forget(group, topic, queue_id)
+        self.clear_cache(group, topic, queue_id)
         self._order_info.clear_block(topic, group, queue_id)
         self._offsets.commit_offset(group, topic, queue_id, reset, "reset")
         return reset
 
     def is_pop_should_stop(self, group: str, topic: str, queue_id: int) -> bool:
-        """Has the group so many messages of a queue in hand that it gets no more? Only with the cache."""
+        """Has the group so many messages of a queue in hand that it gets no more? Only those in the cache count."""
         return (
             self._config.enable_pop_message_threshold
-            and self.cache is not None
-            and self.cache.in_flight((group, topic, queue_id)) >= self._config.pop_inflight_message_threshold
+            and self.records.in_flight(group, topic, queue_id) >= self._config.pop_inflight_message_threshold
         )
 
     def _pending(self, group: str, topic: str, queue_id: int) -> int:
@@ -262,20 +230,17 @@ class PopConsumerService(ServiceThread):
     # -- records ----------------------------------------------------------------------------------------------------
 
     def _note_records(self, context: PopConsumerContext) -> PopConsumerContext | Future[PopConsumerContext]:
-        """Write down what was found, and free the lock when it is safe.
+        """Write down what was found, and free the lock when that is safe.
 
-        When that fails RocketMQ never answers: the consumer's request times out, and the group has been moved past the
+        When it fails RocketMQ never answers: the consumer's request times out, and the group has been moved past the
         messages.
         """
         written: Future[None] | None = None
         if context.is_found and not context.fifo and not context.failed:
-            records = context.records()
-            in_cache = self.cache is not None and not self.cache.is_full
             try:
-                written = self._write(records, in_cache=in_cache)
-            except DiskFull as error:
+                written = self.records.write(context.records())
+            except DiskFull:
                 context.failed = True
-                self._not_written(len(records), error)
         if written is None:
             self.locks.unlock(context.group, context.topic)
             return context
@@ -288,69 +253,43 @@ class PopConsumerService(ServiceThread):
         written.add_done_callback(safe)
         return answer
 
-    def _write(self, records: list[PopConsumerRecord], *, in_cache: bool) -> Future[None] | None:
-        """Note that messages are in hand; DiskFull with nothing noted."""
-        written: Future[None] | None = None
-        if in_cache:
-            assert self.cache is not None
-            self.cache.write_records(records)
-        else:
-            written = self.store.write_records(records)
-            self.wakeup_for_work()
-        hooks = self.node.hooks
-        if hooks.on:
-            for record in records:
-                hooks.emit(
-                    PopRecordWritten(
-                        record.group,
-                        record.topic,
-                        record.queue_id,
-                        record.offset,
-                        record.pop_time,
-                        record.invisible_time,
-                        record.attempt_times,
-                        "cache" if in_cache else "store",
-                    )
-                )
-        return written
+    def ack(
+        self, pop_time: int, invisible_time: int, group: str, topic: str, queue_id: int, offset: int
+    ) -> Future[None] | None:
+        """The message of this delivery is done; one that is not known changes nothing. DiskFull when it stays in hand.
 
-    def _delete(self, record: PopConsumerRecord, reason: str) -> Future[None] | None:
-        """Note that a message is no longer in hand; DiskFull with nothing changed."""
-        hooks = self.node.hooks
-        if self.cache is not None and self.cache.delete_record(record):
-            deleted = None
-        else:
-            if hooks.on and record not in self.store:
-                hooks.emit(
-                    AckLost(
-                        record.group,
-                        record.topic,
-                        record.queue_id,
-                        record.offset,
-                        record.offset,
-                        record.pop_time,
-                        "no record of this delivery",
-                    )
-                )
-                return self.store.delete_records([record])
-            deleted = self.store.delete_records([record])
-        if hooks.on:
-            hooks.emit(
-                PopRecordDeleted(
-                    record.group, record.topic, record.queue_id, record.offset, record.pop_time, reason
-                )
-            )
-        return deleted
+        Java: org.apache.rocketmq.broker.pop.PopConsumerService.ackAsync.
+        """
+        record = PopConsumerRecord(pop_time, group, topic, queue_id, RetryType.NORMAL_TOPIC, invisible_time, offset)
+        return self.records.delete(record, "acked")
 
-    def _not_written(self, records: int, error: DiskFull) -> None:
-        if self.node.hooks.on:
-            self.node.hooks.emit(PopRecordsNotWritten(records, str(error).partition("\n")[0]))
+    def change_invisibility_duration(
+        self,
+        pop_time: int,
+        invisible_time: int,
+        changed_pop_time: int,
+        changed_invisible_time: int,
+        group: str,
+        topic: str,
+        queue_id: int,
+        offset: int,
+    ) -> Future[None] | None:
+        """A message stays in hand for another time from now on: a new record, and the old one goes. DiskFull when the
+        new one could not be written, or the old one stays beside it.
 
-    def _forget(self, group: str, topic: str, queue_id: int) -> None:
-        if self.cache is not None:
-            self.cache.remove_records((group, topic, queue_id))
+        Java: org.apache.rocketmq.broker.pop.PopConsumerService.changeInvisibilityDuration. A message that nobody has in
+        hand gets a record all the same.
+        """
+        normal = RetryType.NORMAL_TOPIC
+        changed = PopConsumerRecord(changed_pop_time, group, topic, queue_id, normal, changed_invisible_time, offset)
+        self.records.write([changed], to_store=True)
+        record = PopConsumerRecord(pop_time, group, topic, queue_id, normal, invisible_time, offset)
+        return self.records.delete(record, "changed")
 
     def clear_cache(self, group: str, topic: str, queue_id: int) -> None:
-        """Forget what the cache holds of a queue, and free the lock whoever has it, as RocketMQ does at a reset."""
-        self._forget(group, topic, queue_id)
+        """Forget what the cache holds of a queue.
+
+        As in RocketMQ the lock is free behind it, whoever had it: who asks for it does not wait, and gives it back.
+        """
+        self.records.forget_cached(group, topic, queue_id)
         self.locks.unlock(group, topic)
