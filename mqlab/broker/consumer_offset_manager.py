@@ -66,8 +66,13 @@ class ConsumerOffsetManager(ConfigManager):
         return self.offset_table.get(key, {}).get(queue_id, NOT_FOUND)
 
     def query_pull_offset(self, group: str, topic: str, queue_id: int) -> int:
-        """Up to where the group was given messages; -1 if it has not pulled since the broker's start."""
-        return self.pull_offset_table.get(f"{topic}@{group}", {}).get(queue_id, NOT_FOUND)
+        """Up to where the group was given messages; its progress if that is not known since the broker's start."""
+        offset = self.pull_offset_table.get(f"{topic}@{group}", {}).get(queue_id)
+        return self.query_offset(group, topic, queue_id) if offset is None else offset
+
+    def clear_pull_offset(self, group: str, topic: str) -> None:
+        """Forget up to where the group was given messages of a topic: it goes on from its progress."""
+        self.pull_offset_table.pop(f"{topic}@{group}", None)
 
     # -- resets by the broker ---------------------------------------------------------------------------------------
 
