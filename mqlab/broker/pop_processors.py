@@ -52,7 +52,7 @@ def disk_holds_pop(broker: BrokerParts) -> bool:
 
     That is: check points or acknowledgements in the revive topic, or the state of pops in order.
     """
-    if broker.broker_config.pop_consumer_kv_service_init:
+    if broker.broker_config.pop_consumer_kv_service_init or broker.broker_config.pop_consumer_kv_service_enable:
         return True
     revive_topic = REVIVE_TOPIC_PREFIX + broker.broker_config.broker_cluster_name
     queues = broker.message_store.consume_queue_store.consume_queue_table
