@@ -9,6 +9,7 @@ from mqlab.protocol.topics import REVIVE_TOPIC_PREFIX
 from mqlab.remoting import RequestProcessor
 
 if TYPE_CHECKING:
+    from mqlab.broker.broker_config import BrokerConfig
     from mqlab.broker.broker_parts import BrokerParts
     from mqlab.protocol.command import RemotingCommand
     from mqlab.remoting import Channel
@@ -47,12 +48,17 @@ def register_pop_processors(broker: BrokerParts) -> None:
         broker.remoting_server.register_processor(code, made, getattr(pools, pool), getattr(times, time))
 
 
+def has_records(config: BrokerConfig) -> bool:
+    """Is there the key-value engine, in use or only made? In 5.3.3 one in use must be asked for by both settings."""
+    return config.pop_consumer_kv_service_init or config.pop_consumer_kv_service_enable
+
+
 def disk_holds_pop(broker: BrokerParts) -> bool:
     """Has an earlier life of the broker left something that Pop has to go on with?
 
     That is: check points or acknowledgements in the revive topic, or the state of pops in order.
     """
-    if broker.broker_config.pop_consumer_kv_service_init or broker.broker_config.pop_consumer_kv_service_enable:
+    if has_records(broker.broker_config):
         return True
     revive_topic = REVIVE_TOPIC_PREFIX + broker.broker_config.broker_cluster_name
     queues = broker.message_store.consume_queue_store.consume_queue_table

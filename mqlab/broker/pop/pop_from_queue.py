@@ -16,6 +16,7 @@ from mqlab.trace.events.pop import MessagePopped, OrderBlocked, PopQueueBusy
 if TYPE_CHECKING:
     from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.pop.pop_work import PopWork
+    from mqlab.sim import Node
 
 _WRONG_OFFSET = (
     GetMessageStatus.OFFSET_TOO_SMALL,
@@ -140,7 +141,7 @@ class PopFromQueue:
         work.start_offset_info.append(start_offset_info(topic, queue_id, offset))
         work.msg_offset_info.append(msg_offset_info(topic, queue_id, result.queue_offsets))
         if self._node.hooks.on:
-            self._tell_popped(work, topic, queue_id, offset, result)
+            tell_popped(self._node, work, topic, queue_id, offset, result)
         return True
 
     def _move_on(self, work: PopWork, topic: str, queue_id: int, offset: int, result: GetMessageResult) -> None:
@@ -183,9 +184,7 @@ class PopFromQueue:
         made = buffer.add_ck_just_offset(ck, work.revive_qid, -1, result.next_begin_offset)
         return made if isinstance(made, bool) else await made
 
-    def _add_records(
-        self, work: PopWork, topic: str, offset: int, result: GetMessageResult, is_retry: bool
-    ) -> None:
+    def _add_records(self, work: PopWork, topic: str, offset: int, result: GetMessageResult, is_retry: bool) -> None:
         work.messages += result.message_count
         if not is_retry or self._config.pop_response_return_actual_retry_topic:
             work.records += result.messages
@@ -198,26 +197,26 @@ class PopFromQueue:
             )
             work.records.append(under_plain_topic(record, header.topic, handle))
 
-    def _tell_popped(
-        self, work: PopWork, topic: str, queue_id: int, offset: int, result: GetMessageResult
-    ) -> None:
-        emit, header, remote = self._node.hooks.emit, work.header, work.channel.remote_address
-        for record, queue_offset in zip(result.messages, result.queue_offsets, strict=True):
-            emit(
-                MessagePopped(
-                    work.group,
-                    topic,
-                    queue_id,
-                    queue_offset,
-                    _unique_key(record),
-                    offset,
-                    work.pop_time,
-                    header.invisible_time,
-                    work.revive_qid,
-                    _reconsume_times(record),
-                    remote,
-                )
+
+def tell_popped(node: Node, work: PopWork, topic: str, queue_id: int, offset: int, result: GetMessageResult) -> None:
+    """Tell of each message that a pop takes out of one queue."""
+    emit, header, remote = node.hooks.emit, work.header, work.channel.remote_address
+    for record, queue_offset in zip(result.messages, result.queue_offsets, strict=True):
+        emit(
+            MessagePopped(
+                work.group,
+                topic,
+                queue_id,
+                queue_offset,
+                _unique_key(record),
+                offset,
+                work.pop_time,
+                header.invisible_time,
+                work.revive_qid,
+                _reconsume_times(record),
+                remote,
             )
+        )
 
 
 def _unique_key(record: bytes) -> str:

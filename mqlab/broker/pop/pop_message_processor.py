@@ -147,9 +147,11 @@ class PopMessageProcessor(RequestProcessor):
         return None if message_filter.wants_all else message_filter
 
     def _next_revive_qid(self, header: PopMessageRequestHeader) -> int:
-        """The revive queue of the request's check points: each in turn; pops in order have none."""
+        """The revive queue of the request's check points: each in turn; pops in order have none, nor have records."""
         if header.order:
             return POP_ORDER_REVIVE_QUEUE
+        if self._config.pop_consumer_kv_service_enable:
+            return 0
         number = self._ck_message_number
         self._ck_message_number += 1
         return number % self._config.revive_queue_num
@@ -161,6 +163,10 @@ class PopMessageProcessor(RequestProcessor):
 
     async def _pop(self, work: PopWork) -> RemotingCommand | None:
         config, header = self._config, work.header
+        if config.pop_consumer_kv_service_enable:
+            service = self._services.pop_consumer_service
+            assert service is not None
+            return self._answer(work) if await service.take(work) else None
         random_q = self._node.choose("pop-random-q", 100)
         need_retry = random_q < config.pop_from_retry_probability
         if need_retry and not work.order:

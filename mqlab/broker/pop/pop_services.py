@@ -16,7 +16,7 @@ from mqlab.broker.pop.pop_inflight_message_counter import PopInflightMessageCoun
 from mqlab.broker.pop.pop_message_processor import PopMessageProcessor
 from mqlab.broker.pop.pop_offsets import PopOffsets
 from mqlab.broker.pop.queue_lock_manager import QueueLockManager
-from mqlab.broker.pop_processors import register_pop_processors
+from mqlab.broker.pop_processors import has_records, register_pop_processors
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.pop.kv.pop_consumer_service import PopConsumerService
     from mqlab.broker.pop.pop_request import PopRequest
     from mqlab.remoting.processor import Processed
     from mqlab.sim import Future
@@ -50,10 +51,18 @@ class PopServices:
         self.polling_info_processor = PollingInfoProcessor(self)
         self.ack_message_processor = AckMessageProcessor(broker)
         self.change_invisible_time_processor = ChangeInvisibleTimeProcessor(broker)
+        self.pop_consumer_service: PopConsumerService | None = None
+        """The key-value engine, where the settings ask for it."""
+        if has_records(broker.broker_config):
+            from mqlab.broker.pop.kv.pop_consumer_service import PopConsumerService
+
+            self.pop_consumer_service = PopConsumerService(self)
 
     def start(self) -> None:
         """Read what is on the disk, begin the threads in RocketMQ's order, and answer requests directly from now on."""
         self.consumer_order_info_manager.load_or_fail()
+        if self.pop_consumer_service is not None:
+            self.pop_consumer_service.start()
         self.pop_message_processor.pop_long_polling_service.start()
         if self.broker.broker_config.pop_consumer_fs_service_init:
             self.pop_buffer_merge_service.start()
@@ -66,6 +75,8 @@ class PopServices:
     async def shutdown(self) -> None:
         """End the threads, in RocketMQ's order; requests that wait are woken."""
         self.pop_message_processor.pop_long_polling_service.shutdown()
+        if self.pop_consumer_service is not None:
+            self.pop_consumer_service.shutdown()
         await self.pop_buffer_merge_service.drain()
         self.ack_message_processor.shutdown_pop_revive_service()
         self.notification_processor.pop_long_polling_service.shutdown()

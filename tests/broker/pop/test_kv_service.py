@@ -90,7 +90,7 @@ def engine(make_engine: Callable[..., Engine]) -> Engine:
 def test_what_is_acknowledged_does_not_come_again_and_the_rest_comes_by_the_retry_topic(engine: Engine) -> None:
     popped = engine.pop(3)
     assert engine.bodies(popped) == ["m0", "m1", "m2"]
-    assert (popped.start_offset_info, popped.msg_offset_info, popped.rest_count) == ("0 0 0", "0 0 0,1,2", 5)
+    assert (popped.start_offset_infos(), popped.msg_offset_infos(), popped.rest_count) == (["0 0 0"], ["0 0 0,1,2"], 5)
     assert len(engine.service.records.store) == 3
     engine.ack(popped, 1)
     assert engine.bodies(engine.pop(1)) == ["m3"]
@@ -114,7 +114,7 @@ def test_a_message_that_fails_again_goes_back_to_the_same_retry_topic(engine: En
         if popped.found[0].topic == RETRY:
             break
     assert [(one.topic, one.retry_type) for one in popped.found] == [(RETRY, 1)]
-    assert popped.start_offset_info == "1 0 0"
+    assert popped.start_offset_infos() == ["1 0 0"]
     engine.cluster.run(2_000)
     assert ("m0", 2) in engine.retried()
     assert RETRY in engine.broker.topic_config_manager.topic_config_table

@@ -35,7 +35,6 @@ class PopConsumerContext:
     fifo: bool
     init_mode: int
     attempt_id: str | None
-    remote: str = ""
     rest_count: int = 0
     failed: bool = False
     order_count_info: list[str] = field(default_factory=list)
@@ -51,15 +50,13 @@ class PopConsumerContext:
         """Was anything found?"""
         return bool(self.found)
 
-    @property
-    def start_offset_info(self) -> str:
+    def start_offset_infos(self) -> list[str]:
         """Where each queue's messages begin, as the answer says it."""
-        return ";".join(start_offset_info(one.topic, one.queue_id, one.start_offset) for one in self.found)
+        return [start_offset_info(one.topic, one.queue_id, one.start_offset) for one in self.found]
 
-    @property
-    def msg_offset_info(self) -> str:
+    def msg_offset_infos(self) -> list[str]:
         """The offsets of each queue's messages, as the answer says them."""
-        return ";".join(msg_offset_info(one.topic, one.queue_id, one.result.queue_offsets) for one in self.found)
+        return [msg_offset_info(one.topic, one.queue_id, one.result.queue_offsets) for one in self.found]
 
     def records(self) -> list[PopConsumerRecord]:
         """One record for each message."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mqlab.broker.pop.kv.pop_consumer_cache import OFFSET_NOT_EXIST
@@ -12,14 +11,17 @@ from mqlab.broker.pop.kv.pop_consumer_record import PopConsumerRecord, RetryType
 from mqlab.broker.pop.kv.pop_consumer_records import PopConsumerRecords
 from mqlab.broker.pop.kv.pop_consumer_reviver import PopConsumerReviver
 from mqlab.broker.pop.kv.pop_consumer_scan import PopConsumerScan
+from mqlab.broker.pop.pop_from_queue import tell_popped
+from mqlab.broker.pop.retry_message import under_plain_topic
+from mqlab.protocol.extra_info import ReceiptHandle, retry_flag
 from mqlab.protocol.topics import pop_retry_topic
 from mqlab.sim import DiskFull, Future
 from mqlab.store import GetMessageResult, GetMessageStatus
 from mqlab.trace.events.pop import PopQueueBusy
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker_parts import BrokerParts
-    from mqlab.broker.pop.consumer_order_info_manager import ConsumerOrderInfoManager
+    from mqlab.broker.pop.pop_services import PopServices
+    from mqlab.broker.pop.pop_work import PopWork
     from mqlab.store.get_message import MessageFilter
 
 PREFER_RETRY_ONE_IN = 5
@@ -40,21 +42,18 @@ class PopConsumerService:
     more.
 
     Differs from RocketMQ: where `pop_response_return_actual_retry_topic` is set, the messages that get a handle are
-    those of retry topics (5.3.3 counts queues where it means messages, and gives it to others).
+    those of retry topics (5.3.3 counts queues where it means messages, gives it to others, too, and takes the queue id
+    for the offset of the batch).
     """
 
-    def __init__(
-        self,
-        broker: BrokerParts,
-        order_info: ConsumerOrderInfoManager,
-        init_offset: Callable[[str, str, int, int], int],
-    ) -> None:
+    def __init__(self, services: PopServices) -> None:
+        broker = services.broker
         self.node = broker.node
         self._broker = broker
         self._config = broker.broker_config
         self._offsets = broker.consumer_offset_manager
-        self._order_info = order_info
-        self._init_offset = init_offset
+        self._pop_offsets = services.pop_offsets
+        self._order_info = services.consumer_order_info_manager
         self._requests: dict[tuple[str, str], int] = {}
         self.locks = PopConsumerLockService(self.node.now_ms)
         self.reviver = PopConsumerReviver(broker)
@@ -74,6 +73,53 @@ class PopConsumerService:
         self.scan.shutdown()
         self.records.shutdown()
 
+    # -- requests ---------------------------------------------------------------------------------------------------
+
+    async def take(self, work: PopWork) -> bool:
+        """Let a request have its messages; False when they could not be noted, so that nothing is answered."""
+        header = work.header
+        popped = self.pop(
+            work.pop_time,
+            header.invisible_time,
+            work.group,
+            header.topic,
+            header.queue_id,
+            header.max_msg_nums,
+            fifo=work.order,
+            attempt_id=header.attempt_id,
+            init_mode=header.init_mode,
+            message_filter=work.message_filter,
+        )
+        context = popped if isinstance(popped, PopConsumerContext) else await popped
+        if context.failed:
+            return False
+        work.rest += context.rest_count
+        work.messages += context.message_count
+        work.start_offset_info += context.start_offset_infos()
+        work.msg_offset_info += context.msg_offset_infos()
+        work.order_count_info += context.order_count_info
+        for found in context.found:
+            work.records += self._answered_records(work, found)
+            if self.node.hooks.on:
+                tell_popped(self.node, work, found.topic, found.queue_id, found.start_offset, found.result)
+        return True
+
+    def _answered_records(self, work: PopWork, found: Found) -> list[bytes]:
+        """What the answer holds: the messages as they are stored, those of a retry topic under its name."""
+        if found.retry_type is RetryType.NORMAL_TOPIC or not self._config.pop_response_return_actual_retry_topic:
+            return found.result.messages
+        invisible_time, broker_name = work.header.invisible_time, self._config.broker_name
+        handles = (
+            ReceiptHandle(
+                found.start_offset, work.pop_time, invisible_time, 0, retry_flag(found.topic), broker_name, 0, offset
+            )
+            for offset in found.result.queue_offsets
+        )
+        return [
+            under_plain_topic(record, found.topic, handle)
+            for record, handle in zip(found.result.messages, handles, strict=True)
+        ]
+
     # -- popping ----------------------------------------------------------------------------------------------------
 
     def pop(
@@ -89,14 +135,13 @@ class PopConsumerService:
         attempt_id: str | None,
         init_mode: int,
         message_filter: MessageFilter | None = None,
-        remote: str = "",
     ) -> PopConsumerContext | Future[PopConsumerContext]:
         """Take up to `batch_size` messages for `invisible_time` ms; queue -1 means any. A Future while the disk is
         slow.
 
         Java: org.apache.rocketmq.broker.pop.PopConsumerService.popAsync.
         """
-        context = PopConsumerContext(pop_time, invisible_time, group, topic, fifo, init_mode, attempt_id, remote)
+        context = PopConsumerContext(pop_time, invisible_time, group, topic, fifo, init_mode, attempt_id)
         config = self._broker.topic_config_manager.topic_config_table.get(topic)
         if config is None:
             return context
@@ -207,7 +252,7 @@ class PopConsumerService:
         """Where the group goes on in a queue: behind what it was given, or where a reset says."""
         offset = self._offsets.query_pull_offset(group, topic, queue_id)
         if offset < 0:
-            offset = self._init_offset(topic, group, queue_id, init_mode)
+            offset = self._pop_offsets.get_init_offset(topic, group, queue_id, init_mode, init=True)
         reset = self._offsets.query_then_erase_reset_offset(group, topic, queue_id)
         if reset is None:
             return offset
