@@ -52,9 +52,18 @@ class AdminOffsets:
         body = ResetOffsetBody()
         for queue_id, offset in targets.items():
             self._offsets.assign_reset_offset(header.group, header.topic, queue_id, offset)
+            self._forget_popped(header.group, header.topic, queue_id)
             queue = MessageQueue(header.topic, self._broker.broker_config.broker_name, queue_id)
             body.offset_table[queue] = offset
         return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
+
+    def _forget_popped(self, group: str, topic: str, queue_id: int) -> None:
+        """Let the key-value engine of Pop begin anew in a queue."""
+        if self._broker.broker_config.pop_consumer_kv_service_enable:
+            service = self._broker.pop.pop_consumer_service
+            assert service is not None
+            service.clear_cache(group, topic, queue_id)
+            self._offsets.clear_pull_offset(group, topic)
 
     def _target(self, header: ResetOffsetRequestHeader, queue_id: int) -> int:
         """Where the queue is set to: an offset that was given, else the one of a time (negative: the end)."""

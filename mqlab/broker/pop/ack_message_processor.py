@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.broker.errors import RequestError, rejected
-from mqlab.broker.pop.ack_requests import check_queue, emit_ack_lost, handle_in, lock_queue, put_ack
+from mqlab.broker.pop.ack_requests import (
+    check_queue,
+    emit_ack_lost,
+    handle_in,
+    lock_queue,
+    put_ack,
+    records_in_use,
+    unlock_queue,
+)
 from mqlab.broker.pop.pop_revive_service import PopReviveService
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
@@ -19,6 +27,7 @@ from mqlab.protocol.pop_check_point import (
     revive_topic,
 )
 from mqlab.remoting import RequestProcessor
+from mqlab.sim import DiskFull
 from mqlab.sim.eager import play_at_once
 from mqlab.trace.events.pop import AckReceived, OrderAcked
 
@@ -146,7 +155,16 @@ class AckMessageProcessor(RequestProcessor):
     # -- in no order ------------------------------------------------------------------------------------------------
 
     async def _append(self, ack: AckMsg, revive_qid: int, deliver_ms: int) -> None:
-        """Let the buffer have an ack, or write it (AckMessageProcessor.appendAck)."""
+        """Let the buffer have an ack, or write it (AckMessageProcessor.appendAck); with records delete those."""
+        service = records_in_use(self._broker)
+        if service is not None:
+            from mqlab.broker.pop.kv.record_requests import ack_all
+
+            try:
+                await ack_all(service, ack, deliver_ms - ack.pop_time)
+            except DiskFull:
+                raise RequestError(ResponseCode.SYSTEM_ERROR, "RuntimeException: Delete record error") from None
+            return
         if self._broker.pop.pop_buffer_merge_service.add_ak(revive_qid, ack):
             self._count_down(ack)
             return
@@ -202,7 +220,7 @@ class AckMessageProcessor(RequestProcessor):
                 if not order_info.check_block(None, topic, group, queue_id, handle.invisible_time):
                     services.pop_message_processor.notify_queue_is_free(topic, group, queue_id)
         finally:
-            services.locks.unlock(topic, group, queue_id)
+            unlock_queue(self._broker, topic, group, queue_id)
         self._count_down(ack)
 
     # -- events -----------------------------------------------------------------------------------------------------

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.errors import RequestError, rejected
 from mqlab.broker.pop import revive_log
-from mqlab.broker.pop.ack_requests import check_queue, handle_in, lock_queue, put_ack
+from mqlab.broker.pop.ack_requests import check_queue, handle_in, lock_queue, put_ack, records_in_use, unlock_queue
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import ChangeInvisibleTimeRequestHeader, ChangeInvisibleTimeResponseHeader
 from mqlab.protocol.pop_check_point import AckMsg, PopCheckPoint
 from mqlab.remoting import RequestProcessor
+from mqlab.sim import DiskFull
 from mqlab.sim.eager import play_at_once
 from mqlab.trace.events.pop import CheckPointNotMade, CheckPointStored, InvisibleTimeChanged
 
@@ -76,9 +77,21 @@ class ChangeInvisibleTimeProcessor(RequestProcessor):
     async def _change(
         self, header: ChangeInvisibleTimeRequestHeader, handle: ReceiptHandle
     ) -> ChangeInvisibleTimeResponseHeader:
-        """Write the new check point, then ack the old one (appendCheckPointThenAckOrigin, ackOrigin)."""
+        """Write the new check point, then ack the old one (appendCheckPointThenAckOrigin, ackOrigin).
+
+        With records a new one takes the place of the old one.
+        """
         broker, group = self._broker, header.consumer_group
         now_ms = self._node.now_ms()
+        service = records_in_use(broker)
+        if service is not None:
+            from mqlab.broker.pop.kv.record_requests import change
+
+            try:
+                await change(service, header, handle, now_ms)
+            except DiskFull:
+                raise RequestError(ResponseCode.SYSTEM_ERROR, NO_TEXT) from None
+            return ChangeInvisibleTimeResponseHeader(now_ms, header.invisible_time, handle.revive_qid)
         point = PopCheckPoint(
             start_offset=header.offset,
             pop_time=now_ms,
@@ -132,4 +145,4 @@ class ChangeInvisibleTimeProcessor(RequestProcessor):
             )
             return ChangeInvisibleTimeResponseHeader(handle.pop_time, visible_ms - handle.pop_time, handle.revive_qid)
         finally:
-            broker.pop.locks.unlock(topic, group, queue_id)
+            unlock_queue(broker, topic, group, queue_id)

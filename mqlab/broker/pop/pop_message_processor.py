@@ -164,9 +164,11 @@ class PopMessageProcessor(RequestProcessor):
     async def _pop(self, work: PopWork) -> RemotingCommand | None:
         config, header = self._config, work.header
         if config.pop_consumer_kv_service_enable:
+            from mqlab.broker.pop.kv.record_requests import take
+
             service = self._services.pop_consumer_service
             assert service is not None
-            return self._answer(work) if await service.take(work) else None
+            return self._answer(work) if await take(service, work, config) else None
         random_q = self._node.choose("pop-random-q", 100)
         need_retry = random_q < config.pop_from_retry_probability
         if need_retry and not work.order:

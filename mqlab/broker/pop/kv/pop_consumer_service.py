@@ -11,9 +11,6 @@ from mqlab.broker.pop.kv.pop_consumer_record import PopConsumerRecord, RetryType
 from mqlab.broker.pop.kv.pop_consumer_records import PopConsumerRecords
 from mqlab.broker.pop.kv.pop_consumer_reviver import PopConsumerReviver
 from mqlab.broker.pop.kv.pop_consumer_scan import PopConsumerScan
-from mqlab.broker.pop.pop_from_queue import tell_popped
-from mqlab.broker.pop.retry_message import under_plain_topic
-from mqlab.protocol.extra_info import ReceiptHandle, retry_flag
 from mqlab.protocol.topics import pop_retry_topic
 from mqlab.sim import DiskFull, Future
 from mqlab.store import GetMessageResult, GetMessageStatus
@@ -21,7 +18,6 @@ from mqlab.trace.events.pop import PopQueueBusy
 
 if TYPE_CHECKING:
     from mqlab.broker.pop.pop_services import PopServices
-    from mqlab.broker.pop.pop_work import PopWork
     from mqlab.store.get_message import MessageFilter
 
 PREFER_RETRY_ONE_IN = 5
@@ -72,53 +68,6 @@ class PopConsumerService:
         """Stop, and make the records safe. As in RocketMQ those in the cache are forgotten."""
         self.scan.shutdown()
         self.records.shutdown()
-
-    # -- requests ---------------------------------------------------------------------------------------------------
-
-    async def take(self, work: PopWork) -> bool:
-        """Let a request have its messages; False when they could not be noted, so that nothing is answered."""
-        header = work.header
-        popped = self.pop(
-            work.pop_time,
-            header.invisible_time,
-            work.group,
-            header.topic,
-            header.queue_id,
-            header.max_msg_nums,
-            fifo=work.order,
-            attempt_id=header.attempt_id,
-            init_mode=header.init_mode,
-            message_filter=work.message_filter,
-        )
-        context = popped if isinstance(popped, PopConsumerContext) else await popped
-        if context.failed:
-            return False
-        work.rest += context.rest_count
-        work.messages += context.message_count
-        work.start_offset_info += context.start_offset_infos()
-        work.msg_offset_info += context.msg_offset_infos()
-        work.order_count_info += context.order_count_info
-        for found in context.found:
-            work.records += self._answered_records(work, found)
-            if self.node.hooks.on:
-                tell_popped(self.node, work, found.topic, found.queue_id, found.start_offset, found.result)
-        return True
-
-    def _answered_records(self, work: PopWork, found: Found) -> list[bytes]:
-        """What the answer holds: the messages as they are stored, those of a retry topic under its name."""
-        if found.retry_type is RetryType.NORMAL_TOPIC or not self._config.pop_response_return_actual_retry_topic:
-            return found.result.messages
-        invisible_time, broker_name = work.header.invisible_time, self._config.broker_name
-        handles = (
-            ReceiptHandle(
-                found.start_offset, work.pop_time, invisible_time, 0, retry_flag(found.topic), broker_name, 0, offset
-            )
-            for offset in found.result.queue_offsets
-        )
-        return [
-            under_plain_topic(record, found.topic, handle)
-            for record, handle in zip(found.result.messages, handles, strict=True)
-        ]
 
     # -- popping ----------------------------------------------------------------------------------------------------
 
