@@ -487,12 +487,6 @@ class PopGivenUp(NamedTuple):
     """A consumer is done with popped messages and tells nobody; the fields are those of the first of `messages`.
 
     `reason` says whether the invisible time was over or the assignment was gone, and when that was seen.
-
-
-class PopRecordWritten(NamedTuple):
-    """The key-value engine notes that a group has a message in hand; `held_in` is "cache" or "store".
-
-    `attempts` counts how often putting the message into the retry topic has failed.
     """
 
     group: str
@@ -566,6 +560,16 @@ class InvisibleTimeNotChanged(NamedTuple):
     queue_offset: int
     msg_id: str
     reason: str
+
+
+class PopRecordWritten(NamedTuple):
+    """The key-value engine notes that a group has a message in hand; `held_in` is "cache" or "store".
+
+    `attempts` counts how often putting the message into the retry topic has failed.
+    """
+
+    group: str
+    topic: str
     queue_id: int
     queue_offset: int
     pop_time: int
