@@ -349,6 +349,10 @@ SENTENCES: dict[str, Sentence] = {
     "OrderBlocked": "{node} hands out nothing of {queue} in order while earlier messages are not settled",
     "OrderFreed": "{node} can hand out messages of {queue} in order again",
     "OrderAcked": "{node} ticks off {popped} of {queue}; the group goes on at {next_offset}",
+    "PopRecordWritten": "{node} writes a record: {group} has {popped} of {queue} for {invisible}",
+    "PopRecordDeleted": "{node} deletes its record of {popped} of {queue}",
+    "PopRecordsNotWritten": "{node} could not write its records of messages that it hands out: {why}",
+    "PopRecordsRecovered": "{node} has read on its disk what is handed out: {records} messages",
     "MessageRequestModeSet": "{node}: the group {group} shall {mode} the topic {topic} from now on",
     "AssignmentAnswered": _assignment_answered,
     # the clients

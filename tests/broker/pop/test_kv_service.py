@@ -10,7 +10,9 @@ import pytest
 from mqlab.broker.pop.kv.pop_consumer_context import PopConsumerContext
 from mqlab.broker.pop.kv.pop_consumer_scan import REWRITE_INTERVALS_S
 from mqlab.broker.pop.kv.pop_consumer_service import PopConsumerService
-from mqlab.protocol.record import decode_record
+from mqlab.protocol import headers as h
+from mqlab.protocol.codes import RequestCode
+from mqlab.protocol.record import decode_record, scan_records
 from mqlab.sim import Future
 from mqlab.store import FlushDiskType, GetMessageStatus
 from mqlab.store.running_flags import RunningFlags
@@ -409,3 +411,55 @@ def test_what_is_held_of_a_retry_topic_is_written_when_nobody_pops_for_two_minut
     assert len(engine.service.records.store) == 0
     engine.cluster.run(2_500)
     assert len(engine.service.records.store) == 1
+
+
+# -- over the wire ----------------------------------------------------------------------------------------------------
+
+
+def test_on_a_full_disk_acks_and_changes_are_refused_and_a_pop_is_never_answered(
+    make_popper: Callable[..., Any],
+) -> None:
+    popper = make_popper(pop_consumer_kv_service_enable=True)
+    popper.send(*[b"m"] * 40)
+    answer = popper.pop(max_msg_nums=30).header_as(h.PopMessageResponseHeader)
+    disk, log = popper.cluster.broker_node.disk, popper.cluster.broker_node.disk.open("store/kvStore/popState.log")
+    disk.capacity_bytes = disk.used_bytes
+    handle = f"0 {answer.pop_time} 10000 0 0 broker-a 0 0"
+    while log.size % 4_096 < 4_000:  # fill the last page
+        popper.raw.call(RequestCode.ACK_MESSAGE, h.AckMessageRequestHeader("G", "T", 0, handle, 0))
+    refused = [
+        popper.raw.call(RequestCode.ACK_MESSAGE, h.AckMessageRequestHeader("G", "T", 0, handle, 0)) for _ in range(3)
+    ][-1]
+    assert (refused.code, refused.remark) == (1, "RuntimeException: Delete record error")
+    change = h.ChangeInvisibleTimeRequestHeader("G", "T", 0, handle, 0, 20_000)
+    assert popper.raw.call(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, change).code == 1
+    waiting = popper.begin()
+    popper.cluster.run(20_000)
+    assert not waiting.done
+
+
+def test_a_group_in_order_is_blocked_by_what_it_has_in_hand_and_freed_by_the_last_ack(
+    make_popper: Callable[..., Any],
+) -> None:
+    popper = make_popper(pop_consumer_kv_service_enable=True)
+    popper.send(b"a", b"b", b"c")
+    first = popper.pop(max_msg_nums=2, order=True, attempt_id="one").header_as(h.PopMessageResponseHeader)
+    assert first.revive_qid == 999
+    assert popper.bodies(max_msg_nums=1, order=True, attempt_id="two") == []
+    waiting = popper.begin(max_msg_nums=1, order=True, attempt_id="two", poll_time=5_000, queue_id=0)
+    for offset in (0, 1):
+        handle = f"0 {first.pop_time} 10000 999 0 broker-a 0 {offset}"
+        ack = h.AckMessageRequestHeader("G", "T", 0, handle, offset)
+        assert popper.raw.call(RequestCode.ACK_MESSAGE, ack).code == 0
+    popper.cluster.run(100)
+    assert [message.body for message in scan_records(waiting.result().body)] == [b"c"]
+    assert popper.seen("PopRecordWritten") == []
+
+
+def test_an_administrator_s_reset_lets_the_group_begin_there(make_popper: Callable[..., Any]) -> None:
+    popper = make_popper(pop_consumer_kv_service_enable=True)
+    popper.send(b"a", b"b", b"c")
+    assert popper.bodies() == [b"a", b"b", b"c"]
+    reset = h.ResetOffsetRequestHeader(topic="T", group="G", timestamp=0, is_force=True, queue_id=0, offset=1)
+    assert popper.raw.call(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, reset).code == 0
+    assert popper.bodies() == [b"b", b"c"]
