@@ -56,6 +56,7 @@ def records_in_use(broker: BrokerParts) -> PopConsumerService | None:
 async def lock_queue(broker: BrokerParts, topic: str, group: str, queue_id: int) -> None:
     """Take the lock of a queue for a group, as soon as nobody has it; with records that of the whole topic.
 
+    Java: org.apache.rocketmq.broker.processor.AckMessageProcessor.ackOrderly.
     Differs from RocketMQ: who finds it taken asks again each millisecond, where a Java thread asks without a pause.
     """
     service, locks = records_in_use(broker), broker.pop.locks

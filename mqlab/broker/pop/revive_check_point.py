@@ -21,7 +21,7 @@ CK_REWRITE_INTERVALS_S = (
 class ReviveCheckPoint:
     """Settles check points for the reviver of one revive queue.
 
-    Java: org.apache.rocketmq.broker.processor.PopReviveService.reviveMsgFromCk, rePutCK. Differs from RocketMQ: a
+    Java: org.apache.rocketmq.broker.processor.PopReviveService.reviveMsgFromCk and rePutCK. Differs from RocketMQ: a
     message that lies on another broker is not fetched from there, but put off, as if that broker could not be found;
     so there is never more than one check point in work.
     """

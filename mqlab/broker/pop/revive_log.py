@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 def ck_message(broker: BrokerParts, ck: PopCheckPoint, revive_qid: int) -> MessageExtBrokerInner:
-    """The message that holds a check point: due a second before its messages can be seen again, and before its acks."""
+    """The message that holds a check point: due a second before its messages can be seen again, and before its acks.
+
+    Java: org.apache.rocketmq.broker.processor.PopMessageProcessor.buildCkMsg.
+    """
     return _message(broker, ck.encode(), revive_qid, CK_TAG, ck.unique_key, ck.revive_time - ACK_TIME_INTERVAL_MS)
 
 
@@ -36,6 +39,7 @@ def ack_message(
     """The message that holds an ack, due at `deliver_ms`, when the messages that it is about could be seen again.
 
     Its unique key is that of the ack unless another is given.
+    Java: org.apache.rocketmq.broker.processor.AckMessageProcessor.appendAck.
     """
     return _message(broker, ack.encode(), revive_qid, ack.tag, unique_key or ack.unique_key, deliver_ms)
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 class ReviveScan:
-    """The check points and acks of one round (PopReviveService.ConsumeReviveObj and what its loop knows).
+    """The check points and acks of one round, and what its loop knows.
+
+    Java: org.apache.rocketmq.broker.processor.PopReviveService.ConsumeReviveObj.
 
     `old_offset` is where the round before ended, `offset` what is read next. `first_revive_time` is that of the first
     check point, `end_time` the newest time of delivery (both ms since 1970, 0 while there is none): what came due up
