@@ -1,0 +1,9 @@
+"""Silver: a row for each thing that lives through many events."""
+
+from mqlab_spark.tables.silver.deliveries import DELIVERIES
+from mqlab_spark.tables.silver.holds import HOLDS
+from mqlab_spark.tables.silver.messages import MESSAGES
+from mqlab_spark.tables.silver.requests import REQUESTS
+from mqlab_spark.tables.silver.worlds import WORLDS
+
+TABLES = (WORLDS, MESSAGES, DELIVERIES, REQUESTS, HOLDS)

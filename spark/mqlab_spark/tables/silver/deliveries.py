@@ -1,0 +1,119 @@
+"""One row for each message and each group that got it, or should have."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
+
+from mqlab.views.journey import CONSUMED
+from mqlab_spark.schema import WORLD, of_kind
+from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
+
+KEY = [WORLD, "group", "msg_id"]
+PLACE = [WORLD, "topic", "broker_name", "queue_id", "queue_offset"]
+
+
+def _members(events: DataFrame, calls: DataFrame) -> DataFrame:
+    """A row for each message of each call: a call is told with its first message, the others follow it in its queue.
+
+    What was given back lies in the group's retry queue, though it is told with the topic that it was sent to.
+    """
+    again = F.concat(F.lit("%RETRY%"), "group")
+    alone = calls.where("messages = 1").select(*KEY, "node", "ts_us", "reconsume_times")
+    names = of_kind(events, "BrokerStarted").select(WORLD, "node", "broker_name").distinct()
+    stored = (
+        of_kind(events, "MessageStored")
+        .join(F.broadcast(names), [WORLD, "node"])
+        .select(*PLACE, F.col("unique_key").alias("msg_id"))
+        .where("msg_id != ''")
+    )
+    several = (
+        calls.where("messages > 1")
+        .drop("msg_id")
+        .withColumn("topic", F.when(F.col("reconsume_times") > 0, again).otherwise(F.col("topic")))
+        .withColumn("queue_offset", F.explode(F.expr("sequence(queue_offset, queue_offset + messages - 1)")))
+        .join(stored, PLACE)
+        .select(*KEY, "node", "ts_us", "reconsume_times")
+    )
+    return alone.unionByName(several)
+
+
+def _query(tables: Tables) -> DataFrame:
+    events = tables[EVENTS]
+    started = _members(events, of_kind(events, "ConsumeStarted"))
+    polled = _members(
+        events, of_kind(events, "MessagesPolled").withColumn("reconsume_times", F.lit(0).cast("bigint"))
+    )
+    calls = (
+        started.unionByName(polled)
+        .groupBy(KEY)
+        .agg(
+            F.min("ts_us").alias("first_us"),
+            F.max("ts_us").alias("last_us"),
+            F.count("*").alias("calls"),
+            F.countDistinct("node").alias("consumers"),
+            F.max("reconsume_times").alias("reconsume_times"),
+        )
+    )
+    finished = (
+        _finished(events)
+        .unionByName(polled.select(*KEY, F.col("ts_us").alias("consumed_us")))
+        .groupBy(KEY)
+        .agg(F.min("consumed_us").alias("consumed_us"), F.count("*").alias("successes"))
+    )
+    back = (
+        of_kind(events, "SendBackStored")
+        .withColumn("is_dead", F.col("topic").startswith("%DLQ%"))
+        .withColumnRenamed("unique_key", "msg_id")
+        .groupBy(KEY)
+        .agg(
+            F.count(F.when(~F.col("is_dead"), 1)).alias("given_back"),
+            F.min(F.when(F.col("is_dead"), F.col("ts_us"))).alias("dead_us"),
+            F.max(F.when(~F.col("is_dead"), F.col("ts_us"))).alias("last_back_us"),
+        )
+    )
+    return (
+        calls.join(finished, KEY, "full")
+        .join(back, KEY, "full")
+        .withColumns({name: F.coalesce(name, F.lit(0)) for name in ("calls", "consumers", "successes", "given_back")})
+    )
+
+
+def _finished(events: DataFrame) -> DataFrame:
+    """A row for each message of each call that went well, with its end."""
+    began = of_kind(events, "ConsumeStarted").select(
+        WORLD, "group", "node", "topic", "broker_name", "queue_id", "queue_offset", "messages",
+        "reconsume_times", F.col("ts_us").alias("began_us"),
+    )  # fmt: skip
+    ended = of_kind(events, "ConsumeFinished").where(F.col("status").isin(*CONSUMED))
+    calls = (
+        ended.join(began, [WORLD, "group", "node", "topic", "broker_name", "queue_id", "queue_offset"])
+        .where("began_us <= ts_us AND ts_us - began_us <= cost_us")
+        .select(*KEY, "node", *PLACE[1:], "messages", "reconsume_times", "ts_us")
+        .distinct()
+    )
+    return _members(events, calls).select(*KEY, F.col("ts_us").alias("consumed_us"))
+
+
+DELIVERIES = Table(
+    "deliveries",
+    SILVER,
+    "What became of each message in each group that got it?",
+    shared(
+        world=(TEXT, "which world"),
+        group=(TEXT, "the consumer group"),
+        msg_id=(TEXT, "the message's unique key"),
+        first_us=(WHOLE, "when the group's application first got it, us since the world began; null: never"),
+        last_us=(WHOLE, "when it last got it"),
+        calls=(WHOLE, "how often the application got it"),
+        consumers=(WHOLE, "on how many machines"),
+        reconsume_times=(WHOLE, "how often it had been given back before, at most"),
+        consumed_us=(WHOLE, "when the application was first done with it; null: never"),
+        successes=(WHOLE, "how often the application was done with it"),
+        given_back=(WHOLE, "how often the broker took it back to deliver it again"),
+        dead_us=(WHOLE, "when it became a dead letter of the group; null: it is none"),
+        last_back_us=(WHOLE, "when the broker last took it back"),
+    ),
+    (EVENTS,),
+    _query,
+)

@@ -1,0 +1,46 @@
+"""One row for each world."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
+
+from mqlab_spark.schema import WORLD
+from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
+
+FAULTS = (
+    "NodeCrashed", "PowerLost", "NodeFrozen", "LinkCut", "LinkDelayed", "DiskHung", "ClockDrifted",
+)  # fmt: skip
+
+
+def _query(tables: Tables) -> DataFrame:
+    return (
+        tables[EVENTS]
+        .groupBy(WORLD)
+        .agg(
+            F.count("*").alias("events"),
+            (F.max("slice") + 1).alias("slices"),
+            F.max("ts_us").alias("end_us"),
+            F.countDistinct("node").alias("machines"),
+            F.count(F.when(F.col("kind") == "MessageStored", 1)).alias("records"),
+            F.count(F.when(F.col("kind").isin(*FAULTS), 1)).alias("faults"),
+        )
+    )
+
+
+WORLDS = Table(
+    "worlds",
+    SILVER,
+    "How large is each world, and how long did it play?",
+    shared(
+        world=(TEXT, "which world: the file of its trace, or what `mqlab trace` is told to play it"),
+        events=(WHOLE, "how many events it has"),
+        slices=(WHOLE, "how many slices up to its last event"),
+        end_us=(WHOLE, "when its last event happened, us since it began"),
+        machines=(WHOLE, "on how many machines something happened"),
+        records=(WHOLE, "how many records were written to commit logs"),
+        faults=(WHOLE, "how many faults were put into it from outside"),
+    ),
+    (EVENTS,),
+    _query,
+)

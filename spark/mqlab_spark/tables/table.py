@@ -1,0 +1,74 @@
+"""What a table of the pipeline is: its name, its question, its columns with their meanings, and how it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
+from pyspark.sql.types import DataType, StructField, StructType
+
+from mqlab.errors import LearnerError
+
+Tables = Mapping[str, DataFrame]
+"""The tables that exist already, by name; "events" is the trace itself."""
+
+EVENTS = "events"
+SILVER, GOLD = "silver", "gold"
+
+WHOLE, NUMBER, TEXT, TRUTH = "bigint", "double", "string", "boolean"
+LIST_OF_TEXTS = "array<string>"
+
+
+class Column(NamedTuple):
+    """One column: its type in Spark's words, and what it means."""
+
+    type: str
+    meaning: str
+
+
+class Table(NamedTuple):
+    """One table of the pipeline.
+
+    `query` is a pure function of the tables in `made_from`; what it gives must have just the columns that are declared.
+    """
+
+    name: str
+    layer: str
+    question: str
+    columns: Mapping[str, Column]
+    made_from: tuple[str, ...]
+    query: Callable[[Tables], DataFrame]
+
+    @property
+    def schema(self) -> StructType:
+        """The columns as Spark's schema."""
+        return StructType([StructField(name, _type(column.type)) for name, column in self.columns.items()])
+
+    def make(self, tables: Tables) -> DataFrame:
+        """The table; LearnerError when the query gives other columns than are declared."""
+        made = self.query({name: tables[name] for name in self.made_from})
+        given = {field.name: field.dataType.simpleString() for field in made.schema}
+        wanted = {field.name: field.dataType.simpleString() for field in self.schema}
+        if given != wanted:
+            odd = next(name for name in {**wanted, **given} if given.get(name) != wanted.get(name))
+            raise LearnerError(
+                f"the query of table {self.name!r} gives {odd} as {given.get(odd)}, and {wanted.get(odd)} is declared",
+                "make `columns` and `query` of the table agree",
+            )
+        return made.select(*self.columns)
+
+
+def _type(text: str) -> DataType:
+    return DataType.fromDDL(text)
+
+
+def shared(**columns: tuple[str, str]) -> dict[str, Column]:
+    """Columns from pairs of type and meaning."""
+    return {name: Column(*pair) for name, pair in columns.items()}
+
+
+def ms(us: str) -> F.Column:
+    """A column of microseconds as milliseconds, rounded to one microsecond."""
+    return F.round(F.col(us) / 1_000, 3)
