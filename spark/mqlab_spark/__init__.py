@@ -16,10 +16,23 @@ try:
 except ImportError:
     raise MissingExtraError("pyspark", "spark") from None
 
+from mqlab_spark.build import build
+from mqlab_spark.place import tables_at
 from mqlab_spark.played import world_of
 from mqlab_spark.schema import of_kind, read_trace, trace_schema
 from mqlab_spark.session import session
 from mqlab_spark.store_source import read_store
 from mqlab_spark.world_source import worlds, worlds_of
 
-__all__ = ["of_kind", "read_store", "read_trace", "session", "trace_schema", "world_of", "worlds", "worlds_of"]
+__all__ = [
+    "build",
+    "of_kind",
+    "read_store",
+    "read_trace",
+    "session",
+    "tables_at",
+    "trace_schema",
+    "world_of",
+    "worlds",
+    "worlds_of",
+]

@@ -1,4 +1,7 @@
-"""`python -m mqlab_spark latency|holds TRACE`: the tables of a recorded trace; works under spark-submit too."""
+"""`python -m mqlab_spark latency|holds TRACE` prints tables of a recorded trace, `build TRACES OUT` makes all of them.
+
+The same command lines work under spark-submit.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from mqlab.errors import MqlabError
 from mqlab_spark import jobs, read_trace, session
+from mqlab_spark.build import build, tell
 
 MOST_ROWS = 1_000
 
@@ -17,8 +21,11 @@ MOST_ROWS = 1_000
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one job and print its tables; returns the exit status: 0 fine, 2 the command could not be carried out."""
     options = _parser().parse_args(argv)
-    command: Callable[[DataFrame, argparse.Namespace], None] = options.command
+    command: Callable[..., None] = options.command
     try:
+        if options.command is _build:
+            _build(session("mqlab-spark", options.master), options)
+            return 0
         trace = read_trace(session("mqlab-spark", options.master), options.trace)
         command(trace.cache(), options)
     except MqlabError as error:
@@ -35,10 +42,19 @@ def _parser() -> argparse.ArgumentParser:
     holds = commands.add_parser("holds", help="how long brokers hold pulls that find nothing new")
     holds.add_argument("--bin-ms", type=int, default=1_000, help="width of the histogram's bins (default 1000)")
     holds.set_defaults(command=_holds)
-    for command in (latency, holds):
+    making = commands.add_parser("build", help="make bronze, silver and gold tables of traces, or go on making them")
+    making.set_defaults(command=_build)
+    for command in (latency, holds, making):
         command.add_argument("trace", help="a .parquet or .jsonl file, a directory or a pattern")
         command.add_argument("--master", help="the Spark master (default: what is given from outside, else local[*])")
+    making.add_argument("out", help="the directory for the tables: of this machine, or hdfs://..., s3://...")
     return parser
+
+
+def _build(spark: SparkSession, options: argparse.Namespace) -> None:
+    place = build(spark, options.trace, options.out, tell)
+    for each in place.read()["set_aside"]:
+        print(f"set aside: {each['file']}: {each['reason']}", file=sys.stderr)
 
 
 def _latency(trace: DataFrame, options: argparse.Namespace) -> None:

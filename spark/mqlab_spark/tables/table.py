@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 from pyspark.sql.types import DataType, StructField, StructType
@@ -69,6 +70,6 @@ def shared(**columns: tuple[str, str]) -> dict[str, Column]:
     return {name: Column(*pair) for name, pair in columns.items()}
 
 
-def ms(us: str) -> F.Column:
+def ms(us: str) -> Expression:
     """A column of microseconds as milliseconds, rounded to one microsecond."""
     return F.round(F.col(us) / 1_000, 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD, of_kind
@@ -47,7 +47,7 @@ def _ends(events: DataFrame) -> DataFrame:
     )
 
 
-def _outcome() -> F.Column:
+def _outcome() -> Column:
     return (
         F.when(F.col("oneway"), "one-way")
         .when(F.col("ended_kind") == "RequestTimedOut", "timed out")

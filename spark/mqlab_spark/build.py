@@ -1,0 +1,163 @@
+"""Building the tables: from recorded traces to bronze, silver and gold, in steps that can be repeated."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
+from pyspark.sql.types import StringType, StructField, StructType
+
+from mqlab import __version__
+from mqlab.errors import LearnerError, ProtocolError
+from mqlab.trace.catalogue import SCHEMA_VERSION
+from mqlab.trace.recorded import check_whole, read_header
+from mqlab_spark.place import TABLES_VERSION, Entry, Place
+from mqlab_spark.schema import WORLD, trace_schema
+from mqlab_spark.tables import ALL, EVENTS
+
+BRONZE = "bronze"
+LAYERS = (BRONZE, "silver", "gold")
+BAD_LINE = "_bad_line"
+
+Progress = Callable[[str, int, float], None]
+"""Told of each table when it is there: its name, its rows, and how many seconds it took (0: it was there already)."""
+
+
+def build(spark: SparkSession, traces: str | Path, out: str | Path, progress: Progress | None = None) -> Place:
+    """Make all tables of the traces in a directory (or of one trace, or of a pattern) at a place.
+
+    Tables that are there already, of the same traces and by the same code, are left alone, so a build that was killed
+    goes on where it was. Files that are no whole trace, and lines that are no event, are set aside with a reason:
+    `Place.read()["set_aside"]`. LearnerError when there is no trace at all, or when somebody else builds there.
+    """
+    place = Place(out)
+    with place.alone():
+        files, bad = sorted_out(traces)
+        if not files:
+            raise LearnerError(
+                f"there is no whole trace at {traces}", bad[0]["reason"] if bad else "record one: mqlab trace"
+            )
+        key = _key(files)
+        catalogue = place.read()
+        if catalogue.get("key") != key:
+            catalogue = {"version": TABLES_VERSION, "key": key, "traces": len(files), "tables": {}, "set_aside": bad}
+        events = _ensure(spark, place, catalogue, EVENTS, BRONZE, lambda: _bronze(spark, files, catalogue), progress)
+        tables = {EVENTS: events}
+        for table in ALL:
+            make = partial(table.make, tables)
+            tables[table.name] = _ensure(spark, place, catalogue, table.name, table.layer, make, progress)
+        place.write(catalogue)
+        place.remove_others(LAYERS)
+    return place
+
+
+def sorted_out(traces: str | Path) -> tuple[list[Path], list[dict[str, str]]]:
+    """The whole traces among the files that are meant, and the others, each with the reason why it is set aside."""
+    place = Path(traces)
+    if place.is_dir():
+        found = sorted(file for ending in ("parquet", "jsonl") for file in place.rglob(f"*.{ending}"))
+    else:
+        found = sorted(place.parent.glob(place.name))
+    good: list[Path] = []
+    bad: list[dict[str, str]] = []
+    for file in found:
+        try:
+            read_header(file)
+            check_whole(file)
+        except (ProtocolError, OSError) as problem:
+            bad.append({"file": file.name, "reason": str(problem)})
+        else:
+            good.append(file)
+    return good, bad
+
+
+def _key(files: list[Path]) -> str:
+    """What the tables depend on: the traces, and the code that makes tables of them."""
+    digest = hashlib.blake2b(digest_size=8)
+    for file in files:
+        state = file.stat()
+        digest.update(f"{file.name}|{state.st_size}|{state.st_mtime_ns}\n".encode())
+    for source in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(source.read_bytes())
+    digest.update(f"{__version__}|{SCHEMA_VERSION}".encode())
+    return digest.hexdigest()
+
+
+def _ensure(
+    spark: SparkSession,
+    place: Place,
+    catalogue: dict[str, Any],
+    name: str,
+    layer: str,
+    make: Callable[[], DataFrame],
+    progress: Progress | None,
+) -> DataFrame:
+    """The table as it lies at the place; it is made and written first when the catalogue has none."""
+    known = catalogue["tables"].get(name)
+    began = time.monotonic()
+    if known is None:
+        path = _free_path(place, f"{layer}/{name}/{catalogue['key']}")
+        made = make()
+        made.write.mode("errorifexists").option("compression", "zstd").parquet(place.address(path))
+        rows = spark.read.parquet(place.address(path)).count()
+        columns = {field.name: field.dataType.simpleString() for field in made.schema}
+        known = Entry(path, rows, catalogue["key"], columns)._asdict()
+        catalogue["tables"][name] = known
+        # Old tables stay readable until the first new one is whole.
+        place.write(catalogue)
+    if progress is not None:
+        progress(name, known["rows"], time.monotonic() - began)
+    return spark.read.parquet(place.address(known["path"]))
+
+
+def _free_path(place: Place, path: str) -> str:
+    """The path, or with a number behind it: what a killed build left may still be there."""
+    return next(
+        tried for number in count() if not place.exists(tried := path if not number else f"{path}-{number}")
+    )  # fmt: skip
+
+
+# -- bronze ------------------------------------------------------------------------------------------------------------
+
+
+def _bronze(spark: SparkSession, files: list[Path], catalogue: dict[str, Any]) -> DataFrame:
+    """All events of the traces, sorted so that the events of one kind of one world lie together."""
+    lines = [str(file) for file in files if file.suffix == ".jsonl"]
+    others = [str(file) for file in files if file.suffix != ".jsonl"]
+    names = trace_schema().names
+    frames = []
+    if others:
+        frames.append(spark.read.schema(_nullable(trace_schema())).parquet(*others))
+    if lines:
+        schema = StructType([*_nullable(trace_schema()).fields, StructField(BAD_LINE, StringType())])
+        read = spark.read.schema(schema).json(lines, mode="PERMISSIVE", columnNameOfCorruptRecord=BAD_LINE)
+        read = read.select("*", F.col("_metadata.file_name").alias(WORLD)).cache()
+        for row in read.where(f"{BAD_LINE} IS NOT NULL").groupBy(WORLD).count().collect():
+            reason = f"{row['count']} lines are no events" if row["count"] > 1 else "1 line is no event"
+            catalogue["set_aside"].append({"file": row[WORLD], "reason": reason})
+        frames.append(read.where(f"kind IS NOT NULL AND {BAD_LINE} IS NULL").select(*names, WORLD))
+    named = [
+        frame if WORLD in frame.columns else frame.select(*names, F.col("_metadata.file_name").alias(WORLD))
+        for frame in frames
+    ]
+    events = named[0] if len(named) == 1 else named[0].unionByName(named[1])
+    return events.select(WORLD, *names).repartitionByRange(WORLD).sortWithinPartitions("kind", WORLD, "slice", "i")
+
+
+def _nullable(schema: StructType) -> StructType:
+    """The same columns, which may all be null: an older trace lacks some, a line of a header has none."""
+    return StructType([StructField(field.name, field.dataType) for field in schema])
+
+
+def tell(name: str, rows: int, seconds: float) -> None:
+    """Say on the terminal that a table is there."""
+    took = f"in {seconds:.1f} s" if seconds >= 0.05 else "was there already"
+    print(f"{name:<20} {rows:>12,} rows  {took}", file=sys.stderr)

@@ -1,0 +1,11 @@
+"""Gold: the tables that answer a question. Each is one file; docs/spark.md says how to add one."""
+
+from mqlab_spark.tables.marts.audit import AUDIT
+from mqlab_spark.tables.marts.flow_control import FLOW_CONTROL
+from mqlab_spark.tables.marts.lag import LAG
+from mqlab_spark.tables.marts.latency import LATENCY
+from mqlab_spark.tables.marts.ownership import DOUBLE_OWNERSHIP
+from mqlab_spark.tables.marts.sends import SENDS
+from mqlab_spark.tables.marts.throughput import THROUGHPUT
+
+MARTS = (LATENCY, FLOW_CONTROL, LAG, THROUGHPUT, SENDS, DOUBLE_OWNERSHIP, AUDIT)

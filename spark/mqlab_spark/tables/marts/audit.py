@@ -1,0 +1,151 @@
+"""The delivery audit: what became of every acknowledged message in every group that should have it."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
+
+from mqlab_spark.schema import WORLD, of_kind
+from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
+
+CONSUMED, DEAD, IN_RETRY, WAITING, FILTERED, LOST = "consumed", "dead", "in retry", "waiting", "filtered", "LOST"
+
+MESSAGE = [WORLD, "msg_id"]
+
+
+def expected(tables: Tables) -> DataFrame:
+    """A row for each acknowledged message and each group of its topic, with what the group wants of it."""
+    wants = (
+        of_kind(tables[EVENTS], "SubscriptionChanged")
+        .where("expression != '' AND topic NOT LIKE '\\%RETRY\\%%'")
+        .groupBy(WORLD, "group", "topic")
+        .agg(F.max_by("expression", "ts_us").alias("expression"))
+    )
+    acknowledged = tables["messages"].where("acknowledged_us IS NOT NULL")
+    return acknowledged.join(F.broadcast(wants), [WORLD, "topic"])
+
+
+def torn_away(events: DataFrame) -> DataFrame:
+    """A row for each copy of a message that its broker no longer had after a restart: it was behind the log's end.
+
+    A copy that was written again (by the producer's retry, say) has another row of its own in the trace.
+    """
+    copies = of_kind(events, "MessageStored").select(
+        WORLD, "node", "topic", F.col("unique_key").alias("msg_id"), "commit_log_offset", "ts_us"
+    )
+    ends = of_kind(events, "StoreRecovered").select(
+        WORLD, "node", "commit_log_max_offset", F.col("ts_us").alias("recovered_us")
+    )
+    lost = copies.join(F.broadcast(ends), [WORLD, "node"]).where(
+        "recovered_us > ts_us AND commit_log_offset >= commit_log_max_offset"
+    )
+    return lost.groupBy(WORLD, "node", "topic", "msg_id", "commit_log_offset").agg(
+        F.min("recovered_us").alias("torn_us")
+    )
+
+
+def surviving(events: DataFrame) -> DataFrame:
+    """A row for each message and topic with how many copies are still there, and when the last one was torn away."""
+    copies = of_kind(events, "MessageStored").select(
+        WORLD, "node", "topic", F.col("unique_key").alias("msg_id"), "commit_log_offset"
+    )
+    return (
+        copies.join(torn_away(events), [WORLD, "node", "topic", "msg_id", "commit_log_offset"], "left")
+        .groupBy(*MESSAGE, "topic")
+        .agg(F.count(F.when(F.col("torn_us").isNull(), 1)).alias("left"), F.max("torn_us").alias("torn_us"))
+    )
+
+
+def passed_over(events: DataFrame) -> DataFrame:
+    """A row for each queue and group: the offset up to which the group is done as the broker has it, and since when."""
+    in_order = Window.partitionBy(WORLD, "node", "group", "topic", "queue_id").orderBy(
+        F.desc("ts_us"), F.desc("slice"), F.desc("i")
+    )
+    return (
+        of_kind(events, "OffsetCommitted")
+        .withColumn("rank", F.row_number().over(in_order))
+        .where("rank = 1")
+        .select(
+            WORLD, F.col("node").alias("broker"), "group", "topic", "queue_id",
+            F.col("queue_offset").alias("committed_offset"), F.col("ts_us").alias("committed_us"),
+        )
+    )  # fmt: skip
+
+
+def _query(tables: Tables) -> DataFrame:
+    events = tables[EVENTS]
+    rows = (
+        expected(tables)
+        .join(tables["deliveries"], [*MESSAGE, "group"], "left")
+        .join(surviving(events), [*MESSAGE, "topic"], "left")
+        .join(passed_over(events), [WORLD, "broker", "group", "topic", "queue_id"], "left")
+    )
+    never_got = F.col("first_us").isNull()
+    passed = never_got & (F.col("committed_offset") > F.col("queue_offset"))
+    gone = never_got & (F.coalesce("left", F.lit(0)) == 0)
+    status = (
+        F.when(F.col("consumed_us").isNotNull(), CONSUMED)
+        .when(F.col("dead_us").isNotNull(), DEAD)
+        .when(F.col("last_back_us").isNotNull(), IN_RETRY)
+        .when(gone, LOST)
+        .when(passed & (F.col("expression") == "*"), LOST)
+        .when(passed, FILTERED)
+        .otherwise(WAITING)
+    )
+    proof = (
+        F.when(F.col("consumed_us").isNotNull(), "the listener was done with it")
+        .when(F.col("dead_us").isNotNull(), "it became a dead letter")
+        .when(F.col("last_back_us").isNotNull(), "it was given back")
+        .when(gone, "every copy was cut off the commit log")
+        .when(passed, "the group's offset was committed behind it")
+        .when(never_got, "it is in its queue")
+        .otherwise("a listener got it and has not ended")
+    )
+    proof_us = (
+        F.when(gone, F.coalesce("torn_us", "acknowledged_us"))
+        .when(passed, F.col("committed_us"))
+        .otherwise(F.coalesce("consumed_us", "dead_us", "last_back_us", "first_us", "stored_us"))
+    )
+    return rows.select(
+        WORLD, "group", "topic", "msg_id", "broker", "queue_id", "queue_offset", "acknowledged_us",
+        status.alias("status"), proof.alias("proof"), proof_us.alias("proof_us"),
+        F.coalesce("calls", F.lit(0)).cast("bigint").alias("calls"),
+        F.greatest(F.coalesce("successes", F.lit(0)) - 1, F.lit(0)).cast("bigint").alias("duplicates"),
+        _why_again().alias("duplicate_reason"),
+    )  # fmt: skip
+
+
+def _why_again() -> Column:
+    """Why a group was done with a message more than once; null: it was not."""
+    return F.when(
+        F.coalesce("successes", F.lit(0)) > 1,
+        F.when(F.col("copies") > 1, "stored twice: the producer tried again")
+        .when(F.col("given_back") > 0, "given back: a listener failed or took too long")
+        .when(F.col("consumers") > 1, "the queue moved: the new owner began at the committed offset")
+        .otherwise("the consumer began again at the committed offset"),
+    )
+
+
+AUDIT = Table(
+    "audit",
+    GOLD,
+    "Where is every acknowledged message: consumed, waiting, in retry, dead, filtered, or LOST?",
+    shared(
+        world=(TEXT, "which world"),
+        group=(TEXT, "a group that subscribed to the topic"),
+        topic=(TEXT, "the topic"),
+        msg_id=(TEXT, "the message's unique key"),
+        broker=(TEXT, "the machine that stored it first"),
+        queue_id=(WHOLE, "its queue there"),
+        queue_offset=(WHOLE, "its place in that queue"),
+        acknowledged_us=(WHOLE, "when the producer was told that it is stored, us since the world began"),
+        status=(TEXT, "consumed, dead, in retry, waiting, filtered (its tag is not wanted), or LOST"),
+        proof=(TEXT, "what shows that"),
+        proof_us=(WHOLE, "when that happened"),
+        calls=(WHOLE, "how often the group's application got it"),
+        duplicates=(WHOLE, "how often it was done with it, beyond once"),
+        duplicate_reason=(TEXT, "why it was done with it again; null: it was not"),
+    ),
+    (EVENTS, "messages", "deliveries"),
+    _query,
+)

@@ -1,0 +1,238 @@
+"""The tables of the pipeline: what they say of a world with losses and duplicates, and how they are built."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from mqlab import ConsumeConcurrentlyStatus, Lab
+from mqlab.errors import LearnerError
+from mqlab.protocol import Message, MessageExt
+from mqlab.protocol.record import decode_record
+from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder, Recorder
+from mqlab_spark import build, tables_at, worlds
+from mqlab_spark.__main__ import main
+from mqlab_spark.place import LOCK, Place
+from mqlab_spark.tables import ALL, EVENTS, MARTS
+from mqlab_spark.tables.table import TEXT, Column, Table
+
+MESSAGES = 20
+
+
+def lossy_world() -> tuple[Lab, list[str]]:
+    """A broker that loses power before it has flushed, and a consumer that dies before it has committed.
+
+    Returns the world and the ids of the messages that a producer was told are stored.
+    """
+    lab = Lab(seed=6)
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic("T", 1)
+    producer = lab.producer("senders")
+    lab.run(producer.start())
+    sent = [lab.run(producer.send(Message("T", b"%d" % n))).msg_id for n in range(MESSAGES)]
+
+    async def listen(messages: list[MessageExt], context: object) -> ConsumeConcurrentlyStatus:
+        await lab.world.nodes["consumer-1"].sleep(50)
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+    consumer = lab.consumer("readers", consume_thread_min=1, consume_thread_max=1)
+    consumer.subscribe("T")
+    consumer.register_message_listener(listen)
+    lab.run(consumer.start())
+    lab.run_until(lambda: sum(1 for _ in lab.history.find("ConsumeFinished")) > MESSAGES / 2)
+    lab.crash("consumer-1")
+    lab.restart("consumer-1")
+    lab.run_for(seconds=30)
+    lab.crash("consumer-1")
+    sent += [lab.run(producer.send(Message("T", b"lost"))).msg_id for _ in range(5)]
+    lab.power_off("broker-a")
+    lab.restart("broker-a")
+    lab.restart("consumer-1")
+    lab.run_for(seconds=30)
+    return lab, sent
+
+
+def record(recorder: Recorder, lab: Lab) -> None:
+    with recorder:
+        for row in lab.history.rows():
+            recorder(row)
+
+
+@pytest.fixture(scope="module")
+def lossy() -> tuple[Lab, list[str]]:
+    return lossy_world()
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory, lossy: tuple[Lab, list[str]]) -> Path:
+    """The same world as Parquet and as JSON lines with a line that is no event, and a trace that was cut."""
+    directory = tmp_path_factory.mktemp("traces")
+    record(ParquetRecorder(directory / "a.parquet"), lossy[0])
+    record(JsonLinesRecorder(directory / "b.jsonl"), lossy[0])
+    lines = (directory / "b.jsonl").read_text("ascii").splitlines(keepends=True)
+    (directory / "b.jsonl").write_text("".join([*lines[:3], "{not an event\n", *lines[3:]]), "ascii")
+    (directory / "cut.jsonl").write_text("".join(lines[:9]), "ascii")
+    return directory
+
+
+@pytest.fixture(scope="module")
+def place(spark: SparkSession, traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return build(spark, traces, tmp_path_factory.mktemp("tables"))
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession, place: Place) -> dict[str, DataFrame]:
+    return {name: frame.where("world = 'a.parquet'") if "world" in frame.columns else frame
+            for name, frame in tables_at(spark, place.where).items()}  # fmt: skip
+
+
+# -- what they say ----------------------------------------------------------------------------------------------------
+
+
+def test_every_event_of_both_kinds_of_file_is_in_bronze(
+    spark: SparkSession, place: Place, lossy: tuple[Lab, list[str]]
+) -> None:
+    counted = tables_at(spark, place.where)[EVENTS].groupBy("world", "kind").count().collect()
+    told = Counter(record.kind for record in lossy[0].history.records())
+    for world in ("a.parquet", "b.jsonl"):
+        assert {row["kind"]: row["count"] for row in counted if row["world"] == world} == told
+
+
+def test_the_audit_finds_what_was_lost_and_what_came_twice(
+    tables: dict[str, DataFrame], lossy: tuple[Lab, list[str]]
+) -> None:
+    lab, sent = lossy
+    rows = {row["msg_id"]: row for row in tables["audit"].collect()}
+    assert set(rows) == set(sent)
+    gone = {msg_id for msg_id, row in rows.items() if row["status"] == "LOST"}
+    assert gone == set(sent) - stored_now(lab)
+    assert gone
+    for msg_id in gone:
+        assert rows[msg_id]["proof"] == "every copy was cut off the commit log"
+        (recovered,) = [r.ts_us for r in lab.history.find("StoreRecovered") if r.cut_bytes or r.ts_us > 1_000_000]
+        assert rows[msg_id]["proof_us"] == recovered
+    assert {row["status"] for msg_id, row in rows.items() if msg_id not in gone} == {"consumed"}
+    calls = Counter(record.msg_id for record in lab.history.find("ConsumeStarted"))
+    assert {msg_id: row["calls"] for msg_id, row in rows.items() if row["calls"]} == calls
+    twice = {msg_id for msg_id, count in calls.items() if count > 1}
+    assert {msg_id for msg_id, row in rows.items() if row["duplicates"]} == twice
+    assert {rows[msg_id]["duplicate_reason"] for msg_id in twice} == {
+        "the consumer began again at the committed offset"
+    }
+
+
+def stored_now(lab: Lab) -> set[str]:
+    """The unique keys of all messages that the broker can still read."""
+    queue = lab.queue("T", 0)
+    return {decode_record(queue.record_bytes(offset)).msg_id for offset in range(queue.max_offset)}
+
+
+def test_messages_and_requests_agree_with_the_history(
+    tables: dict[str, DataFrame], lossy: tuple[Lab, list[str]]
+) -> None:
+    lab, sent = lossy
+    assert {row["msg_id"] for row in tables["messages"].where("acknowledged_us IS NOT NULL").collect()} == set(sent)
+    answered = tables["requests"].groupBy("outcome").count().collect()
+    total = sum(row["count"] for row in answered)
+    assert total == sum(1 for _ in lab.history.find("RequestSent"))
+    assert {row["outcome"] for row in answered} <= {"answered", "one-way", "failed", "timed out", "open"}
+    holds = tables["holds"].count()
+    assert holds == sum(1 for _ in lab.history.find("PullHeld"))
+
+
+def test_the_lag_ends_at_nothing_and_the_seconds_are_all_there(tables: dict[str, DataFrame]) -> None:
+    rows = tables["lag"].where("topic = 'T' AND group = 'readers'").orderBy("second").collect()
+    seconds = [row["second"] for row in rows]
+    assert seconds == list(range(seconds[0], seconds[-1] + 1))
+    assert rows[-1]["end_offset"] >= MESSAGES
+    assert rows[-1]["consumed_offset"] == MESSAGES
+
+
+def test_owners_and_flow_control_in_the_worlds_that_have_them(spark: SparkSession) -> None:
+    events = worlds(spark, "slow-listener").cache()
+    made: dict[str, Any] = {EVENTS: events}
+    by_name = {table.name: table for table in ALL}
+    episodes = by_name["flow_control"].make(made).collect()
+    refusals = events.where("kind = 'FlowControlled'").count()
+    assert sum(row["refusals"] for row in episodes) == refusals > 0
+    assert all(row["most_cached"] > row["limit"] and row["began_us"] <= row["ended_us"] for row in episodes)
+
+
+# -- how they are built -----------------------------------------------------------------------------------------------
+
+
+def test_what_is_no_trace_or_no_event_is_set_aside_with_its_reason(place: Place) -> None:
+    aside = {each["file"]: each["reason"] for each in place.read()["set_aside"]}
+    assert set(aside) == {"b.jsonl", "cut.jsonl"}
+    assert aside["b.jsonl"] == "1 line is no event"
+    assert "not whole" in aside["cut.jsonl"]
+
+
+def test_a_second_build_changes_nothing(spark: SparkSession, place: Place, traces: Path) -> None:
+    before = place.read()
+    told: list[float] = []
+    build(spark, traces, place.where, lambda name, rows, seconds: told.append(seconds))
+    assert place.read() == before
+    assert len(told) == len(ALL) + 1
+
+
+def test_a_build_that_was_killed_goes_on(spark: SparkSession, place: Place, traces: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(place.where, out)
+    whole = Place(out).read()
+    half = {**whole, "tables": {name: whole["tables"][name] for name in whole["tables"] if name != "audit"}}
+    Place(out).write(half)
+    (out / LOCK).write_text(json.dumps({"host": os.uname().nodename, "pid": 2**22 + 1}))
+    left = out / "gold" / "audit" / whole["key"]
+    assert left.is_dir()
+    build(spark, traces, out)
+    again = Place(out).read()
+    assert again["tables"]["audit"]["rows"] == whole["tables"]["audit"]["rows"]
+    assert again["tables"]["audit"]["path"] != whole["tables"]["audit"]["path"]
+    assert not left.exists()
+    assert not (out / LOCK).exists()
+
+
+def test_two_builds_into_one_place_are_refused(spark: SparkSession, traces: Path, tmp_path: Path) -> None:
+    with Place(tmp_path).alone(), pytest.raises(LearnerError, match="somebody builds into"):
+        build(spark, traces, tmp_path)
+    assert not (tmp_path / LOCK).exists()
+
+
+def test_tables_of_another_version_or_none_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(LearnerError, match="there are no tables"):
+        tables_at(spark, tmp_path)
+    (tmp_path / "catalogue.json").write_text('{"version": 99}')
+    with pytest.raises(LearnerError, match="has tables of version 99"):
+        tables_at(spark, tmp_path)
+    (tmp_path / "catalogue.json").write_text("[")
+    with pytest.raises(LearnerError, match="no catalogue"):
+        tables_at(spark, tmp_path)
+
+
+def test_no_trace_at_all_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: SparkSession) -> None:
+    assert main(["build", str(tmp_path / "none"), str(tmp_path / "out")]) == 2
+    assert "there is no whole trace" in capsys.readouterr().err
+
+
+def test_a_table_that_is_not_what_it_declares_is_refused(spark: SparkSession) -> None:
+    odd = Table("odd", "gold", "?", {"a": Column(TEXT, "a text")}, (), lambda tables: spark.range(1))
+    with pytest.raises(LearnerError, match="gives a as None"):
+        odd.make({})
+
+
+def test_every_table_and_column_is_explained() -> None:
+    names = [table.name for table in ALL]
+    assert len(set(names)) == len(names)
+    for table in ALL:
+        assert table.question.endswith("?")
+        assert all(column.meaning for column in table.columns.values())
+    assert len(MARTS) >= 7
