@@ -83,3 +83,20 @@ def java_number_order(numbers: Iterable[int], capacity: int = 16) -> list[int]:
         return (value ^ (value >> 16)) & (capacity - 1)
 
     return sorted(given, key=bucket)
+
+
+_LCG_FACTOR = 2862933555777941757
+
+
+def guava_consistent_hash(value: int, buckets: int) -> int:
+    """A bucket in range(buckets) that mostly stays the same when buckets are added: jump consistent hash.
+
+    Java: com.google.common.hash.Hashing.consistentHash(long, int).
+    """
+    state, candidate = value & 0xFFFF_FFFF_FFFF_FFFF, 0
+    while True:
+        state = (_LCG_FACTOR * state + 1) & 0xFFFF_FFFF_FFFF_FFFF
+        following = int((candidate + 1) / (((state >> 33) + 1) / 2.0**31))
+        if following >= buckets:
+            return candidate
+        candidate = following

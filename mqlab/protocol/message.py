@@ -82,11 +82,12 @@ class MessageConst:
     KEY_SEPARATOR = " "
 
 
-_RESERVED = frozenset(
+RESERVED_PROPERTIES = frozenset(
     value
     for name, value in vars(MessageConst).items()
     if not name.startswith("_") and isinstance(value, str) and name not in ("KEY_SEPARATOR", "TRANSIENT_PREFIX")
 )
+"""The names of properties that an application may not use for its own."""
 
 
 class MessageQueue(NamedTuple):
@@ -223,7 +224,7 @@ class Message:
 
     def put_user_property(self, name: str, value: str) -> None:
         """Set a property of your own; a LearnerError when the name belongs to RocketMQ or name or value is blank."""
-        if name in _RESERVED:
+        if name in RESERVED_PROPERTIES:
             raise LearnerError(f"The Property<{name}> is used by system, input another please", "choose another name")
         if not name.strip() or not value.strip():
             raise LearnerError(

@@ -1,0 +1,158 @@
+"""Clients that come, stay and leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import LearnerError, MqlabError
+from mqlab.protocol.heartbeat import ExpressionType, SubscriptionData, build_subscription_data
+from mqlab.protocol.v2.definition import (
+    ClientType,
+    Code,
+    FilterExpression,
+    FilterType,
+    Settings,
+    Status,
+    SubscriptionEntry,
+)
+from mqlab.protocol.v2.service import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    NotifyClientTerminationRequest,
+    NotifyClientTerminationResponse,
+    TelemetryCommand,
+)
+from mqlab.proxy.errors import GrpcProxyException
+from mqlab.proxy.grpc_validator import validate_consumer_group, validate_topic
+from mqlab.proxy.response_builder import OK
+from mqlab.rpc import RpcError, ServerStream, StatusCode
+from mqlab.trace.events.proxy import ClientSettingsTaken
+
+if TYPE_CHECKING:
+    from mqlab.proxy.client_manager import ClientManager
+    from mqlab.proxy.grpc_client_settings_manager import GrpcClientSettingsManager
+    from mqlab.proxy.proxy_context import ProxyContext
+    from mqlab.sim import Node
+
+CONSUMERS = (ClientType.PUSH_CONSUMER, ClientType.SIMPLE_CONSUMER)
+
+
+class ClientActivity:
+    """Answers Telemetry, Heartbeat and NotifyClientTermination.
+
+    Java: org.apache.rocketmq.proxy.grpc.v2.client.ClientActivity. Differs from RocketMQ: nothing is asked of clients
+    (stack traces, verifying messages, checking transactions).
+    """
+
+    def __init__(self, node: Node, clients: ClientManager, settings: GrpcClientSettingsManager) -> None:
+        self._node = node
+        self._clients = clients
+        self._settings = settings
+        clients.producer_left.append(lambda _, client_id: self._settings.remove(client_id))
+
+    # -- telemetry --------------------------------------------------------------------------------------------------
+
+    def telemetry(self, ctx: ProxyContext, stream: ServerStream) -> None:
+        """Hear what a client says of itself, for as long as the stream stands."""
+
+        def heard(command: Any) -> None:
+            if command.settings is not None:
+                self._node.spawn(self._take_settings(ctx, stream, command.settings), "take settings")
+
+        def completed() -> None:
+            if not stream.over:
+                stream.end()
+
+        stream.on_message = heard
+        stream.on_end = completed
+
+    async def _take_settings(self, ctx: ProxyContext, stream: ServerStream, settings: Settings) -> None:
+        try:
+            await self._process_and_write_client_settings(ctx, stream, settings)
+        except RpcError:
+            # The client has gone meanwhile; it will open another stream.
+            pass
+        except MqlabError as error:
+            theirs = isinstance(error, GrpcProxyException) and Code.BAD_REQUEST <= error.code < Code.INTERNAL_ERROR
+            code = StatusCode.INVALID_ARGUMENT if theirs else StatusCode.INTERNAL
+            if not stream.over:
+                stream.end(code, f"process client telemetryCommand failed. {error}")
+
+    async def _process_and_write_client_settings(
+        self, ctx: ProxyContext, stream: ServerStream, settings: Settings
+    ) -> None:
+        group = ""
+        if settings.publishing is not None:
+            for topic in settings.publishing.topics:
+                validate_topic(topic)
+                self._clients.register_producer(topic.name, ctx.client_id)
+        elif settings.subscription is not None:
+            validate_consumer_group(settings.subscription.group)
+            assert settings.subscription.group is not None
+            check_subscriptions(settings.subscription.subscriptions)
+            group = settings.subscription.group.name
+            self._clients.register_consumer(group, ctx.client_id)
+        else:
+            stream.end(StatusCode.INVALID_ARGUMENT, "there is no publishing or subscription data in settings")
+            return
+        self._settings.update(ctx.client_id, settings)
+        if self._node.hooks.on:
+            role = settings.client_type.name if settings.client_type is not None else ""
+            self._node.hooks.emit(ClientSettingsTaken(ctx.client_id, group, role))
+        stream.write(TelemetryCommand(OK, await self._settings.settings_of(ctx.client_id)))
+
+    # -- staying and leaving ----------------------------------------------------------------------------------------
+
+    async def heartbeat(self, ctx: ProxyContext, request: HeartbeatRequest) -> HeartbeatResponse:
+        """Note that a client is still there."""
+        settings = await self._settings.settings_of(ctx.client_id)
+        if settings is None:
+            return HeartbeatResponse(
+                Status(Code.UNRECOGNIZED_CLIENT_TYPE, "cannot find client settings for this client")
+            )
+        if settings.client_type == ClientType.PRODUCER and settings.publishing is not None:
+            for topic in settings.publishing.topics:
+                self._clients.register_producer(topic.name, ctx.client_id)
+        elif settings.client_type in CONSUMERS:
+            validate_consumer_group(request.group)
+            assert request.group is not None
+            self._clients.register_consumer(request.group.name, ctx.client_id)
+        else:
+            return HeartbeatResponse(Status(Code.UNRECOGNIZED_CLIENT_TYPE, str(settings.client_type)))
+        return HeartbeatResponse(OK)
+
+    async def notify_client_termination(
+        self, ctx: ProxyContext, request: NotifyClientTerminationRequest
+    ) -> NotifyClientTerminationResponse:
+        """Forget a client."""
+        settings = self._settings.remove(ctx.client_id)
+        if settings is None:
+            return NotifyClientTerminationResponse(
+                Status(Code.UNRECOGNIZED_CLIENT_TYPE, "cannot find client settings for this client")
+            )
+        if settings.client_type == ClientType.PRODUCER and settings.publishing is not None:
+            for topic in settings.publishing.topics:
+                self._clients.unregister_producer(topic.name, ctx.client_id)
+        elif settings.client_type in CONSUMERS:
+            validate_consumer_group(request.group)
+            assert request.group is not None
+            self._clients.unregister_consumer(request.group.name, ctx.client_id)
+        else:
+            return NotifyClientTerminationResponse(Status(Code.UNRECOGNIZED_CLIENT_TYPE, str(settings.client_type)))
+        return NotifyClientTerminationResponse(OK)
+
+
+def check_subscriptions(entries: Sequence[SubscriptionEntry]) -> None:
+    """GrpcProxyException for a filter that cannot be read."""
+    for entry in entries:
+        subscription_of(entry.topic.name, entry.expression)
+
+
+def subscription_of(topic: str, expression: FilterExpression) -> SubscriptionData:
+    """The subscription that a filter describes; GrpcProxyException when it cannot be read."""
+    kind = ExpressionType.SQL92 if expression.type == FilterType.SQL else ExpressionType.TAG
+    try:
+        return build_subscription_data(topic, expression.expression, kind)
+    except LearnerError as error:
+        raise GrpcProxyException(Code.ILLEGAL_FILTER_EXPRESSION, error.message) from None

@@ -1,0 +1,15 @@
+"""Errors of a proxy that its clients are told as a status."""
+
+from __future__ import annotations
+
+from mqlab.errors import MqlabError
+from mqlab.protocol.v2.definition import Code
+
+
+class GrpcProxyException(MqlabError):
+    """A call is refused with this code (org.apache.rocketmq.proxy.grpc.v2.common.GrpcProxyException)."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(f"{code.name}: {message}")
+        self.code = code
+        self.error_message = message
