@@ -13,7 +13,7 @@ from mqlab.arguments import check_keywords, check_number, check_seed
 from mqlab.client import DefaultMQProducer
 from mqlab.errors import LearnerError, MqlabError
 from mqlab.playing import Playing, Watcher
-from mqlab.processes import BrokerProcess, ClientProcess, NameServerProcess, Process
+from mqlab.processes import BrokerProcess, ClientProcess, NameServerProcess, Process, ProxyProcess
 from mqlab.sim import Node, NodeSpec, World
 from mqlab.sim.faults import start as start_process
 from mqlab.sim.world import Halted
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
     from mqlab.client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
     from mqlab.client.consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
+    from mqlab.client.v5 import Producer, PushConsumer, SimpleConsumer
     from mqlab.diagram import SpaceTimeDiagram
     from mqlab.inspectors import QueueView
     from mqlab.replay import Origin
@@ -172,6 +173,16 @@ class Lab(Playing, Acting):
             process = BrokerProcess(self, node, settings)
         return self._add(process, start)
 
+    def proxy(self, name: str = "", *, start: bool = True, **settings: Any) -> ProxyProcess:
+        """Add a proxy (port 8081) and start it: what 5.x clients speak to. `settings` are RocketMQ's ProxyConfig in
+        Python's case.
+        """
+        if not self.name_servers:
+            raise LearnerError("a proxy needs a name server", "start one first: lab.name_server()")
+        with self._new_node(name, "proxy") as node:
+            process = ProxyProcess(self, node, settings)
+        return self._add(process, start)
+
     def producer(self, group: str, *, node: str = "", **settings: Any) -> DefaultMQProducer:
         """A producer on a machine of its own (or on `node`, shared with other clients); `await producer.start()` starts
         it.
@@ -210,6 +221,37 @@ class Lab(Playing, Acting):
 
         return self._client(node, "consumer", MQPullConsumerScheduleService, group, settings)
 
+    def producer_v5(self, *, node: str = "", **settings: Any) -> Producer:
+        """A 5.x producer on a machine of its own (or on `node`), which sends through the proxies: `await
+        producer.start()`, then `await producer.send(Message(...))` with the Message of `mqlab.client.v5`.
+        """
+        from mqlab.client.v5 import Producer
+
+        return self._client(node, "producer", Producer, "", settings)
+
+    def push_consumer_v5(self, group: str, *, node: str = "", **settings: Any) -> PushConsumer:
+        """A 5.x push consumer on a machine of its own (or on `node`): subscribe, register a listener of one message,
+        `await consumer.start()`.
+        """
+        from mqlab.client.v5 import PushConsumer
+
+        return self._client(node, "consumer", PushConsumer, group, settings)
+
+    def simple_consumer(self, group: str, *, node: str = "", **settings: Any) -> SimpleConsumer:
+        """A 5.x consumer that receives and acknowledges by itself, on a machine of its own (or on `node`): subscribe,
+        `await consumer.start()`, then `await consumer.receive(...)`.
+        """
+        from mqlab.client.v5 import SimpleConsumer
+
+        return self._client(node, "consumer", SimpleConsumer, group, settings)
+
+    def create_group(self, group: str, **settings: Any) -> None:
+        """Create a consumer group on all brokers, as an administrator does: `consume_message_orderly=True` for 5.x
+        consumers that want order, `retry_max_times=3` for fewer deliveries.
+        """
+        for broker in self.brokers:
+            broker.create_group(group, **settings)
+
     def create_topic(
         self, topic: str, queues: int = 4, *, brokers: str | list[str] | None = None, **settings: Any
     ) -> None:
@@ -243,6 +285,16 @@ class Lab(Playing, Acting):
     def name_servers(self) -> list[NameServerProcess]:
         """The name servers, in the order in which they were added."""
         return [p for p in self.processes.values() if isinstance(p, NameServerProcess)]
+
+    @property
+    def proxies(self) -> list[ProxyProcess]:
+        """The proxies, in the order in which they were added."""
+        return [p for p in self.processes.values() if isinstance(p, ProxyProcess)]
+
+    @property
+    def proxy_endpoints(self) -> str:
+        """What 5.x clients are given as endpoints: "ip:port;ip:port"."""
+        return ";".join(p.address for p in self.proxies)
 
     @property
     def name_server_address(self) -> str:
@@ -279,6 +331,8 @@ class Lab(Playing, Acting):
         known = self.processes.get(node)
         if isinstance(known, ClientProcess):
             return known.add(client_class, group, settings)
+        if getattr(client_class, "speaks_to_proxies", False) and not self.proxies:
+            raise LearnerError("a 5.x client needs a proxy", "start one first: lab.proxy()")
         if not self.name_servers:
             raise LearnerError("a client needs a name server", "start one first: lab.name_server()")
         with self._new_node(node, kind) as made:

@@ -13,13 +13,14 @@ from mqlab.arguments import check_settings
 from mqlab.client.client_config import checked_group
 from mqlab.client.service_state import ServiceState
 from mqlab.errors import LearnerError
-from mqlab.protocol.topic_config import TopicConfig
+from mqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
 from mqlab.protocol.topics import check_system_topic, check_topic
 from mqlab.sim.life import STATE_NAMES
 
 if TYPE_CHECKING:
     from mqlab.broker import BrokerController
     from mqlab.namesrv import NamesrvController
+    from mqlab.proxy import ProxyController
     from mqlab.sim import Node
     from mqlab.store import DefaultMessageStore
 
@@ -32,6 +33,11 @@ class Owner(Protocol):
     @property
     def name_server_address(self) -> str:
         """What clients and brokers are given as name server address."""
+        ...
+
+    @property
+    def proxy_endpoints(self) -> str:
+        """What 5.x clients are given as endpoints."""
         ...
 
     def crash(self, name: str) -> None:
@@ -202,6 +208,17 @@ class BrokerProcess(Process):
         self.running().create_topic(topic, queues, **settings)
         self.lab.run_for(ms=5)
 
+    def create_group(self, group: str, **settings: Any) -> None:
+        """Create a consumer group here, or change its settings, as an administrator does.
+
+        `consume_message_orderly=True` lets 5.x consumers have its messages in order, `retry_max_times` says how often a
+        message is delivered again.
+        """
+        split_settings("a group", {"group_name": checked_group(group), **settings}, SubscriptionGroupConfig)
+        self.running().subscription_group_manager.update_subscription_group_config(
+            SubscriptionGroupConfig(group, **settings)
+        )
+
     def set_message_request_mode(
         self, topic: str, group: str, mode: str, *, pop_share_queue_num: int = 0
     ) -> None:
@@ -219,6 +236,40 @@ class BrokerProcess(Process):
         self.running().set_message_request_mode(topic, checked_group(group), mode, pop_share_queue_num)
 
 
+class ProxyProcess(Process):
+    """A proxy of the lab."""
+
+    def __init__(self, lab: Owner, node: Node, settings: dict[str, Any]) -> None:
+        from mqlab.proxy import ProxyConfig
+
+        super().__init__(lab, node)
+        settings = {"namesrv_addr": lab.name_server_address, **settings}
+        (self._config,) = split_settings("a proxy", settings, ProxyConfig)
+
+    @property
+    def controller(self) -> ProxyController | None:
+        """The ProxyController of its present process; None while there is none."""
+        program: ProxyController | None = self.node.life.program
+        return program
+
+    def running(self) -> ProxyController:
+        """The controller of the running process; LearnerError if there is none."""
+        if self.controller is None:
+            raise self.refused()
+        return self.controller
+
+    @property
+    def address(self) -> str:
+        """Its "ip:port"."""
+        return f"{self.node.spec.ip}:{self._config.grpc_server_port}"
+
+    def _boot(self, node: Node) -> None:
+        from mqlab.proxy import ProxyController
+
+        node.life.program = controller = ProxyController(node, dataclasses.replace(self._config))
+        controller.start()
+
+
 class ClientProcess(Process):
     """A machine with producers and consumers on it.
 
@@ -232,8 +283,11 @@ class ClientProcess(Process):
         self._threads: list[tuple[str, Callable[[], Awaitable[Any]]]] = []
 
     def add(self, client_class: type[ClientT], group: str, settings: dict[str, Any]) -> ClientT:
-        """Make a client of this class in the process."""
-        settings = {"namesrv_addr": self.lab.name_server_address, **settings}
+        """Make a client of this class in the process: one that speaks to name servers and brokers, or to proxies."""
+        if getattr(client_class, "speaks_to_proxies", False):
+            settings = {"endpoints": self.lab.proxy_endpoints, **settings}
+        else:
+            settings = {"namesrv_addr": self.lab.name_server_address, **settings}
         client = client_class(self.node, group, **settings)  # type: ignore[call-arg]  # both clients are made so
         self.clients.append((client, group, settings))
         if not self.node.life.over:

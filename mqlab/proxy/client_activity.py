@@ -49,7 +49,10 @@ class ClientActivity:
         self._node = node
         self._clients = clients
         self._settings = settings
-        clients.producer_left.append(lambda _, client_id: self._settings.remove(client_id))
+        clients.producer_left.append(self._producer_left)
+
+    def _producer_left(self, group: str, client_id: str) -> None:
+        self._settings.remove(client_id)
 
     # -- telemetry --------------------------------------------------------------------------------------------------
 

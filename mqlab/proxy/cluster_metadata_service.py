@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from mqlab.errors import MqlabError, MQBrokerException
+from mqlab.errors import MQBrokerException, MqlabError
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers.admin import GetSubscriptionGroupConfigRequestHeader, GetTopicConfigRequestHeader
@@ -53,7 +53,7 @@ class ClusterMetadataService:
         )
 
     async def topic_message_type(self, topic: str) -> str:
-        """Which messages a topic was made for: NORMAL unless said otherwise, UNSPECIFIED when nobody knows the topic."""
+        """Which messages a topic was made for: NORMAL unless said otherwise, UNSPECIFIED when nobody knows it."""
         try:
             config = await self._topics.get(topic)
         except MqlabError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.errors import MqlabError
@@ -101,10 +102,8 @@ class ConsumerProcessor:
 
     async def _in_silence(self, work: Coroutine[Any, Any, object]) -> None:
         """What fails here comes back when its invisible time is over."""
-        try:
+        with suppress(MqlabError):
             await work
-        except MqlabError:
-            pass
 
     async def ack_message(
         self, handle: ReceiptHandle, topic: str, group: str, timeout_ms: int = DEFAULT_TIMEOUT_MS

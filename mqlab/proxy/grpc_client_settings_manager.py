@@ -111,10 +111,6 @@ def _merge(default: Settings, given: Settings) -> Settings:
     """The given settings, with those of `default` where nothing was given (protobuf's mergeFrom)."""
     assert default.subscription is not None
     assert given.subscription is not None
-    subscription = Subscription(
-        *(
-            own if own not in (None, ()) else other
-            for own, other in zip(given.subscription, default.subscription, strict=True)
-        )
-    )
+    said = {name: value for name, value in given.subscription._asdict().items() if value not in (None, ())}
+    subscription = default.subscription._replace(**said)
     return given._replace(subscription=subscription, backoff_policy=given.backoff_policy or default.backoff_policy)

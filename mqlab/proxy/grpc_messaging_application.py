@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.errors import MqlabError
@@ -128,11 +129,9 @@ class GrpcMessagingApplication:
         self._answer(stream, _refused(stream, status))
 
     def _answer(self, stream: ServerStream, response: Any) -> None:
-        try:
+        # The client may have gone, or wait no longer.
+        with suppress(RpcError):
             stream.answer(response)
-        except RpcError:
-            # The client has gone, or waits no longer.
-            pass
 
 
 def _refused(stream: ServerStream, status: Status) -> Any:

@@ -59,7 +59,7 @@ def validate_receipt_handle(handle: ReceiptHandle, now_ms: int) -> None:
         raise GrpcProxyException(Code.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
 
 
-# -- messages to send ---------------------------------------------------------------------------------------------------
+# -- messages to send --------------------------------------------------------------------------------------------------
 
 
 def validate_message(message: Message, config: ProxyConfig, now_ms: int) -> None:

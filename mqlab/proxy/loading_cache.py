@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from mqlab.errors import MqlabError
@@ -73,10 +74,8 @@ class LoadingCache(Generic[V]):
         loading.set_result(value)
 
     async def _refresh(self, key: str, entry: _Entry[V]) -> None:
-        try:
+        # Without a new value the old one stays, and who asks after another period lets it be tried again.
+        with suppress(MqlabError):
             entry.value = await self._load(key)
-        except MqlabError:
-            # The old value stays; the next one who asks after another period tries again.
-            pass
         entry.written_us = self._node.now_us()
         entry.refreshing = False

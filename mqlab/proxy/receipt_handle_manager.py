@@ -33,7 +33,9 @@ class HandleKey(NamedTuple):
 class MessageReceiptHandle:
     """A handle and what was done for it (org.apache.rocketmq.proxy.common.MessageReceiptHandle)."""
 
-    __slots__ = ("busy", "consumed_from_ms", "handle", "key", "reconsume_times", "renew_retry_times", "renew_times", "topic")
+    __slots__ = (
+        "busy", "consumed_from_ms", "handle", "key", "reconsume_times", "renew_retry_times", "renew_times", "topic",
+    )  # fmt: skip
 
     def __init__(self, message_id: str, topic: str, handle: ReceiptHandle, reconsume_times: int) -> None:
         self.key = key_of(message_id, handle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mqlab.errors import MqlabError
@@ -64,7 +65,7 @@ class ReceiveMessageActivity:
 
     async def receive_message(self, ctx: ProxyContext, request: ReceiveMessageRequest, stream: ServerStream) -> None:
         """Pop for a client and write what comes."""
-        status, messages = Status(), ()
+        messages: Sequence[MessageExt] = ()
         try:
             status, messages = await self._receive(ctx, request)
         except MqlabError as error:
@@ -104,10 +105,10 @@ class ReceiveMessageActivity:
         """For how long the broker may keep the pop: within the proxy's limits, and the client still being there."""
         least = self._config.grpc_client_consumer_min_long_polling_timeout_millis
         most = self._config.grpc_client_consumer_max_long_polling_timeout_millis
-        wanted = request.long_polling_timeout
-        if wanted is None:
-            wanted = remaining_ms - (settings.request_timeout or 0) // 2  # type: ignore[assignment]  # a duration is ms
-        poll_ms = min(max(wanted, least), most)
+        wanted_ms = remaining_ms - (settings.request_timeout or 0) // 2
+        if request.long_polling_timeout is not None:
+            wanted_ms = request.long_polling_timeout
+        poll_ms = min(max(wanted_ms, least), most)
         if poll_ms > remaining_ms:
             if remaining_ms < least:
                 raise GrpcProxyException(
@@ -164,8 +165,6 @@ class ReceiveMessageActivity:
     async def _nack(self, message: MessageExt, request: ReceiveMessageRequest) -> None:
         handle = parse_handle(message.properties["POP_CK"])
         topic, group = request.message_queue.topic.name, request.group.name
-        try:
+        # Otherwise it stays invisible for as long as it was popped for.
+        with suppress(MqlabError):
             await self._consumers.change_invisible_time(handle, topic, group, NACK_INVISIBLE_MS)
-        except MqlabError:
-            # It stays invisible for as long as it was popped for.
-            pass

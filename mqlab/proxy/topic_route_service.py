@@ -20,7 +20,9 @@ ROUTE_TIMEOUT_MS = 3_000
 
 
 class TopicRouteService:
-    """Views of topics by name, asked of the name server (org.apache.rocketmq.proxy.service.route.ClusterTopicRouteService).
+    """Views of topics by name, asked of the name server.
+
+    Java: org.apache.rocketmq.proxy.service.route.ClusterTopicRouteService.
 
     That there is no such topic is remembered, too: a topic made later is seen by the second call after 20 s. While no
     name server answers, old routes stay in use.

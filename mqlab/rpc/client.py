@@ -102,11 +102,10 @@ class ClientConnection(RpcConnection):
 
     is_client = True
 
-    def __init__(self, node: Node, endpoint: Endpoint, forget: Callable[[ClientConnection], None]) -> None:
+    def __init__(self, node: Node, endpoint: Endpoint) -> None:
         super().__init__(node, endpoint)
         self.streams: dict[int, ClientStream] = {}
         self._next_stream_id = 1
-        self._forget = forget
 
     def open(self, rpc: Rpc, on_message: OnMessage, on_end: OnEnd) -> ClientStream:
         """A new stream; `begin` sends its first frame."""
@@ -124,7 +123,6 @@ class ClientConnection(RpcConnection):
 
     def closed(self) -> None:
         """End every call with UNAVAILABLE."""
-        self._forget(self)
         hooks = self.node.hooks
         for stream in list(self.streams.values()):
             if hooks.on:
@@ -137,9 +135,10 @@ class ClientConnection(RpcConnection):
 
 
 class RpcClient:
-    """Calls servers by address, "ip:port" (a ManagedChannel for each; org.apache.rocketmq.client.java.rpc.RpcClientImpl).
+    """Calls servers by address, over one connection each (org.apache.rocketmq.client.java.rpc.RpcClientImpl).
 
-    Every failed call is an RpcError: UNAVAILABLE, DEADLINE_EXCEEDED, or what the server says.
+    An address is "ip:port", or several joined by ";": the first one that answers, until its connection ends (gRPC's
+    pick_first). Every failed call is an RpcError: UNAVAILABLE, DEADLINE_EXCEEDED, or what the server says.
     """
 
     def __init__(self, node: Node, metadata: Mapping[str, str]) -> None:
@@ -195,23 +194,24 @@ class RpcClient:
         return connection
 
     async def _connect(self, address: str, made: Future[ClientConnection]) -> None:
-        try:
-            endpoint = await self.node.connect(address, CONNECT_TIMEOUT_MS)
-        except (ConnectionRefused, ConnectTimeout) as error:
+        reasons: list[str] = []
+        for one in address.split(";"):
+            try:
+                endpoint = await self.node.connect(one, CONNECT_TIMEOUT_MS)
+                break
+            except (ConnectionRefused, ConnectTimeout) as error:
+                reasons.append(str(error))
+        else:
             del self._connecting[address]
-            made.set_exception(RpcError(StatusCode.UNAVAILABLE, str(error)))
+            made.set_exception(RpcError(StatusCode.UNAVAILABLE, "; ".join(reasons)))
             return
         del self._connecting[address]
         if self._shut_down:
             endpoint.close()
             made.set_exception(RpcError(StatusCode.UNAVAILABLE, "the client has been shut down"))
             return
-        connection = self._connections[address] = ClientConnection(self.node, endpoint, self._forget)
+        self._connections[address] = connection = ClientConnection(self.node, endpoint)
         made.set_result(connection)
-
-    def _forget(self, connection: ClientConnection) -> None:
-        if self._connections.get(connection.remote_address) is connection:
-            del self._connections[connection.remote_address]
 
     def shutdown(self) -> None:
         """Close all connections."""

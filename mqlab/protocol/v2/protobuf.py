@@ -90,10 +90,11 @@ def fields_of(cls: type) -> tuple[Field, ...]:
     """The fields of a message class, in the order of its text."""
     hints = get_type_hints(cls, include_extras=True)
     defaults: dict[str, Any] = cls._field_defaults  # type: ignore[attr-defined]  # a NamedTuple's
-    return tuple(_field(name, *get_args(hint), defaults[name]) for name, hint in hints.items())
+    return tuple(_field(name, hint, defaults[name]) for name, hint in hints.items())
 
 
-def _field(name: str, kind: Any, number: int, default: Any) -> Field:
+def _field(name: str, hint: Any, default: Any) -> Field:
+    kind, number = get_args(hint)
     many = get_origin(kind) is tuple
     if get_origin(kind) is Mapping:
         return Field(name, number, LENGTH, _write_entry, _read_entry, default, True, True)
@@ -118,7 +119,7 @@ def _member(kind: type[IntEnum], raw: int) -> int:
     return kind(raw) if raw in kind._value2member_map_ else _signed(raw)
 
 
-# -- numbers ------------------------------------------------------------------------------------------------------------
+# -- numbers -----------------------------------------------------------------------------------------------------------
 
 
 def _varint(value: int) -> bytes:
@@ -168,7 +169,7 @@ def _pieces(data: bytes) -> Iterator[tuple[int, int, Any]]:
         at += size
 
 
-# -- texts, times, maps -------------------------------------------------------------------------------------------------
+# -- texts, times, maps ------------------------------------------------------------------------------------------------
 
 
 def _read_text(raw: bytes) -> str:

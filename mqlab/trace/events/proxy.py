@@ -103,7 +103,7 @@ class HandleGivenUp(NamedTuple):
 
 
 class AssignmentsScanned(NamedTuple):
-    """A push consumer asked which queues of a topic are its own; in a group without order one for each broker, id -1."""
+    """A push consumer asked which queues of a topic are its own: of a group without order one a broker, with id -1."""
 
     client_id: str
     group: str

@@ -1,0 +1,158 @@
+"""How received messages come to the listener: each by itself, or in order.
+
+Java: org.apache.rocketmq.client.java.impl.consumer.ConsumeService, StandardConsumeService, FifoConsumeService.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from mqlab.arguments import check_takes
+from mqlab.client.consumer.listener import checked_status, warn_that_listener_raised
+from mqlab.errors import LearnerError, SimulationError
+from mqlab.sim import Future
+from mqlab.trace.events.client import ConsumeFinished, ConsumeStarted
+
+if TYPE_CHECKING:
+    from mqlab.client.v5.message import MessageView
+    from mqlab.client.v5.process_queue import ProcessQueue
+    from mqlab.sim import Node, Pool
+
+
+class ConsumeResult(Enum):
+    """What a listener returns (org.apache.rocketmq.client.apis.consumer.ConsumeResult)."""
+
+    SUCCESS = "SUCCESS"
+    FAILURE = "FAILURE"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+MessageListener = Callable[["MessageView"], "ConsumeResult | Awaitable[ConsumeResult]"]
+"""A function of one message, plain or `async`; raising an error is a failure."""
+
+
+def checked_listener(group: str, listener: object) -> MessageListener:
+    """The listener, if it can be called with one message."""
+    if not callable(listener):
+        raise LearnerError(
+            f"the listener of group {group!r} cannot be called", "give a function: def listener(message): ..."
+        )
+    check_takes(f"the listener of group {group!r}", listener, "message")
+    return listener
+
+
+class ConsumeService:
+    """Calls the listener in a pool of threads, and tells the process queue what it said."""
+
+    def __init__(self, node: Node, group: str, listener: MessageListener, pool: Pool) -> None:
+        self.node = node
+        self._group = group
+        self._listener = listener
+        self._pool = pool
+        self._told: set[str] = set()
+
+    def consume(self, queue: ProcessQueue, messages: Sequence[MessageView]) -> None:
+        """Take what a process queue has received."""
+        raise NotImplementedError(f"{type(self).__name__} must define consume()")
+
+    def call(self, message: MessageView) -> Future[ConsumeResult]:
+        """Give a message to the listener as soon as a thread is free: what it will say."""
+        result: Future[ConsumeResult] = Future(f"the listener of {self._group}")
+        if not self._pool.submit(self._run, message, result):
+            # The consumer is shutting down, and gives back by itself what it still has.
+            return result
+        return result
+
+    def _run(self, message: MessageView, result: Future[ConsumeResult]) -> Coroutine[Any, Any, None] | None:
+        began_us = self.node.world.now_us
+        if self.node.hooks.on:
+            self.node.hooks.emit(
+                ConsumeStarted(
+                    self._group, message.topic, message.broker_name, message.queue_id, message.queue_offset,
+                    message.message_id, 1, message.delivery_attempt - 1,
+                )
+            )  # fmt: skip
+        try:
+            said = self._listener(message)
+        except SimulationError:
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever a listener raises is a failure
+            self._failed(error)
+            said = ConsumeResult.FAILURE
+        if isinstance(said, Coroutine):
+            return self._wait(message, said, began_us, result)
+        self._finish(message, said, began_us, result)
+        return None
+
+    async def _wait(
+        self, message: MessageView, listener: Coroutine[Any, Any, Any], began_us: int, result: Future[ConsumeResult]
+    ) -> None:
+        try:
+            said = await listener
+        except SimulationError:
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever a listener raises is a failure
+            self._failed(error)
+            said = ConsumeResult.FAILURE
+        self._finish(message, said, began_us, result)
+
+    def _failed(self, error: Exception) -> None:
+        hint = "The message comes again later, as after FAILURE."
+        warn_that_listener_raised(self._group, error, self._told, hint=hint)
+
+    def _finish(self, message: MessageView, said: object, began_us: int, result: Future[ConsumeResult]) -> None:
+        status = checked_status(self._group, said, ConsumeResult) or ConsumeResult.FAILURE
+        if self.node.hooks.on:
+            self.node.hooks.emit(
+                ConsumeFinished(
+                    self._group, message.topic, message.broker_name, message.queue_id, message.queue_offset,
+                    message.message_id, status.value, self.node.world.now_us - began_us,
+                )
+            )  # fmt: skip
+        result.set_result(status)
+
+
+class StandardConsumeService(ConsumeService):
+    """Every message by itself, as many at a time as there are threads."""
+
+    def consume(self, queue: ProcessQueue, messages: Sequence[MessageView]) -> None:
+        """Give all messages to the listener; a damaged one is given back unseen."""
+        for message in messages:
+            if message.corrupted:
+                queue.discard_message(message)
+                continue
+            self.call(message).add_done_callback(
+                lambda result, message=message: queue.erase_message(message, result.result())  # type: ignore[misc]
+            )
+
+
+class FifoConsumeService(ConsumeService):
+    """One message after the other: the next one begins when the last one is settled.
+
+    With the accelerator message groups go side by side, each in its own order.
+    """
+
+    def __init__(
+        self, node: Node, group: str, listener: MessageListener, pool: Pool, *, accelerator: bool
+    ) -> None:
+        super().__init__(node, group, listener, pool)
+        self._accelerator = accelerator
+
+    def consume(self, queue: ProcessQueue, messages: Sequence[MessageView]) -> None:
+        """Begin with the first message, of each message group if they go side by side."""
+        lines: dict[str | None, list[MessageView]] = {}
+        for message in messages:
+            lines.setdefault(message.message_group if self._accelerator else None, []).append(message)
+        for line in lines.values():
+            self.node.spawn(self._consume_iteratively(queue, line), "consume in order")
+
+    async def _consume_iteratively(self, queue: ProcessQueue, messages: list[MessageView]) -> None:
+        for message in messages:
+            if message.corrupted:
+                queue.discard_fifo_message(message)
+                continue
+            await queue.erase_fifo_message(message, await self.call(message))

@@ -1,0 +1,207 @@
+"""The producer of 5.x applications."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mqlab.client.client_config import checked_settings
+from mqlab.client.v5.client_configuration import ProducerConfiguration
+from mqlab.client.v5.client_impl import MASTER_BROKER_ID, ClientImpl, is_writable
+from mqlab.client.v5.errors import ClientException, check_status
+from mqlab.client.v5.message import Message, MessageIdCodec, check_body
+from mqlab.client.v5.retry import PRODUCER_POLICY, next_attempt_delay_ms
+from mqlab.errors import LearnerError
+from mqlab.protocol.v2 import service
+from mqlab.protocol.v2.definition import ClientType, Code, MessageQueue, Publishing, Resource, Settings
+from mqlab.protocol.v2.protobuf import Duration
+from mqlab.sim import public_call
+from mqlab.trace.events.client import SendAttempted, SendAttemptFailed, SendFailed, SendSucceeded
+
+if TYPE_CHECKING:
+    from mqlab.sim import Node
+
+MAX_BODY_SIZE_BYTES = 4 * 1024 * 1024
+SERVER_CHOOSES = -1
+"""The queue in events of sending: the proxy chooses it, and does not say which."""
+
+
+class SendReceipt(NamedTuple):
+    """A message was stored (org.apache.rocketmq.client.apis.producer.SendReceipt)."""
+
+    message_id: str
+    offset: int
+    recall_handle: str
+    """By which a message with a time of delivery could be called back; empty for others."""
+
+
+class Producer(ProducerConfiguration):
+    """Sends messages through proxies (org.apache.rocketmq.client.apis.producer.Producer).
+
+        producer = lab.producer_v5()
+        await producer.start()
+        receipt = await producer.send(Message("Orders", "hello", tag="paid"))
+
+    Differs from RocketMQ: one message at a time, no transactions and no recall; the queue by which a message group
+    chooses its proxy is that of Python's client (Java hashes otherwise, and the proxy chooses the queue anyway).
+    """
+
+    call_name = "producer"
+    speaks_to_proxies = True
+
+    def __init__(self, node: Node, group: str = "", **settings: Any) -> None:
+        super().__init__(**checked_settings(ProducerConfiguration, settings))
+        if group:
+            raise LearnerError("a 5.x producer has no group", "leave it out")
+        self.node = node
+        self.begin_life()
+
+    def begin_life(self) -> None:
+        """Make what dies with the process from what this producer was given: at first, and at each restart."""
+        self.impl = ProducerImpl(self.node, self)
+
+    @public_call
+    async def start(self) -> None:
+        """Start the producer; ClientException when a topic is unknown or no proxy answers."""
+        await self.impl.start()
+
+    @public_call
+    async def shutdown(self) -> None:
+        """End the producer."""
+        await self.impl.shutdown()
+
+    @public_call
+    async def send(self, message: Message) -> SendReceipt:
+        """Send a message and wait until a broker has it; ClientException after the last of (usually three) attempts.
+
+        Java: org.apache.rocketmq.client.java.impl.producer.ProducerImpl.send.
+        """
+        if not isinstance(message, Message):
+            raise LearnerError(
+                f"{type(message).__name__} is no message of 5.x", "from mqlab.client.v5 import Message"
+            )
+        return await self.impl.send(message)
+
+    def __repr__(self) -> str:
+        return f"<Producer on {self.node.name}: {self.impl.service_state}>"
+
+
+class ProducerImpl(ClientImpl):
+    """What a producer does (org.apache.rocketmq.client.java.impl.producer.ProducerImpl)."""
+
+    role = "producer"
+    client_type = ClientType.PRODUCER
+
+    def __init__(self, node: Node, config: ProducerConfiguration) -> None:
+        super().__init__(node, config, "")
+        self._topics = [topic.strip() for topic in config.topics.split(",") if topic.strip()]
+        self._index: dict[str, int] = {}
+        """Topic -> how many candidates were asked for, from a start that is drawn."""
+        self._policy = PRODUCER_POLICY
+        self._publishing = Publishing(max_body_size=MAX_BODY_SIZE_BYTES, validate_message_type=True)
+
+    def topics(self) -> list[str]:
+        """The topics that it was told of, and those that it has sent to."""
+        return list(self._topics)
+
+    def settings(self) -> Settings:
+        """What proxies are told."""
+        topics = tuple(Resource(name=topic) for topic in self._topics)
+        return Settings(
+            client_type=self.client_type,
+            access_point=self.endpoints,
+            request_timeout=Duration(self.config.request_timeout),
+            publishing=self._publishing._replace(topics=topics),
+            backoff_policy=self._policy,
+        )
+
+    def take_settings(self, settings: Settings) -> None:
+        """What a proxy has decided: number of attempts, largest body, whether kinds of messages are checked."""
+        if settings.publishing is not None:
+            self._publishing = settings.publishing
+        if settings.backoff_policy is not None:
+            self._policy = settings.backoff_policy
+
+    async def send(self, message: Message) -> SendReceipt:
+        """Send a message to its candidates, one after the other.
+
+        A failed attempt isolates its proxy until the proxy's next heartbeat, and is repeated at once; only
+        TOO_MANY_REQUESTS makes the producer wait.
+        """
+        self.check_running()
+        check_body(message, self._publishing.max_body_size)
+        message_id = MessageIdCodec.of(self.node).next_message_id()
+        if message.topic not in self._topics:
+            self._topics.append(message.topic)
+        begin_us = self.node.now_us()
+        attempt = 0
+        try:
+            candidates = self._candidates(message, await self.route(message.topic))
+            while True:
+                attempt += 1
+                queue = candidates[(attempt - 1) % len(candidates)]
+                try:
+                    return await self._send_once(message, message_id, queue)
+                except ClientException as error:
+                    self._attempt_failed(message, message_id, queue, attempt, error)
+                    if attempt >= self._policy.max_attempts or (error.code == 0 and not self.is_running):
+                        raise
+                    if error.is_too_many_requests:
+                        await self.node.sleep(next_attempt_delay_ms(self._policy, attempt + 1))
+        except ClientException as error:
+            if self.node.hooks.on:
+                cost_us = self.node.now_us() - begin_us
+                self.node.hooks.emit(SendFailed(message.topic, message_id, attempt, cost_us, str(error)))
+            raise
+
+    def _candidates(self, message: Message, queues: tuple[MessageQueue, ...]) -> list[MessageQueue]:
+        """The queues to try: of each broker one, those of isolated proxies only if there is nothing else.
+
+        Java: org.apache.rocketmq.client.java.impl.producer.PublishingLoadBalancer.
+        """
+        writable = [queue for queue in queues if is_writable(queue) and queue.broker.id == MASTER_BROKER_ID]
+        if not writable:
+            raise ClientException(f"No writable message queue found, topic={message.topic}")
+        if self._publishing.validate_message_type and message.message_type not in writable[0].accept_message_types:
+            accepted = ", ".join(kind.name for kind in writable[0].accept_message_types)
+            raise ClientException(
+                f"Current message type not match with topic accept message types, topic={message.topic}, "
+                f"actualMessageType={message.message_type.name}, acceptMessageTypes=[{accepted}]. What to do: "
+                f"create the topic with attributes={{'+message.type': '{message.message_type.name}'}}."
+            )
+        if message.message_group is not None:
+            digest = sha256(message.message_group.encode()).digest()
+            return [writable[int.from_bytes(digest, "big") % len(writable)]]
+        index = self._index.get(message.topic)
+        if index is None:
+            index = self.node.choose(f"first-candidate/{message.topic}", len(writable))
+        self._index[message.topic] = index + 1
+        turned = [writable[(index + place) % len(writable)] for place in range(len(writable))]
+        free = [queue for queue in turned if queue.broker.endpoints not in self.isolated] or turned
+        of_each_broker = {queue.broker.name: queue for queue in reversed(free)}
+        return [queue for queue in free if of_each_broker[queue.broker.name] is queue][: self._policy.max_attempts]
+
+    async def _send_once(self, message: Message, message_id: str, queue: MessageQueue) -> SendReceipt:
+        hooks, budget_ms = self.node.hooks, self.config.request_timeout
+        if hooks.on:
+            hooks.emit(
+                SendAttempted(message.topic, "", SERVER_CHOOSES, message_id, "SYNC", budget_ms, len(message.body))
+            )
+        request = service.SendMessageRequest((message.to_protobuf(message_id, self.node),))
+        response = await self.call(queue.broker.endpoints, service.SEND_MESSAGE, request)
+        check_status(response.status)
+        entry = response.entries[0]
+        check_status(entry.status)
+        if hooks.on:
+            hooks.emit(SendSucceeded(message.topic, "", SERVER_CHOOSES, entry.offset, entry.message_id, Code.OK.name))
+        return SendReceipt(entry.message_id, entry.offset, entry.recall_handle)
+
+    def _attempt_failed(
+        self, message: Message, message_id: str, queue: MessageQueue, attempt: int, error: ClientException
+    ) -> None:
+        self.isolated[queue.broker.endpoints] = None
+        if self.node.hooks.on:
+            retriable = attempt < self._policy.max_attempts
+            self.node.hooks.emit(
+                SendAttemptFailed(message.topic, "", SERVER_CHOOSES, message_id, attempt, str(error), retriable)
+            )
