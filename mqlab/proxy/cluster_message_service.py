@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.client.consumer.pop.pop_result import PopResult, process_pop_response
 from mqlab.errors import MQBrokerException, MqlabError
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.command import RemotingCommand
@@ -17,7 +18,6 @@ from mqlab.protocol.headers.pop import (
 )
 from mqlab.protocol.v2.definition import Code
 from mqlab.proxy.errors import GrpcProxyException
-from mqlab.proxy.pop_result import PopResult, read_pop_answer
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client_api import MQClientAPIImpl
@@ -57,7 +57,8 @@ class ClusterMessageService:
         """Pop messages."""
         request = RemotingCommand.request(RequestCode.POP_MESSAGE, header)
         response = await self._remoting_client.invoke_sync(queue.broker_addr, request, timeout_ms)
-        return read_pop_answer(response, header, queue.message_queue.broker_name, queue.broker_addr)
+        broker_name = queue.message_queue.broker_name
+        return process_pop_response(response, broker_name, queue.broker_addr, header.topic, order=bool(header.order))
 
     async def ack_message(
         self, handle: ReceiptHandle, topic: str, group: str, timeout_ms: int = DEFAULT_TIMEOUT_MS

@@ -14,10 +14,10 @@ from mqlab.protocol.v2.definition import Code
 from mqlab.proxy.cluster_message_service import DEFAULT_TIMEOUT_MS, ClusterMessageService
 from mqlab.proxy.errors import GrpcProxyException
 from mqlab.proxy.grpc_validator import validate_receipt_handle
-from mqlab.proxy.pop_result import PopResult, PopStatus
 from mqlab.trace.events.proxy import DeadLetterForwarded, PopResultFiltered
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.pop.pop_result import PopResult
     from mqlab.protocol.heartbeat import SubscriptionData
     from mqlab.protocol.message import MessageExt
     from mqlab.proxy.message_queue_selector import AddressableMessageQueue
@@ -73,9 +73,8 @@ class ConsumerProcessor:
             attempt_id=pop.attempt_id,
         )
         result = await self._messages.pop_message(queue, header, timeout_ms)
-        if result.status is not PopStatus.FOUND:
-            return result
-        return PopResult(result.status, [message for message in result.messages if self._is_for_client(message, pop)])
+        result.msg_found_list = [message for message in result.msg_found_list if self._is_for_client(message, pop)]
+        return result
 
     def _is_for_client(self, message: MessageExt, pop: Pop) -> bool:
         handle = parse_handle(message.properties["POP_CK"])._replace(commit_log_offset=message.commit_log_offset)

@@ -143,10 +143,14 @@ class ReceiptHandleManager:
             renewed = await self._consumers.change_invisible_time(handle.handle, handle.topic, group, invisible_ms)
         except MqlabError as error:
             self._failed(group, handle, str(error))
+            if isinstance(error, GrpcProxyException) and error.code == Code.INVALID_RECEIPT_HANDLE:
+                self._give_up(group, handle, "cannot be renewed", 0)
+                return False
             handle.renew_retry_times += 1
-            return not (isinstance(error, GrpcProxyException) and error.code == Code.INVALID_RECEIPT_HANDLE)
+            return True
         if renewed is None:
             self._failed(group, handle, "the broker refuses")
+            self._give_up(group, handle, "cannot be renewed", 0)
             return False
         handle.handle = renewed
         handle.renew_retry_times = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from mqlab.client.consumer.pop.pop_result import PopStatus
 from mqlab.errors import MqlabError
 from mqlab.protocol.extra_info import parse_handle
 from mqlab.protocol.v2.definition import Code, RetryPolicy, Settings, Status, Subscription
@@ -16,7 +17,6 @@ from mqlab.proxy.consumer_processor import Pop
 from mqlab.proxy.errors import GrpcProxyException
 from mqlab.proxy.grpc_converter import build_message
 from mqlab.proxy.grpc_validator import validate_consumer_group, validate_invisible_time, validate_topic
-from mqlab.proxy.pop_result import PopStatus
 from mqlab.proxy.receipt_handle_manager import MessageReceiptHandle
 from mqlab.proxy.response_builder import status_of
 from mqlab.rpc import RpcError, ServerStream
@@ -42,7 +42,9 @@ NACK_INVISIBLE_MS = 1_000
 class ReceiveMessageActivity:
     """Answers ReceiveMessage: first the status, then each message, last the time of the delivery, whatever happened.
 
-    Of the queue in the request only the broker counts: a pop always takes from all of its queues.
+    Of the queue in the request only the broker counts: a pop always takes from all of its queues. What cannot be written,
+    since the client has gone, is given back with 1 s; as its handle was noted before, the proxy gives it back once more
+    when it clears the handles of that client, and the message comes twice.
 
     Java: org.apache.rocketmq.proxy.grpc.v2.consumer.ReceiveMessageActivity with ReceiveMessageResponseStreamWriter.
     """
@@ -86,20 +88,20 @@ class ReceiveMessageActivity:
         pop = self._pop(request, settings, poll_ms, renewed)
         queue = await self._queue(pop.topic, request.message_queue.broker.name)
         result = await self._consumers.pop_message(queue, pop, remaining_ms)
-        if result.status is PopStatus.POLLING_FULL:
+        if result.pop_status is PopStatus.POLLING_FULL:
             return Status(Code.TOO_MANY_REQUESTS, "polling full"), ()
-        if result.status is PopStatus.POLLING_NOT_FOUND:
+        if result.pop_status is not PopStatus.FOUND:
             return Status(Code.MESSAGE_NOT_FOUND, "no new message"), ()
-        if not result.messages:
+        if not result.msg_found_list:
             return Status(Code.MESSAGE_NOT_FOUND, "no match message"), ()
         if renewed:
-            for message in result.messages:
+            for message in result.msg_found_list:
                 handle = parse_handle(message.properties["POP_CK"])
                 self._handles.add(
                     ClientKey(pop.group, ctx.client_id),
                     MessageReceiptHandle(message.msg_id, pop.topic, handle, message.reconsume_times),
                 )
-        return Status(Code.OK, "OK"), result.messages
+        return Status(Code.OK, "OK"), result.msg_found_list
 
     def _poll_ms(self, request: ReceiveMessageRequest, settings: Settings, remaining_ms: int) -> int:
         """For how long the broker may keep the pop: within the proxy's limits, and the client still being there."""

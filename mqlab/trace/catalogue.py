@@ -17,7 +17,7 @@ from mqlab.trace.bus import COMMON_FIELDS, Row
 SCHEMA_VERSION = 1
 """Rises when a recorded trace can no longer be read as it was: a field renamed, removed or given another type."""
 
-AREAS = ("world", "network", "remoting", "namesrv", "store", "timer", "broker", "pop", "client")
+AREAS = ("world", "network", "remoting", "namesrv", "store", "timer", "broker", "pop", "client", "proxy")
 """The files of events, from the ground up."""
 
 ATOMS: Mapping[type, str] = MappingProxyType({int: "int", str: "str", bool: "bool"})

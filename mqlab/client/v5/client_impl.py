@@ -133,7 +133,7 @@ class ClientImpl:
 
     async def shutdown(self) -> None:
         """Tell the proxies, and close all connections."""
-        if not self.is_running:
+        if self.service_state is not ServiceState.RUNNING:
             return
         self.service_state = ServiceState.SHUTDOWN_ALREADY
         request = service.NotifyClientTerminationRequest(self.group_resource)

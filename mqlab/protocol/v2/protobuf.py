@@ -5,8 +5,8 @@
         port: Annotated[int, 2] = 0
 
 A field that was not set has its default and is not written, as in proto3; one that may be absent is `... | None`. A
-tuple is a repeated field, a Mapping a map of texts. Times are whole ms here (`Timestamp`, `Duration`): on the wire they
-are messages of seconds and nanoseconds. Unknown fields are passed over.
+tuple is a repeated field (numbers in it are packed), a Mapping a map of texts. Times are whole ms here (`Timestamp`,
+`Duration`): on the wire they are messages of seconds and nanoseconds. Unknown fields are passed over.
 """
 
 import struct
@@ -56,6 +56,10 @@ def encode(message: tuple[Any, ...]) -> bytes:
     for field, value in zip(fields_of(type(message)), message, strict=True):
         if value == field.default:
             continue
+        if field.many and field.wire_type == VARINT:
+            packed = b"".join(map(field.write, value))
+            parts.append(_varint(field.number << 3 | LENGTH) + _varint(len(packed)) + packed)
+            continue
         values = value.items() if field.is_map else value if field.many else (value,)
         tag = _varint(field.number << 3 | field.wire_type)
         for each in values:
@@ -71,6 +75,9 @@ def decode(cls: type[MessageT], data: bytes) -> MessageT:
     for number, wire_type, raw in _pieces(data):
         field = by_number.get(number)
         if field is None:
+            continue
+        if field.many and field.wire_type == VARINT and wire_type == LENGTH:
+            found.setdefault(field.name, []).extend(map(field.read, _unpacked(raw)))
             continue
         if field.wire_type != wire_type:
             raise ProtobufError(f"field {number} of {cls.__name__} has wire type {wire_type}")
@@ -146,6 +153,13 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
             return value & 0xFFFF_FFFF_FFFF_FFFF, at
         shift += 7
     raise ProtobufError("a number does not end")
+
+
+def _unpacked(data: bytes) -> Iterator[int]:
+    at = 0
+    while at < len(data):
+        value, at = _read_varint(data, at)
+        yield value
 
 
 def _pieces(data: bytes) -> Iterator[tuple[int, int, Any]]:

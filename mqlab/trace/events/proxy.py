@@ -92,7 +92,7 @@ class HandleRenewFailed(NamedTuple):
 class HandleGivenUp(NamedTuple):
     """A proxy renews a message no longer and gives it `invisible_ms`, 0: as much as is left.
 
-    `reason` is "client left", "too long" (3 h) or "too many failures".
+    `reason` is "client left", "too long" (3 h), "too many failures" or "cannot be renewed".
     """
 
     group: str
