@@ -95,12 +95,12 @@ def test_a_queue_with_a_message_under_way_is_withheld_from_other_members(shop: S
 
 def test_message_groups_go_side_by_side_with_the_accelerator(shop: Shop) -> None:
     async def verdict(message: Any) -> ConsumeResult:
-        await consumer.node.sleep(1_000 if message.message_group == "slow" else 10)
+        await shop.lab.processes["consumer-1"].node.sleep(1_000 if message.message_group == "slow" else 10)
         return ConsumeResult.SUCCESS
 
     shop.send("s1", "s2", message_group="slow")
     shop.send("q1", "q2", message_group="quick")
-    consumer = shop.push_consumer(verdict, enable_fifo_consume_accelerator=True)
+    shop.push_consumer(verdict, enable_fifo_consume_accelerator=True)
     shop.run_ms(10_000)
     order = shop.bodies()
     assert order.index("s1") < order.index("s2")

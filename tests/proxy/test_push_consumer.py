@@ -133,18 +133,19 @@ def test_a_full_cache_lets_the_consumer_wait(shop: Shop) -> None:
     shop.run_ms(200)
     # As much as fits, but at least one: the first receive had asked for 2, the next for 1.
     assert len(consumer.process_queues[0].cached_messages) <= 3
-    assert [(record.reason, record.limit) for record in shop.events("FlowControlled")][:1] == [("messages", 2)]
+    assert [(record.reason, record.limit) for record in shop.events("FlowControlled")][:1] == [("count", 2)]
     assert {record.delay_ms for record in shop.events("ReceivePutOff")} == {1_000}
     shop.run_ms(20_000)
     assert sorted(shop.bodies()) == list("abcdef")
 
 
 def test_bytes_have_a_limit_too(shop: Shop) -> None:
-    consumer = shop.push_consumer(max_cache_message_size_in_bytes=3, consumption_thread_count=1)
+    consumer = shop.push_consumer(max_cache_message_size_in_bytes=1024 * 1024, consumption_thread_count=1)
     consumer.impl._pool.busy = 1  # no thread is free
-    shop.send("four")
+    shop.send("x" * 2 * 1024 * 1024)
     shop.run_ms(200)
-    assert [(record.reason, record.cached) for record in shop.events("FlowControlled")][:1] == [("bytes", 4)]
+    held = [(record.reason, record.cached, record.limit) for record in shop.events("FlowControlled")]
+    assert held[:1] == [("size", 2, 1)]
 
 
 def test_a_receive_keeps_its_attempt_id_until_it_brings_something(shop: Shop) -> None:

@@ -147,8 +147,50 @@ def _pull_finished(record: Record) -> str:
     return "" if record.messages else "{node} got no message of {queue}, and will ask again"
 
 
+def _attempted(record: Record) -> str:
+    # Through a proxy, which chooses broker and queue.
+    return "{node} sends {message} to {broker_name}, {queue}" if record.broker_name else "{node} sends {message}"
+
+
 def _attempt_failed(record: Record) -> str:
-    return "{node} could not send {message} to {broker_name}: {why}"
+    where = " to {broker_name}" if record.broker_name else ""
+    return f"{{node}} could not send {{message}}{where}: {{why}}"
+
+
+def _pop_filtered(record: Record) -> str:
+    if record.filter_result == "TO_DLQ":
+        return "{node} gives {message} up, which was delivered too often"
+    return "{node} drops {message}, whose tag was not asked for"
+
+
+def _given_up(record: Record) -> str:
+    if record.reason == "client left":
+        return "{node} lets others have {message}, whose consumer has gone"
+    return "{node} hides {message} no longer than now: {why}"
+
+
+def _assignments_scanned(record: Record) -> str:
+    return "{node} shall receive {topic} from {assignments:,} places" if record.changed else ""
+
+
+def _receive_finished(record: Record) -> str:
+    if record.messages or record.status in ("OK", "MESSAGE_NOT_FOUND"):
+        return "{node} has received {messages} of {queue}"
+    return "{node} could not receive messages of {queue}"
+
+
+def _settled(record: Record) -> str:
+    return {
+        "ack": "{node} is done with {message}",
+        "nack": "{node} wants {message} again in {invisible}",
+        "longer": "{node} wants {message} to itself for {invisible} from now on",
+        "dead letter": "{node} gives {message} up after {delivery_attempt:,} tries",
+    }.get(record.settled_as, "{node} has settled {message}")
+
+
+def _settling_failed(record: Record) -> str:
+    after = ", and leaves it" if record.is_final else ", and will try again in 1 s"
+    return f"{{node}} could not say what became of {{message}}: {{why}}{after}"
 
 
 def _fault_item(record: Record) -> str:
@@ -362,7 +404,7 @@ SENTENCES: dict[str, Sentence] = {
     "RouteMissing": _of_applications("{node} has found no broker for the topic {topic}"),
     "BrokerForgotten": "{node} sends {broker_name} no more signs of life, since no route has it any more",
     "HeartbeatFailed": "{node}'s sign of life did not reach {broker_name}: {why}",
-    "SendAttempted": "{node} sends {message} to {broker_name}, {queue}",
+    "SendAttempted": _attempted,
     "SendSucceeded": "{node} knows now that {message_is} stored",
     "SendAttemptFailed": _attempt_failed,
     "SendFailed": "{node} gives up on {message}: {why}",
@@ -405,6 +447,23 @@ SENTENCES: dict[str, Sentence] = {
     "ConsumeResultIgnored": "{node} ended a message of {queue}, which is no longer its own: it will come again",
     "MessageGivenBack": "{node} gave {message} back, to get it again later",
     "SendBackFailed": "{node} could not give {message} back: its listener will get it again here",
+    # proxies and the clients that speak to them
+    "ProxyStarted": "{node} is ready for clients",
+    "ProxyClientLeft": "{node} forgets {client}: {why}",
+    "RpcRefused": "{node} refuses what {client} asks: {why}",
+    "PopResultFiltered": _pop_filtered,
+    "DeadLetterForwarded": "{node} has had {message} put to the dead letters of {group}",
+    "HandleRenewed": "{node} hides {message} for {invisible} more, since its consumer still has it",
+    "HandleRenewFailed": "{node} could not hide {message} for longer: {why}",
+    "HandleGivenUp": _given_up,
+    "AssignmentsScanned": _assignments_scanned,
+    "ProcessQueueDropped": "{node} receives no more from {named_queue}: {why}",
+    "ReceiveRequested": "{node} asks for messages of {queue}",
+    "ReceiveFinished": _receive_finished,
+    "ReceivePutOff": "{node} will ask for messages of {queue} in {delay}: {why}",
+    "FifoAttemptPutOff": "{node} will try {message} again in {delay}, before anything behind it",
+    "MessageSettled": _settled,
+    "SettlingFailed": _settling_failed,
 }  # fmt: skip
 
 _BESIDE = "the event beside it says in words what the frame is for"
@@ -450,5 +509,8 @@ SILENT: dict[str, str] = {
     "PopAssigned": "the assignment as a whole is said",
     "OffsetUpdated": "the listener's end is said, and the commit at the broker",
     "OffsetPersisted": "the commit at the broker is said",
+    "ClientSettingsTaken": "the client's start is said",
+    "ProxyRouteLoaded": _ROUTINE,
+    "ProcessQueueCreated": "the assignment before it is said",
 }
 """Event kind -> why nothing is ever said of it."""

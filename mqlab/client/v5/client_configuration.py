@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mqlab.arguments import check_least
-
-MEBIBYTE = 1024 * 1024
+from mqlab.protocol.message import MEBIBYTE
 
 
 @dataclass(eq=False, repr=False)

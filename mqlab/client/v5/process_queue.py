@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mqlab.client.v5.consume_service import ConsumeResult
 from mqlab.client.v5.errors import ClientException
 from mqlab.client.v5.retry import next_attempt_delay_ms
+from mqlab.protocol.message import MEBIBYTE
 from mqlab.protocol.v2.definition import Code
 from mqlab.trace.events.client import FlowControlled, MessagesCached
 from mqlab.trace.events.proxy import FifoAttemptPutOff, ReceivePutOff, SettlingFailed
@@ -126,14 +127,14 @@ class ProcessQueue:
     def _is_cache_full(self) -> bool:
         consumer = self._consumer
         limits = (
-            ("messages", len(self.cached_messages), consumer.cache_message_count_threshold_per_queue()),
-            ("bytes", self.cached_bytes, consumer.cache_message_bytes_threshold_per_queue()),
+            ("count", len(self.cached_messages), consumer.cache_message_count_threshold_per_queue(), 1),
+            ("size", self.cached_bytes, consumer.cache_message_bytes_threshold_per_queue(), MEBIBYTE),
         )
-        for reason, cached, limit in limits:
+        for reason, cached, limit, unit in limits:
             if cached >= limit:
                 self._cache_full_us = self._node.now_us()
                 if self._node.hooks.on:
-                    self._node.hooks.emit(FlowControlled(*self._where, reason, cached, limit))
+                    self._node.hooks.emit(FlowControlled(*self._where, reason, cached // unit, limit // unit))
                 return True
         return False
 
