@@ -43,8 +43,8 @@ class ReceiveMessageActivity:
     """Answers ReceiveMessage: first the status, then each message, last the time of the delivery, whatever happened.
 
     Of the queue in the request only the broker counts: a pop always takes from all of its queues. What cannot be
-    written, since the client has gone, is given back with 1 s; as its handle was noted before, the proxy gives it back once more
-    when it clears the handles of that client, and the message comes twice.
+    written, since the client has gone, is given back with 1 s; as its handle was noted before, the proxy gives it back
+    once more when it clears the handles of that client, and the message comes twice.
 
     Java: org.apache.rocketmq.proxy.grpc.v2.consumer.ReceiveMessageActivity with ReceiveMessageResponseStreamWriter.
     """
