@@ -100,12 +100,14 @@ def test_a_check_point_is_refused_when_memory_could_not_keep_it_long(popped: Pop
 
 
 def test_full_tables_refuse(popped: Popped) -> None:
-    popped.cluster.broker.broker_config.pop_ck_offset_max_queue_size = 2
+    config = popped.cluster.broker.broker_config
+    assert (config.pop_ck_max_buffer_size, config.pop_ck_offset_max_queue_size) == (200_000, 20_000)
+    config.pop_ck_offset_max_queue_size = 2
     popped.pop(0, 1)
     popped.pop(1, 1)
     assert not popped.service.add_ck(popped.check_point(2, 1), 0, -1, 3)
-    popped.cluster.broker.broker_config.pop_ck_offset_max_queue_size = 20_000
-    popped.cluster.broker.broker_config.pop_ck_max_buffer_size = 1
+    config.pop_ck_offset_max_queue_size = 20_000
+    config.pop_ck_max_buffer_size = 1
     assert not popped.service.add_ck(popped.check_point(2, 1), 0, -1, 3)
 
 
