@@ -1,0 +1,127 @@
+"""The scenarios of the merge buffer: a cook who takes orders for a while, a broker that remembers, and its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mqlab.client.consumer.pop.pop_result import process_pop_response
+from mqlab.protocol import Message
+from mqlab.protocol.codes import RequestCode
+from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.extra_info import parse_handle
+from mqlab.protocol.headers import AckMessageRequestHeader, PopMessageRequestHeader
+from mqlab.scenarios.registry import scenario, story
+from mqlab.sim import public_call
+
+if TYPE_CHECKING:
+    from mqlab.lab import Lab
+    from mqlab.protocol.message import MessageExt
+
+TOPIC = "Orders"
+GROUP = "kitchen"
+REVIVE_TOPIC = "rmq_sys_REVIVE_LOG_DefaultCluster"
+WHEEL_TOPIC = "rmq_sys_wheel_timer"
+CALL_MS = 5_000
+FLUSHED_SOON_MS = 200
+"""How often the broker of these scenarios writes offsets to its disk; RocketMQ's setting is 5000."""
+
+
+class Kitchen:
+    """A client that pops `Orders` by hand and acknowledges what it likes; everything else lies with the broker."""
+
+    def __init__(self, lab: Lab, name: str = GROUP) -> None:
+        self._connection = lab.producer("connection", node=name)
+        self.node = self._connection.node
+        self._broker = lab.brokers[0]
+
+    @public_call
+    async def open(self) -> None:
+        """Make the connection."""
+        await type(self._connection).start.inside(self._connection)  # type: ignore[attr-defined]  # see public_call
+
+    @public_call
+    async def pop(self, most: int = 32, *, invisible_ms: int = 60_000) -> list[MessageExt]:
+        """Take at most so many orders, which nobody else gets for that long; without waiting for new ones."""
+        header = PopMessageRequestHeader(
+            GROUP, TOPIC, -1, most, invisible_ms, 0, self.node.now_ms(), 0, "TAG", "*", order=False
+        )
+        response = await self._call(RemotingCommand.request(RequestCode.POP_MESSAGE, header))
+        return process_pop_response(response, self._broker.name, self._address, TOPIC).msg_found_list
+
+    @public_call
+    async def ack(self, *orders: MessageExt) -> None:
+        """Tell the broker that these orders are done."""
+        for order in orders:
+            handle = parse_handle(order.properties["POP_CK"])
+            topic = handle.real_topic(TOPIC, GROUP)
+            header = AckMessageRequestHeader(GROUP, topic, handle.queue_id, handle.encode(), handle.queue_offset)
+            await self._call(RemotingCommand.request(RequestCode.ACK_MESSAGE, header))
+
+    @property
+    def _address(self) -> str:
+        return f"{self._broker.node.spec.ip}:10911"
+
+    async def _call(self, request: RemotingCommand) -> RemotingCommand:
+        remoting = self._connection.impl.instance.api.remoting_client
+        return await remoting.invoke_sync(self._address, request, CALL_MS)
+
+
+async def open_kitchen(lab: Lab, orders: int, *, buffer: bool, **broker: Any) -> Kitchen:
+    """A broker with one queue of `Orders` and so many orders in it, and a kitchen that has taken none yet."""
+    lab.name_server()
+    settings = {"flush_consumer_offset_interval": FLUSHED_SOON_MS, **broker}
+    lab.broker("broker-a", enable_pop_buffer_merge=buffer, **settings)
+    lab.create_topic(TOPIC, 1)
+    shop = lab.producer("shop", node="shop")
+    await shop.start()
+    for number in range(orders):
+        await shop.send(Message(TOPIC, b"order %d" % number, keys=f"order-{number}"))
+    kitchen = Kitchen(lab)
+    await kitchen.open()
+    lab.run_for(ms=12_000 - lab.now_ms)
+    return kitchen
+
+
+def records_of_pops(lab: Lab) -> dict[str, int]:
+    """How many records the broker's commit log has of check points and acknowledgements: while they waited, and due."""
+    stored = [record.topic for record in lab.history.find("MessageStored")]
+    return {"waiting": stored.count(WHEEL_TOPIC), "due": stored.count(REVIVE_TOPIC)}
+
+
+async def cook(lab: Lab, kitchen: Kitchen, batches: int, size: int, *, work_ms: int, late: int, late_ms: int) -> None:
+    """Pop batch after batch, each half a second behind the last; the first `late` of them have an order that takes
+    `late_ms`, all other orders take `work_ms`.
+    """
+
+    async def work(number: int) -> None:
+        orders = await type(kitchen).pop.inside(kitchen, size)  # type: ignore[attr-defined]  # see public_call
+        await kitchen.node.sleep(work_ms)
+        ack = type(kitchen).ack.inside  # type: ignore[attr-defined]  # see public_call
+        await ack(kitchen, *(orders[1:] if number < late else orders))
+        if number < late:
+            await kitchen.node.sleep(late_ms - work_ms)
+            await ack(kitchen, orders[0])
+
+    for number in range(batches):
+        kitchen.node.spawn(work(number), f"batch {number}")
+        lab.run_for(ms=500)
+
+
+BUFFERED = story("""
+    MessagePopped 1 kitchen: The kitchen pops orders: nobody else gets them for a minute.
+    CheckPointMade 1 broker-a: The broker notes what it has given away: a check point, in its memory alone.
+    AckBuffered 1 broker-a: An order is done. The broker ticks it off in memory.
+    CheckPointMerged 1 broker-a: Every order of the batch is done. The broker forgets it, and nothing was written.
+    OffsetCommitted 1 broker-a: Only now the group goes on behind these orders: this is what a restart begins with.
+    CheckPointStored 1 broker-a: One order takes too long. After ten seconds its check point goes to the store.
+    AckStored 1 broker-a: And so do the orders of its batch that were ticked off until then.
+""")
+
+
+@scenario("merge-buffer", seconds=20, captions=BUFFERED)
+async def merge_buffer(
+    lab: Lab, *, buffer: bool = True, batches: int = 6, size: int = 4, late: int = 1, work_ms: int = 400
+) -> None:
+    """A kitchen pops orders in batches and acknowledges them; one order in each of the first batches takes 12 s."""
+    kitchen = await open_kitchen(lab, batches * size, buffer=buffer)
+    await cook(lab, kitchen, batches, size, work_ms=work_ms, late=late, late_ms=12_000)
