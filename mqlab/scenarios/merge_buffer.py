@@ -108,13 +108,15 @@ async def cook(lab: Lab, kitchen: Kitchen, batches: int, size: int, *, work_ms: 
 
 
 BUFFERED = story("""
-    MessagePopped 1 kitchen: The kitchen pops orders: nobody else gets them for a minute.
-    CheckPointMade 1 broker-a: The broker notes what it has given away: a check point, in its memory alone.
-    AckBuffered 1 broker-a: An order is done. The broker ticks it off in memory.
-    CheckPointMerged 1 broker-a: Every order of the batch is done. The broker forgets it, and nothing was written.
-    OffsetCommitted 1 broker-a: Only now the group goes on behind these orders: this is what a restart begins with.
-    CheckPointStored 1 broker-a: One order takes too long. After ten seconds its check point goes to the store.
-    AckStored 1 broker-a: And so do the orders of its batch that were ticked off until then.
+    CheckPointMade 1 broker-a: The kitchen asks for orders. The broker notes what it will give away: a check point.
+    MessagePopped 4 kitchen: The kitchen has four orders, and nobody else gets them for a minute.
+    AckBuffered 1 broker-a: An order is done. The broker ticks it off in memory; nothing is written.
+    CheckPointMerged 1 broker-a: All four orders of the second batch are done, so its check point is forgotten.
+    CheckPointMerged 5 broker-a: Five batches are done. And yet the group's place has not moved: the first is not.
+    CheckPointStored 1 broker-a: After ten seconds in memory the check point of the first batch goes to the store.
+    AckStored 1 broker-a: And so do the orders of it that were ticked off.
+    OffsetCommitted 2 broker-a: Only now the group's place moves: a restart begins here.
+    AckStored 4 broker-a: The last order is done after twelve seconds. That is written at once.
 """)
 
 
