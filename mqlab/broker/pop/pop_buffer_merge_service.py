@@ -51,7 +51,7 @@ class PopBufferMergeService(ServiceThread):
         super().__init__(broker.node, "PopBufferMergeService", SCAN_INTERVAL_MS)
         self._broker = broker
         self._config = broker.broker_config
-        self._store = PopBufferToStore(broker, self._changed)
+        self.to_store = PopBufferToStore(broker, self._changed)
         self.buffer: dict[str, PopCheckPointWrapper] = {}
         self.commit_offsets = PopCommitOffsets(broker, locks)
         self.serving = True
@@ -115,7 +115,7 @@ class PopBufferMergeService(ServiceThread):
             return False
         reason = self._refusal(wrapper)
         may_go_on = self._config.append_ck_async and self._is_queue_ok(wrapper.lock_key)
-        pending = self._store.put_ck(wrapper, reason or "popped")
+        pending = self.to_store.put_ck(wrapper, reason or "popped")
         if pending is not None and not may_go_on:
             await pending
         self._take_in(wrapper)
@@ -221,9 +221,9 @@ class PopBufferMergeService(ServiceThread):
 
     def has_work(self) -> bool:
         """Will there be something to do at any tick?"""
-        return self._work_us() is not None
+        return self.work_us() is not None
 
-    def _work_us(self) -> int | None:
+    def work_us(self) -> int | None:
         """When the earliest rule can fire; None as long as nothing comes from outside."""
         now_us = self.node.now_us()
         if self.is_slave:
@@ -239,7 +239,7 @@ class PopBufferMergeService(ServiceThread):
 
     def next_tick_us(self) -> int:
         """The first tick at which there is something to do."""
-        tick_us, work_us = super().next_tick_us(), self._work_us()
+        tick_us, work_us = super().next_tick_us(), self.work_us()
         self._armed_us = tick_us if work_us is None else max(tick_us, self.tick_at(work_us))
         return self._armed_us
 
@@ -339,29 +339,29 @@ class PopBufferMergeService(ServiceThread):
         self._to_look_at.clear()
         for wrapper in looked_at:
             if self.buffer.get(wrapper.merge_key) is wrapper:
-                await self._look_at(wrapper)
+                await self.look_at(wrapper)
         self.commit_offsets.commit()
         scan_ms = self.node.now_ms() - began_ms
         if scan_ms > self._config.pop_ck_stay_buffer_time_out - 1_000:
             self._serve(False, scan_ms)
 
-    async def _look_at(self, wrapper: PopCheckPointWrapper) -> None:
+    async def look_at(self, wrapper: PopCheckPointWrapper) -> None:
         """Let a batch go if it is settled; else write what memory shall not keep any longer."""
         if wrapper.is_settled:
-            self._let_go(wrapper)
+            self.let_go(wrapper)
             return
         reason = self._reason_to_store(wrapper)
         if not reason:
             # Somebody has set a longer stay since.
             heappush(self._stays, (self._stay_ends_ms(wrapper.ck), wrapper.number, wrapper))
             return
-        pending = self._store.put_ck(wrapper, reason)
+        pending = self.to_store.put_ck(wrapper, reason)
         if pending is not None and not self._config.append_ck_async:
             await pending
         if wrapper.ck_stored and not wrapper.just_offset:
-            await self._store.put_acks(wrapper)
+            await self.to_store.put_acks(wrapper)
             if wrapper.is_settled:
-                self._let_go(wrapper)
+                self.let_go(wrapper)
 
     def _reason_to_store(self, wrapper: PopCheckPointWrapper) -> str:
         if wrapper.just_offset:
@@ -373,7 +373,8 @@ class PopBufferMergeService(ServiceThread):
             return "visible soon"
         return "stayed long" if now_ms > wrapper.ck.pop_time + self._config.pop_ck_stay_buffer_time else ""
 
-    def _let_go(self, wrapper: PopCheckPointWrapper) -> None:
+    def let_go(self, wrapper: PopCheckPointWrapper) -> None:
+        """Forget a batch."""
         del self.buffer[wrapper.merge_key]
         self._to_look_at.pop(wrapper.merge_key, None)
         self.commit_offsets.heads[wrapper.lock_key] = None

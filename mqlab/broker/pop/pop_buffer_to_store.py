@@ -54,11 +54,12 @@ class PopBufferToStore:
         places = wrapper.unstored_acks()
         batches = [[place] for place in places] if not config.enable_pop_batch_ack else [places] if places else []
         for batch in batches:
-            pending = self._put_ack(wrapper, batch)
+            pending = self.put_ack(wrapper, batch)
             if pending is not None and not config.append_ack_async:
                 await pending
 
-    def _put_ack(self, wrapper: PopCheckPointWrapper, places: list[int]) -> Future[PutMessageResult] | None:
+    def put_ack(self, wrapper: PopCheckPointWrapper, places: list[int]) -> Future[PutMessageResult] | None:
+        """Write that the messages at these places are acknowledged, in one message."""
         ck = wrapper.ck
         offsets = [ck.ack_offset_by_index(place) for place in places]
         ack = self._ack_of(ck, offsets)
