@@ -6,12 +6,16 @@ from mqlab.lazy import lazy_names
 
 if TYPE_CHECKING:
     from mqlab_widgets.boards.board import Board
+    from mqlab_widgets.boards.check_points import CheckPointsBoard
     from mqlab_widgets.boards.flow_control import FlowControlBoard
     from mqlab_widgets.boards.held_pulls import HeldPullsBoard
     from mqlab_widgets.boards.lights import LightsBoard
+    from mqlab_widgets.boards.merge_buffer import MergeBufferBoard
     from mqlab_widgets.boards.offsets import OffsetsBoard
     from mqlab_widgets.boards.owners import OwnersBoard
+    from mqlab_widgets.boards.popped_messages import PoppedMessagesBoard
     from mqlab_widgets.boards.responses import ResponsesBoard
+    from mqlab_widgets.boards.revive_queue import ReviveQueueBoard
     from mqlab_widgets.boards.routes import RoutesBoard
     from mqlab_widgets.boards.space_time import SpaceTimeBoard
     from mqlab_widgets.boards.timer_wheel import TimerWheelBoard
@@ -20,12 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Board",
+    "CheckPointsBoard",
     "FlowControlBoard",
     "HeldPullsBoard",
     "LightsBoard",
+    "MergeBufferBoard",
     "OffsetsBoard",
     "OwnersBoard",
+    "PoppedMessagesBoard",
     "ResponsesBoard",
+    "ReviveQueueBoard",
     "RoutesBoard",
     "SpaceTimeBoard",
     "Stepper",
@@ -35,12 +43,16 @@ __all__ = [
 
 _HOMES = {
     "Board": "boards.board",
+    "CheckPointsBoard": "boards.check_points",
     "FlowControlBoard": "boards.flow_control",
     "HeldPullsBoard": "boards.held_pulls",
     "LightsBoard": "boards.lights",
+    "MergeBufferBoard": "boards.merge_buffer",
     "OffsetsBoard": "boards.offsets",
     "OwnersBoard": "boards.owners",
+    "PoppedMessagesBoard": "boards.popped_messages",
     "ResponsesBoard": "boards.responses",
+    "ReviveQueueBoard": "boards.revive_queue",
     "RoutesBoard": "boards.routes",
     "SpaceTimeBoard": "boards.space_time",
     "Stepper": "stepper",

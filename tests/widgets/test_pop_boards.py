@@ -1,0 +1,221 @@
+"""The boards of Pop: what they say is what the broker has in its hands, and the crash that they foretell comes true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, TypeVar
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from mqlab import Lab
+from mqlab.client import ConsumeFromWhere
+from mqlab.scenarios.numbered import LATER, SUCCESS, numbered_message
+from mqlab.trace.record import Record
+from mqlab_widgets.boards.board import Fold
+from mqlab_widgets.boards.check_points import CheckPointsBoard
+from mqlab_widgets.boards.merge_buffer import MergeBufferBoard
+from mqlab_widgets.boards.pop_state import ACKED, CHANGED, HIDDEN, MEMORY, REVIVED, DeliveryKey, PopBoard
+from mqlab_widgets.boards.popped_messages import PoppedMessagesBoard
+from mqlab_widgets.boards.revive_queue import ReviveQueueBoard
+
+BOARDS = (PoppedMessagesBoard, CheckPointsBoard, ReviveQueueBoard, MergeBufferBoard)
+TOPIC, GROUP = "Orders", "packers"
+INVISIBLE_MS = 6_000
+
+B = TypeVar("B", bound=PopBoard)
+
+
+def popping(seconds: float, *, merges: bool = True) -> Lab:
+    """Two consumers pop what one producer sends; of seven messages one is kept for too long, and another one fails."""
+    lab = Lab(seed=7)
+    lab.name_server()
+    lab.broker(enable_pop_buffer_merge=merges)
+    lab.create_topic(TOPIC, 2)
+    lab.set_message_request_mode(TOPIC, GROUP, "POP")
+    producer = lab.producer("shop")
+    lab.run(producer.start())
+    for _ in range(2):
+        consumer = lab.consumer(
+            GROUP, client_rebalance=False, pop_invisible_time=INVISIBLE_MS, pop_batch_nums=2,
+            consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+        )  # fmt: skip
+        consumer.subscribe(TOPIC, "*")
+
+        async def listen(messages: Sequence[Any], context: Any) -> Any:
+            number = int(messages[0].properties["UNIQ_KEY"][-4:], 16)
+            first = messages[0].reconsume_times == 0
+            await context.sleep(20_000 if first and number % 7 == 3 else 150)
+            return LATER if first and number % 7 == 5 else SUCCESS
+
+        consumer.register_message_listener(listen)
+        lab.run(consumer.start())
+
+    async def load() -> None:
+        for number in range(10_000):
+            await producer.send(numbered_message(TOPIC, number, 100))
+            await producer.node.sleep(130)
+
+    producer.node.spawn(load(), "load")
+    return lab.run_for(seconds=seconds)
+
+
+@cache
+def played() -> Lab:
+    """Without the merge buffer, as a broker is unless told otherwise."""
+    return popping(12, merges=False)
+
+
+def at_the_end(kind: type[B], lab: Lab) -> B:
+    board = kind(lab)
+    Fold(lab.history, [board]).go_to(len(lab.history))
+    return board
+
+
+def records(lab: Lab, kind: str, since: int = 0) -> list[Record]:
+    return [record for record in lab.history.records(since, len(lab.history)) if record.kind == kind]
+
+
+# -- the merge buffer -----------------------------------------------------------------------------------------------
+
+
+def test_what_a_crash_is_said_to_lose_is_popped_again_and_no_more() -> None:
+    lab = popping(11.7)
+    before = at_the_end(MergeBufferBoard, lab)
+    foretold = {queue: before.loss_of(queue) for queue in before.committed}
+    assert sum(loss.again for loss in foretold.values()) > sum(loss.acked for loss in foretold.values()) > 0
+    assert all(0 < before.persisted[queue] < before.committed[queue] for queue in foretold if queue[2] == TOPIC)
+    place = len(lab.history)
+    lab.crash("broker-a")
+    lab.restart("broker-a")
+    lab.run_for(seconds=2)
+    for queue, loss in foretold.items():
+        known = {key.queue_offset for key in before.deliveries if key[:4] == queue}
+        popped = {
+            record.queue_offset
+            for record in records(lab, "MessagePopped", place)
+            if (record.node, record.group, record.topic, record.queue_id) == queue
+        }
+        assert len(known & popped) == loss.again
+    after = at_the_end(CheckPointsBoard, lab)
+    assert any(point.done == "lost in the crash" for point in after.points.values())
+
+
+def test_what_is_in_memory_is_what_the_buffer_holds_bit_by_bit() -> None:
+    lab = popping(2)
+    board = MergeBufferBoard(lab)
+    fold = Fold(lab.history, [board])
+    seen = set()
+    for _ in range(12):
+        lab.run_for(ms=257)
+        fold.go_to(len(lab.history))
+        buffer = lab.processes["broker-a"].controller.pop.pop_buffer_merge_service.buffer
+        truth = {
+            (ck.topic, ck.queue_id, ck.start_offset, ck.pop_time): wrapper.bits
+            for wrapper in buffer.values() if not wrapper.just_offset for ck in [wrapper.ck]
+        }  # fmt: skip
+        told = {
+            (key.topic, key.queue_id, key.start_offset, key.pop_time): sum(
+                1 << place for place, offset in enumerate(point.offsets) if point.acked.get(offset) == MEMORY
+            )
+            for key, point in board.points.items() if point.in_memory
+        }  # fmt: skip
+        assert told == truth
+        seen |= set(truth.values())
+    assert {0, 1} <= seen
+
+
+# -- deliveries and check points ------------------------------------------------------------------------------------
+
+
+def test_a_message_that_failed_is_hidden_anew_and_one_that_hangs_goes_to_the_retry_topic() -> None:
+    board = at_the_end(PoppedMessagesBoard, played())
+    by_message: dict[str, list[str]] = {}
+    for delivery in board.deliveries.values():
+        by_message.setdefault(delivery.unique_key, []).append(delivery.state)
+    ways = {tuple(states) for states in by_message.values()}
+    assert (ACKED,) in ways
+    assert {(REVIVED, ACKED), (REVIVED, HIDDEN)} & ways
+    assert (CHANGED, HIDDEN) in ways
+    assert "into the retry topic" in board.html()
+    revived = records(played(), "MessageRevived")
+    assert revived
+    late = [delivery for delivery in board.deliveries.values() if delivery.state == REVIVED]
+    assert {round((one.end_us - one.until_us) / 1_000) for one in late} <= {record.late_ms for record in revived}
+
+
+def test_a_bit_is_set_where_the_broker_has_stored_an_acknowledgement() -> None:
+    lab = played()
+    board = at_the_end(CheckPointsBoard, lab)
+    told = {
+        (key.topic, key.queue_id, offset, key.pop_time)
+        for key, point in board.points.items() for offset in point.acked
+    }  # fmt: skip
+    stored = {
+        (record.topic, record.queue_id, int(offset), record.pop_time)
+        for record in records(lab, "AckStored") for offset in record.offsets.split(",")
+    }  # fmt: skip
+    assert told == stored
+    assert len(board.text()) >= 6
+    assert board.html().count("<svg") == 1
+
+
+def test_a_reviver_stands_where_the_broker_says_and_decides_2_s_behind() -> None:
+    lab = played()
+    board = at_the_end(ReviveQueueBoard, lab)
+    services = lab.processes["broker-a"].controller.pop.ack_message_processor.revive_services
+    for (_, revive_qid), reviver in board.revivers.items():
+        assert reviver.committed == services[revive_qid].revive_offset
+        decided = [entry for entry in reviver.entries.values() if entry.done]
+        assert all(board.us_of(entry.point.pop_time) + 8_000_000 <= board.now_us for entry in decided)
+    assert any(entry.done == "revived" for one in board.revivers.values() for entry in one.entries.values())
+    words = " ".join(board.text())
+    assert "waits for acks" in words
+    assert "decided when the end time passes" in words
+
+
+# -- all of them ----------------------------------------------------------------------------------------------------
+
+
+def test_a_fold_says_the_same_whichever_way_it_came() -> None:
+    lab = played()
+    there = Fold(lab.history, [board(lab) for board in BOARDS])
+    length = len(lab.history)
+    for place in (length, 1, length // 2, 0, length // 2 + 1, length - 7):
+        there.go_to(place)
+        straight = Fold(lab.history, [board(lab) for board in BOARDS])
+        straight.go_to(place)
+        for mine, fresh in zip(there.boards, straight.boards, strict=True):
+            assert mine.text() == fresh.text()
+            assert mine.html() == fresh.html()
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_each_picture_is_well_formed_says_what_its_shapes_mean_and_has_a_twin(board: type[PopBoard]) -> None:
+    lab = Lab(seed=1)
+    lab.name_server()
+    empty = at_the_end(board, lab)
+    assert "<svg" not in empty.html()
+    assert len(empty.text()) == 1
+    full = at_the_end(board, popping(4) if board is MergeBufferBoard else played())
+    picture = ET.fromstring(full.html())
+    width, height = (float(picture.get(side, "0")) for side in ("width", "height"))
+    for element in picture.iter():
+        assert float(element.get("x", "0")) < width
+        assert float(element.get("y", "0")) < height
+    assert "acknowledged" in full.html()
+    assert full.text() != empty.text()
+
+
+def test_a_stored_check_point_outlives_a_crash_and_an_ack_in_memory_does_not() -> None:
+    lab = popping(2)
+    board = at_the_end(CheckPointsBoard, lab)
+    key, point = next((key, one) for key, one in board.points.items() if MEMORY in one.acked.values())
+    point.stored = True
+    place = DeliveryKey(*key[:4], next(iter(point.acked)), key.pop_time)
+    assert board.deliveries[place].state == ACKED
+    lab.crash("broker-a")
+    board.on_node_crashed(records(lab, "NodeCrashed")[-1])
+    assert (point.done, point.acked) == ("", {})
+    assert board.deliveries[place].state == HIDDEN
