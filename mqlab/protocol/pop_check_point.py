@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from mqlab.protocol.errors import BodyError
 from mqlab.protocol.json_body import JsonBody, json_names
+from mqlab.protocol.json_text import json_string
 from mqlab.protocol.topics import REVIVE_TOPIC_PREFIX
 
 REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"
@@ -153,6 +154,16 @@ class AckMsg(JsonBody):
     def merge_key(self) -> str:
         """What an ack has in common with its check point."""
         return merge_key(self)
+
+    def encode(self) -> bytes:
+        """The body of the message that holds it; written out for a plain one, of which every popped message has one."""
+        group, topic, broker_name = self.group, self.topic, self.broker_name
+        if type(self) is not AckMsg or group is None or topic is None or broker_name is None:
+            return JsonBody.encode(self)
+        return (
+            f'{{"ao":{self.ack_offset},"bn":{json_string(broker_name)},"c":{json_string(group)},"pt":{self.pop_time},'
+            f'"q":{self.queue_id},"so":{self.start_offset},"t":{json_string(topic)}}}'
+        ).encode("utf-8", "replace")
 
     def offsets(self) -> list[int]:
         """The offsets that are done."""
