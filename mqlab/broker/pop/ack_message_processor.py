@@ -167,13 +167,10 @@ class AckMessageProcessor(RequestProcessor):
             return
         if self._broker.pop.pop_buffer_merge_service.add_ak(revive_qid, ack):
             self._count_down(ack)
-            return
-        waits = play_at_once(self._put(ack, revive_qid, deliver_ms))
-        if waits is not None:
-            if self._broker.broker_config.append_ack_async:
-                self._node.spawn(waits, "the rest of an ack")
-            else:
-                await waits
+        elif not self._broker.broker_config.append_ack_async:
+            await self._put(ack, revive_qid, deliver_ms)
+        elif (waits := play_at_once(self._put(ack, revive_qid, deliver_ms))) is not None:
+            self._node.spawn(waits, "the rest of an ack")
 
     async def _put(self, ack: AckMsg, revive_qid: int, deliver_ms: int) -> None:
         await put_ack(self._broker, ack, revive_qid, deliver_ms)

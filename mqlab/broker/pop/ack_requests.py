@@ -42,10 +42,13 @@ def handle_in(extra_info: str, queue_id: int, offset: int) -> ReceiptHandle:
     As in RocketMQ nobody asks whether such a batch was ever handed out, or to whom; and queue and offset are those of
     the request, whatever stands in the last two fields.
     """
+    end = f" {queue_id} {offset}"
     fields = extra_info.split(" ")
+    if len(fields) == _FIELDS_USED + 2 and extra_info.endswith(end):
+        return parse_handle(extra_info)
     if len(fields) < _FIELDS_USED:
         raise ExtraInfoError(f"getBrokerName fail, extraInfoStrs length {len(fields)}")
-    return parse_handle(" ".join([*fields[:_FIELDS_USED], str(queue_id), str(offset)]))
+    return parse_handle(" ".join(fields[:_FIELDS_USED]) + end)
 
 
 def records_in_use(broker: BrokerParts) -> PopConsumerService | None:

@@ -46,6 +46,8 @@ def ack_message(
 
 def ack_unique_key(ack: AckMsg) -> str:
     """The unique key that an AckMessageProcessor writes, for an ack of several messages too: that of a single one."""
+    if type(ack) is AckMsg:
+        return ack.unique_key
     single = AckMsg(ack.ack_offset, ack.start_offset, ack.group, ack.topic, ack.queue_id, ack.pop_time, ack.broker_name)
     return single.unique_key
 
