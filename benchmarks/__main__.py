@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from benchmarks import clients, compiled, imports, kernel, messages, recording, scale, viewer
+from benchmarks import clients, compiled, imports, kernel, messages, pop, recording, scale, viewer
 from benchmarks.harness import Figure, python_build
 
 Measure = Callable[[], Figure | Iterable[Figure]]
@@ -24,6 +24,7 @@ AREAS: dict[str, list[Measure]] = {
         messages.executed,
         messages.against_bare_appends,
     ],
+    "pop": [pop.written, pop.against_push, pop.waiting, pop.idle_broker],
     "compiled": [compiled.against_fakeredis],
     "recording": [recording.recording],
     "clients": [clients.async_send, clients.push_consume, clients.rebalance],

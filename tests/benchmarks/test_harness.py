@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from benchmarks import counts, kernel, messages, peers
+from benchmarks import counts, kernel, messages, peers, pop
 from benchmarks.__main__ import main, row
 from benchmarks.harness import beside, figure, operations_per_second, python_build
 
@@ -100,6 +100,8 @@ def test_bytecodes_and_calls_are_counted_alike_each_time() -> None:
     "prepare",
     [
         partial(messages.backlog_of_mqlab, 64),
+        partial(pop.backlog_by_batches, 64),
+        partial(pop.backlog_of_consumer, 64),
         peers.backlog_of_fakeredis,
         peers.pipelined_backlog_of_fakeredis,
         peers.fakeredis_one_by_one,
@@ -116,6 +118,13 @@ def test_each_queue_delivers_every_message(
     monkeypatch.setattr(peers, "MESSAGES", 64)
     monkeypatch.setattr(peers, "ON_FILE", 64)
     assert prepare()() == 64
+
+
+@pytest.mark.parametrize(("merge", "stored"), [(False, 1 + 2 + 2 / 32), (True, 1)])
+def test_without_the_merge_buffer_an_ack_and_its_share_of_a_check_point_are_stored_twice(
+    merge: bool, stored: float
+) -> None:
+    assert pop.stored_per_message(merge, 128) == stored
 
 
 def test_an_unknown_area_is_refused_with_the_names_there_are(capsys: pytest.CaptureFixture[str]) -> None:
