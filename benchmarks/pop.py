@@ -83,10 +83,14 @@ def written() -> list[Figure]:
     Without the buffer a batch has a check point and each message an ack; each of these is written twice: to wait in the
     timer, and when it is due.
     """
+    aims = (("buffer off", False, 3.1), ("buffer on", True, 1.0))
     return [
-        figure(f"messages stored per popped message, {name}", stored_per_message(merge), "messages", aim=aim, better="lower")
-        for name, merge, aim in (("buffer off", False, 3.1), ("buffer on", True, 1.0))
-    ]
+        figure(
+            f"messages stored per popped message, {name}", stored_per_message(merge), "messages", aim=aim,
+            better="lower",
+        )
+        for name, merge, aim in aims
+    ]  # fmt: skip
 
 
 def stored_per_message(merge: bool, messages: int = COUNTED) -> float:
