@@ -83,10 +83,18 @@ test: all-sets ## everything that must hold: lint, types, imports, labs, tests
 	$(PY) -m mypy
 	$(BIN)/lint-imports
 	$(PY) -m mqlab.labs check
-	$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) --ignore=tests/browser tests labs
+	$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) --ignore=tests/browser --ignore=tests/cluster tests labs
 	@if $(PY) -m tests.browser.chromium >/dev/null; \
 		then $(BROWSER_TESTS) || test $$? -eq 5; \
 		else echo 'Left out: tests/browser, for want of a Chromium (make browser-test)'; fi
+
+.PHONY: spark-archive
+spark-archive: $(STAMPS)/spark $(STAMPS)/project ## one archive of the code for the workers of a cluster, out/mqlab-spark.zip
+	$(PY) -m mqlab_spark.archive out/mqlab-spark.zip
+
+.PHONY: spark-cluster-test
+spark-cluster-test: all-sets ## the Spark jobs on a cluster of this machine: a master and two workers
+	$(PY) -m pytest $(PYTEST_FLAGS) tests/cluster
 
 .PHONY: browser-test
 browser-test: browser ## run labs and live views in a real browser, which is installed where that may be done

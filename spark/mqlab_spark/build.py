@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -40,16 +42,16 @@ def build(spark: SparkSession, traces: str | Path, out: str | Path, progress: Pr
     """
     place = Place(out)
     with place.alone():
-        files, bad = sorted_out(traces)
-        if not files:
+        whole, bad = sorted_out(traces)
+        if not whole:
             raise LearnerError(
                 f"there is no whole trace at {traces}", bad[0]["reason"] if bad else "record one: mqlab trace"
             )
-        key = _key(files)
+        key = _key(whole)
         catalogue = place.read()
         if catalogue.get("key") != key:
-            catalogue = {"version": TABLES_VERSION, "key": key, "traces": len(files), "tables": {}, "set_aside": bad}
-        events = _ensure(spark, place, catalogue, EVENTS, BRONZE, lambda: _bronze(spark, files, catalogue), progress)
+            catalogue = {"version": TABLES_VERSION, "key": key, "traces": len(whole), "tables": {}, "set_aside": bad}
+        events = _ensure(spark, place, catalogue, EVENTS, BRONZE, lambda: _bronze(spark, whole, catalogue), progress)
         tables = {EVENTS: events}
         for table in ALL:
             make = partial(table.make, tables)
@@ -79,16 +81,25 @@ def sorted_out(traces: str | Path) -> tuple[list[Path], list[dict[str, str]]]:
     return good, bad
 
 
-def _key(files: list[Path]) -> str:
+def _key(traces: list[Path]) -> str:
     """What the tables depend on: the traces, and the code that makes tables of them."""
     digest = hashlib.blake2b(digest_size=8)
-    for file in files:
+    for file in traces:
         state = file.stat()
         digest.update(f"{file.name}|{state.st_size}|{state.st_mtime_ns}\n".encode())
-    for source in sorted(Path(__file__).parent.rglob("*.py")):
+    for source in _sources(files("mqlab_spark")):
         digest.update(source.read_bytes())
     digest.update(f"{__version__}|{SCHEMA_VERSION}".encode())
     return digest.hexdigest()
+
+
+def _sources(folder: Traversable) -> Iterator[Traversable]:
+    """The Python files of a package, in order, whether it lies in a directory or in an archive."""
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        if each.is_dir():
+            yield from _sources(each)
+        elif each.name.endswith(".py"):
+            yield each
 
 
 def _ensure(
@@ -128,10 +139,10 @@ def _free_path(place: Place, path: str) -> str:
 # -- bronze ------------------------------------------------------------------------------------------------------------
 
 
-def _bronze(spark: SparkSession, files: list[Path], catalogue: dict[str, Any]) -> DataFrame:
+def _bronze(spark: SparkSession, traces: list[Path], catalogue: dict[str, Any]) -> DataFrame:
     """All events of the traces, sorted so that the events of one kind of one world lie together."""
-    lines = [str(file) for file in files if file.suffix == ".jsonl"]
-    others = [str(file) for file in files if file.suffix != ".jsonl"]
+    lines = [str(file) for file in traces if file.suffix == ".jsonl"]
+    others = [str(file) for file in traces if file.suffix != ".jsonl"]
     names = trace_schema().names
     frames = []
     if others:

@@ -17,7 +17,7 @@ from mqlab.errors import LearnerError
 from mqlab.protocol import Message, MessageExt
 from mqlab.protocol.record import decode_record
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder, Recorder
-from mqlab_spark import build, tables_at, worlds
+from mqlab_spark import build, dictionary, tables_at, worlds
 from mqlab_spark.__main__ import main
 from mqlab_spark.place import LOCK, Place
 from mqlab_spark.tables import ALL, EVENTS, MARTS
@@ -236,3 +236,7 @@ def test_every_table_and_column_is_explained() -> None:
         assert table.question.endswith("?")
         assert all(column.meaning for column in table.columns.values())
     assert len(MARTS) >= 7
+
+
+def test_the_data_dictionary_is_that_of_the_tables() -> None:
+    assert dictionary.PAGE.read_text("utf-8") == dictionary.page(), "run: python -m mqlab_spark.dictionary"
