@@ -70,6 +70,7 @@ class EverythingSettles(Rule):
             behind = store.dispatch_behind_bytes
             if behind and store.commit_log.read_requests(store.dispatched_offset, store.max_phy_offset)[0]:
                 yield f"{broker.name} has stored {behind} bytes that are in no queue yet"
+            yield from self._on_the_wheel(broker, overdue=overdue)
             # What was dropped, because its record is torn, is behind the loop and not yet noted in the table.
             due = {level: loop.offset for level, loop in broker.running().schedule_message_service.loops.items()}
             for topic, queue_id in sorted(store.consume_queue_store.consume_queue_table):
@@ -82,6 +83,19 @@ class EverythingSettles(Rule):
                         yield f"{broker.name} still has messages parked for delay level {queue_id + 1}"
                 elif not is_dlq_topic(topic):
                     yield from self._behind(readers, broker.name, topic, queue_id, end)
+
+    @staticmethod
+    def _on_the_wheel(broker: BrokerProcess, *, overdue: bool) -> Iterator[str]:
+        """What the broker's timer still has."""
+        timer = broker.running().timer
+        if timer is None:
+            return
+        if timer.is_running_enqueue and timer.enqueue_behind_messages > 0:
+            yield f"{broker.name} has {timer.enqueue_behind_messages} timer messages that are not on its wheel"
+        slots = timer.timer_wheel.waiting_slots(timer.curr_read_time_ms)
+        due_ms = broker.node.now_ms() - LATE_MS - timer.precision_ms if overdue else 1 << 62
+        if any(slot.time_ms < due_ms for slot in slots):
+            yield f"{broker.name} still has timer messages on its wheel"
 
     def _behind(
         self, readers: dict[str, Reader], broker: str, topic: str, queue_id: int, end: int

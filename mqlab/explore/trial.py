@@ -33,6 +33,7 @@ from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn
+from mqlab.explore.rules_of_timers import TimersComeInTime
 from mqlab.scenarios import registry
 from mqlab.sim.choices import Choices
 from mqlab.trace.bus import Row
@@ -66,6 +67,7 @@ RULES: tuple[type[Rule], ...] = (
     ProgressIsKept,
     HoldsEnd,
     RetriesComeInTime,
+    TimersComeInTime,
     SignsOfLifeGoOn,
     RoutesForgetTheDead,
     FramesArrive,

@@ -1,0 +1,130 @@
+"""Rules of the timer: what was accepted for a time comes out then, once, unless somebody took it back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import ClassVar
+
+from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT, TORN, TORN_TEXT
+from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.protocol.topics import TIMER_TOPIC
+from mqlab.trace.record import Record
+
+GIVEN_UP = "a due message that the store refuses three times"
+GIVEN_UP_TEXT = (
+    "A timer message that is due is put three times, half a second apart, and then given up "
+    "(timerEnableRetryUntilSuccess is off): a disk that is full for a second loses what is due then."
+)
+
+SLOT_MS = 1_000
+LATE_MS = SLOT_MS + 200
+"""A slot is read within 100 ms of its end, on a thread that may lose the processor for a moment."""
+
+Message = tuple[str, str, str]
+"""(broker, topic, unique key)"""
+
+
+class TimersComeInTime(Rule):
+    """A timer message comes out when its slot is over, never before and not much later, and once unless its broker
+    stops.
+    """
+
+    kinds = (
+        "TimerMessageAccepted",
+        "MessageStored",
+        "TimerMessageEnqueued",
+        "TimerMessageDelivered",
+        "TimerMessageRecalled",
+        "TimerMessageDropped",
+        "TimerLoaded",
+    )
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        GIVEN_UP: GIVEN_UP_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, TORN: TORN_TEXT, DELETED: DELETED_TEXT
+    }  # fmt: skip
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._accepted: Record | None = None
+        self._waiting: dict[Message, Counter[int]] = {}
+        """What waits -> how many copies for each slot; those that came out too often are below 0."""
+        self._held_at: dict[Message, Record] = {}
+        self._begun_us: dict[str, int] = {}
+        """Broker -> when its timer last began with what its files held."""
+
+    def on_event(self, record: Record) -> None:
+        """Note what waits, and judge what comes out."""
+        kind = record.kind
+        if kind == "TimerMessageAccepted":
+            self._accepted = record
+        elif kind == "MessageStored":
+            self._stored(record)
+        elif kind == "TimerLoaded":
+            self._begun_us[record.node] = record.ts_us
+        elif kind == "TimerMessageDelivered":
+            self._delivered(record)
+        elif kind == "TimerMessageRecalled" or (kind == "TimerMessageEnqueued" and record.recalls):
+            self._out(record, record.slot_ms)
+        elif kind == "TimerMessageDropped":
+            self._dropped(record)
+
+    def _stored(self, record: Record) -> None:
+        accepted, self._accepted = self._accepted, None
+        if accepted is None or record.topic != TIMER_TOPIC or accepted.unique_key != record.unique_key:
+            return
+        message = (record.node, accepted.topic, accepted.unique_key)
+        self._waiting.setdefault(message, Counter())[accepted.slot_ms] += 1
+        self._held_at[message] = record
+
+    def _out(self, record: Record, slot_ms: int) -> None:
+        message = (record.node, record.topic, record.unique_key)
+        waiting = self._waiting.setdefault(message, Counter())
+        waiting[slot_ms] -= 1
+        stored = self._held_at.get(message)
+        # What came out since the timer was last written comes out again when the broker was stopped hard.
+        if waiting[slot_ms] < 0 and stored is not None and self._begun_us.get(record.node, 0) <= stored.ts_us:
+            self.found(record.row, f"timer message {record.unique_key} came out twice")
+
+    def _delivered(self, record: Record) -> None:
+        self._out(record, record.slot_ms)
+        if record.late_ms < SLOT_MS:
+            self.found(record.row, f"timer message {record.unique_key} came {SLOT_MS - record.late_ms} ms early")
+        since_us = record.ts_us - record.late_ms * 1_000
+        begun_us = self._begun_us.get(record.node, 0)
+        late = record.late_ms > LATE_MS and record.from_wheel and begun_us < since_us
+        if late and self.case.weather.was_fair(since_us, record.ts_us):
+            self.found(record.row, f"timer message {record.unique_key} came {record.late_ms} ms after its slot began")
+
+    def _dropped(self, record: Record) -> None:
+        message = (record.node, record.topic, record.unique_key)
+        waiting = self._waiting.get(message, Counter())
+        if "refused" in record.reason:
+            self.excuse(GIVEN_UP)
+        for slot_ms in [slot_ms for slot_ms, copies in waiting.items() if copies > 0][:1]:
+            waiting[slot_ms] -= 1
+
+    def at_end(self) -> None:
+        """Say what should have come out."""
+        for message, waiting in self._waiting.items():
+            broker, topic, unique_key = message
+            now_ms = self.case.broker(broker).node.now_ms()
+            overdue = [slot_ms for slot_ms, n in waiting.items() if n > 0 and slot_ms + LATE_MS < now_ms]
+            if not overdue or unique_key in self.case.ledger.lost_keys:
+                continue
+            exception = self._reason(broker, unique_key)
+            if exception:
+                self.excuse(exception)
+            else:
+                row = self._held_at[message].row
+                self.found(row, f"timer message {unique_key} for {topic} did not come out, {now_ms - overdue[0]} ms late")
+
+    def _reason(self, broker: str, unique_key: str) -> str:
+        """Why the timer's topic does not have a message that is stored, where RocketMQ does not promise that."""
+        ledger = self.case.ledger
+        if unique_key in ledger.in_gaps:
+            return GAP
+        if unique_key in ledger.in_passed_over:
+            return STALE
+        if any(found.is_torn for found in self.case.contents.found.values()):
+            return TORN
+        return DELETED if any(place.broker == broker for place in ledger.deleted) else ""
