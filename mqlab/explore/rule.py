@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.explore.ledger import Ledger
 from mqlab.explore.places import Place
+from mqlab.explore.pop_ledger import PopLedger
 from mqlab.explore.readers import Reader, readers_of
 from mqlab.explore.stale_entries import is_stale
 from mqlab.explore.store_contents import StoreContents
@@ -28,6 +29,7 @@ class Case:
         self.lab = lab
         self.ledger = Ledger(lab)
         self.weather = Weather()
+        self.pops = PopLedger(lab, lambda: self.is_live)
         self.is_live = False
         """Does the world stand at the event that is judged? Not while the events of its building are read."""
 

@@ -63,6 +63,9 @@ class CommittedIsConsumed(Rule):
         reader = self.case.readers.get(reader_name)
         if reader is None or record.topic not in reader.topics:
             return
+        if self.case.pops.is_popped(broker, reader.group, record.topic):
+            # The offset of a group that pops says what was handed out; its own rules judge what becomes of that.
+            return
         key = (reader_name, broker, record.topic, record.queue_id)
         begin = self._passed.get(key, self.case.ledger.began.get(key, 0))
         for offset in range(begin, record.queue_offset):
@@ -149,6 +152,8 @@ class StoredIsDelivered(Rule):
     def _look(self, reader: Reader, place: Place, kept: Kept) -> None:
         ledger = self.case.ledger
         if not ledger.wants(reader, place) or ledger.is_delivered(reader.name, place, kept):
+            return
+        if self.case.pops.is_popped(place.broker, reader.group, place.topic):
             return
         if place.queue_offset < ledger.began.get((reader.name, *place[:3]), 0):
             return

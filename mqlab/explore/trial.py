@@ -29,6 +29,14 @@ from mqlab.explore.rules_of_offsets import (
     ProgressIsKept,
 )
 from mqlab.explore.rules_of_order import InOrder, LockedIsConsumed, OneOwner
+from mqlab.explore.rules_of_pop import (
+    AckedStaysAway,
+    NothingUnackedIsLost,
+    OrderedPopsWait,
+    RevivedInTime,
+    RevivedIsNamed,
+    ReviversKeepUp,
+)
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
@@ -68,6 +76,12 @@ RULES: tuple[type[Rule], ...] = (
     HoldsEnd,
     RetriesComeInTime,
     TimersComeInTime,
+    AckedStaysAway,
+    NothingUnackedIsLost,
+    RevivedInTime,
+    RevivedIsNamed,
+    ReviversKeepUp,
+    OrderedPopsWait,
     SignsOfLifeGoOn,
     RoutesForgetTheDead,
     FramesArrive,
@@ -217,11 +231,12 @@ def _watching(case: Case, rules: list[Rule]) -> Callable[[Row], None]:
         kinds = rule.kinds if isinstance(rule.kinds, tuple) else ()
         for kind in kinds:
             by_kind.setdefault(str(kind), []).append(rule.on_event)
-    ledger, weather = case.ledger, case.weather
+    ledger, weather, pops = case.ledger, case.weather, case.pops
 
     def watch(row: Row) -> None:
         ledger(row)
         weather(row)
+        pops(row)
         interested = by_kind.get(row[KIND])
         if interested is not None:
             record = Record(row)

@@ -74,7 +74,7 @@ class FromEvents(_Judge):
     @property
     def kinds(self) -> list[str]:
         """What the rules and the ledger want to see."""
-        return sorted({*self._by_kind, *self.case.ledger.handlers, *self.case.weather.handlers, *CHANGE_READERS})
+        return sorted({*self._by_kind, *self.case.ledger.handlers, *self.case.weather.handlers, *self.case.pops.handlers, *CHANGE_READERS})
 
     def __call__(self, record: Record) -> None:
         if record.at <= self._judged:
@@ -84,6 +84,7 @@ class FromEvents(_Judge):
             self.case.forget_readers()
         self.case.ledger(record.row)
         self.case.weather(record.row)
+        self.case.pops(record.row)
         self._let_judge(record)
 
 

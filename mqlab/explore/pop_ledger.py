@@ -1,0 +1,201 @@
+"""The ledger of Pop: every message that was handed out, to which group, until when, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from mqlab.protocol.pop_check_point import POP_ORDER_REVIVE_QUEUE
+from mqlab.trace.bus import Row
+from mqlab.trace.record import FIRST_FIELD, KIND
+
+if TYPE_CHECKING:
+    from mqlab.lab import Lab
+
+TS_US, NODE = 2, 3
+MEMORY, STORE, ORDER = "memory", "store", "order"
+"""How a broker noted an acknowledgement."""
+
+
+class Queue(NamedTuple):
+    """A queue that a group pops: the broker's process, the group, the topic (a retry topic, too), the queue."""
+
+    broker: str
+    group: str
+    topic: str
+    queue_id: int
+
+    def __str__(self) -> str:
+        return f"{self.broker} {self.topic} queue {self.queue_id}"
+
+
+class Handed:
+    """A message that was handed out once: `until_ms` on the broker's clock nobody else of the group gets it."""
+
+    __slots__ = (
+        "ack_read", "acked_by", "acked_us", "changed", "in_order", "pop_time", "popped_us", "queue", "queue_offset",
+        "revived", "said_done", "unique_key", "until_ms",
+    )  # fmt: skip
+
+    def __init__(
+        self, queue: Queue, queue_offset: int, unique_key: str, pop_time: int, until_ms: int, popped_us: int
+    ) -> None:
+        self.queue = queue
+        self.queue_offset = queue_offset
+        self.unique_key = unique_key
+        self.pop_time = pop_time
+        self.until_ms = until_ms
+        self.popped_us = popped_us
+        self.in_order = False
+        self.acked_us = -1
+        """When an acknowledgement came in time and was noted; -1: none."""
+        self.acked_by = ""
+        self.ack_read = False
+        """Has the reviver seen the acknowledgement?"""
+        self.said_done = False
+        """Did its consumer say that it is done, whenever that was?"""
+        self.changed = False
+        """Did it get another invisible time, and with it another check point?"""
+        self.revived = ""
+        """What the reviver did: "revived", or why nothing has to be done."""
+
+    @property
+    def counts_as_acked(self) -> bool:
+        """Must it not come again?"""
+        return self.acked_us >= 0 and not self.changed
+
+
+class PopLedger:
+    """Reads the events of one world, and keeps what the rules of Pop ask for."""
+
+    def __init__(self, lab: Lab, is_live: Callable[[], bool]) -> None:
+        self._lab = lab
+        self._is_live = is_live
+        self.handed: dict[tuple[Queue, int], list[Handed]] = {}
+        """(queue, offset) -> how often it was handed out, in the order of that."""
+        self.named: dict[tuple[Queue, int], dict[int, None]] = {}
+        """(queue, pop time) -> the offsets that the check points of that pop name."""
+        self.groups: dict[tuple[str, str], dict[str, None]] = {}
+        """(broker, group) -> the topics that were popped for it."""
+        self.handlers: dict[str, Callable[[Row], None]] = {
+            "PopReceived": self._asked,
+            "CheckPointMade": self._made,
+            "MessagePopped": self._popped,
+            "AckReceived": self._ack_received,
+            "AckBuffered": self._ack_buffered,
+            "AckStored": self._ack_stored,
+            "OrderAcked": self._order_acked,
+            "InvisibleTimeChanged": self._changed,
+            "CheckPointPutAgain": self._put_again,
+            "ReviveAckRead": self._ack_read,
+            "MessageRevived": self._revived,
+            "MessageNotRevived": self._not_revived,
+        }
+
+    def __call__(self, row: Row) -> None:
+        handler = self.handlers.get(row[KIND])
+        if handler is not None:
+            handler(row)
+
+    def find(self, queue: Queue, queue_offset: int, pop_time: int) -> Handed | None:
+        """The handing out of a message that a handle names."""
+        for handed in reversed(self.handed.get((queue, queue_offset), [])):
+            if handed.pop_time == pop_time:
+                return handed
+        return None
+
+    def is_popped(self, broker: str, group: str, topic: str) -> bool:
+        """Has the group ever popped this topic from this broker?"""
+        return topic in self.groups.get((broker, group), ())
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def _asked(self, row: Row) -> None:
+        group, topic = row[FIRST_FIELD : FIRST_FIELD + 2]
+        self.groups.setdefault((row[NODE], group), {})[topic] = None
+
+    def _made(self, row: Row) -> None:
+        group, topic, queue_id, _, pop_time, _, _, offsets, _, _ = row[FIRST_FIELD:]
+        named = self.named.setdefault((Queue(row[NODE], group, topic, queue_id), pop_time), {})
+        named.update(dict.fromkeys(map(int, offsets.split(",") if offsets else ())))
+
+    def _popped(self, row: Row) -> None:
+        group, topic, queue_id, queue_offset, key, _, pop_time, invisible_ms, revive_qid, _, _ = row[FIRST_FIELD:]
+        queue = Queue(row[NODE], group, topic, queue_id)
+        handed = Handed(queue, queue_offset, key, pop_time, pop_time + invisible_ms, row[TS_US])
+        handed.in_order = revive_qid == POP_ORDER_REVIVE_QUEUE
+        self.handed.setdefault((queue, queue_offset), []).append(handed)
+        self.groups.setdefault((row[NODE], group), {})[topic] = None
+
+    def _ack_received(self, row: Row) -> None:
+        group, topic, queue_id, queue_offset, _, pop_time, *_ = row[FIRST_FIELD:]
+        handed = self.find(Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time)
+        if handed is not None:
+            handed.said_done = True
+
+    def _ack_buffered(self, row: Row) -> None:
+        group, topic, queue_id, queue_offset, _, pop_time, _ = row[FIRST_FIELD:]
+        self._acked(row, Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time, MEMORY)
+
+    def _ack_stored(self, row: Row) -> None:
+        group, topic, queue_id, offsets, _, pop_time, _ = row[FIRST_FIELD:]
+        for queue_offset in map(int, offsets.split(",")):
+            self._acked(row, Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time, STORE)
+
+    def _order_acked(self, row: Row) -> None:
+        group, topic, queue_id, queue_offset, pop_time, _ = row[FIRST_FIELD:]
+        self._acked(row, Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time, ORDER)
+
+    def _acked(self, row: Row, queue: Queue, queue_offset: int, pop_time: int, how: str) -> None:
+        handed = self.find(queue, queue_offset, pop_time)
+        if handed is None:
+            return
+        node = self._lab.world.nodes[row[NODE]]
+        if handed.acked_us >= 0 or (self._is_live() and node.now_ms() < handed.until_ms):
+            if handed.acked_us < 0:
+                handed.acked_us = row[TS_US]
+            handed.acked_by = how
+
+    def _changed(self, row: Row) -> None:
+        group, topic, queue_id, queue_offset, pop_time, new_pop_time, invisible_ms, _, _, _ = row[FIRST_FIELD:]
+        queue = Queue(row[NODE], group, topic, queue_id)
+        handed = self.find(queue, queue_offset, pop_time)
+        if handed is None:
+            return
+        if handed.in_order:
+            handed.until_ms = pop_time + invisible_ms
+            return
+        handed.changed = True
+        again = Handed(
+            queue, queue_offset, handed.unique_key, new_pop_time, new_pop_time + invisible_ms, row[TS_US]
+        )
+        self.handed[queue, queue_offset].append(again)
+        self.named.setdefault((queue, new_pop_time), {})[queue_offset] = None
+
+    def _put_again(self, row: Row) -> None:
+        group, topic, queue_id, queue_offset, pop_time, invisible_ms, *_ = row[FIRST_FIELD:]
+        queue = Queue(row[NODE], group, topic, queue_id)
+        handed = self.find(queue, queue_offset, pop_time)
+        if handed is not None:
+            handed.until_ms = pop_time + invisible_ms
+
+    def _ack_read(self, row: Row) -> None:
+        group, topic, queue_id, _, pop_time, bits, _, _ = row[FIRST_FIELD:]
+        queue = Queue(row[NODE], group, topic, queue_id)
+        offsets = sorted(self.named.get((queue, pop_time), {}))
+        for bit in map(int, bits.split(",") if bits else ()):
+            handed = self.find(queue, offsets[bit], pop_time) if bit < len(offsets) else None
+            if handed is not None:
+                handed.ack_read = True
+
+    def _revived(self, row: Row) -> None:
+        group, topic, queue_id, queue_offset, _, pop_time, *_ = row[FIRST_FIELD:]
+        handed = self.find(Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time)
+        if handed is not None:
+            handed.revived = "revived"
+
+    def _not_revived(self, row: Row) -> None:
+        group, topic, queue_id, queue_offset, pop_time, reason = row[FIRST_FIELD:]
+        handed = self.find(Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time)
+        if handed is not None:
+            handed.revived = reason

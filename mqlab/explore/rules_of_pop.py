@@ -1,0 +1,329 @@
+"""Rules of Pop: what is handed out comes again unless somebody says in time that it is done, and only then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from mqlab.explore.places import Kept, Place
+from mqlab.explore.pop_ledger import MEMORY, Handed, Queue
+from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rules_of_delivery import USED_TWICE, USED_TWICE_TEXT
+from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT, TORN, TORN_TEXT
+from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
+from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.protocol.pop_check_point import REVIVE_GROUP, revive_topic
+from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
+from mqlab.trace.record import Record
+
+FORGOTTEN = "progress that a broker forgets"
+FORGOTTEN_TEXT = (
+    "How far a group has popped is written every 5 s, and what waits for its check points is in memory alone: a broker "
+    "that was killed hands out again what it had handed out since, done or not."
+)
+TWO_CHECK_POINTS = "a message with two check points"
+TWO_CHECK_POINTS_TEXT = (
+    "Each time that a message is handed out it gets a check point, and an acknowledgement counts for one of them. "
+    "After a message was handed out twice the other one brings it back."
+)
+ACK_IN_MEMORY = "an acknowledgement in memory"
+ACK_IN_MEMORY_TEXT = (
+    "The merge buffer notes acknowledgements in memory. When its broker is killed after the check point was stored "
+    "and before the acknowledgement was, the message comes again."
+)
+ACK_NOT_FLUSHED = "an acknowledgement that was not flushed"
+ACK_NOT_FLUSHED_TEXT = (
+    "What the timer delivers to the revive queues is not waited for: an acknowledgement, or a check point, can be gone "
+    "when the machine loses power."
+)
+ACK_ON_ITS_WAY = "an acknowledgement on its way"
+ACK_ON_ITS_WAY_TEXT = (
+    "A reviver that has found nothing for three seconds takes it that all acknowledgements have come, unless the timer "
+    "says that it is behind; and that tells how late it was with its last message, not what waits. What a disk that "
+    "hangs, or a process, has held back comes too late."
+)
+SAME_MILLISECOND = "another invisible time in the same millisecond"
+SAME_MILLISECOND_TEXT = (
+    "The check point of a changed invisible time is named by its moment. Made in the millisecond of the pop it has the "
+    "name of the old one, and so the acknowledgement that is to settle the old one settles it, too."
+)
+BEGUN_AGAIN = "an ordered pop that begins again"
+BEGUN_AGAIN_TEXT = (
+    "A group that pops in order goes on at the first message that is not done: what was acknowledged behind it is "
+    "handed out with it once more."
+)
+ORDER_FORGOTTEN = "a broker forgets what is out in order"
+ORDER_FORGOTTEN_TEXT = (
+    "What was popped in order is written every 10 s: a broker that was killed knows nothing of what was handed out "
+    "since, and hands out what lies behind it."
+)
+LONE_ACKS = "acks without their check point"
+LONE_ACKS_TEXT = (
+    "A reviver does not pass acknowledgements whose check point it has dealt with already: they stay in front of it "
+    "until a later check point takes it past them, or for three minutes."
+)
+REVIVE_SLACK_MS = 60_000
+"""So long after its invisible time a message must have come again: the reviver reads in rounds, with rests."""
+
+
+class _PopRule(Rule):
+    """A rule that asks the ledger of Pop."""
+
+    def started_since(self, broker: str, us: int) -> bool:
+        """Was the broker's process started after that moment?"""
+        return self.case.ledger.started_us.get(broker, -1) > us
+
+    def lost_power_since(self, broker: str, us: int) -> bool:
+        """Did its machine lose power after that moment?"""
+        return self.case.ledger.power_lost_us.get(broker, -1) > us
+
+
+class AckedStaysAway(_PopRule):
+    """A message that its consumer acknowledged in time does not come again."""
+
+    kinds = ("MessagePopped", "MessageRevived", "TimerMessageDropped")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        FORGOTTEN: FORGOTTEN_TEXT, TWO_CHECK_POINTS: TWO_CHECK_POINTS_TEXT, ACK_IN_MEMORY: ACK_IN_MEMORY_TEXT,
+        ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, BEGUN_AGAIN: BEGUN_AGAIN_TEXT, GIVEN_UP: GIVEN_UP_TEXT,
+        ACK_ON_ITS_WAY: ACK_ON_ITS_WAY_TEXT,
+    }  # fmt: skip
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._given_up: dict[str, int] = {}
+        """Broker -> when its timer last gave something up, us."""
+
+    def on_event(self, record: Record) -> None:
+        """Look whether what comes again was acknowledged."""
+        if record.kind == "TimerMessageDropped":
+            self._given_up[record.node] = record.ts_us
+            return
+        queue = Queue(record.node, record.group, record.topic, record.queue_id)
+        times = self.case.pops.handed.get((queue, record.queue_offset), [])
+        acked = [handed for handed in times if handed.counts_as_acked]
+        if acked and not self._is_another(record, acked[-1]):
+            exception = self._reason(record, acked, times)
+            if exception:
+                self.excuse(exception)
+            else:
+                verb = "revived" if record.kind == "MessageRevived" else "handed out"
+                place = f"{queue} offset {record.queue_offset}"
+                self.found(record.row, f"{queue.group} acknowledged the message at {place}, and it is {verb} again")
+
+    @staticmethod
+    def _is_another(record: Record, handed: Handed) -> bool:
+        """Lies another message there now, since the first was lost?"""
+        return bool(record.unique_key and handed.unique_key) and record.unique_key != handed.unique_key
+
+    def _reason(self, record: Record, acked: list[Handed], times: list[Handed]) -> str:
+        """Why RocketMQ lets it come again; "" when it must not."""
+        last, broker = acked[-1], record.node
+        if record.kind == "MessageRevived":
+            if record.pop_time not in [handed.pop_time for handed in acked]:
+                return TWO_CHECK_POINTS
+            if last.acked_by == MEMORY and self.started_since(broker, last.acked_us):
+                return ACK_IN_MEMORY
+            if self.lost_power_since(broker, last.acked_us):
+                return ACK_NOT_FLUSHED
+            if self._given_up.get(broker, -1) > last.acked_us:
+                return GIVEN_UP
+            fair = self.case.weather.was_fair(last.acked_us, record.ts_us)
+            return "" if fair or last.ack_read else ACK_ON_ITS_WAY
+        if self.started_since(broker, min(handed.popped_us for handed in times)):
+            return FORGOTTEN
+        return BEGUN_AGAIN if last.in_order else ""
+
+
+class NothingUnackedIsLost(_PopRule):
+    """A message that was handed out and not acknowledged comes again, and in the end nothing waits to be handed out."""
+
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        USED_TWICE: USED_TWICE_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, TORN: TORN_TEXT, DELETED: DELETED_TEXT,
+        ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, GIVEN_UP: GIVEN_UP_TEXT, SAME_MILLISECOND: SAME_MILLISECOND_TEXT,
+    }  # fmt: skip
+    kinds = ("TimerMessageDropped",)
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._given_up: dict[str, int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note when a broker's timer gave something up: it may have been a check point."""
+        self._given_up[record.node] = record.ts_us
+
+    def at_end(self) -> None:
+        """Look at everything that is stored where a group pops."""
+        by_topic: dict[tuple[str, str], list[tuple[Place, Kept]]] = {}
+        for place, kept in self.case.ledger.stored.items():
+            by_topic.setdefault((place.broker, place.topic), []).append((place, kept))
+        for (broker, group), topics in self.case.pops.groups.items():
+            for topic in topics:
+                for place, kept in by_topic.get((broker, topic), []):
+                    self._judge(group, place, kept)
+
+    def _judge(self, group: str, place: Place, kept: Kept) -> None:
+        queue = Queue(place.broker, group, place.topic, place.queue_id)
+        times = self.case.pops.handed.get((queue, place.queue_offset), [])
+        times = [handed for handed in times if handed.unique_key in ("", kept.unique_key)]
+        problem = self._problem(place, times)
+        if not problem:
+            return
+        exception = self._reason(place, kept, times)
+        if exception:
+            self.excuse(exception)
+        else:
+            self.found(kept.row, f"message {kept.unique_key} at {place} {problem} {group}")
+
+    def _problem(self, place: Place, times: list[Handed]) -> str:
+        """What is wrong with a message, up to the name of its group; "" for nothing."""
+        if not times:
+            return "was never handed out to"
+        if any(handed.said_done or handed.acked_us >= 0 or handed.revived for handed in times):
+            return ""
+        now_ms = self.case.broker(place.broker).node.now_ms()
+        if max(handed.until_ms for handed in times) + REVIVE_SLACK_MS > now_ms:
+            return ""
+        return "was handed out and not acknowledged, and did not come again for"
+
+    def _reason(self, place: Place, kept: Kept, times: list[Handed]) -> str:
+        ledger = self.case.ledger
+        if place in ledger.used_twice:
+            return USED_TWICE
+        if kept.unique_key in ledger.in_gaps:
+            return GAP
+        if kept.unique_key in ledger.in_passed_over or self.case.is_stale(place):
+            return STALE
+        if place in ledger.deleted:
+            return DELETED
+        if len({handed.pop_time for handed in times}) < len(times):
+            return SAME_MILLISECOND
+        if times and self.lost_power_since(place.broker, times[-1].popped_us):
+            return ACK_NOT_FLUSHED
+        if times and self._given_up.get(place.broker, -1) > times[-1].popped_us:
+            return GIVEN_UP
+        found = self.case.contents.found.get(place)
+        return TORN if found is not None and found.is_torn else ""
+
+
+class RevivedInTime(_PopRule):
+    """Nobody gets a message that another one of the group may still be at: it is invisible until its time is over."""
+
+    kinds = ("MessageRevived", "MessagePopped")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {FORGOTTEN: FORGOTTEN_TEXT}
+
+    def on_event(self, record: Record) -> None:
+        """Compare with the times of those who have it."""
+        at = f"{record.node} {record.topic} queue {record.queue_id} offset {record.queue_offset}"
+        if record.kind == "MessageRevived":
+            if record.late_ms < 0:
+                self.found(record.row, f"the message at {at} is revived {-record.late_ms} ms before its time is over")
+            return
+        if not self.case.is_live:
+            return
+        queue = Queue(record.node, record.group, record.topic, record.queue_id)
+        *before, this = self.case.pops.handed[queue, record.queue_offset]
+        now_ms = self.case.lab.world.nodes[record.node].now_ms()
+        for handed in before:
+            is_out = handed.until_ms > now_ms and not handed.changed and handed.acked_us < 0
+            # In order an attempt that asks again gets the same messages.
+            if is_out and not this.in_order and handed.unique_key == this.unique_key:
+                if self.started_since(record.node, handed.popped_us):
+                    self.excuse(FORGOTTEN)
+                else:
+                    self.found(record.row, f"{record.group} gets the message at {at}, which somebody still has")
+
+
+class RevivedIsNamed(_PopRule):
+    """What a reviver brings back is what the check point names, for the group that popped it; and so is what a pop
+    hands out.
+    """
+
+    kinds = ("MessageRevived", "MessagePopped")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {USED_TWICE: USED_TWICE_TEXT, TORN: TORN_TEXT}
+
+    def on_event(self, record: Record) -> None:
+        """Look the message up in the check points of its pop."""
+        pops = self.case.pops
+        queue = Queue(record.node, record.group, record.topic, record.queue_id)
+        at = f"{queue} offset {record.queue_offset}"
+        handed = pops.find(queue, record.queue_offset, record.pop_time)
+        if handed is None or not handed.in_order:
+            if record.queue_offset not in pops.named.get((queue, record.pop_time), {}):
+                self.found(record.row, f"no check point of {record.group} names the message at {at}")
+        if record.kind == "MessagePopped":
+            return
+        if not record.retry_topic.startswith(f"{RETRY_GROUP_TOPIC_PREFIX}{record.group}"):
+            self.found(record.row, f"{record.group} gets the message at {at} back in {record.retry_topic}")
+        if handed is not None and record.unique_key != handed.unique_key:
+            place = Place(record.node, record.topic, record.queue_id, record.queue_offset)
+            if place in self.case.ledger.used_twice:
+                self.excuse(USED_TWICE)
+            elif "\0" in record.unique_key or not record.unique_key:
+                self.excuse(TORN)
+            else:
+                self.found(record.row, f"{record.group} popped {handed.unique_key} at {at}, and gets another one back")
+
+
+class ReviversKeepUp(_PopRule):
+    """In the end every reviver has dealt with all that lies in its queue."""
+
+    EXCEPTIONS: ClassVar[dict[str, str]] = {LONE_ACKS: LONE_ACKS_TEXT}
+
+    def at_end(self) -> None:
+        """Compare the offsets of the revivers with the ends of their queues."""
+        for queue_id, broker, offset, end, only_acks in self.behind(self.case):
+            if only_acks:
+                self.excuse(LONE_ACKS)
+            else:
+                self.found(None, f"reviver {queue_id} of {broker} stands at offset {offset} of {end}")
+
+    @staticmethod
+    def behind(case: Case) -> Iterator[tuple[int, str, int, int, bool]]:
+        """(queue, broker, offset, end, are there only acks?) of each reviver that has not dealt with all."""
+        for broker in case.lab.brokers:
+            if not broker.is_up() or broker.running().made_pop is None:
+                continue
+            controller = broker.running()
+            topic = revive_topic(controller.broker_config.broker_cluster_name)
+            store, offsets = controller.message_store, controller.consumer_offset_manager
+            for queue_id in range(controller.broker_config.revive_queue_num):
+                end = store.get_max_offset_in_queue(topic, queue_id)
+                offset = offsets.query_offset(REVIVE_GROUP, topic, queue_id)
+                if offset < end - 1:
+                    queue = store.find_consume_queue(topic, queue_id)
+                    assert queue is not None
+                    units = [queue.get(at) for at in range(offset + 1, end)]
+                    messages = [store.look_message_by_offset(unit.pos) for unit in units if unit is not None]
+                    yield queue_id, broker.name, offset, end, all(m is None or m.tags != "ck" for m in messages)
+
+
+class OrderedPopsWait(_PopRule):
+    """In order, nothing behind a message is handed out before that one is done or visible again."""
+
+    kinds = ("MessagePopped",)
+    EXCEPTIONS: ClassVar[dict[str, str]] = {ORDER_FORGOTTEN: ORDER_FORGOTTEN_TEXT}
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._out: dict[Queue, dict[int, Handed]] = {}
+        """Queue -> what was handed out of it in order and is not done, by its offset."""
+
+    def on_event(self, record: Record) -> None:
+        """Look at what is out in front of a message."""
+        queue = Queue(record.node, record.group, record.topic, record.queue_id)
+        this = self.case.pops.handed[queue, record.queue_offset][-1]
+        if not this.in_order or not self.case.is_live:
+            return
+        out = self._out.setdefault(queue, {})
+        now_ms = self.case.lab.world.nodes[record.node].now_ms()
+        for offset, handed in list(out.items()):
+            if handed.acked_us >= 0 or handed.until_ms <= now_ms:
+                del out[offset]
+            elif offset < record.queue_offset and handed.pop_time != this.pop_time:
+                if self.started_since(record.node, handed.popped_us):
+                    self.excuse(ORDER_FORGOTTEN)
+                    del out[offset]
+                else:
+                    behind = f"{queue} offset {record.queue_offset}, and offset {offset} is still out"
+                    self.found(record.row, f"{record.group} gets the message at {behind}")
+        out[record.queue_offset] = this
