@@ -75,11 +75,17 @@ class PopLedger:
         """(queue, offset) -> how often it was handed out, in the order of that."""
         self.named: dict[tuple[Queue, int], dict[int, None]] = {}
         """(queue, pop time) -> the offsets that the check points of that pop name."""
+        self.read: dict[tuple[Queue, int], dict[int, None]] = {}
+        """The same of the check points that a reviver has read."""
+        self.acks_alone: dict[tuple[Queue, int], None] = {}
+        """(queue, pop time) of acknowledgements that a reviver has read without having read their check point."""
         self.groups: dict[tuple[str, str], dict[str, None]] = {}
         """(broker, group) -> the topics that were popped for it."""
         self.handlers: dict[str, Callable[[Row], None]] = {
             "PopReceived": self._asked,
             "CheckPointMade": self._made,
+            "PopRecordWritten": self._record_written,
+            "PopRecordDeleted": self._record_deleted,
             "MessagePopped": self._popped,
             "AckReceived": self._ack_received,
             "AckBuffered": self._ack_buffered,
@@ -87,6 +93,7 @@ class PopLedger:
             "OrderAcked": self._order_acked,
             "InvisibleTimeChanged": self._changed,
             "CheckPointPutAgain": self._put_again,
+            "ReviveCheckPointRead": self._check_point_read,
             "ReviveAckRead": self._ack_read,
             "MessageRevived": self._revived,
             "MessageNotRevived": self._not_revived,
@@ -118,6 +125,15 @@ class PopLedger:
         group, topic, queue_id, _, pop_time, _, _, offsets, _, _ = row[FIRST_FIELD:]
         named = self.named.setdefault((Queue(row[NODE], group, topic, queue_id), pop_time), {})
         named.update(dict.fromkeys(map(int, offsets.split(",") if offsets else ())))
+
+    def _record_written(self, row: Row) -> None:
+        group, topic, queue_id, queue_offset, pop_time, *_ = row[FIRST_FIELD:]
+        self.named.setdefault((Queue(row[NODE], group, topic, queue_id), pop_time), {})[queue_offset] = None
+
+    def _record_deleted(self, row: Row) -> None:
+        group, topic, queue_id, queue_offset, pop_time, reason = row[FIRST_FIELD:]
+        if reason == "acked":
+            self._acked(row, Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time, MEMORY)
 
     def _popped(self, row: Row) -> None:
         group, topic, queue_id, queue_offset, key, _, pop_time, invisible_ms, revive_qid, _, _ = row[FIRST_FIELD:]
@@ -179,18 +195,26 @@ class PopLedger:
         if handed is not None:
             handed.until_ms = pop_time + invisible_ms
 
+    def _check_point_read(self, row: Row) -> None:
+        group, topic, queue_id, _, pop_time, _, _, offsets, _, _ = row[FIRST_FIELD:]
+        read = self.read.setdefault((Queue(row[NODE], group, topic, queue_id), pop_time), {})
+        read.update(dict.fromkeys(map(int, offsets.split(",") if offsets else ())))
+
     def _ack_read(self, row: Row) -> None:
         group, topic, queue_id, _, pop_time, bits, _, _ = row[FIRST_FIELD:]
         queue = Queue(row[NODE], group, topic, queue_id)
         offsets = sorted(self.named.get((queue, pop_time), {}))
+        if not bits:
+            self.acks_alone[queue, pop_time] = None
         for bit in map(int, bits.split(",") if bits else ()):
             handed = self.find(queue, offsets[bit], pop_time) if bit < len(offsets) else None
             if handed is not None:
                 handed.ack_read = True
 
     def _revived(self, row: Row) -> None:
-        group, topic, queue_id, queue_offset, _, pop_time, *_ = row[FIRST_FIELD:]
+        group, topic, queue_id, queue_offset, _, pop_time, _, retry_topic, _, _ = row[FIRST_FIELD:]
         handed = self.find(Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time)
+        self.groups.setdefault((row[NODE], group), {})[retry_topic] = None
         if handed is not None:
             handed.revived = "revived"
 

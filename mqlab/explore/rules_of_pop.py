@@ -42,6 +42,11 @@ ACK_ON_ITS_WAY_TEXT = (
     "says that it is behind; and that tells how late it was with its last message, not what waits. What a disk that "
     "hangs, or a process, has held back comes too late."
 )
+ACK_OVERTAKES = "an acknowledgement that overtakes its check point"
+ACK_OVERTAKES_TEXT = (
+    "What is due when the timer brings it onto the wheel comes out at once, in front of what is on the wheel. After a "
+    "stop that can be an acknowledgement, and a reviver that reads it before its check point passes it over."
+)
 SAME_MILLISECOND = "another invisible time in the same millisecond"
 SAME_MILLISECOND_TEXT = (
     "The check point of a changed invisible time is named by its moment. Made in the millisecond of the pop it has the "
@@ -85,7 +90,7 @@ class AckedStaysAway(_PopRule):
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         FORGOTTEN: FORGOTTEN_TEXT, TWO_CHECK_POINTS: TWO_CHECK_POINTS_TEXT, ACK_IN_MEMORY: ACK_IN_MEMORY_TEXT,
         ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, BEGUN_AGAIN: BEGUN_AGAIN_TEXT, GIVEN_UP: GIVEN_UP_TEXT,
-        ACK_ON_ITS_WAY: ACK_ON_ITS_WAY_TEXT,
+        ACK_ON_ITS_WAY: ACK_ON_ITS_WAY_TEXT, ACK_OVERTAKES: ACK_OVERTAKES_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -119,16 +124,19 @@ class AckedStaysAway(_PopRule):
         """Why RocketMQ lets it come again; "" when it must not."""
         last, broker = acked[-1], record.node
         if record.kind == "MessageRevived":
-            if record.pop_time not in [handed.pop_time for handed in acked]:
+            of_point = [handed for handed in acked if handed.pop_time == record.pop_time]
+            if not of_point:
                 return TWO_CHECK_POINTS
+            last = of_point[-1]
             if last.acked_by == MEMORY and self.started_since(broker, last.acked_us):
                 return ACK_IN_MEMORY
-            if self.lost_power_since(broker, last.acked_us):
-                return ACK_NOT_FLUSHED
             if self._given_up.get(broker, -1) > last.acked_us:
                 return GIVEN_UP
-            fair = self.case.weather.was_fair(last.acked_us, record.ts_us)
-            return "" if fair or last.ack_read else ACK_ON_ITS_WAY
+            if last.ack_read or self.case.weather.was_fair(last.acked_us, record.ts_us):
+                return ""
+            if (last.queue, record.pop_time) in self.case.pops.acks_alone:
+                return ACK_OVERTAKES
+            return ACK_NOT_FLUSHED if self.lost_power_since(broker, last.acked_us) else ACK_ON_ITS_WAY
         if self.started_since(broker, min(handed.popped_us for handed in times)):
             return FORGOTTEN
         return BEGUN_AGAIN if last.in_order else ""
@@ -178,7 +186,7 @@ class NothingUnackedIsLost(_PopRule):
         """What is wrong with a message, up to the name of its group; "" for nothing."""
         if not times:
             return "was never handed out to"
-        if any(handed.said_done or handed.acked_us >= 0 or handed.revived for handed in times):
+        if any(handed.said_done or handed.counts_as_acked or handed.revived for handed in times):
             return ""
         now_ms = self.case.broker(place.broker).node.now_ms()
         if max(handed.until_ms for handed in times) + REVIVE_SLACK_MS > now_ms:
@@ -213,16 +221,17 @@ class RevivedInTime(_PopRule):
 
     def on_event(self, record: Record) -> None:
         """Compare with the times of those who have it."""
-        at = f"{record.node} {record.topic} queue {record.queue_id} offset {record.queue_offset}"
-        if record.kind == "MessageRevived":
-            if record.late_ms < 0:
-                self.found(record.row, f"the message at {at} is revived {-record.late_ms} ms before its time is over")
-            return
         if not self.case.is_live:
+            return
+        at = f"{record.node} {record.topic} queue {record.queue_id} offset {record.queue_offset}"
+        now_ms = self.case.lab.world.nodes[record.node].now_ms()
+        if record.kind == "MessageRevived":
+            early_ms = record.pop_time + record.invisible_ms - now_ms
+            if early_ms > 0:
+                self.found(record.row, f"the message at {at} is revived {early_ms} ms before its time is over")
             return
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         *before, this = self.case.pops.handed[queue, record.queue_offset]
-        now_ms = self.case.lab.world.nodes[record.node].now_ms()
         for handed in before:
             is_out = handed.until_ms > now_ms and not handed.changed and handed.acked_us < 0
             # In order an attempt that asks again gets the same messages.
@@ -234,9 +243,7 @@ class RevivedInTime(_PopRule):
 
 
 class RevivedIsNamed(_PopRule):
-    """What a reviver brings back is what the check point names, for the group that popped it; and so is what a pop
-    hands out.
-    """
+    """What a reviver brings back, and what a pop hands out, is what a check point of its group names."""
 
     kinds = ("MessageRevived", "MessagePopped")
     EXCEPTIONS: ClassVar[dict[str, str]] = {USED_TWICE: USED_TWICE_TEXT, TORN: TORN_TEXT}
@@ -247,9 +254,8 @@ class RevivedIsNamed(_PopRule):
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         at = f"{queue} offset {record.queue_offset}"
         handed = pops.find(queue, record.queue_offset, record.pop_time)
-        if handed is None or not handed.in_order:
-            if record.queue_offset not in pops.named.get((queue, record.pop_time), {}):
-                self.found(record.row, f"no check point of {record.group} names the message at {at}")
+        if (handed is None or not handed.in_order) and not self._is_named(record, queue):
+            self.found(record.row, f"no check point of {record.group} names the message at {at}")
         if record.kind == "MessagePopped":
             return
         if not record.retry_topic.startswith(f"{RETRY_GROUP_TOPIC_PREFIX}{record.group}"):
@@ -262,6 +268,15 @@ class RevivedIsNamed(_PopRule):
                 self.excuse(TORN)
             else:
                 self.found(record.row, f"{record.group} popped {handed.unique_key} at {at}, and gets another one back")
+
+
+    def _is_named(self, record: Record, queue: Queue) -> bool:
+        """Does a check point name it? Of one whose broker ended as it was stored nothing is told before it is read."""
+        pops, batch = self.case.pops, (queue, record.pop_time)
+        if record.queue_offset in pops.named.get(batch, {}):
+            return True
+        popped_us = (record.pop_time - self.case.lab.world.epoch_ms) * 1_000
+        return record.queue_offset in pops.read.get(batch, {}) and self.started_since(record.node, popped_us)
 
 
 class ReviversKeepUp(_PopRule):
@@ -298,18 +313,27 @@ class ReviversKeepUp(_PopRule):
 
 
 class OrderedPopsWait(_PopRule):
-    """In order, nothing behind a message is handed out before that one is done or visible again."""
+    """In order nothing behind a message, nor that one again, is handed out before it is done or visible again.
 
-    kinds = ("MessagePopped",)
+    An attempt that asks once more gets the same messages again.
+    """
+
+    kinds = ("PopReceived", "MessagePopped")
     EXCEPTIONS: ClassVar[dict[str, str]] = {ORDER_FORGOTTEN: ORDER_FORGOTTEN_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._out: dict[Queue, dict[int, Handed]] = {}
         """Queue -> what was handed out of it in order and is not done, by its offset."""
+        self._attempts: dict[tuple[str, str], str] = {}
+        """(broker, address of a consumer) -> the attempt that its last pop belongs to."""
+        self._attempt_of: dict[tuple[Queue, int], str] = {}
 
     def on_event(self, record: Record) -> None:
         """Look at what is out in front of a message."""
+        if record.kind == "PopReceived":
+            self._attempts[record.node, record.remote] = record.attempt_id
+            return
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         this = self.case.pops.handed[queue, record.queue_offset][-1]
         if not this.in_order or not self.case.is_live:
@@ -319,7 +343,7 @@ class OrderedPopsWait(_PopRule):
         for offset, handed in list(out.items()):
             if handed.acked_us >= 0 or handed.until_ms <= now_ms:
                 del out[offset]
-            elif offset < record.queue_offset and handed.pop_time != this.pop_time:
+            elif self._must_wait(record, queue, offset, handed):
                 if self.started_since(record.node, handed.popped_us):
                     self.excuse(ORDER_FORGOTTEN)
                     del out[offset]
@@ -327,3 +351,11 @@ class OrderedPopsWait(_PopRule):
                     behind = f"{queue} offset {record.queue_offset}, and offset {offset} is still out"
                     self.found(record.row, f"{record.group} gets the message at {behind}")
         out[record.queue_offset] = this
+        self._attempt_of[queue, record.queue_offset] = self._attempts.get((record.node, record.remote), "")
+
+    def _must_wait(self, record: Record, queue: Queue, offset: int, handed: Handed) -> bool:
+        """Is what is handed out now behind this one, or this one itself, which another attempt has?"""
+        if handed.pop_time == record.pop_time:
+            return False
+        another = self._attempt_of.get((queue, offset)) != self._attempts.get((record.node, record.remote), "")
+        return offset < record.queue_offset or (offset == record.queue_offset and another)

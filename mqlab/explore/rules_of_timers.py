@@ -21,14 +21,15 @@ SLOT_MS = 1_000
 LATE_MS = SLOT_MS + 200
 """A slot is read within 100 ms of its end, on a thread that may lose the processor for a moment."""
 
+RETRIES_US = 2_000_000
+"""So long after a refusal the timer is still at it."""
+
 Message = tuple[str, str, str]
 """(broker, topic, unique key)"""
 
 
 class TimersComeInTime(Rule):
-    """A timer message comes out when its slot is over, never before and not much later, and once unless its broker
-    stops.
-    """
+    """A timer message comes out when its slot is over, not before and not late, and once unless its broker stops."""
 
     kinds = (
         "TimerMessageAccepted",
@@ -37,6 +38,7 @@ class TimersComeInTime(Rule):
         "TimerMessageDelivered",
         "TimerMessageRecalled",
         "TimerMessageDropped",
+        "TimerPutRefused",
         "TimerLoaded",
     )
     EXCEPTIONS: ClassVar[dict[str, str]] = {
@@ -49,6 +51,8 @@ class TimersComeInTime(Rule):
         self._waiting: dict[Message, Counter[int]] = {}
         """What waits -> how many copies for each slot; those that came out too often are below 0."""
         self._held_at: dict[Message, Record] = {}
+        self._refused_us: dict[str, int] = {}
+        """Broker -> when its store last refused what was due."""
         self._begun_us: dict[str, int] = {}
         """Broker -> when its timer last began with what its files held."""
 
@@ -59,6 +63,8 @@ class TimersComeInTime(Rule):
             self._accepted = record
         elif kind == "MessageStored":
             self._stored(record)
+        elif kind == "TimerPutRefused":
+            self._refused_us[record.node] = record.ts_us
         elif kind == "TimerLoaded":
             self._begun_us[record.node] = record.ts_us
         elif kind == "TimerMessageDelivered":
@@ -90,7 +96,9 @@ class TimersComeInTime(Rule):
         if record.late_ms < SLOT_MS:
             self.found(record.row, f"timer message {record.unique_key} came {SLOT_MS - record.late_ms} ms early")
         since_us = record.ts_us - record.late_ms * 1_000
-        begun_us = self._begun_us.get(record.node, 0)
+        # Whatever is due waits for those that are tried again.
+        refused_us = self._refused_us.get(record.node, -1) + RETRIES_US
+        begun_us = max(self._begun_us.get(record.node, 0), refused_us)
         late = record.late_ms > LATE_MS and record.from_wheel and begun_us < since_us
         if late and self.case.weather.was_fair(since_us, record.ts_us):
             self.found(record.row, f"timer message {record.unique_key} came {record.late_ms} ms after its slot began")
@@ -115,8 +123,9 @@ class TimersComeInTime(Rule):
             if exception:
                 self.excuse(exception)
             else:
-                row = self._held_at[message].row
-                self.found(row, f"timer message {unique_key} for {topic} did not come out, {now_ms - overdue[0]} ms late")
+                late_ms = now_ms - overdue[0]
+                text = f"timer message {unique_key} for {topic} has not come out {late_ms} ms after its slot began"
+                self.found(self._held_at[message].row, text)
 
     def _reason(self, broker: str, unique_key: str) -> str:
         """Why the timer's topic does not have a message that is stored, where RocketMQ does not promise that."""

@@ -56,6 +56,23 @@ async def pop_buffer_merge(
         await Popper(lab).start()
 
 
+@scenario("pop-key-value", seconds=40, faults=ANY_FAULT)
+async def pop_key_value(
+    lab: Lab,
+    *,
+    poppers: int = 2,
+    queues: int = 2,
+    messages: int = 40,
+    every_ms: int = 500,
+    flush: str = "SYNC_FLUSH",
+) -> None:
+    """The same with a broker that keeps a record of each message that is out, in a store of keys and values."""
+    settings = {"flush_disk_type": flush, "pop_consumer_kv_service_enable": True}
+    await _shop(lab, queues=queues, messages=messages, every_ms=every_ms, **settings)
+    for _ in range(poppers):
+        await Popper(lab).start()
+
+
 @scenario("pop-ordered", seconds=40, faults=ANY_FAULT)
 async def pop_ordered(
     lab: Lab,

@@ -23,13 +23,24 @@ from mqlab.explore import Rule
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed, GivenBackComesAgain, StoredIsDelivered
 from mqlab.explore.rules_of_flow_control import ThresholdsHold
 from mqlab.explore.rules_of_order import InOrder, OneOwner
+from mqlab.explore.rules_of_pop import (
+    AckedStaysAway,
+    NothingUnackedIsLost,
+    OrderedPopsWait,
+    RevivedInTime,
+    RevivedIsNamed,
+    ReviversKeepUp,
+)
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedSurvives
+from mqlab.explore.rules_of_timers import TimersComeInTime
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.store import DefaultMessageStore, flush_services, readable_store
 from mqlab.store.flush_services import GroupCommitService
+
+from . import pop_variants as pop
 
 WORLD_GOES_ON = "the world goes on"
 """What is broken when an error stops a world: a listener that gets a wrong body does so."""
@@ -192,4 +203,17 @@ VARIANTS = (
     Variant(orderly_without_lock, "push-orderly", OneOwner, 40),
     Variant(newest_first, "push-orderly", InOrder, 10),
     Variant(delayed_message_passed_over, "delayed-messages", StoredIsDelivered, 5),
+    Variant(pop.reviver_overlooks_acks, "pop-plain", AckedStaysAway, 3),
+    Variant(pop.reviver_does_not_wait_for_acks, "pop-plain", AckedStaysAway, 3),
+    Variant(pop.buffer_overlooks_acks, "pop-buffer-merge", AckedStaysAway, 10),
+    Variant(pop.reviver_loses_messages, "pop-plain", NothingUnackedIsLost, 3),
+    Variant(pop.records_are_lost, "pop-key-value", NothingUnackedIsLost, 3),
+    Variant(pop.times_are_five_seconds_short, "pop-plain", RevivedInTime, 3),
+    Variant(pop.anybody_gets_the_lock, "pop-plain", RevivedInTime, 20),
+    Variant(pop.another_message_comes_back, "pop-plain", RevivedIsNamed, 3),
+    Variant(pop.revive_offset_stands_still, "pop-plain", ReviversKeepUp, 3),
+    Variant(pop.nothing_blocks, "pop-ordered", OrderedPopsWait, 3),
+    Variant(pop.timer_is_two_seconds_early, "timer-messages", TimersComeInTime, 3),
+    Variant(pop.slots_lose_their_oldest, "timer-messages", TimersComeInTime, 3),
+    Variant(pop.slots_are_read_twice, "timer-messages", TimersComeInTime, 3),
 )

@@ -29,11 +29,11 @@ LEFT_OUT = {
     "they judge a world that has settled, and one that somebody plays has not": (
         "AcknowledgedIsReadable", "StoredIsDelivered", "OnlySubscribedIsDelivered", "GivenBackComesAgain",
         "EverythingSettles", "EveryKeyIsFound", "SignsOfLifeGoOn", "FramesArrive", "CallsEnd", "SendsEnd",
-        "NothingIsLeftOver",
+        "NothingIsLeftOver", "TimersComeInTime", "NothingUnackedIsLost", "ReviversKeepUp",
     ),
     "they remember what was before, some beside the world as it is now, and a view is mostly opened later": (
         "DroppedIsLeftAlone", "LockedIsConsumed", "GivenUpIsWritten", "ProgressIsKept", "HoldsEnd",
-        "RoutesForgetTheDead",
+        "RoutesForgetTheDead", "AckedStaysAway", "RevivedInTime", "RevivedIsNamed", "OrderedPopsWait",
     ),
     "it is asked three times for each message, which would slow down the world that is watched": ("SafeIsFlushed",),
     "it is a rule of the simulated disk, not of RocketMQ": ("PowerCutsBite",),

@@ -74,7 +74,9 @@ class FromEvents(_Judge):
     @property
     def kinds(self) -> list[str]:
         """What the rules and the ledger want to see."""
-        return sorted({*self._by_kind, *self.case.ledger.handlers, *self.case.weather.handlers, *self.case.pops.handlers, *CHANGE_READERS})
+        case = self.case
+        ledgers = {*case.ledger.handlers, *case.weather.handlers, *case.pops.handlers}
+        return sorted({*self._by_kind, *ledgers, *CHANGE_READERS})
 
     def __call__(self, record: Record) -> None:
         if record.at <= self._judged:
