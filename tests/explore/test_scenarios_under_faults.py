@@ -13,7 +13,11 @@ from mqlab.explore.rules_of_storing import UNFLUSHED
 
 UNDER_FAULTS = [name for name in scenarios.names() if scenarios.get(name).faults]
 SEEDS = range(6)
-COSTLY = {"pull-schedule": range(2), "lite-pull": range(4), "many-files": range(3), "power-cuts": range(3)}
+COSTLY = {
+    "pull-schedule": range(2), "lite-pull": range(4), "many-files": range(3), "power-cuts": range(3),
+    "pop-plain": range(3), "pop-buffer-merge": range(3), "pop-key-value": range(3), "pop-ordered": range(3),
+    "pop-mixed-with-push": range(2),
+}  # fmt: skip
 
 
 def test_the_scenarios_of_this_chapter_bear_faults() -> None:
