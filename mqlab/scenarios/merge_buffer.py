@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.client.consumer.pop.pop_result import process_pop_response
+from mqlab.lab import Lab
 from mqlab.protocol import Message
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.extra_info import parse_handle
 from mqlab.protocol.headers import AckMessageRequestHeader, PopMessageRequestHeader
+from mqlab.protocol.record import decode_record
 from mqlab.scenarios.registry import scenario, story
 from mqlab.sim import public_call
 
 if TYPE_CHECKING:
-    from mqlab.lab import Lab
     from mqlab.protocol.message import MessageExt
 
 TOPIC = "Orders"
@@ -22,6 +24,8 @@ GROUP = "kitchen"
 REVIVE_TOPIC = "rmq_sys_REVIVE_LOG_DefaultCluster"
 WHEEL_TOPIC = "rmq_sys_wheel_timer"
 CALL_MS = 5_000
+COMES_MS = 8_000
+"""So long behind the end of its invisible time an order that nobody did has come again."""
 FLUSHED_SOON_MS = 200
 """How often the broker of these scenarios writes offsets to its disk; RocketMQ's setting is 5000."""
 
@@ -66,18 +70,18 @@ class Kitchen:
         return await remoting.invoke_sync(self._address, request, CALL_MS)
 
 
-async def open_kitchen(lab: Lab, orders: int, *, buffer: bool, **broker: Any) -> Kitchen:
+def open_kitchen(lab: Lab, orders: int, *, buffer: bool, **broker: Any) -> Kitchen:
     """A broker with one queue of `Orders` and so many orders in it, and a kitchen that has taken none yet."""
     lab.name_server()
     settings = {"flush_consumer_offset_interval": FLUSHED_SOON_MS, **broker}
     lab.broker("broker-a", enable_pop_buffer_merge=buffer, **settings)
     lab.create_topic(TOPIC, 1)
     shop = lab.producer("shop", node="shop")
-    await shop.start()
+    lab.run(shop.start())
     for number in range(orders):
-        await shop.send(Message(TOPIC, b"order %d" % number, keys=f"order-{number}"))
+        lab.run(shop.send(Message(TOPIC, b"order %d" % number, keys=f"order-{number}")))
     kitchen = Kitchen(lab)
-    await kitchen.open()
+    lab.run(kitchen.open())
     lab.run_for(ms=12_000 - lab.now_ms)
     return kitchen
 
@@ -88,7 +92,14 @@ def records_of_pops(lab: Lab) -> dict[str, int]:
     return {"waiting": stored.count(WHEEL_TOPIC), "due": stored.count(REVIVE_TOPIC)}
 
 
-async def cook(lab: Lab, kitchen: Kitchen, batches: int, size: int, *, work_ms: int, late: int, late_ms: int) -> None:
+def note(lab: Lab, number: int) -> dict[str, Any]:
+    """The check point or acknowledgement that was stored as the `number`-th, waiting for its time."""
+    body = decode_record(lab.queue(WHEEL_TOPIC).record_bytes(number)).body
+    members: dict[str, Any] = json.loads(body)
+    return members
+
+
+def cook(lab: Lab, kitchen: Kitchen, batches: int, size: int, *, work_ms: int, late: int, late_ms: int) -> None:
     """Pop batch after batch, each half a second behind the last; the first `late` of them have an order that takes
     `late_ms`, all other orders take `work_ms`.
     """
@@ -125,5 +136,43 @@ async def merge_buffer(
     lab: Lab, *, buffer: bool = True, batches: int = 6, size: int = 4, late: int = 1, work_ms: int = 400
 ) -> None:
     """A kitchen pops orders in batches and acknowledges them; one order in each of the first batches takes 12 s."""
-    kitchen = await open_kitchen(lab, batches * size, buffer=buffer)
-    await cook(lab, kitchen, batches, size, work_ms=work_ms, late=late, late_ms=12_000)
+    kitchen = open_kitchen(lab, batches * size, buffer=buffer)
+    cook(lab, kitchen, batches, size, work_ms=work_ms, late=late, late_ms=12_000)
+
+
+class Evening(NamedTuple):
+    """What came of an evening: the world, and each order that came again: key, reconsumeTimes, s behind its pop."""
+
+    lab: Lab
+    again: list[tuple[str, int, float]]
+
+    def keys(self) -> list[str]:
+        """The orders that came again, in the order of their numbers, each once."""
+        return sorted({key for key, _, _ in self.again}, key=lambda key: int(key.partition("-")[2]))
+
+
+def evening(
+    seed: int | str, popped: int, done: int, how: str, after_s: float, *, buffer: bool, invisible_s: int = 40
+) -> Evening:
+    """A kitchen pops so many orders at once and does the first few; `after_s` behind the pop its broker ends and comes
+    back. Then it pops every half second until every order that shall come again has come.
+
+    `how` is "killed" (kill -9) or "stopped" (in good order).
+    """
+    lab = Lab(seed)
+    kitchen = open_kitchen(lab, popped, buffer=buffer)
+    popped_ms = lab.now_ms
+    orders = lab.run(kitchen.pop(popped, invisible_ms=invisible_s * 1_000))
+    lab.run(kitchen.ack(*orders[:done]))
+    lab.run_for(ms=popped_ms + after_s * 1_000 - lab.now_ms)
+    if how == "stopped":
+        lab.run(lab.brokers[0].running().shutdown())
+    lab.crash("broker-a")
+    lab.restart("broker-a")
+    again: list[tuple[str, int, float]] = []
+    while lab.now_ms < popped_ms + invisible_s * 1_000 + COMES_MS:
+        lab.run_for(ms=500)
+        for order in lab.run(kitchen.pop(invisible_ms=300_000)):
+            seconds = round((lab.now_ms - popped_ms) / 1_000, 1)
+            again.append((order.keys or "", order.reconsume_times, seconds))
+    return Evening(lab, again)
