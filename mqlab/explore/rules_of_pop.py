@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from mqlab.explore.places import Kept, Place
-from mqlab.explore.pop_ledger import MEMORY, Handed, Queue
+from mqlab.explore.pop_ledger import MEMORY, TS_US, Handed, Queue
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import USED_TWICE, USED_TWICE_TEXT
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT, TORN, TORN_TEXT
@@ -51,6 +51,11 @@ SAME_MILLISECOND = "another invisible time in the same millisecond"
 SAME_MILLISECOND_TEXT = (
     "The check point of a changed invisible time is named by its moment. Made in the millisecond of the pop it has the "
     "name of the old one, and so the acknowledgement that is to settle the old one settles it, too."
+)
+NO_RECORD = "a record of the key-value engine that was not written"
+NO_RECORD_TEXT = (
+    "The key-value engine moves a group on before it writes down what it hands out. When the disk has no room for that "
+    "nobody is answered, and the group gets the messages when its broker has started again."
 )
 BEGUN_AGAIN = "an ordered pop that begins again"
 BEGUN_AGAIN_TEXT = (
@@ -148,16 +153,19 @@ class NothingUnackedIsLost(_PopRule):
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         USED_TWICE: USED_TWICE_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, TORN: TORN_TEXT, DELETED: DELETED_TEXT,
         ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, GIVEN_UP: GIVEN_UP_TEXT, SAME_MILLISECOND: SAME_MILLISECOND_TEXT,
+        NO_RECORD: NO_RECORD_TEXT,
     }  # fmt: skip
-    kinds = ("TimerMessageDropped",)
+    kinds = ("TimerMessageDropped", "PopRecordsNotWritten")
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._given_up: dict[str, int] = {}
+        self._not_written: dict[str, int] = {}
 
     def on_event(self, record: Record) -> None:
-        """Note when a broker's timer gave something up: it may have been a check point."""
-        self._given_up[record.node] = record.ts_us
+        """Note when a broker's timer gave something up: it may have been a check point; and what was not written."""
+        noted = self._not_written if record.kind == "PopRecordsNotWritten" else self._given_up
+        noted[record.node] = record.ts_us
 
     def at_end(self) -> None:
         """Look at everything that is stored where a group pops."""
@@ -203,6 +211,8 @@ class NothingUnackedIsLost(_PopRule):
             return STALE
         if place in ledger.deleted:
             return DELETED
+        if not times and self._not_written.get(place.broker, -1) >= kept.row[TS_US]:
+            return NO_RECORD
         if len({handed.pop_time for handed in times}) < len(times):
             return SAME_MILLISECOND
         if times and self.lost_power_since(place.broker, times[-1].popped_us):

@@ -53,7 +53,9 @@ class DefaultMessageStore(WritableStore):
         recovery = super().load()
         queues = self.consume_queue_store
         self._batch_keys = {key for key in queues.consume_queue_table if queues.is_batch(*key)}
-        self.reput.begin_at(self.commit_log.max_offset)
+        self.reput.begin_at(self.stalled_at if self.stalled_at >= 0 else self.commit_log.max_offset)
+        if self.stalled_at >= 0:
+            self.reput.stall(self.stalled_at, "no space left for the entries of queues")
         return recovery
 
     def start(self) -> None:

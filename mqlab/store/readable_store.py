@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mqlab.protocol.message import MessageExt
+from mqlab.sim.disk import DiskFull
 from mqlab.store.commit_log import CommitLog
 from mqlab.store.consume_queue import ConsumeQueue
 from mqlab.store.consume_queue_store import ConsumeQueueStore
@@ -55,11 +56,17 @@ class ReadableStore:
         self.index_service = IndexService(self.disk, config, self.store_checkpoint, self.commit_log.read_requests)
         self.dispatcher_list: list[CommitLogDispatcher] = [self.build_consume_queue, self.index_service.dispatch]
         self.recovery: Recovery | None = None
+        self.stalled_at = -1
+        """Where recovery found no room on the disk for a queue's entry; -1: it dispatched all that it read."""
 
     # -- opening ----------------------------------------------------------------------------------------------------
 
     def load(self) -> Recovery:
-        """Open the directory and recover what a stop left; StoreError where RocketMQ would refuse to start."""
+        """Open the directory and recover what a stop left; StoreError where RocketMQ would refuse to start.
+
+        Differs from RocketMQ: where the disk has no room for an entry of a queue, the rest is dispatched when it has;
+        there the start waits for 30 s, and then goes on without the entry.
+        """
         check_layout(self.disk, self.config)
         clean = not self.disk.exists(self.config.path("abort"))
         self.commit_log.mapped_file_queue.load()
@@ -84,11 +91,20 @@ class ReadableStore:
         log, queues = self.commit_log, self.consume_queue_store
         queues.recover()
         dispatched: list[int] = []
+        ends: dict[tuple[str, int], int] = {}
+        self.stalled_at = -1
 
         def dispatch(request: DispatchRequest) -> None:
             if not dispatched:
                 dispatched.append(request.commit_log_offset)
-            self.dispatch(request)
+            if self.stalled_at < 0:
+                try:
+                    self.dispatch(request)
+                except DiskFull:
+                    self.stalled_at = request.commit_log_offset
+            if self.stalled_at >= 0 and request.has_queue_entry:
+                end = request.consume_queue_offset + (request.batch_size or 1)
+                ends[request.topic, request.queue_id] = end
 
         if log.mapped_file_queue.mapped_files:
             safe = self.store_checkpoint.min_timestamp
@@ -104,8 +120,10 @@ class ReadableStore:
         else:
             recovery = Recovery(clean, cuts=queues.destroy_all())
         queues.recover_queue_offsets(log.min_offset)
+        for key, end in ends.items():
+            queues.topic_queue_table[key] = max(end, queues.topic_queue_table.get(key, 0))
         watermark = self._index_begin(clean, dispatched[0] if dispatched else recovery.end)
-        self.index_service.begin_at(watermark, log.max_offset)
+        self.index_service.begin_at(watermark, self.stalled_at if self.stalled_at >= 0 else log.max_offset)
         return recovery
 
     def _index_begin(self, clean: bool, dispatched_from: int) -> int:

@@ -82,16 +82,21 @@ class Reput:
         self.reput_from_offset = after
         return True
 
+    def stall(self, commit_log_offset: int, reason: str) -> None:
+        """Nothing more can be dispatched, and no message taken, until the disk has room again."""
+        store = self.store
+        self.stalled = True
+        store.running_flags.set(RunningFlags.LOGIC_DISK_FULL)
+        if store.hooks.on:
+            store.hooks.emit(DispatchStalled(commit_log_offset, reason))
+
     def _dispatch(self, request: DispatchRequest) -> bool:
         store = self.store
         try:
             for dispatcher in store.dispatcher_list:
                 dispatcher(request)
         except DiskFull as problem:
-            self.stalled = True
-            store.running_flags.set(RunningFlags.LOGIC_DISK_FULL)
-            if store.hooks.on:
-                store.hooks.emit(DispatchStalled(request.commit_log_offset, f"no space left for {problem.path}"))
+            self.stall(request.commit_log_offset, f"no space left for {problem.path}")
             return False
         self.reput_from_offset = request.commit_log_offset + request.msg_size
         if request.sys_flag & MessageSysFlag.TRANSACTION_ROLLBACK and not request.has_queue_entry:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mqlab.sim.disk import MemoryDisk
 from mqlab.sim.faults import crash, power_off, restart
-from mqlab.store import DiskHost, DispatchRequest, FlushDiskType, MessageStoreConfig, ReadableStore
+from mqlab.store import DiskHost, DispatchRequest, FlushDiskType, MessageStoreConfig, PutMessageStatus, ReadableStore
 from mqlab.trace.events.store import StoreRecovered
 
 LOG = "store/commitlog/00000000000000000000"
@@ -335,3 +335,22 @@ def test_keys_of_messages_stored_before_and_after_a_crash_are_found_once(
     assert _times_found(store, 259) == ((2, 2) if asked_before == 260 else (1, 1))
     crash(sw.world, "broker-a")
     assert _times_found(_again(sw), 329) == (1, 1)
+
+
+def test_a_store_without_room_for_queue_entries_starts_and_dispatches_when_there_is_room(store_world: Any) -> None:
+    sw = store_world()
+    sw.put(10)
+    crash(sw.world, "broker-a")
+    disk = sw.node.disk
+    disk.rmtree("store/consumequeue")
+    disk.capacity_bytes = disk.used_bytes
+    store = _again(sw)
+    assert store.dispatch_behind_bytes == store.commit_log.max_offset
+    assert store.put_message(sw.message()).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+    disk.capacity_bytes += 100_000_000
+    sw.run(70_000)
+    assert store.get_max_offset_in_queue("TopicTest", 0) == 10
+    (result,) = sw.put(1)
+    assert (result.is_ok, result.logics_offset) == (True, 10)
+    assert store.get_max_offset_in_queue("TopicTest", 0) == 11
+    assert len(store.query_message("TopicTest", "k3", 32, 0, 1 << 62).messages) == 1

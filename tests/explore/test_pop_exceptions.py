@@ -1,0 +1,42 @@
+"""What RocketMQ does not promise of Pop and of timers is excused by its name, and only that: each is shown here."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqlab.explore import Trial, plan_from_text
+from mqlab.explore.rules_of_pop import (
+    ACK_ON_ITS_WAY,
+    ACK_OVERTAKES,
+    BEGUN_AGAIN,
+    FORGOTTEN,
+    LONE_ACKS,
+    NO_RECORD,
+    ORDER_FORGOTTEN,
+    SAME_MILLISECOND,
+    TWO_CHECK_POINTS,
+)
+from mqlab.explore.rules_of_timers import GIVEN_UP
+
+CRASH = "at 8s: crash broker-a for 1s"
+
+
+@pytest.mark.parametrize(
+    ("exception", "scenario", "seed", "plan"),
+    [
+        (GIVEN_UP, "timer-messages", 0, "at 8s: fill_disk broker-a by 100 for 12s"),
+        (LONE_ACKS, "pop-plain", 0, ""),
+        (BEGUN_AGAIN, "pop-ordered", 0, ""),
+        (FORGOTTEN, "pop-plain", 0, CRASH),
+        (TWO_CHECK_POINTS, "pop-plain", 1, CRASH),
+        (ORDER_FORGOTTEN, "pop-ordered", 0, CRASH),
+        (ACK_ON_ITS_WAY, "pop-plain", 3, "at 17943ms: hang_disk broker-a for 91604ms"),
+        (ACK_OVERTAKES, "pop-mixed-with-push", 10, "at 9808ms: power_off broker-a for 39577ms"),
+        (SAME_MILLISECOND, "pop-plain", 89, ""),
+        (NO_RECORD, "pop-key-value", 463, "at 7140ms: fill_disk broker-a by 908 for 136724ms"),
+    ],
+)
+def test_an_exception_is_needed_and_covers_all(exception: str, scenario: str, seed: int, plan: str) -> None:
+    outcome = Trial(scenario, seed, plan=plan_from_text(plan) if plan else ()).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert exception in outcome.excused
