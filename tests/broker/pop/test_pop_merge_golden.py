@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mqlab.protocol import fastjson
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.pop_check_point import BatchAck, BatchAckMessageRequestBody, bits_of
@@ -24,8 +26,8 @@ STATUS = {"OK": (0,), "NO_EXIST": (208, 13, 17)}
 class MergeReplay(Replay):
     """The operations before the revival, each at its time; `popped` gives our pop time for a recorded one."""
 
-    def __init__(self, recorded: dict[str, Any], make_cluster: Callable[..., Any]) -> None:
-        super().__init__(recorded, make_cluster, enable_pop_buffer_merge=True)
+    def __init__(self, recorded: dict[str, Any], make_cluster: Callable[..., Any], **settings: Any) -> None:
+        super().__init__(recorded, make_cluster, enable_pop_buffer_merge=True, **settings)
         self.popped: dict[int, int] = {}
         self.begin_ms = recorded["ops"][0]["at"]
         self.start_ms = self.cluster.now_ms
@@ -188,3 +190,49 @@ def test_check_points_are_written_as_old_as_a_real_broker_lets_them_get(
             assert stay_ms < age_ms <= stay_ms + 6
             assert stay_ms < theirs[tag, body] <= stay_ms + 2_300
     assert late > 20
+
+
+def test_with_batch_acks_the_acks_of_a_check_point_are_written_as_one(
+    recorded: dict[str, Any], make_cluster: Callable[..., Any]
+) -> None:
+    replay = MergeReplay(recorded, make_cluster, enable_pop_batch_ack=True)
+    before = recorded["queueOffsetsBeforeReviveAt"]
+    for op in recorded["ops"]:
+        if op["at"] < before:
+            replay.play(op)
+    replay.at(before + 15_000)
+    theirs = really_written(recorded, before + 15_000)
+    ours = {batch_of(row): json.loads(row[1])["aol"] for row in replay.written() if row[0] == "bAck"}
+    acked: dict[tuple[Any, ...], list[int]] = {}
+    for row in theirs:
+        if row[0] == "ack" and row[2] > 1_000:
+            acked.setdefault(batch_of(row), []).append(json.loads(row[1])["ao"])
+    assert ours == acked
+    assert len(acked) > 5
+
+
+def test_pops_in_order_leave_the_recorded_file(recorded: dict[str, Any], make_cluster: Callable[..., Any]) -> None:
+    replay = MergeReplay(recorded, make_cluster)
+    for op in recorded["ops"]:
+        if op["group"] == "PG_ORDER":
+            replay.play(op)
+    with tarfile.open(GOLDEN.with_suffix(".tar.xz")) as archive:
+        file = archive.extractfile("store/config/consumerOrderInfo.json")
+        assert file is not None
+        theirs = fastjson.loads(file.read().decode())
+    ours = replay.cluster.broker.pop.consumer_order_info_manager.encode()
+    assert relative_to_pops(ours) == relative_to_pops(theirs)
+
+
+def relative_to_pops(value: dict[str, Any]) -> dict[str, Any]:
+    """The content of consumerOrderInfo.json with all times as distances from the pop, in whole 100 ms."""
+    return {
+        f"{key}@{queue_id}": {
+            **info,
+            "popTime": 0,
+            "l": 0,
+            "ot": {offset: round((at - info["popTime"]) / 100) for offset, at in info.get("ot", {}).items()},
+        }
+        for key, queues in value["table"].items()
+        for queue_id, info in queues.items()
+    }
