@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mqlab.errors import LearnerError
-from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, dlq_topic, retry_topic
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, dlq_topic, retry_topic
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
 from mqlab.views.log_time_axis import LogTimeAxis
@@ -18,13 +18,16 @@ WAITS, GOOD, BAD, DOWN = PALETTE[1], PALETTE[0], PALETTE[5], "#e4e4e4"
 _TOP, _ROW, _WIDTH, _RIGHT, _DOT = 84, 46, 620, 24, 8
 _LETTER, _BOLD_LETTER = 6.6, 7.6
 _STILL = "still runs"
-_STORED = ("MessageStored", "MessageParked", "SendBackStored")
+_STORED = ("MessageStored", "MessageParked", "TimerMessageAccepted", "SendBackStored")
+_TIMED = -1
+"""In place of a delay level: the copy waits for a time of its own, on the timer wheel."""
 _HEARD = ("ConsumeStarted", "ConsumeFinished")
 CONSUMED = ("CONSUME_SUCCESS", "SUCCESS", "COMMIT")
 
 
 class Copy(NamedTuple):
-    """One record of the message in a commit log; `level` is its delay level while it is parked, else 0.
+    """One record of the message in a commit log; `level` is its delay level while it is parked, -1 on the timer wheel,
+    else 0.
 
     `reconsume_times` is what the broker wrote into it, `node` where the commit log is.
     """
@@ -56,6 +59,10 @@ class Attempt(NamedTuple):
         return self.status in CONSUMED
 
 
+def _wait_of(copy: Copy) -> str:
+    return "the timer wheel" if copy.level == _TIMED else f"level {copy.level}"
+
+
 class Journey:
     """One message and one group: a lane for each topic, a bar for each wait, a numbered dot for each attempt.
 
@@ -82,7 +89,7 @@ class Journey:
         self.attempts = attempts
         self.downs = downs
         zero_us = copies[0].at_us
-        order = [origin, retry_topic(group), RMQ_SYS_SCHEDULE_TOPIC, dlq_topic(group)]
+        order = [origin, retry_topic(group), RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, dlq_topic(group)]
         used = {copy.topic for copy in copies}
         self.topics = [topic for topic in order if topic in used]
         self._left = 34 + _BOLD_LETTER * max(len(topic) for topic in self.topics)
@@ -144,7 +151,7 @@ class Journey:
     def __str__(self) -> str:
         told: list[tuple[int, int, str]] = []
         for copy in self.copies:
-            level = f", delay level {copy.level}" if copy.level else ""
+            level = f", {'on' if copy.level == _TIMED else 'delay'} {_wait_of(copy)}" if copy.level else ""
             told.append((copy.at_us, 0, f"stored in {copy.topic}, queue {copy.queue_id}{level}"))
         for number, attempt in enumerate(self.attempts, 1):
             took = (attempt.end_us - attempt.begin_us) / 1_000_000
@@ -197,7 +204,7 @@ class Journey:
             x, y = self._axis.x(copy.at_us), self._y(copy.topic)
             width = self._axis.x(end_us) - x
             told = _span(end_us - copy.at_us)
-            tip = f"level {copy.level}: {told}" if copy.level else "dead letter"
+            tip = f"{_wait_of(copy)}: {told}" if copy.level else "dead letter"
             body.append(box(x, y - 8, max(width, 3), 16, INK if dead else WAITS, tip=tip))
             if copy.level and width > _LETTER * len(told) + 6:
                 body.append(text(x + width / 2, y + 4, told, anchor="middle"))
@@ -283,9 +290,11 @@ class _Reading:
             self._times = record.reconsume_times if record.group == self._group else self._times
         elif record.kind == "MessageParked":
             self._parked = (record.topic, record.delay_level)
+        elif record.kind == "TimerMessageAccepted":
+            self._parked = (record.topic, _TIMED)
         elif record.kind == "MessageStored":
             target, level = record.topic, 0
-            if target == RMQ_SYS_SCHEDULE_TOPIC and self._parked is not None:
+            if target in (RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC) and self._parked is not None:
                 target, level = self._parked
                 self._parked = None
             self.origin = self.origin or target
@@ -300,7 +309,8 @@ class _Reading:
     def _note_consumed(self, record: Record) -> None:
         self.last_us = record.ts_us
         if record.kind == "ConsumeStarted":
-            readable = [c.topic for c in self.copies if c.topic not in (RMQ_SYS_SCHEDULE_TOPIC, self._own[1])]
+            hidden = (RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, self._own[1])
+            readable = [copy.topic for copy in self.copies if copy.topic not in hidden]
             self._open.append((record, readable[-1]))
             return
         place = ("node", "queue_id", "queue_offset")

@@ -377,6 +377,39 @@ def test_a_power_loss_at_the_end_of_a_file_of_the_timer_log_can_lose_messages_as
     assert set(lost) == {0, 3}
 
 
+@pytest.mark.parametrize("skip", [False, True])
+def test_with_async_flush_a_power_loss_can_leave_the_timer_log_ahead_of_the_commit_log_as_in_rocketmq(
+    make_cluster: Any, skip: bool
+) -> None:
+    """The timer log is flushed every second, the commit log when four pages are full. What is stored next where a lost
+    message was is taken for it: a message that belongs nowhere stops the timer for good, unless it may be skipped.
+    """
+    store = {"flush_disk_type": "ASYNC_FLUSH", "timer_skip_unknown_error": skip}
+    cluster = make_cluster(store, seed=3)
+    cluster.topic("T")
+    client = cluster.client()
+    cluster.run(1_100 - cluster.now_ms)
+    send_timer(client, "lost", TIMER_DELAY_SEC=7)
+    cluster.run(2_500)
+    cluster.world.choices.override("broker-a/disk/store/commitlog/00000000000000000000", 0, 0)
+    cluster.do("power_off", node="broker-a")
+    restart(cluster)
+    cluster.run(1_000)
+    client = cluster.client()
+    (lost,) = cluster.broker.timer.chain(cluster.broker.timer.timer_wheel.get_slot(EPOCH_MS + 8_000))
+    assert (lost.offset_py, cluster.broker.message_store.max_phy_offset) == (0, 0)
+    scratch = make_cluster(store)
+    scratch.topic("T")
+    scratch.client().send("T", b"y", properties={"UNIQ_KEY": "plain"})
+    body = b"y" * (1 + lost.size_py - scratch.broker.message_store.max_phy_offset)
+    client.send("T", body, properties={"UNIQ_KEY": "plain"})
+    assert cluster.broker.message_store.max_phy_offset == lost.size_py
+    send_timer(client, "behind", TIMER_DELAY_SEC=12)
+    cluster.run(20_000)
+    assert list(delivered(cluster)) == (["behind"] if skip else [])
+    assert len(happened(cluster, "TimerStalled")) == (0 if skip else 1)
+
+
 def test_files_of_the_timer_log_go_with_the_commit_log(make_cluster: Any) -> None:
     cluster = make_cluster({"mapped_file_size_timer_log": 512, "mapped_file_size_commit_log": 8_192})
     cluster.topic("T")

@@ -106,3 +106,12 @@ def test_what_is_unknown_is_told(failing: Lab) -> None:
         Journey.of(failing.history, "x", "billing")
     with pytest.raises(LearnerError, match="scale='linear' is unknown"):
         Journey.of(failing.history, sent(failing), "billing", scale="linear")
+
+
+def test_a_timer_message_waits_on_the_wheel_and_comes_into_its_own_topic() -> None:
+    lab = scenarios.get("timer-messages").build(7).run_for(seconds=40)
+    accepted = next(lab.history.find("TimerMessageAccepted", delay_ms=7_000))
+    journey = Journey.of(lab.history, accepted.unique_key, "readers")
+    assert [(copy.topic, copy.level) for copy in journey.copies] == [("rmq_sys_wheel_timer", -1), ("Orders", 0)]
+    assert ", on the timer wheel" in str(journey)
+    assert "the timer wheel: " in journey._repr_mimebundle_()["image/svg+xml"]

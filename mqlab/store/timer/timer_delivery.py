@@ -117,6 +117,7 @@ class TimerDelivery:
         else:
             slot_ms = record.slot_ms
             timer.count(message, -1)
+        said = False
         while timer.is_running:
             try:
                 return Due(record, convert(message, record.write_time_ms, record.rolls, self._node.now_ms()), slot_ms)
@@ -124,7 +125,8 @@ class TimerDelivery:
                 if timer.config.timer_skip_unknown_error:
                     self._drop(message.topic, message.properties.get("UNIQ_KEY", ""), str(error))
                     return None
-                if hooks.on:
+                if hooks.on and not said:
+                    said = True
                     hooks.emit(TimerStalled(message.queue_offset, str(error)))
                 await self._node.sleep(HOLD_MS)
         return None

@@ -83,6 +83,7 @@ class TimerMessageStore:
         self._reading = False
         self._enqueued_at_ms = self._enqueued_stored_ms = 0
         self._committed = (0, 0)
+        self._stalled_at = -1
 
     # -- life -------------------------------------------------------------------------------------------------------
 
@@ -203,7 +204,8 @@ class TimerMessageStore:
             if self.config.timer_skip_unknown_error:
                 self._drop(message.topic, message.msg_id, "it does not say when it is due")
                 return True
-            if self.node.hooks.on:
+            if self.node.hooks.on and self._stalled_at != unit.queue_offset:
+                self._stalled_at = unit.queue_offset
                 self.node.hooks.emit(TimerStalled(unit.queue_offset, "the message does not say when it is due"))
             await self.node.sleep(HOLD_MS)
             return False

@@ -98,7 +98,7 @@ class TimerMessageDropped(NamedTuple):
 
 
 class TimerStalled(NamedTuple):
-    """The timer cannot get past a message of its topic, which stands at `queue_offset`, and tries again and again."""
+    """The timer cannot get past a message of its topic, which stands at `queue_offset`: it tries again and again."""
 
     queue_offset: int
     reason: str
