@@ -9,7 +9,7 @@ from mqlab.broker.pop.pop_offsets import PopOffsets
 from mqlab.broker.pop.retry_message import under_plain_topic
 from mqlab.protocol.extra_info import ReceiptHandle, msg_offset_info, retry_flag, start_offset_info
 from mqlab.protocol.pop_check_point import PopCheckPoint
-from mqlab.protocol.record import SYS_FLAG_OFFSET
+from mqlab.protocol.record import RECORD_MIN_BYTES, SYS_FLAG_OFFSET
 from mqlab.store import GetMessageResult, GetMessageStatus
 from mqlab.trace.events.pop import MessagePopped, OrderBlocked, PopQueueBusy
 
@@ -115,7 +115,7 @@ class PopFromQueue:
             work.rest += result.message_count
             return
         work.rest += result.max_offset - result.next_begin_offset
-        self._add_records(work, topic, offset, result, is_retry)
+        self._add_records(work, topic, queue_id, offset, result, is_retry)
         self._in_flight.increment(topic, work.group, queue_id, result.message_count)
 
     def _read(self, work: PopWork, topic: str, queue_id: int, offset: int) -> GetMessageResult | None:
@@ -184,14 +184,15 @@ class PopFromQueue:
         made = buffer.add_ck_just_offset(ck, work.revive_qid, -1, result.next_begin_offset)
         return made if isinstance(made, bool) else await made
 
-    def _add_records(self, work: PopWork, topic: str, offset: int, result: GetMessageResult, is_retry: bool) -> None:
+    def _add_records(
+        self, work: PopWork, topic: str, queue_id: int, offset: int, result: GetMessageResult, is_retry: bool
+    ) -> None:
         work.messages += result.message_count
         if not is_retry or self._config.pop_response_return_actual_retry_topic:
             work.records += result.messages
             return
         header, broker_name, flag = work.header, self._config.broker_name, retry_flag(topic)
         for record, queue_offset in zip(result.messages, result.queue_offsets, strict=True):
-            queue_id = _WORD.unpack_from(record, 12)[0]
             handle = ReceiptHandle(
                 offset, work.pop_time, header.invisible_time, work.revive_qid, flag, broker_name, queue_id, queue_offset
             )
@@ -230,7 +231,9 @@ def _unique_key(record: bytes) -> str:
 
 
 def _reconsume_times(record: bytes) -> int:
-    """How often the message in a record was consumed before."""
+    """How often the message in a record was consumed before; 0 for an entry of zeros, which has no record."""
+    if len(record) < RECORD_MIN_BYTES:
+        return 0
     long_hosts = (_WORD.unpack_from(record, SYS_FLAG_OFFSET)[0] & _HOST_BITS).bit_count()
     times: int = _WORD.unpack_from(record, _RECONSUME_TIMES_OFFSET + long_hosts * _LONGER_HOST)[0]
     return times

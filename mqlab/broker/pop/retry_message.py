@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mqlab.protocol.errors import RecordError
 from mqlab.protocol.extra_info import ReceiptHandle
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.properties import DECODED_MAP_CAPACITY, encode_properties
@@ -11,10 +12,14 @@ from mqlab.protocol.record import decode_record, encode_record
 def under_plain_topic(record: bytes, topic: str, handle: ReceiptHandle) -> bytes:
     """The record of a retry topic's message with another topic, and the handle in its properties if it has none yet.
 
-    The client could not make the handle itself: it does not know from which topic the message came. Java:
-    org.apache.rocketmq.common.message.MessageDecoder.encode, as PopMessageProcessor uses it.
+    The client could not make the handle itself: it does not know from which topic the message came. What cannot be
+    read, as after a loss of power, is left out. Java: org.apache.rocketmq.common.message.MessageDecoder.encode, as
+    PopMessageProcessor uses it.
     """
-    message = decode_record(record, decompress=False)
+    try:
+        message = decode_record(record, decompress=False)
+    except RecordError:
+        return b""
     properties = message.properties
     properties.setdefault(MessageConst.POP_CK, handle.encode())
     return encode_record(

@@ -248,6 +248,20 @@ def test_the_first_form_can_be_left_alone(make_popper: Any) -> None:
     assert popper.bodies() == []
 
 
+@pytest.mark.parametrize("topic", ["T", RETRY_V1])
+def test_an_entry_of_zeros_as_a_loss_of_power_leaves_it_is_passed_over(
+    cluster: Any, popper: Any, monkeypatch: pytest.MonkeyPatch, topic: str
+) -> None:
+    revived(cluster, b"1", b"2", topic=topic)
+    popper.pop(max_msg_nums=0)
+    log = cluster.broker.message_store.commit_log
+    read = log.get_message
+    first = cluster.broker.message_store.find_consume_queue(topic, 0).get(0).pos
+    monkeypatch.setattr(log, "get_message", lambda pos, size: b"" if pos == first else read(pos, size))
+    assert popper.bodies() == [b"2"]
+    assert [event["unique_key"] for event in popper.seen("MessagePopped")] == ["", ""]
+
+
 # -- filters ----------------------------------------------------------------------------------------------------------
 
 
