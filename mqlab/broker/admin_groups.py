@@ -68,6 +68,8 @@ class AdminGroups:
         self._groups.delete_subscription_group_config(header.group_name)
         if header.clean_offset:
             self._broker.consumer_offset_manager.remove_offset(header.group_name)
+            if self._broker.made_pop is not None:
+                self._broker.made_pop.pop_inflight_message_counter.clear_group(header.group_name)
         return RemotingCommand.response(ResponseCode.SUCCESS)
 
     def _get_group_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:

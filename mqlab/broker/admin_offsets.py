@@ -58,7 +58,10 @@ class AdminOffsets:
         return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
 
     def _forget_popped(self, group: str, topic: str, queue_id: int) -> None:
-        """Let the key-value engine of Pop begin anew in a queue."""
+        """Let Pop begin anew in a queue: nothing of it counts as handed out."""
+        pop = self._broker.made_pop
+        if pop is not None:
+            pop.pop_inflight_message_counter.clear(topic, group, queue_id)
         if self._broker.broker_config.pop_consumer_kv_service_enable:
             service = self._broker.pop.pop_consumer_service
             assert service is not None

@@ -100,9 +100,12 @@ class AdminTopics:
                 retry = pop_retry_topic(topic, group, version_2)
                 if retry in self._topics.topic_config_table:
                     doomed.append(retry)
+        pop = self._broker.made_pop
         for name in doomed:
             self._topics.delete_topic_config(name)
             offsets.clean_offset_by_topic(name)
+            if pop is not None:
+                pop.pop_inflight_message_counter.clear_topic(name)
             if self._broker.timer is not None:
                 self._broker.timer.timer_metrics.remove(name)
         self._store.delete_topics(doomed)

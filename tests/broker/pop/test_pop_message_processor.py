@@ -408,6 +408,24 @@ def test_a_group_with_too_many_messages_under_way_gets_no_more(make_popper: Any)
     assert (response.code, info(response).rest_num) == (ResponseCode.POLLING_TIMEOUT, 2)
 
 
+@pytest.mark.parametrize(
+    ("code", "header"),
+    [
+        (RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, h.ResetOffsetRequestHeader("G", "T", 0, True, queue_id=0)),
+        (RequestCode.DELETE_SUBSCRIPTIONGROUP, h.DeleteSubscriptionGroupRequestHeader("G", True)),
+        (RequestCode.DELETE_TOPIC_IN_BROKER, h.DeleteTopicRequestHeader("T")),
+    ],
+)
+def test_a_reset_and_the_end_of_a_group_or_topic_begin_to_count_anew(make_popper: Any, code: int, header: Any) -> None:
+    popper = make_popper(enable_pop_message_threshold=True, pop_inflight_message_threshold=1)
+    popper.send(b"1", b"2", b"3")
+    popper.pop(max_msg_nums=2)
+    counter = popper.cluster.broker.pop.pop_inflight_message_counter
+    assert (counter.number("T", "G", 0), popper.bodies()) == (2, [])
+    assert popper.raw.call(code, header).code == ResponseCode.SUCCESS
+    assert counter.number("T", "G", 0) == 0
+
+
 def test_a_pop_waits_for_the_flush_of_its_check_point_and_keeps_its_lock(make_cluster: Any) -> None:
     from tests.broker.pop.conftest import Popper
 
