@@ -1,4 +1,4 @@
-"""The command line: `mqlab scenarios | trace | replay | explore | demo | store | run | my-labs | fast | doctor`."""
+"""The command line: `mqlab scenarios | trace | replay | explore | museum | demo | store | ...`, as `mqlab` lists it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "fast": _fast,
         "run": _run,
         "store": _store,
+        "museum": _museum,
         "my-labs": _my_labs,
     }
     if arguments and arguments[0] in passed_on:
@@ -92,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands.add_parser(
         "store", help="look into a store directory: ls, recover (see mqlab store --help)", add_help=False
+    )
+    commands.add_parser(
+        "museum", help="play real bugs of RocketMQ's Pop (see mqlab museum --help)", add_help=False
     )
     commands.add_parser("run", help="execute every lab headless (see mqlab run --help)", add_help=False)
     commands.add_parser("my-labs", help="copy the labs to a directory to work in, my-labs/", add_help=False)
@@ -177,6 +181,12 @@ def _explore(arguments: list[str]) -> int:
     from mqlab.explore_command import main as explore
 
     return explore(arguments)
+
+
+def _museum(arguments: list[str]) -> int:
+    from mqlab.museum.command import main as museum
+
+    return museum(arguments)
 
 
 def _check(arguments: list[str]) -> int:

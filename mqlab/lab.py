@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -163,14 +163,23 @@ class Lab(Playing, Acting):
             process = NameServerProcess(self, node, settings)
         return self._add(process, start)
 
-    def broker(self, name: str = "", *, start: bool = True, **settings: Any) -> BrokerProcess:
+    def broker(
+        self,
+        name: str = "",
+        *,
+        start: bool = True,
+        prepare: Callable[[Any], None] | None = None,
+        **settings: Any,
+    ) -> BrokerProcess:
         """Add a broker (port 10911) and start it: the call returns when its first registration is through.
 
         `settings` are RocketMQ's BrokerConfig and MessageStoreConfig in Python's case, in one list. With `start=False`
-        the process waits for `lab.start(name)`, so that its start can be stepped.
+        the process waits for `lab.start(name)`, so that its start can be stepped. `prepare` is called with the
+        BrokerController before that starts, for one that shall have other parts.
         """
         with self._new_node(name, "broker", letters=True) as node:
             process = BrokerProcess(self, node, settings)
+            process.prepare = prepare
         return self._add(process, start)
 
     def proxy(self, name: str = "", *, start: bool = True, **settings: Any) -> ProxyProcess:

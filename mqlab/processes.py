@@ -164,6 +164,8 @@ class BrokerProcess(Process):
         super().__init__(lab, node)
         settings = {"broker_name": node.name, "namesrv_addr": lab.name_server_address, **settings}
         self._config, self._store_config = split_settings("a broker", settings, BrokerConfig, MessageStoreConfig)
+        self.prepare: Callable[[BrokerController], None] | None = None
+        """Called with the controller of each of its lives before that starts."""
 
     @property
     def controller(self) -> BrokerController | None:
@@ -193,6 +195,8 @@ class BrokerProcess(Process):
         node.life.program = controller = BrokerController(
             node, dataclasses.replace(self._config), dataclasses.replace(self._store_config)
         )
+        if self.prepare is not None:
+            self.prepare(controller)
         controller.start()
 
     def create_topic(self, topic: str, queues: int = 4, **settings: Any) -> None:

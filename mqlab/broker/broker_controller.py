@@ -50,6 +50,8 @@ from mqlab.store import DefaultMessageStore, MessageStoreConfig
 from mqlab.trace.events.broker import BrokerShutDown, BrokerStarted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
     from mqlab.sim import Node, PeriodicTask
@@ -135,6 +137,8 @@ class BrokerController(BrokerParts):
         )
         self.start_us = node.now_us()
         self.made_pop: PopServices | None = None
+        self.change_pop: Callable[[PopServices], None] | None = None
+        """Puts other parts in the place of some of Pop's, before they start; None leaves all as they are."""
         self.master_addr: str | None = None
         self.master_ha_addr: str | None = None
         """Of a slave: where its master serves clients, and where it gives its log away, as a name server said last."""
@@ -157,6 +161,8 @@ class BrokerController(BrokerParts):
             from mqlab.broker.pop.pop_services import PopServices
 
             services = self.made_pop = PopServices(self)
+            if self.change_pop is not None:
+                self.change_pop(services)
             services.start()
         return services
 

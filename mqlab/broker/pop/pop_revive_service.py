@@ -40,7 +40,9 @@ class PopReviveService(ReviveRounds):
 
     def __init__(self, broker: BrokerParts, revive_qid: int) -> None:
         super().__init__(broker, revive_qid)
-        self._check_points = ReviveCheckPoint(broker, revive_qid)
+        self.check_points = ReviveCheckPoint(broker, revive_qid)
+        self.scan_class: type[ReviveScan] = ReviveScan
+        """What notes the things that a round reads."""
         self.revive_offset = self._committed()
         """Up to here everything is dealt with; -1: nothing yet."""
         self.current_revive_message_timestamp = -1
@@ -48,7 +50,8 @@ class PopReviveService(ReviveRounds):
     async def round(self, empty_reads: int) -> int:
         """One round; the time (us) from which the next one waits its interval."""
         node, hooks = self.node, self.node.hooks
-        scan = ReviveScan(self._broker, self.revive_qid, max(self.revive_offset, self._committed()), empty_reads)
+        old_offset = max(self.revive_offset, self._committed())
+        scan = self.scan_class(self._broker, self.revive_qid, old_offset, empty_reads)
         if hooks.on:
             hooks.emit(ReviveScanBegun(self.revive_qid, scan.offset))
         try:
@@ -130,7 +133,7 @@ class PopReviveService(ReviveRounds):
                 self._emit_point_waits(point, scan.end_time)
                 settled = False
                 break
-            if await self._check_points.settle(point):
+            if await self.check_points.settle(point):
                 self._commit(point.revive_offset)
             new_offset = point.revive_offset
         if new_offset > scan.old_offset and new_offset != self._committed():

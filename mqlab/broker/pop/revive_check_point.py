@@ -31,7 +31,7 @@ class ReviveCheckPoint:
         self._node = broker.node
         self._config = broker.broker_config
         self._revive_qid = revive_qid
-        self._reviver = ReviveMessage(broker)
+        self.reviver = ReviveMessage(broker)
 
     async def settle(self, point: PopCheckPoint) -> bool:
         """Bring back every message without an ack; False when topic or group are gone, and with them the messages."""
@@ -49,7 +49,7 @@ class ReviveCheckPoint:
             if point.bit_map >> index & 1:
                 continue
             offset = point.ack_offset_by_index(index)
-            failure = await self._reviver.revive(point, offset)
+            failure = await self.reviver.revive(point, offset)
             if failure:
                 put_again = True
                 await self._re_put_ck(point, offset, failure)

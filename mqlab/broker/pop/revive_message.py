@@ -30,7 +30,7 @@ class ReviveMessage:
     """
 
     def __init__(self, broker: BrokerParts) -> None:
-        self._broker = broker
+        self.broker = broker
         self._node = broker.node
 
     async def revive(self, ck: PopCheckPoint, offset: int) -> str:
@@ -38,24 +38,29 @@ class ReviveMessage:
 
         For a message that is gone nothing has to be done.
         """
-        if ck.broker_name != self._broker.broker_config.broker_name:
+        if ck.broker_name != self.broker.broker_config.broker_name:
             return f"it lies on {ck.broker_name}"
-        original = self._get(ck, offset)
+        original = self.get_biz_message(ck, offset)
         if original is None:
-            self._emit_not_revived(ck, offset, "it is no longer there")
+            self.emit_not_revived(ck, offset, "it is no longer there")
             return ""
         copy = self._copy(ck, original)
         self.add_retry_topic_if_not_exist(copy.topic, ck.group or "")
-        result = await revive_log.put(self._broker, copy)
+        result = await revive_log.put(self.broker, copy)
         if not result.is_stored:
             return f"its copy was not stored: {result.status.value}"
-        self._broker.pop.pop_inflight_message_counter.decrement_check_point(ck)
-        self._broker.stats.put_nums[copy.topic] += 1
+        self.broker.pop.pop_inflight_message_counter.decrement_check_point(ck)
+        self.broker.stats.put_nums[copy.topic] += 1
         self._emit_revived(ck, original, copy)
         return ""
 
-    def _get(self, ck: PopCheckPoint, offset: int) -> MessageExt | None:
-        result = self._broker.message_store.get_message(REVIVE_GROUP, ck.topic or "", ck.queue_id, offset, 1)
+    def get_biz_message(self, ck: PopCheckPoint, offset: int) -> MessageExt | None:
+        """The message at this offset of the check point's queue; None when it is gone.
+
+        As in RocketMQ it is the first one that can be read from there on: where the log has lost the message itself,
+        but the queue still knows it, that is another one.
+        """
+        result = self.broker.message_store.get_message(REVIVE_GROUP, ck.topic or "", ck.queue_id, offset, 1)
         if result is None or not result.messages:
             return None
         message = decode_record(result.messages[0], 0, decompress=False)
@@ -67,7 +72,7 @@ class ReviveMessage:
         assert ck.group is not None
         topic = ck.topic
         if not is_retry_topic(topic):
-            topic = pop_retry_topic(topic, ck.group, self._broker.broker_config.enable_retry_topic_v2)
+            topic = pop_retry_topic(topic, ck.group, self.broker.broker_config.enable_retry_topic_v2)
         properties = {MessageConst.TAGS: original.tags} if original.tags is not None else {}
         # In the order in which a Java broker reads one table and fills the other, which decides about the bytes.
         for name in java_map_order(original.properties, DECODED_MAP_CAPACITY):
@@ -83,8 +88,8 @@ class ReviveMessage:
             properties=properties,
             properties_string=encode_properties(properties, NEW_MAP_CAPACITY),
             born_timestamp=original.born_timestamp,
-            born_host=self._broker.store_host,
-            store_host=self._broker.store_host,
+            born_host=self.broker.store_host,
+            store_host=self.broker.store_host,
             reconsume_times=original.reconsume_times + 1,
         )
 
@@ -93,7 +98,7 @@ class ReviveMessage:
 
         Java: org.apache.rocketmq.broker.processor.PopReviveService.addRetryTopicIfNotExist.
         """
-        topics, offsets = self._broker.topic_config_manager, self._broker.consumer_offset_manager
+        topics, offsets = self.broker.topic_config_manager, self.broker.consumer_offset_manager
         if topics.select_topic_config(topic) is not None:
             return
         topics.create_pop_retry_topic(topic, RETRY_QUEUE_NUM)
@@ -120,7 +125,8 @@ class ReviveMessage:
                 )
             )
 
-    def _emit_not_revived(self, ck: PopCheckPoint, offset: int, reason: str) -> None:
+    def emit_not_revived(self, ck: PopCheckPoint, offset: int, reason: str) -> None:
+        """Say in the trace that the message at this offset of the check point's queue is not brought back."""
         hooks = self._node.hooks
         if hooks.on:
             hooks.emit(MessageNotRevived(ck.group or "", ck.topic or "", ck.queue_id, offset, ck.pop_time, reason))

@@ -45,7 +45,7 @@ class ReviveScan:
                 self._take_ack(AckMsg.decode(message.body), message)
             elif tag == BATCH_ACK_TAG:
                 self._take_ack(BatchAckMsg.decode(message.body), message)
-            due_ms = deliver_time_ms(message)
+            due_ms = self.due_ms(message)
             self._due_ms.append(due_ms)
             self.end_time = max(self.end_time, due_ms)
         self.offset += len(messages)
@@ -53,6 +53,10 @@ class ReviveScan:
     def sorted_check_points(self) -> list[PopCheckPoint]:
         """The check points in the order of the revive queue."""
         return sorted({**self.check_points, **self._mocks}.values(), key=lambda point: point.revive_offset)
+
+    def due_ms(self, message: MessageExt) -> int:
+        """When this message was to be delivered, ms since 1970."""
+        return deliver_time_ms(message)
 
     def oldest_behind_ms(self, offset: int) -> int:
         """When the oldest of what was read behind an offset of the revive queue was due, ms since 1970; 0: nothing."""
@@ -113,7 +117,7 @@ class ReviveScan:
         """An ack without its check point has no effect; if it was due long ago, it stands for one without messages, so
         that the reviver gets past it (PopReviveService.mockCkForAck).
         """
-        due_ms = deliver_time_ms(message)
+        due_ms = self.due_ms(message)
         config = self._broker.broker_config
         if not config.enable_skip_long_awaiting_ack:
             return

@@ -1,0 +1,118 @@
+"""`mqlab museum [NUMBER]`: what there is to be seen, one exhibit with its story, or the table of all."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from mqlab.errors import LearnerError
+from mqlab.museum.exhibits import EXHIBITS, Exhibit, exhibit
+from mqlab.museum.search import Visit, first_broken, shortest, visit, visits
+from mqlab.scenarios.museum import BROKEN, FIXED
+
+HELD, BROKE = 0, 1
+"""Exit codes of a visit: its rule held; it was broken."""
+COUNTED = 100
+"""In so many seeds the table counts how often a bug shows."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mqlab museum` takes to a parser."""
+    parser.add_argument("number", nargs="?", default="", help="play this exhibit; without it, say which there are")
+    parser.add_argument("--seed", type=int, metavar="N", help="the seed (default: the first that breaks the rule)")
+    parser.add_argument("--fixed", action="store_true", help="with the code that is mended")
+    parser.add_argument("--shortest", action="store_true", help="with the fewest messages that still break the rule")
+    parser.add_argument("--table", action="store_true", help="print the table of docs/museum.md")
+    parser.add_argument("--seeds", type=int, default=1_000, metavar="N", help="how many seeds to try (default 1000)")
+    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to play in")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command as a program; the exit code."""
+    parser = argparse.ArgumentParser(prog="mqlab museum", description=__doc__)
+    add_arguments(parser)
+    options = parser.parse_args(argv)
+    if options.seeds < 1:
+        raise LearnerError(f"--seeds {options.seeds} cannot be", "give a number from 1 on")
+    if options.table:
+        return _table(options.seeds, options.jobs)
+    if not options.number:
+        for one in EXHIBITS:
+            print(f"{one.number}  {one.title}\n      {one.invariant}")
+        return HELD
+    return _one(exhibit(options.number), options)
+
+
+# -- one exhibit ----------------------------------------------------------------------------------------------------
+
+
+def _one(one: Exhibit, options: argparse.Namespace) -> int:
+    code = FIXED if options.fixed else BROKEN
+    if options.seed is not None:
+        seen: Visit | None = visit(one, options.seed, code)
+    else:
+        seen = first_broken(one, range(options.seeds), code)
+    if seen is not None and options.shortest and not seen.holds:
+        seen = shortest(one, seen.seed) or seen
+    print(f"{one.title} (issue {', '.join(one.issues)})\n{one.invariant}")
+    if seen is None or seen.holds:
+        tried = f"seed {options.seed}" if options.seed is not None else f"{options.seeds} seeds"
+        print(f"It holds with the {code} code in {tried}.")
+        return HELD
+    print(f"BROKEN in seed {seen.seed}: {seen.reason}")
+    for line in seen.story:
+        print(line)
+    return BROKE
+
+
+# -- the table ------------------------------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """What the table says of one exhibit."""
+
+    first: int | None
+    broken: int
+    fixed_broken: int
+    messages: int | None
+
+    def cells(self, one: Exhibit, seeds: int) -> tuple[str, ...]:
+        """The row as text."""
+        issues = ", ".join(f"#{issue}" for issue in one.issues)
+        first = "none" if self.first is None else str(self.first)
+        messages = "-" if self.messages is None else str(self.messages)
+        counted = f"{self.broken} of {min(seeds, COUNTED)}"
+        return issues, one.invariant, first, counted, messages, f"{self.fixed_broken} of {seeds}"
+
+
+def row_of(one: Exhibit, seeds: int, jobs: int) -> Row:
+    """Play an exhibit: until it breaks, then a hundred times to count, then every seed with the fixed code."""
+    counted = list(visits(one, range(min(seeds, COUNTED)), jobs=jobs))
+    held = len(list(takewhile(lambda seen: seen.holds, counted)))
+    first = held if held < len(counted) else None
+    if first is None:
+        later = first_broken(one, range(len(counted), seeds))
+        first = later.seed if later is not None else None
+    fixed = sum(not seen.holds for seen in visits(one, range(seeds), FIXED, jobs=jobs))
+    fewest = shortest(one, first) if first is not None else None
+    messages = int(dict(fewest.parameters)["messages"]) if fewest is not None else None
+    return Row(first, sum(not seen.holds for seen in counted), fixed, messages)
+
+
+def _table(seeds: int, jobs: int) -> int:
+    titles = ("issue", "what must hold", f"first of {seeds} seeds that breaks it", "broken in", "fewest messages",
+              "fixed: broken in")  # fmt: skip
+    print(f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|")
+    ended = HELD
+    for one in EXHIBITS:
+        row = row_of(one, seeds, jobs)
+        print(f"| {' | '.join(row.cells(one, seeds))} |", flush=True)
+        if row.first is None or row.fixed_broken:
+            ended = BROKE
+    if ended != HELD:
+        print("mqlab: a bug that does not show, or a fix that does not hold", file=sys.stderr)
+    return ended

@@ -1,0 +1,75 @@
+"""The list of what there is to be seen."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mqlab.errors import LearnerError
+from mqlab.explore.rule import Rule
+from mqlab.museum import rules
+
+
+class Exhibit(NamedTuple):
+    """One bug: the numbers of its issues at apache/rocketmq, the rule that it breaks, and a first hint.
+
+    Its world is the scenario `museum-<number>`, whose parameter `code` says "broken" or "fixed".
+    """
+
+    number: str
+    issues: tuple[str, ...]
+    title: str
+    rule: type[Rule]
+    hint: str
+
+    @property
+    def scenario(self) -> str:
+        """The name of its world."""
+        return f"museum-{self.number}"
+
+    @property
+    def invariant(self) -> str:
+        """The rule in one sentence."""
+        return (self.rule.__doc__ or "").partition("\n")[0]
+
+
+EXHIBITS = (
+    Exhibit(
+        "3787", ("3787",), "Slow consumers get again what they have acknowledged", rules.AckedStaysAway,
+        "When is a check point written that waits in memory, and when an ack that came before it? Which of the two is "
+        "read first?",
+    ),
+    Exhibit(
+        "3507", ("3507",), "The end of what was read lies in the future", rules.NothingComesEarly,
+        "A message in the revive queue says when it was to be delivered. What does the reviver add to that?",
+    ),
+    Exhibit(
+        "4153", ("4153",), "Acks that wait longer than their check point", rules.SettledWithItsAcks,
+        "Both wait until one moment. How long does each of them wait if there are only 18 lengths of waiting?",
+    ),
+    Exhibit(
+        "5408", ("3443", "5408"), "Acks that are read again for ever", rules.ReviverGetsThrough,
+        "How far has a reviver come that has read nothing but acks?",
+    ),
+    Exhibit(
+        "7724", ("7724",), "The neighbour is brought back", rules.RevivedWasPopped,
+        "The store is asked for one message from an offset on. Which one does it give when that one is gone?",
+    ),
+    Exhibit(
+        "7914", ("7914",), "Messages that came while a pop was on its way", rules.UnackedComesAgain,
+        "One pop takes from several queues, one after the other, and says one time for all of them.",
+    ),
+    Exhibit(
+        "8479", ("8479",), "A topic of the same name", rules.ReviveTerminates,
+        "Is a message that cannot be read one that is not there, or one that cannot be read now?",
+    ),
+)  # fmt: skip
+"""In the order of docs/museum.md."""
+
+
+def exhibit(number: str) -> Exhibit:
+    """The exhibit of that number, also by another of its issues; LearnerError when there is none."""
+    for one in EXHIBITS:
+        if number == one.number or number in one.issues:
+            return one
+    numbers = ", ".join(one.number for one in EXHIBITS)
+    raise LearnerError(f"the museum has no exhibit {number!r}", f"choose one of {numbers}")

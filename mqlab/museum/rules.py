@@ -1,0 +1,176 @@
+"""What each bug of the museum breaks, as a rule that `mqlab explore` could ask, too."""
+
+from __future__ import annotations
+
+from mqlab.explore.rule import Case, Rule
+from mqlab.protocol.pop_check_point import REVIVE_GROUP, revive_topic
+from mqlab.trace.record import Record
+
+Batch = tuple[str, str, int, int]
+"""Group, topic, queue id and pop time: what one pop took from one queue."""
+SETTLES_MS = 20_000
+"""So long behind its invisible time a reviver has long dealt with a message."""
+
+
+def batch_of(record: Record) -> Batch:
+    """The batch that an event is about."""
+    return record.group, record.topic, record.queue_id, record.pop_time
+
+
+class _MuseumRule(Rule):
+    """A rule that knows the brokers' clocks, which run right in the museum."""
+
+    def now_ms(self, record: Record) -> int:
+        """The time of an event, ms since 1970."""
+        return self.case.lab.world.epoch_ms + int(record.ts_us) // 1_000
+
+
+class AckedStaysAway(_MuseumRule):
+    """A message that was acknowledged in time is not brought back."""
+
+    kinds = ("AckReceived", "MessageRevived")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._acked: dict[tuple[Batch, int], int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note acks, and look for them."""
+        place = batch_of(record), record.queue_offset
+        now_ms = self.now_ms(record)
+        if record.kind == "AckReceived":
+            if now_ms < record.pop_time + record.invisible_ms:
+                self._acked.setdefault(place, now_ms - record.pop_time)
+        elif place in self._acked:
+            self.found(
+                record.row,
+                f"offset {record.queue_offset} of queue {record.queue_id} was acknowledged {self._acked[place]} ms "
+                "behind its pop, and comes again",
+            )
+
+
+class SettledWithItsAcks(_MuseumRule):
+    """Who settles a check point has read every acknowledgement of it that came in time."""
+
+    kinds = ("MessagePopped", "AckStored", "CheckPointSettled")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._until_ms: dict[Batch, int] = {}
+        self._stored: dict[Batch, dict[str, None]] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Count the acks that were stored, and those that were read."""
+        batch = batch_of(record)
+        if record.kind == "MessagePopped":
+            self._until_ms[batch] = record.pop_time + record.invisible_ms
+        elif record.kind == "AckStored":
+            if self.now_ms(record) < self._until_ms.get(batch, 0):
+                self._stored.setdefault(batch, {}).update(dict.fromkeys(record.offsets.split(",")))
+        elif len(self._stored.get(batch, ())) > record.acked:
+            missing = len(self._stored[batch]) - record.acked
+            stored = len(self._stored[batch])
+            self.found(record.row, f"of {stored} acks that were stored in time, {missing} had not been read")
+
+
+class NothingComesEarly(_MuseumRule):
+    """No message is brought back before its invisible time is over."""
+
+    kinds = ("MessageRevived",)
+
+    def on_event(self, record: Record) -> None:
+        """Look at the time."""
+        if record.late_ms < 0:
+            self.found(record.row, f"it comes again {-record.late_ms} ms before its invisible time is over")
+
+
+class ReviverGetsThrough(_MuseumRule):
+    """In the end a reviver has left behind all that its queue holds."""
+
+    def at_end(self) -> None:
+        """Compare what it committed with the end of its queue."""
+        for process in self.case.lab.brokers:
+            broker = process.running()
+            topic = revive_topic(broker.broker_config.broker_cluster_name)
+            for queue_id in range(broker.broker_config.revive_queue_num):
+                committed = broker.consumer_offset_manager.query_offset(REVIVE_GROUP, topic, queue_id)
+                end = broker.message_store.get_max_offset_in_queue(topic, queue_id)
+                if committed + 1 < end:
+                    left = end - committed - 1
+                    self.found(None, f"revive queue {queue_id} ends at {end}, and its last {left} are read for ever")
+                    return
+
+
+class RevivedWasPopped(_MuseumRule):
+    """What is brought back is what was popped, each message once."""
+
+    kinds = ("MessagePopped", "MessageRevived")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._popped: dict[tuple[Batch, int], bool] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note what was popped, and look for what comes back."""
+        place = batch_of(record), record.queue_offset
+        if record.kind == "MessagePopped":
+            self._popped[place] = False
+        elif place not in self._popped:
+            self.found(record.row, f"offset {record.queue_offset} comes back for a pop that never took it")
+        elif self._popped[place]:
+            self.found(record.row, f"offset {record.queue_offset} comes back twice for one pop")
+        else:
+            self._popped[place] = True
+
+
+class UnackedComesAgain(_MuseumRule):
+    """A message that nobody acknowledged comes again."""
+
+    kinds = ("MessagePopped", "AckReceived", "InvisibleTimeChanged", "MessageRevived")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._open: dict[tuple[Batch, int], Record] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note what is in somebody's hands."""
+        place = batch_of(record), record.queue_offset
+        if record.kind == "MessagePopped":
+            self._open[place] = record
+        else:
+            self._open.pop(place, None)
+
+    def at_end(self) -> None:
+        """Whoever is still in somebody's hands long behind its time is lost."""
+        world = self.case.lab.world
+        now_ms = world.epoch_ms + world.now_us // 1_000
+        for record in self._open.values():
+            if record.pop_time + record.invisible_ms + SETTLES_MS < now_ms:
+                self.found(record.row, f"offset {record.queue_offset} was popped, not acknowledged, and is lost")
+
+
+class ReviveTerminates(_MuseumRule):
+    """A message that is not there is not looked for again and again."""
+
+    kinds = ("CheckPointPutAgain",)
+
+    def on_event(self, record: Record) -> None:
+        """Look how often it was tried."""
+        if record.times > 1:
+            self.found(record.row, f"offset {record.queue_offset} is put off for the {record.times}nd time: it is gone")
+
+
+def is_about(record: Record, breach: Record) -> bool:
+    """Is an event about the message, or else the batch, that a breach is about?"""
+    told, known = record.fields, breach.fields
+    if "pop_time" not in told or told["pop_time"] != known.get("pop_time"):
+        return False
+    offset = known.get("queue_offset")
+    if offset is None:
+        return True
+    if "queue_offset" in told:
+        return bool(told["queue_offset"] == offset)
+    if told.get("offsets"):
+        return str(offset) in str(told["offsets"]).split(",")
+    place = str(offset - int(told.get("start_offset", 0)))
+    return not told.get("bits") or place in str(told["bits"]).split(",")

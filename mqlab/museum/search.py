@@ -1,0 +1,113 @@
+"""Walking through the museum: one world and its verdict, the first seed that breaks a rule, and the smallest load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from mqlab.explore.rule import Case
+from mqlab.museum.exhibits import Exhibit, exhibit
+from mqlab.museum.rules import is_about
+from mqlab.scenarios import registry
+from mqlab.scenarios.museum import BROKEN
+from mqlab.trace.record import Record
+
+LOOK_EACH_S = 5
+"""A world that has broken its rule is not played to its end: one looks so often."""
+SEEDS_PER_TURN = 5
+
+
+class Visit(NamedTuple):
+    """What became of one world. It is plain data, so it travels between processes.
+
+    `reason` says what was wrong, "" when the rule held; `story` are the events about it, as text; `parameters` are
+    those of the scenario that were given.
+    """
+
+    number: str
+    seed: int
+    code: str
+    reason: str
+    now_ms: float
+    story: tuple[str, ...] = ()
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Did the rule hold?"""
+        return not self.reason
+
+
+def visit(one: Exhibit, seed: int, code: str = BROKEN, **parameters: Any) -> Visit:
+    """Play an exhibit's world from a seed, with the broken or the fixed code, until its rule is broken or it ends."""
+    scenario = registry.get(one.scenario)
+    lab = scenario.build(seed, parameters={"code": code, **parameters})
+    rule = one.rule(Case(lab))
+    for row in lab.history.rows():
+        rule(row)
+    lab.world.hooks.attach(rule)
+    until_ms = lab.now_ms + scenario.seconds * 1_000
+    while lab.now_ms < until_ms and not rule.violations:
+        lab.run_for(ms=min(LOOK_EACH_S * 1_000, until_ms - lab.now_ms))
+    lab.world.hooks.detach(rule)
+    if not rule.violations:
+        for row in lab.history.rows():
+            rule.case.ledger.last = row
+        rule.at_end()
+    given = tuple(parameters.items())
+    if not rule.violations:
+        return Visit(one.number, seed, code, "", lab.now_ms, parameters=given)
+    breach = rule.violations[0]
+    story = tuple(str(record) for record in story_of(lab.history.rows(), breach.record))
+    return Visit(one.number, seed, code, breach.reason, lab.now_ms, story, given)
+
+
+def story_of(rows: Iterable[Any], breach: Record) -> list[Record]:
+    """The events about the batch of a breach, in order, up to it."""
+    told = [record for record in map(Record, rows) if record.at <= breach.at and is_about(record, breach)]
+    return told or [breach]
+
+
+# -- seeds ----------------------------------------------------------------------------------------------------------
+
+
+class Task(NamedTuple):
+    """One world to visit, for another process."""
+
+    number: str
+    seed: int
+    code: str
+
+
+def play_task(task: Task) -> Visit:
+    """Visit it."""
+    return visit(exhibit(task.number), task.seed, task.code)._replace(story=())
+
+
+def visits(one: Exhibit, seeds: Iterable[int], code: str = BROKEN, *, jobs: int = 1) -> Iterator[Visit]:
+    """Visit an exhibit from each of these seeds, in `jobs` processes; in the order of the seeds."""
+    tasks = [Task(one.number, seed, code) for seed in seeds]
+    if jobs <= 1 or len(tasks) <= SEEDS_PER_TURN:
+        yield from map(play_task, tasks)
+        return
+    import multiprocessing
+
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        yield from pool.imap(play_task, tasks, chunksize=SEEDS_PER_TURN)
+
+
+def first_broken(one: Exhibit, seeds: Iterable[int], code: str = BROKEN) -> Visit | None:
+    """The first of these seeds in which the rule is broken; None when it holds in all of them."""
+    return next((seen for seed in seeds if not (seen := visit(one, seed, code)).holds), None)
+
+
+def shortest(one: Exhibit, seed: int, most: int = 30) -> Visit | None:
+    """The same seed with the fewest messages that still break the rule; None when 150 do not.
+
+    Above `most` they are counted in tens.
+    """
+    for messages in (*range(1, most + 1), *range(most + 10, 151, 10)):
+        seen = visit(one, seed, BROKEN, messages=messages)
+        if not seen.holds:
+            return seen
+    return None

@@ -1,0 +1,189 @@
+"""The rooms of the museum: worlds in which a bug of RocketMQ's Pop shows, with the broken and with the mended code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere
+from mqlab.errors import LearnerError
+from mqlab.scenarios import museum_parts as parts
+from mqlab.scenarios.numbered import SUCCESS, TOPIC, spawn_sending
+from mqlab.scenarios.registry import scenario
+
+if TYPE_CHECKING:
+    from mqlab.client import DefaultMQPushConsumer
+    from mqlab.lab import Lab
+    from mqlab.protocol.message import MessageExt
+
+VISITORS = "visitors"
+BROKEN, FIXED = "broken", "fixed"
+
+Listener = Callable[[Sequence["MessageExt"], ConsumeConcurrentlyContext], Any]
+
+
+def _is_broken(code: str) -> bool:
+    if code not in (BROKEN, FIXED):
+        raise LearnerError(f"there is no code {code!r}", f"choose {BROKEN!r} or {FIXED!r}")
+    return code == BROKEN
+
+
+async def _open(
+    lab: Lab, *, messages: int, every_ms: int, queues: int, prepare: parts.Prepare | None = None, **broker: Any
+) -> None:
+    """A name server, a broker with the room's part in it, and a shop that sends to the topic Orders."""
+    lab.name_server()
+    lab.broker(prepare=prepare, **broker)
+    lab.create_topic(TOPIC, queues)
+    producer = lab.producer("shop")
+    await producer.start()
+    spawn_sending(producer, messages=messages, every_ms=every_ms)
+
+
+async def _visitor(lab: Lab, listens: Callable[[DefaultMQPushConsumer], Listener], **settings: Any) -> None:
+    """A push consumer that pops."""
+    lab.set_message_request_mode(TOPIC, VISITORS, "POP")
+    consumer = lab.consumer(
+        VISITORS,
+        client_rebalance=False,
+        consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+        **settings,
+    )
+    consumer.subscribe(TOPIC, "*")
+    consumer.register_message_listener(listens(consumer))
+    await consumer.start()
+
+
+def _works_for(least_ms: int, more_ms: int) -> Callable[[DefaultMQPushConsumer], Listener]:
+    """A listener that takes `least_ms` and up to `more_ms` longer for each message, and is content."""
+
+    def listens(consumer: DefaultMQPushConsumer) -> Listener:
+        async def listener(
+            messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
+        ) -> ConsumeConcurrentlyStatus:
+            await context.sleep(least_ms + consumer.node.choose("work", more_ms + 1))
+            return SUCCESS
+
+        return listener
+
+    return listens
+
+
+def _sometimes_too_slow(
+    too_slow_ms: int, one_in: int, work_ms: int = 20
+) -> Callable[[DefaultMQPushConsumer], Listener]:
+    """A listener that for one message in so many, the first time, takes longer than it may; nobody acknowledges it."""
+
+    def listens(consumer: DefaultMQPushConsumer) -> Listener:
+        async def listener(
+            messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
+        ) -> ConsumeConcurrentlyStatus:
+            slow = not messages[0].reconsume_times and consumer.node.choose("too slow", one_in) == 0
+            await context.sleep(too_slow_ms if slow else consumer.node.choose("work", work_ms))
+            return SUCCESS
+
+        return listener
+
+    return listens
+
+
+@scenario("museum-3787", seconds=150)
+async def museum_3787(lab: Lab, *, code: str = BROKEN, messages: int = 24, work_ms: int = 350) -> None:
+    """Issue 3787: acks that come while their check point is still in memory overtake it, and have no effect."""
+    prepare = parts.delay_levels if _is_broken(code) else None
+    await _open(lab, messages=messages, every_ms=1, queues=1, prepare=prepare, enable_pop_buffer_merge=True)
+    await _visitor(lab, _works_for(work_ms, 200), consume_thread_min=1, consume_thread_max=1)
+
+
+@scenario("museum-4153", seconds=150)
+async def museum_4153(lab: Lab, *, code: str = BROKEN, messages: int = 12, work_ms: int = 100) -> None:
+    """Issue 4153: acks wait longer than their check point, which is settled without them."""
+    prepare = parts.delay_levels if _is_broken(code) else None
+    await _open(lab, messages=messages, every_ms=200, queues=1, prepare=prepare)
+    await _visitor(lab, _works_for(work_ms, 900), consume_thread_min=1, consume_thread_max=1)
+
+
+@scenario("museum-3507", seconds=60)
+async def museum_3507(lab: Lab, *, code: str = BROKEN, messages: int = 12, work_ms: int = 50) -> None:
+    """Issue 3507: the end of what a reviver has read is worked out too late, so it settles check points too early."""
+    prepare = parts.counts_the_wait_twice if _is_broken(code) else None
+    await _open(lab, messages=messages, every_ms=800, queues=1, prepare=prepare)
+    await _visitor(lab, _works_for(work_ms, 200), pop_invisible_time=10_000)
+
+
+@scenario("museum-5408", seconds=120)
+async def museum_5408(lab: Lab, *, code: str = BROKEN, messages: int = 8, work_ms: int = 20) -> None:
+    """Issues 3443 and 5408: acks behind the last check point are read again for ever; 5.3.3 does so unless told."""
+    skips: dict[str, Any] = {"enable_skip_long_awaiting_ack": not _is_broken(code), "revive_ack_wait_ms": 20_000}
+    await _open(lab, messages=messages, every_ms=500, queues=1, **skips)
+    await _visitor(lab, _works_for(work_ms, 200), pop_invisible_time=10_000)
+
+
+@scenario("museum-7724", seconds=150)
+async def museum_7724(lab: Lab, *, code: str = BROKEN, messages: int = 100, too_slow_ms: int = 25_000) -> None:
+    """Issue 7724: where the log has lost a message, a later one is brought back in its place; 5.3.3 still does so."""
+    prepare = None if _is_broken(code) else parts.looks_at_the_offset
+    await log_that_is_cleaned(lab, prepare, messages=messages, too_slow_ms=too_slow_ms)
+
+
+async def log_that_is_cleaned(lab: Lab, prepare: parts.Prepare | None, *, messages: int, too_slow_ms: int) -> None:
+    """Messages that are popped long after they were sent, while the log loses its oldest files."""
+    hours = ";".join(f"{hour:02}" for hour in range(24))
+    store = {"mapped_file_size_commit_log": 4_096, "file_reserved_time": 0, "delete_when": hours}
+    pause = {"delete_commit_log_files_interval": 2_000}
+    # The log is cleaned from the first minute on: what was sent before is popped by then, and partly not done.
+    await _open(lab, messages=messages, every_ms=10, queues=1, prepare=prepare, **store, **pause)
+    later = lab.producer("late-shop")
+    await later.start()
+    spawn_sending(later, messages=messages // 2, every_ms=2_000)
+    await _visitor(
+        lab,
+        _sometimes_too_slow(too_slow_ms, 3, work_ms=1_500),
+        pop_invisible_time=20_000,
+        pop_batch_nums=1,
+        pop_threshold_for_queue=8,
+    )
+
+
+@scenario("museum-7914", seconds=60)
+async def museum_7914(lab: Lab, *, code: str = BROKEN, messages: int = 150, flush_us: int = 6_000) -> None:
+    """Issue 7914: a message that was stored while a pop was on its way, and not acknowledged, is never seen again."""
+    prepare = parts.skips_what_was_stored_later if _is_broken(code) else None
+    await pops_that_wait_for_flushes(lab, prepare, messages=messages, flush_us=flush_us)
+
+
+async def pops_that_wait_for_flushes(
+    lab: Lab, prepare: parts.Prepare | None, *, messages: int, flush_us: int
+) -> None:
+    """Pops of four queues that wait for the flush of each check point, while messages arrive."""
+    await _open(lab, messages=messages, every_ms=60, queues=4, prepare=prepare, flush_disk_type="SYNC_FLUSH")
+    lab.brokers[0].node.disk.flush_us = flush_us
+    await _visitor(lab, _sometimes_too_slow(12_000, 4), pop_invisible_time=10_000)
+
+
+@scenario("museum-8479", seconds=120)
+async def museum_8479(lab: Lab, *, code: str = BROKEN, messages: int = 20, deleted_after_ms: int = 4_000) -> None:
+    """Issue 8479: a topic is deleted and made again, and messages that it had once are looked for without end."""
+    prepare = parts.asks_again_for_what_is_gone if _is_broken(code) else None
+    await topic_made_again(lab, prepare, messages=messages, deleted_after_ms=deleted_after_ms)
+
+
+async def topic_made_again(
+    lab: Lab, prepare: parts.Prepare | None, *, messages: int, deleted_after_ms: int
+) -> None:
+    """A topic that is deleted and made again while messages of it are in somebody's hands."""
+    await _open(lab, messages=messages, every_ms=250, queues=1, prepare=prepare)
+    await _visitor(lab, _sometimes_too_slow(15_000, 3), pop_invisible_time=10_000)
+    broker = lab.brokers[0]
+    node = broker.node
+
+    async def delete_and_make_again() -> None:
+        await node.sleep(deleted_after_ms + node.choose("deletion", 2_000))
+        running = broker.running()
+        running.topic_config_manager.delete_topic_config(TOPIC)
+        running.consumer_offset_manager.clean_offset_by_topic(TOPIC)
+        running.message_store.delete_topics([TOPIC])
+        await node.sleep(500)
+        running.create_topic(TOPIC, 1)
+
+    node.spawn(delete_and_make_again(), "an administrator")
