@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mqlab.client.consumer.pop.pop_result import process_pop_response
 from mqlab.protocol import Message
@@ -62,7 +62,7 @@ class OrderedKitchen(Kitchen):
         return int((await self._call(RemotingCommand.request(RequestCode.ACK_MESSAGE, header))).code)
 
 
-async def open_ordered_kitchen(lab: Lab, orders: int, **broker: object) -> OrderedKitchen:
+async def open_ordered_kitchen(lab: Lab, orders: int, **broker: Any) -> OrderedKitchen:
     """A broker with one queue of `Orders` and so many orders in it, and a kitchen that has taken none yet."""
     lab.name_server()
     lab.broker("broker-a", **broker)
