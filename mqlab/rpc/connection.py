@@ -126,7 +126,7 @@ def _says(frame: RpcFrame) -> tuple[int, str]:
     status = getattr(message, "status", None)
     if status is not None:
         return int(status.code), status.code.name
-    return NO_CODE, "MESSAGE" if getattr(message, "message", None) is not None else frame.method
+    return NO_CODE, "MESSAGE" if getattr(message, "message", None) is not None else "DELIVERY_TIMESTAMP"
 
 
 def body_bytes(message: tuple[Any, ...] | None) -> int:
