@@ -20,6 +20,7 @@ from mqlab.scenarios import (
     sending,
     shop_day,
     store,
+    through_a_proxy,
 )
 from mqlab.scenarios.captions import Storyboard
 from mqlab.scenarios.registry import Caption, Parameter, Scenario, add, get, names, scenario
@@ -54,4 +55,5 @@ __all__ = [
     "sending",
     "shop_day",
     "store",
+    "through_a_proxy",
 ]

@@ -5,7 +5,8 @@ from mqlab_spark.tables.marts.flow_control import FLOW_CONTROL
 from mqlab_spark.tables.marts.lag import LAG
 from mqlab_spark.tables.marts.latency import LATENCY
 from mqlab_spark.tables.marts.ownership import DOUBLE_OWNERSHIP
+from mqlab_spark.tables.marts.pop import POP_OUTCOMES
 from mqlab_spark.tables.marts.sends import SENDS
 from mqlab_spark.tables.marts.throughput import THROUGHPUT
 
-MARTS = (LATENCY, FLOW_CONTROL, LAG, THROUGHPUT, SENDS, DOUBLE_OWNERSHIP, AUDIT)
+MARTS = (LATENCY, FLOW_CONTROL, LAG, THROUGHPUT, SENDS, DOUBLE_OWNERSHIP, POP_OUTCOMES, AUDIT)

@@ -3,7 +3,8 @@
 from mqlab_spark.tables.silver.deliveries import DELIVERIES
 from mqlab_spark.tables.silver.holds import HOLDS
 from mqlab_spark.tables.silver.messages import MESSAGES
+from mqlab_spark.tables.silver.pops import POPS
 from mqlab_spark.tables.silver.requests import REQUESTS
 from mqlab_spark.tables.silver.worlds import WORLDS
 
-TABLES = (WORLDS, MESSAGES, DELIVERIES, REQUESTS, HOLDS)
+TABLES = (WORLDS, MESSAGES, DELIVERIES, REQUESTS, HOLDS, POPS)
