@@ -25,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "run": _run,
         "store": _store,
         "museum": _museum,
+        "dataset": _dataset,
         "my-labs": _my_labs,
     }
     if arguments and arguments[0] in passed_on:
@@ -97,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser(
         "museum", help="play real bugs of RocketMQ's Pop (see mqlab museum --help)", add_help=False
     )
+    commands.add_parser("dataset", help="make a data set of traces (see mqlab dataset --help)", add_help=False)
     commands.add_parser("run", help="execute every lab headless (see mqlab run --help)", add_help=False)
     commands.add_parser("my-labs", help="copy the labs to a directory to work in, my-labs/", add_help=False)
     commands.add_parser("fast", help="run a command with mqlab compiled (see mqlab fast --help)", add_help=False)
@@ -211,6 +213,12 @@ def _doctor(arguments: list[str]) -> int:
     from mqlab.doctor import main as doctor
 
     return doctor(arguments)
+
+
+def _dataset(arguments: list[str]) -> int:
+    from mqlab.dataset_command import main as dataset
+
+    return dataset(arguments)
 
 
 def _my_labs(arguments: list[str]) -> int:

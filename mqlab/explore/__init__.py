@@ -3,7 +3,7 @@
 Entry points: `Trial` plays one seed, `play_seeds` many, `shrink` looks for the shortest plan that still fails.
 """
 
-from mqlab.explore.fault_plan import Plan, plan_from_text, plan_text
+from mqlab.explore.fault_plan import Plan, draw_plan, faults_of, plan_from_text, plan_text
 from mqlab.explore.many import Result, play_seeds
 from mqlab.explore.rule import Rule
 from mqlab.explore.shrink import shrink
@@ -17,6 +17,8 @@ __all__ = [
     "Result",
     "Rule",
     "Trial",
+    "draw_plan",
+    "faults_of",
     "plan_from_text",
     "plan_text",
     "play_seeds",

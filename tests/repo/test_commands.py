@@ -15,7 +15,7 @@ PAGES = ("README.md", "CONTRIBUTING.md", "docs/dependencies.md")
 PROMISED = {
     "help", "lab", "run", "test", "bench", "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
     "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
-    "mutants",
+    "mutants", "spark-archive", "spark-cluster-test",
 }  # fmt: skip
 
 

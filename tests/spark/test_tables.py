@@ -13,11 +13,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from mqlab import ConsumeConcurrentlyStatus, Lab
+from mqlab.data_sets import Size, judge, make, read_recipe
 from mqlab.errors import LearnerError
 from mqlab.protocol import Message, MessageExt
 from mqlab.protocol.record import decode_record
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder, Recorder
-from mqlab_spark import build, dictionary, tables_at, worlds
+from mqlab_spark import build, dictionary, read_trace, tables_at, worlds
 from mqlab_spark.__main__ import main
 from mqlab_spark.place import LOCK, Place
 from mqlab_spark.tables import ALL, EVENTS, MARTS
@@ -240,3 +241,21 @@ def test_every_table_and_column_is_explained() -> None:
 
 def test_the_data_dictionary_is_that_of_the_tables() -> None:
     assert dictionary.PAGE.read_text("utf-8") == dictionary.page(), "run: python -m mqlab_spark.dictionary"
+
+
+def test_the_audit_finds_what_was_planted_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
+    recipe = read_recipe(Path(__file__).parents[2] / "datasets" / "lost-orders.toml")
+    card = make(recipe._replace(sizes={"two": Size(2, None)}), "two", tmp_path)
+    made: dict[str, Any] = {EVENTS: read_trace(spark, tmp_path).cache()}
+    for table in ALL:
+        if table.name in ("messages", "deliveries", "audit"):
+            made[table.name] = table.make(made)
+    answers = []
+    for row in made["audit"].collect():
+        seed = int(row["world"].removeprefix("seed-").removesuffix(".parquet"))
+        if row["status"] == "LOST":
+            answers.append((seed, "lost", row["group"], row["msg_id"]))
+        if row["duplicates"]:
+            answers.append((seed, "twice", row["group"], row["msg_id"]))
+    assert answers
+    assert judge(card, answers) == {"right": len(answers), "wrong": 0, "missing": 0}

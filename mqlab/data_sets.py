@@ -1,0 +1,286 @@
+"""Data sets: many worlds of one recipe, each recorded in a file of its own, the same wherever they are made.
+
+A recipe is a file `datasets/NAME.toml`: which scenario with which parameters and faults, which seeds for each size, and
+what question it is for. What is made has a card with the checksum of all its events; a data set of which it is known
+that messages were lost or came twice has a sealed list of them, by which answers can be judged without being told.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mqlab import __version__, scenarios
+from mqlab.errors import LearnerError, MqlabError, ProtocolError
+from mqlab.explore import draw_plan, faults_of
+from mqlab.explore.store_contents import StoreContents
+from mqlab.trace.digest import TraceDigest
+from mqlab.trace.recorded import check_whole, read_header, read_parquet
+from mqlab.trace.recorder import ParquetRecorder
+from mqlab.views.journey import CONSUMED
+
+if TYPE_CHECKING:
+    from mqlab.lab import Lab
+
+CARD = "card.json"
+FAULTY_PART = 0.75
+"""The part of a world's time in which faults begin."""
+
+LOST, TWICE = "lost", "twice"
+
+
+class Size(NamedTuple):
+    """So many worlds, one for each seed from 0 on; `checksum` is what they must come to, where it is known."""
+
+    worlds: int
+    checksum: str | None
+
+
+class Recipe(NamedTuple):
+    """How a data set is made, and what for. `faults` are the kinds of faults that are drawn from each seed."""
+
+    name: str
+    title: str
+    question: str
+    scenario: str
+    parameters: dict[str, Any]
+    faults: tuple[str, ...]
+    settle_seconds: float
+    sealed: bool
+    oddities: tuple[str, ...]
+    sizes: dict[str, Size]
+
+
+class Made(NamedTuple):
+    """One world of a data set as it was recorded: its file, its events and their hash, and what it hides, sealed."""
+
+    file: str
+    events: int
+    trace_hash: str
+    sealed: list[str]
+
+
+Progress = Callable[[int, int, int], None]
+"""Told after each world: worlds made, of how many, and events so far."""
+
+
+# -- recipes ----------------------------------------------------------------------------------------------------------
+
+
+def recipes(directory: Path) -> dict[str, Recipe]:
+    """The recipes of a directory, by name; LearnerError for one that cannot be read."""
+    return {file.stem: read_recipe(file) for file in sorted(directory.glob("*.toml"))}
+
+
+def read_recipe(file: Path) -> Recipe:
+    """The recipe in a file; LearnerError that names what is wrong with it."""
+    try:
+        told = tomllib.loads(file.read_text(encoding="utf-8"))
+        sizes = {name: Size(int(size["worlds"]), size.get("checksum")) for name, size in told["sizes"].items()}
+        recipe = Recipe(
+            file.stem,
+            told["title"],
+            told["question"],
+            told["scenario"],
+            dict(told.get("parameters", {})),
+            tuple(told.get("faults", ())),
+            float(told.get("settle_seconds", 0)),
+            bool(told.get("sealed", False)),
+            tuple(told.get("oddities", ())),
+            sizes,
+        )
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise LearnerError(f"{file} is no recipe: {problem}", "see datasets/README.md for what one must have") from None
+    scenarios.get(recipe.scenario).check(dict(recipe.parameters))
+    return recipe
+
+
+# -- making -----------------------------------------------------------------------------------------------------------
+
+
+def make(recipe: Recipe, size: str, out: Path, *, jobs: int = 1, progress: Progress | None = None) -> dict[str, Any]:
+    """Make a data set in a directory, or go on with one that was interrupted; its card.
+
+    Worlds that are there and whole are kept. LearnerError for a size that the recipe does not have, and when the worlds
+    come to another checksum than the recipe says.
+    """
+    chosen = _size(recipe, size)
+    out.mkdir(parents=True, exist_ok=True)
+    made: list[Made] = []
+    events = 0
+    for each in _made(recipe, range(chosen.worlds), out, jobs):
+        made.append(each)
+        events += each.events
+        if progress is not None:
+            progress(len(made), chosen.worlds, events)
+    card = _card(recipe, size, made)
+    if chosen.checksum is not None and card["checksum"] != chosen.checksum:
+        raise LearnerError(
+            f"{recipe.name} {size} has the checksum {card['checksum']}, and {chosen.checksum} was expected",
+            f"is this the mqlab that the recipe is of? It is {__version__}; if it is, a scenario has changed",
+        )
+    (out / CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    return card
+
+
+def verify(recipe: Recipe, size: str, directory: Path) -> int:
+    """Read a data set again and compare it with its card; the number of its events. LearnerError if it differs."""
+    try:
+        card = json.loads((directory / CARD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise LearnerError(
+            f"there is no whole data set in {directory}", f"make it: mqlab dataset {recipe.name} {size}"
+        ) from None
+    hashes, events = [], 0
+    for seed in range(_size(recipe, size).worlds):
+        digest = TraceDigest()
+        try:
+            for row in read_parquet(directory / file_name(seed)):
+                digest(row)
+        except (OSError, MqlabError) as problem:
+            raise LearnerError(f"{directory / file_name(seed)}: {problem}", "remove it and make it again") from None
+        hashes.append(digest.hexdigest())
+        events += digest.count
+    if checksum(hashes) != card["checksum"]:
+        raise LearnerError(f"{directory} is not what its card says", "remove it and make it again")
+    return events
+
+
+def file_name(seed: int) -> str:
+    """The file of one world."""
+    return f"seed-{seed:06}.parquet"
+
+
+def checksum(trace_hashes: Iterable[str]) -> str:
+    """The checksum of worlds, in the order of their seeds."""
+    return blake2b("\n".join(trace_hashes).encode(), digest_size=16).hexdigest()
+
+
+def _size(recipe: Recipe, size: str) -> Size:
+    if size not in recipe.sizes:
+        raise LearnerError(f"{recipe.name} has no size {size!r}", f"it has: {', '.join(recipe.sizes)}")
+    return recipe.sizes[size]
+
+
+def _made(recipe: Recipe, seeds: range, out: Path, jobs: int) -> Iterator[Made]:
+    tasks = [(recipe, seed, out) for seed in seeds]
+    if jobs <= 1 or len(tasks) < jobs:
+        yield from map(_make_world, tasks)
+        return
+    import multiprocessing
+
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        yield from pool.imap(_make_world, tasks)
+
+
+def _make_world(task: tuple[Recipe, int, Path]) -> Made:
+    recipe, seed, out = task
+    file = out / file_name(seed)
+    known = _known(recipe, file)
+    if known is not None:
+        return known
+    lab = play(recipe, seed)
+    seals = seal(recipe.name, seed, hidden(lab)) if recipe.sealed else []
+    made = Made(file.name, len(lab.history), lab.trace_hash(), seals)
+    about = {
+        "data_set": recipe.name, "scenario": recipe.scenario, "seed": seed, "parameters": recipe.parameters,
+        "events": made.events, "trace_hash": made.trace_hash, "sealed": seals,
+    }  # fmt: skip
+    with ParquetRecorder(file, about) as recorder:
+        for row in lab.history.rows():
+            recorder(row)
+    return made
+
+
+def _known(recipe: Recipe, file: Path) -> Made | None:
+    """The world in a file that is there already; None if it is not whole, or of another recipe."""
+    if not file.exists():
+        return None
+    try:
+        about = read_header(file)["metadata"]
+        check_whole(file)
+    except (OSError, ProtocolError):
+        return None
+    if about.get("data_set") != recipe.name or about.get("parameters") != recipe.parameters:
+        return None
+    return Made(file.name, about["events"], about["trace_hash"], about["sealed"])
+
+
+def play(recipe: Recipe, seed: int) -> Lab:
+    """One world of a data set, played to its end."""
+    scenario = scenarios.get(recipe.scenario)
+    lab = scenario.build(seed, parameters=recipe.parameters)
+    window_ms = round(scenario.seconds * 1_000)
+    end_us = round((lab.now_ms + window_ms) * 1_000)
+    for fault in faults_of(draw_plan(lab, recipe.faults, round(window_ms * FAULTY_PART)) if recipe.faults else ()):
+        lab.world.run_to(fault.at_us)
+        lab.act(fault.verb, **fault.arguments)
+    if lab.world.now_us < end_us:
+        lab.world.run_to(end_us)
+    return lab.run_for(seconds=recipe.settle_seconds) if recipe.settle_seconds else lab
+
+
+def _card(recipe: Recipe, size: str, made: list[Made]) -> dict[str, Any]:
+    return {
+        "name": recipe.name,
+        "title": recipe.title,
+        "question": recipe.question,
+        "size": size,
+        "scenario": recipe.scenario,
+        "parameters": recipe.parameters,
+        "faults": list(recipe.faults),
+        "seeds": f"0-{len(made) - 1}",
+        "worlds": len(made),
+        "events": sum(each.events for each in made),
+        "checksum": checksum(each.trace_hash for each in made),
+        "sealed": sorted(text for each in made for text in each.sealed),
+        "oddities": list(recipe.oddities),
+        "made_by": f"mqlab {__version__}",
+        "licence": "CC0-1.0: nobody's data, made by a program",
+    }
+
+
+# -- what a world hides -----------------------------------------------------------------------------------------------
+
+
+def hidden(lab: Lab) -> list[tuple[str, str, str]]:
+    """What went wrong in a world: (what, group, unique key) of each message that was lost or was consumed twice.
+
+    Lost is what a producer was told is stored, what the group was never done with, and what will not come any more: no
+    broker has it, or the group's offset was committed behind it.
+    """
+    acknowledged = {key for record in lab.history.find("SendSucceeded") for key in record.msg_id.split(",")}
+    done: Counter[tuple[str, str]] = Counter(
+        (record.group, record.msg_id) for record in lab.history.find("ConsumeFinished") if record.status in CONSUMED
+    )
+    groups = {record.group for record in lab.history.find("ConsumeStarted")}
+    offsets = {broker.name: broker.running().consumer_offset_manager for broker in lab.brokers}
+    to_come: set[tuple[str, str]] = set()
+    for found in StoreContents(lab).found.values():
+        place = found.place
+        for group in groups:
+            if found.queue_offset >= offsets[place.broker].query_offset(group, place.topic, place.queue_id):
+                to_come.add((group, found.unique_key))
+    lost = [(LOST, group, key) for group in groups for key in acknowledged if not done[group, key]
+            and (group, key) not in to_come]  # fmt: skip
+    twice = [(TWICE, group, key) for (group, key), times in done.items() if times > 1 and key in acknowledged]
+    return sorted(lost + twice)
+
+
+def seal(name: str, seed: int, found: Iterable[tuple[str, str, str]]) -> list[str]:
+    """What an answer is compared with: a hash of each thing that was found, which tells nobody what it is."""
+    return sorted(
+        blake2b("|".join((name, str(seed), *each)).encode(), digest_size=12).hexdigest() for each in found
+    )  # fmt: skip
+
+
+def judge(card: dict[str, Any], answers: Iterable[tuple[int, str, str, str]]) -> dict[str, int]:
+    """How many of these answers (seed, what, group, unique key) are right and wrong, and how many are missing."""
+    sealed = set(card["sealed"])
+    given = {seal(card["name"], seed, [tuple(rest)])[0] for seed, *rest in answers}  # type: ignore[list-item]
+    return {"right": len(given & sealed), "wrong": len(given - sealed), "missing": len(sealed - given)}

@@ -1,0 +1,58 @@
+"""`mqlab dataset NAME SIZE`: makes a data set of datasets/NAME.toml, goes on with one, or verifies one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mqlab.data_sets import CARD, Recipe, make, recipes, verify
+from mqlab.errors import LearnerError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command; the exit code."""
+    options = _parser().parse_args(argv)
+    known = recipes(Path(options.recipes))
+    if not known:
+        raise LearnerError(f"there are no recipes in {options.recipes}", "run this in the root of a clone")
+    if options.name is None:
+        _list(known)
+        return 0
+    if options.name not in known:
+        raise LearnerError(f"there is no data set {options.name!r}", f"there are: {', '.join(known)}")
+    if options.jobs < 1:
+        raise LearnerError(f"--jobs {options.jobs} cannot be", "give a number from 1 on")
+    recipe = known[options.name]
+    out = Path(options.out or Path("out") / "datasets" / f"{recipe.name}-{options.size}")
+    if options.verify:
+        print(f"{verify(recipe, options.size, out):,} events in {out} are what {CARD} says")
+        return 0
+    card = make(recipe, options.size, out, jobs=options.jobs, progress=_show_progress)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    print(f"{card['events']:,} events of {card['worlds']:,} worlds in {out}, checksum {card['checksum']}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="mqlab dataset", description=__doc__)
+    parser.add_argument("name", nargs="?", help="which data set (default: list them)")
+    parser.add_argument("size", nargs="?", default="small", help="small (the default), 1M, 10M or 100M: events, about")
+    parser.add_argument("--out", metavar="DIR", help="where to (default: out/datasets/NAME-SIZE)")
+    parser.add_argument("--recipes", metavar="DIR", default="datasets", help="where the recipes are (default datasets)")
+    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to play in")
+    parser.add_argument("--verify", action="store_true", help="read what is there again and compare it with its card")
+    return parser
+
+
+def _list(known: dict[str, Recipe]) -> None:
+    for recipe in known.values():
+        print(f"{recipe.name}: {recipe.title}\n    {recipe.question}\n    sizes: {', '.join(recipe.sizes)}")
+
+
+def _show_progress(made: int, worlds: int, events: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{made:,} of {worlds:,} worlds, {events:,} events", end="", file=sys.stderr, flush=True)
