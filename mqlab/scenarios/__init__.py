@@ -20,6 +20,7 @@ from mqlab.scenarios import (
     sending,
     shop_day,
     store,
+    take_or_own,
     through_a_proxy,
 )
 from mqlab.scenarios.captions import Storyboard
@@ -55,5 +56,6 @@ __all__ = [
     "sending",
     "shop_day",
     "store",
+    "take_or_own",
     "through_a_proxy",
 ]

@@ -13,6 +13,7 @@ from mqlab.views.wire import FrameUnderWay, Wire, command_in
 if TYPE_CHECKING:
     from mqlab.views.beliefs import Beliefs
     from mqlab.views.budget_bars import BudgetBars
+    from mqlab.views.delays import Delay, Delays
     from mqlab.views.duplicates import duplicates_table, offsets_table
     from mqlab.views.flow_gauges import FlowGauges, Gauge
     from mqlab.views.flow_meter import FlowMeter
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 _LATER = {
     "Beliefs": "beliefs",
     "BudgetBars": "budget_bars",
+    "Delay": "delays",
+    "Delays": "delays",
     "FlowGauges": "flow_gauges",
     "FlowMeter": "flow_meter",
     "Gauge": "flow_gauges",
@@ -58,6 +61,8 @@ _LATER = {
 __all__ = [
     "Beliefs",
     "BudgetBars",
+    "Delay",
+    "Delays",
     "Field",
     "FlowGauges",
     "FlowMeter",
