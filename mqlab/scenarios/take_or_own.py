@@ -86,8 +86,8 @@ async def one_taken(
 ) -> None:
     """One order is taken, and its taker needs too long for it; others may be sent meanwhile, which are packed at once.
 
-    The first order takes `packing_ms` at its first time, and no time when it comes again; with `refusals` the taker says
-    so many times that it wants it later.
+    The first order takes `packing_ms` at its first time, and no time when it comes again; with `refusals` the taker
+    says so many times that it wants it later.
     """
     producer = await open_both(lab, queues=queues)
     consumer = lab.consumer(TAKERS, node="pop-1", **TAKES, pop_invisible_time=1_000 * invisible_s)
@@ -96,6 +96,9 @@ async def one_taken(
     async def pack(orders: Sequence[MessageExt], context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
         if orders[0].body == b"order 0":
             if orders[0].reconsume_times < refusals:
+                # Not in the millisecond of the pop: then the ack of the old check point would settle the new one, too,
+                # since they differ in nothing else than the time of the pop.
+                await context.sleep(20)
                 return ConsumeConcurrentlyStatus.RECONSUME_LATER
             if not orders[0].reconsume_times:
                 await context.sleep(packing_ms)
