@@ -32,7 +32,8 @@ class ConsumerManager:
         self._expired_us = channel_expired_timeout_ms * 1_000
         self.consumer_table: dict[str, ConsumerGroupInfo] = {}
         self.consumer_compensation_table: dict[str, ConsumerGroupInfo] = {}
-        """What requests themselves said of their groups; a consumer that pops need not send heartbeats here."""
+        """What requests themselves said of their groups; a consumer that pops need not send heartbeats here. Unlike in
+        RocketMQ, where it is forgotten ten minutes later, it stays for as long as the broker runs."""
 
     def get_consumer_group_info(self, group: str) -> ConsumerGroupInfo | None:
         """The group, or None while nobody of it is online."""
