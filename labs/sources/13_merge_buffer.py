@@ -323,7 +323,7 @@ Table("what comes again", ("the broker is", "buffer", "orders", "of them done be
 # seconds with the buffer on, all ten.
 #
 # (Without the buffer a kill can bring back everything, too: the check point is safe, but the offset is written every five
-# seconds only. Our brokers write it five times a second, so that this does not get in the way.)
+# seconds only. Our brokers write it twice a second, so that this does not get in the way.)
 #
 # ### A small exercise: what would a kill bring back?
 #

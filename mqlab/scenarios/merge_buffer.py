@@ -26,8 +26,10 @@ WHEEL_TOPIC = "rmq_sys_wheel_timer"
 CALL_MS = 5_000
 COMES_MS = 8_000
 """So long behind the end of its invisible time an order that nobody did has come again."""
-FLUSHED_SOON_MS = 200
+FLUSHED_SOON_MS = 500
 """How often the broker of these scenarios writes offsets to its disk; RocketMQ's setting is 5000."""
+QUEUE_FILE_BYTES = 20_000
+"""Small files: a broker that was killed reads them whole."""
 
 
 class Kitchen:
@@ -73,7 +75,11 @@ class Kitchen:
 def open_kitchen(lab: Lab, orders: int, *, buffer: bool, **broker: Any) -> Kitchen:
     """A broker with one queue of `Orders` and so many orders in it, and a kitchen that has taken none yet."""
     lab.name_server()
-    settings = {"flush_consumer_offset_interval": FLUSHED_SOON_MS, **broker}
+    settings = {
+        "flush_consumer_offset_interval": FLUSHED_SOON_MS,
+        "mapped_file_size_consume_queue": QUEUE_FILE_BYTES,
+        **broker,
+    }
     lab.broker("broker-a", enable_pop_buffer_merge=buffer, **settings)
     lab.create_topic(TOPIC, 1)
     shop = lab.producer("shop", node="shop")
