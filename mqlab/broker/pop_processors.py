@@ -23,6 +23,7 @@ POP_PROCESSORS: dict[RequestCode, tuple[str, str, str]] = {
     RequestCode.ACK_MESSAGE: ("ack_message_processor", "ack", "ack"),
     RequestCode.BATCH_ACK_MESSAGE: ("ack_message_processor", "ack", "ack"),
     RequestCode.CHANGE_MESSAGE_INVISIBLETIME: ("change_invisible_time_processor", "ack", "ack"),
+    RequestCode.POP_ROLLBACK: ("pop_rollback_processor", "admin", "admin"),
 }
 """Code -> the part of PopServices that answers it, the pool whose threads it takes, and whose service time counts."""
 

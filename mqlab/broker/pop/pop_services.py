@@ -15,6 +15,7 @@ from mqlab.broker.pop.pop_buffer_merge_service import PopBufferMergeService
 from mqlab.broker.pop.pop_inflight_message_counter import PopInflightMessageCounter
 from mqlab.broker.pop.pop_message_processor import PopMessageProcessor
 from mqlab.broker.pop.pop_offsets import PopOffsets
+from mqlab.broker.pop.pop_rollback_processor import PopRollbackProcessor
 from mqlab.broker.pop.queue_lock_manager import QueueLockManager
 from mqlab.broker.pop_processors import has_records, register_pop_processors
 from mqlab.protocol.codes import ResponseCode
@@ -51,6 +52,7 @@ class PopServices:
         self.polling_info_processor = PollingInfoProcessor(self)
         self.ack_message_processor = AckMessageProcessor(broker)
         self.change_invisible_time_processor = ChangeInvisibleTimeProcessor(broker)
+        self.pop_rollback_processor = PopRollbackProcessor(self)
         self.pop_consumer_service: PopConsumerService | None = None
         """The key-value engine, where the settings ask for it."""
         if has_records(broker.broker_config):

@@ -579,7 +579,9 @@ class PopRecordWritten(NamedTuple):
 
 
 class PopRecordDeleted(NamedTuple):
-    """The key-value engine forgets a message that a group had in hand; `reason` is "acked", "changed" or "revived"."""
+    """The key-value engine forgets a message that a group had in hand; `reason` is "acked", "changed",
+    "revived" or "rolled back".
+    """
 
     group: str
     topic: str

@@ -463,3 +463,32 @@ def test_an_administrator_s_reset_lets_the_group_begin_there(make_popper: Callab
     reset = h.ResetOffsetRequestHeader(topic="T", group="G", timestamp=0, is_force=True, queue_id=0, offset=1)
     assert popper.raw.call(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, reset).code == 0
     assert popper.bodies() == [b"b", b"c"]
+
+
+def test_a_rollback_turns_records_into_check_points_which_are_revived(make_popper: Callable[..., Any]) -> None:
+    popper = make_popper(pop_consumer_kv_service_enable=True)
+    popper.send(b"a", b"b", b"c")
+    answer = popper.pop(max_msg_nums=3).header_as(h.PopMessageResponseHeader)
+    handle = f"0 {answer.pop_time} 10000 0 0 broker-a 0 1"
+    popper.raw.call(RequestCode.ACK_MESSAGE, h.AckMessageRequestHeader("G", "T", 0, handle, 1))
+    assert popper.raw.call(RequestCode.POP_ROLLBACK).code == 0
+    service = popper.cluster.broker.pop.pop_consumer_service
+    assert len(service.records.store) == 0
+    assert [event["reason"] for event in popper.seen("PopRecordDeleted")] == ["acked", "rolled back", "rolled back"]
+    popper.cluster.run(9_000)
+    assert popper.seen("MessageRevived") == []
+    popper.cluster.run(6_000)
+    assert sorted(event["queue_offset"] for event in popper.seen("MessageRevived")) == [0, 2]
+
+
+def test_a_rollback_without_records_and_on_a_full_disk(make_popper: Callable[..., Any]) -> None:
+    plain = make_popper()
+    assert plain.raw.call(RequestCode.POP_ROLLBACK).code == 0
+    popper = make_popper(pop_consumer_kv_service_enable=True)
+    popper.send(*[b"m"] * 100)
+    for _ in range(4):
+        popper.pop(max_msg_nums=25, invisible_time=60_000)
+    disk = popper.cluster.broker_node.disk
+    disk.capacity_bytes = disk.used_bytes
+    assert popper.raw.call(RequestCode.POP_ROLLBACK).code == 1
+    assert len(popper.cluster.broker.pop.pop_consumer_service.records.store) == 100

@@ -98,14 +98,14 @@ class PopConsumerRecords:
                 hooks.emit(AckLost(*place, record.offset, record.pop_time, "there is no record of this delivery"))
         return deleted
 
-    def delete_revived(self, records: Sequence[PopConsumerRecord]) -> Future[None] | None:
-        """These are in the retry topic, or were written anew; DiskFull when their records stay."""
+    def delete_all(self, records: Sequence[PopConsumerRecord], reason: str) -> Future[None] | None:
+        """These are somewhere else now: in the retry topic, or written anew; DiskFull when their records stay."""
         deleted = self._delete_from_store(records)
         hooks = self._node.hooks
         if hooks.on:
             for record in records:
                 place = (record.group, record.topic, record.queue_id, record.offset)
-                hooks.emit(PopRecordDeleted(*place, record.pop_time, "revived"))
+                hooks.emit(PopRecordDeleted(*place, record.pop_time, reason))
         return deleted
 
     def _delete_from_store(self, records: Sequence[PopConsumerRecord]) -> Future[None] | None:

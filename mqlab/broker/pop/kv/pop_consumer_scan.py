@@ -92,7 +92,7 @@ class PopConsumerScan(ServiceThread):
                 again = self._again(record)
                 rewritten += [again] if again is not None else []
         try:
-            for safe in (self._records.write_to_store(rewritten), self._records.delete_revived(found)):
+            for safe in (self._records.write_to_store(rewritten), self._records.delete_all(found, "revived")):
                 if safe is not None:
                     await safe
         except DiskFull:

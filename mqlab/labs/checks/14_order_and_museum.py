@@ -1,0 +1,175 @@
+"""The checks of lab 14: what comes again in order, the handle after a change, records, and a reviver's decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, NamedTuple
+
+from mqlab import Lab
+from mqlab.check import Wrong, draws_for, lab_check
+from mqlab.explore.rule import Case, Rule
+from mqlab.museum import rules
+from mqlab.scenarios import museum
+from mqlab.scenarios.museum_parts import Decision, Prepare, decided_by
+from mqlab.scenarios.ordered_kitchen import OrderedKitchen, open_ordered_kitchen
+
+
+def _kitchen(lab: Lab, orders: int) -> OrderedKitchen:
+    """A kitchen with so many orders before it."""
+    opened: list[OrderedKitchen] = []
+
+    async def build() -> None:
+        opened.append(await open_ordered_kitchen(lab, orders))
+
+    lab.finish_building(build())
+    return opened[0]
+
+
+@lab_check("14/comes-again", points=1)
+def comes_again(answer: Callable[[list[int], list[int]], list[int]], *, seed: int) -> Wrong | None:
+    """Batches in order, some orders acknowledged: the second pop of the same attempt is foretold."""
+    draw = draws_for(seed)
+    size, skipped = draw.between("size", 1, 8), draw.between("skipped", 0, 3)
+    lab = Lab(seed)
+    kitchen = _kitchen(lab, size + skipped)
+    if skipped:
+        lab.run(kitchen.ack(*lab.run(kitchen.take("before", skipped))))
+    orders = lab.run(kitchen.take("once", size))
+    offsets = [order.queue_offset for order in orders]
+    acked = [order for order in draw.shuffled("acks", orders) if draw.between(f"ack {order.queue_offset}", 0, 2)]
+    lab.run(kitchen.ack(*acked))
+    was = [order.queue_offset for order in lab.run(kitchen.take("once", size)) if order.queue_offset in offsets]
+    numbers = sorted(order.queue_offset for order in acked)
+    got = answer(list(offsets), numbers)
+    if list(got) == was:
+        return None
+    return Wrong(f"of {offsets} the orders {numbers} are acknowledged: {was} come again, and yours says {got!r}")
+
+
+@lab_check("14/new-handle", points=1)
+def new_handle(answer: Callable[[str, int, int], str], *, seed: int) -> Wrong | None:
+    """An order gets longer, and is acknowledged with your handle: it does not come again."""
+    draw = draws_for(seed)
+    lab = Lab(seed)
+    kitchen = _kitchen(lab, 4)
+    order = lab.run(kitchen.pop(4, invisible_ms=10_000))[draw.between("place", 1, 3)]
+    lab.run_for(ms=draw.between("later", 10, 8_000))
+    pop_time, invisible_ms = lab.run(kitchen.change(order, 1_000 * draw.between("longer", 5, 20)))
+    old = order.properties["POP_CK"]
+    got = answer(old, pop_time, invisible_ms)
+    fields = old.split(" ")
+    want = " ".join([fields[7], str(pop_time), str(invisible_ms), *fields[3:]])
+    if got != want:
+        return Wrong(f"{old!r} becomes {want!r} with {pop_time} and {invisible_ms}, and yours says {got!r}")
+    lab.run(kitchen.ack_by(got))
+    lab.run_for(ms=invisible_ms + 15_000)
+    if any(record.queue_offset == order.queue_offset for record in lab.history.find("MessageRevived")):
+        return Wrong("the order comes again although it was acknowledged with the new handle")
+    return None
+
+
+@lab_check("14/records", points=1)
+def records(answer: Callable[[int, int], int], *, seed: int) -> Wrong | None:
+    """Orders popped in batches and acknowledged one by one: the records of the log are counted."""
+    draw = draws_for(seed)
+    sizes = [draw.between(f"pop {n}", 1, 4) for n in range(draw.between("pops", 1, 5))]
+    lab = Lab(seed)
+    kitchen = _kitchen(lab, sum(sizes))
+    for size in sizes:
+        lab.run(kitchen.ack(*lab.run(kitchen.pop(size, invisible_ms=10_000))))
+    lab.run_for(seconds=30)
+    was = len(list(lab.history.find("MessageStored")))
+    got = answer(sum(sizes), len(sizes))
+    if got == was:
+        return None
+    return Wrong(f"{sum(sizes)} orders in {len(sizes)} pops make {was} records, and yours says {got!r}")
+
+
+# -- what becomes of a message -----------------------------------------------------------------------------------------
+
+
+class _Room(NamedTuple):
+    """One world of the museum, the rules that must hold in it, and for how long it plays."""
+
+    build: Callable[[Lab, Prepare], Coroutine[Any, Any, None]]
+    rules: tuple[type[Rule], ...]
+    seconds: int
+
+
+_ROOMS = (
+    _Room(
+        lambda lab, prepare: museum.pops_that_wait_for_flushes(lab, prepare, messages=60, flush_us=6_000),
+        (rules.UnackedComesAgain, rules.RevivedWasPopped),
+        50,
+    ),
+    _Room(
+        lambda lab, prepare: museum.topic_made_again(lab, prepare, messages=20, deleted_after_ms=4_000),
+        (rules.ReviveTerminates, rules.RevivedWasPopped),
+        60,
+    ),
+    _Room(
+        lambda lab, prepare: museum.log_that_is_cleaned(lab, prepare, messages=60, too_slow_ms=25_000),
+        (rules.RevivedWasPopped, rules.ReviveTerminates),
+        100,
+    ),
+)
+_ANSWERS = ("back", "gone", "later")
+
+
+@lab_check("14/decide", points=4)
+def decide(answer: Decision, *, seed: int) -> Wrong | None:
+    """Messages whose time is over, told one by one, and then three rooms of the museum with your reviver in them."""
+    wrong = _told(answer, seed)
+    if wrong is not None:
+        return wrong._replace(world=partial(_played, answer, seed))
+    room = _ROOMS[seed % len(_ROOMS)]
+    lab = Lab(seed)
+    lab.finish_building(room.build(lab, decided_by(answer)))
+    watching = [rule(Case(lab)) for rule in room.rules]
+    for rule in watching:
+        for row in lab.history.rows():
+            rule(row)
+        lab.world.hooks.attach(rule)
+    for _ in range(0, room.seconds, 5):
+        lab.run_for(seconds=5)
+        for rule in watching:
+            if rule.violations:
+                return Wrong(f"{rule.rule} {rule.violations[0].reason}")
+    for rule in watching:
+        rule.at_end()
+        if rule.violations:
+            return Wrong(f"{rule.rule} {rule.violations[0].reason}")
+    return None
+
+
+def _played(answer: Decision, seed: int) -> Lab:
+    """A room with such a reviver."""
+    room = _ROOMS[seed % len(_ROOMS)]
+    lab = Lab(seed)
+    lab.finish_building(room.build(lab, decided_by(answer)))
+    return lab.run_for(seconds=room.seconds)
+
+
+def _told(answer: Decision, seed: int) -> Wrong | None:
+    """Cases that a world seldom brings, among them a store that does not read."""
+    draw = draws_for(seed)
+    asked = draw.between("asked", 0, 900)
+    pop_time = 1_767_225_600_000 + draw.between("popped", 0, 60_000)
+    stored = pop_time + draw.between("stored", -20_000, 5_000)
+    later = draw.between("later", 1, 40)
+    cases: tuple[tuple[str, int | None, int | None, int, bool, str], ...] = (
+        ("the store gives this very message", asked, stored, asked + later, True, "back"),
+        ("the store gives a later message", asked + later, stored, asked + later + 1, True, "gone"),
+        ("the store gives nothing, and the queue ends before the offset", None, None, asked // 2, True, "gone"),
+        ("the store gives nothing, and the queue is longer", None, None, asked + later, True, "gone"),
+        ("the store does not read just now", None, None, asked + later, False, "later"),
+    )
+    for told, found, at_ms, end, reads, want in cases:
+        got = answer(asked, found, pop_time, at_ms, end, reads)
+        if got not in _ANSWERS:
+            return Wrong(f"{told}: yours says {got!r}, which is none of {', '.join(_ANSWERS)}")
+        if got != want:
+            facts = f"asked {asked}, found {found}, popped {pop_time}, stored {at_ms}, queue ends at {end}"
+            return Wrong(f"{told} ({facts}): it is {want!r}, and yours says {got!r}")
+    return None

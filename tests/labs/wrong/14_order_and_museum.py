@@ -1,0 +1,119 @@
+"""Mistakes that are made with lab 14."""
+
+from __future__ import annotations
+
+
+def only_open_ones(offsets, acked):
+    """What is done stays done, also behind an open one."""
+    return [offset for offset in offsets if offset not in acked]
+
+
+def all_of_it(offsets, acked):
+    """The batch begins anew."""
+    return offsets if set(offsets) - set(acked) else []
+
+
+def behind_the_last_ack(offsets, acked):
+    """The newest ack moves the progress."""
+    return [offset for offset in offsets if offset > max(acked, default=-1)]
+
+
+def old_batch(handle, pop_time, invisible_ms):
+    """The first offset of the old batch stays."""
+    fields = handle.split(" ")
+    fields[1:3] = [str(pop_time), str(invisible_ms)]
+    return " ".join(fields)
+
+
+def old_time(handle, pop_time, invisible_ms):
+    """The invisible time counts from the old pop."""
+    fields = handle.split(" ")
+    fields[0], fields[2] = fields[7], str(invisible_ms)
+    return " ".join(fields)
+
+
+def once_each(orders, pops):
+    """Notes are written once, as if they did not have to wait."""
+    return orders + pops + orders
+
+
+def no_acks(orders, pops):
+    """Acks cost nothing."""
+    return orders + 2 * pops
+
+
+def takes_what_comes(asked, found, pop_time, stored, queue_end, reads):
+    """Issue 7724: whatever the store gives is the message."""
+    if not reads:
+        return "later"
+    return "gone" if found is None else "back"
+
+
+def compares_times(asked, found, pop_time, stored, queue_end, reads):
+    """Issue 7914: what was stored behind the pop time is from another time."""
+    if not reads:
+        return "later"
+    return "back" if found == asked and stored <= pop_time else "gone"
+
+
+def asks_again(asked, found, pop_time, stored, queue_end, reads):
+    """Issue 8479: an answer without a message is a read that failed."""
+    if found is None:
+        return "later"
+    return "back" if found == asked else "gone"
+
+
+def asks_again_behind_the_end(asked, found, pop_time, stored, queue_end, reads):
+    """Issue 8479: an offset behind the end may come yet."""
+    if not reads or asked >= queue_end:
+        return "later"
+    return "back" if found == asked else "gone"
+
+
+def asks_again_for_another(asked, found, pop_time, stored, queue_end, reads):
+    """Another message is a reason to try again."""
+    if not reads:
+        return "later"
+    return "gone" if found is None else "back" if found == asked else "later"
+
+
+def not_now_is_gone(asked, found, pop_time, stored, queue_end, reads):
+    """A store that does not read has lost the message."""
+    return "back" if found == asked else "gone"
+
+
+def near_enough(asked, found, pop_time, stored, queue_end, reads):
+    """A later message will do."""
+    if not reads:
+        return "later"
+    return "back" if found is not None and found >= asked else "gone"
+
+
+def within_the_queue(asked, found, pop_time, stored, queue_end, reads):
+    """Whatever the queue still counts comes back."""
+    if not reads:
+        return "later"
+    return "back" if asked < queue_end else "gone"
+
+
+def never_back(asked, found, pop_time, stored, queue_end, reads):
+    """What was not acknowledged is the consumer's problem."""
+    return "later" if not reads else "gone"
+
+
+WRONG = {
+    "14/comes-again": [only_open_ones, all_of_it, behind_the_last_ack],
+    "14/new-handle": [old_batch, old_time],
+    "14/records": [once_each, no_acks],
+    "14/decide": [
+        takes_what_comes,
+        compares_times,
+        asks_again,
+        asks_again_behind_the_end,
+        asks_again_for_another,
+        not_now_is_gone,
+        near_enough,
+        within_the_queue,
+        never_back,
+    ],
+}
