@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -122,7 +123,7 @@ def decide(answer: Decision, *, seed: int) -> Wrong | None:
     """Messages whose time is over, told one by one, and then three rooms of the museum with your reviver in them."""
     wrong = _told(answer, seed)
     if wrong is not None:
-        return wrong._replace(world=partial(_played, answer, seed))
+        return replace(wrong, world=partial(_played, answer, seed))
     room = _ROOMS[seed % len(_ROOMS)]
     lab = Lab(seed)
     lab.finish_building(room.build(lab, decided_by(answer)))
