@@ -46,6 +46,17 @@ def test_every_machine_has_its_views(lab: Lab) -> None:
     assert f"after slice {lab.world.slice_no:,}" in consumer
 
 
+def test_a_broker_shows_its_pops_once_somebody_pops(lab: Lab) -> None:
+    lab.history.move_to(len(lab.history))
+    assert "held pops" not in shown(lab, "broker-a")
+    popped = get("four-ways").build(7, parameters={"messages": 2}).run_for(seconds=4)
+    html = shown(popped, "broker-a")
+    for title in ("held pulls", "held pops", "check points in memory", "revive queues"):
+        assert f">{title}<" in html
+    assert "popped" in html
+    assert not re.search(r"0x[0-9a-f]{6,}", html)
+
+
 def test_no_picture_has_an_address_of_memory_in_it(lab: Lab) -> None:
     lab.history.move_to(len(lab.history))
     for node in lab.world.nodes:

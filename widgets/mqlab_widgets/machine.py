@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab import DefaultMQProducer, DefaultMQPushConsumer
 from mqlab.errors import MqlabError
 from mqlab.inspectors import held_pulls_table
+from mqlab.pop_inspectors import held_pops_table, pop_check_points_table, revive_queues_table
 from mqlab.protocol.topics import is_system_topic
 from mqlab.views import FlowGauges, Table
 from mqlab_widgets.panels import command
@@ -52,6 +53,9 @@ def _views(session: Session, node: str) -> Iterator[str]:
         yield from _client_views(session, client)
     if process in lab.brokers and process.is_up():
         yield _html(held_pulls_table([process]))
+        if process.running().made_pop is not None:
+            for table in (held_pops_table, pop_check_points_table, revive_queues_table):
+                yield _html(table([process]))
         yield pools_html(process.running().executors.all())
         yield _queue(session, node)
     elif process in lab.name_servers and process.is_up():
