@@ -172,8 +172,8 @@ def held_pulls_table(brokers: Sequence[BrokerProcess]) -> Table:
 
 
 def process_queues_table(consumer: DefaultMQPushConsumer) -> Table:
-    """The queues that a consumer owns, and what it holds of each."""
-    rows = [
+    """The queues that a consumer owns, and what it holds of each; of what it pops, how many wait for their ack."""
+    rows: list[tuple[object, ...]] = [
         (
             queue.topic,
             queue.broker_name,
@@ -184,6 +184,18 @@ def process_queues_table(consumer: DefaultMQPushConsumer) -> Table:
             process_queue.dropped,
         )
         for queue, process_queue in sorted(consumer.process_queues.items())
+    ]
+    rows += [
+        (
+            queue.topic,
+            queue.broker_name,
+            queue.queue_id if queue.queue_id >= 0 else "any",
+            popped.wait_ack_msg_count,
+            "",
+            "",
+            popped.dropped,
+        )
+        for queue, popped in sorted(consumer.pop_process_queues.items())
     ]
     return Table("process queues", ("topic", "broker", "queue", "messages", "bytes", "span", "dropped"), rows)
 

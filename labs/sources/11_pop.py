@@ -33,8 +33,9 @@ student_id = ""
 # ## The scene (4 minutes)
 #
 # A shop gets orders, and packers pack them. The orders lie in **queues**: rows in which they wait, the oldest one in front.
-# A row is kept by a **broker**, the server that stores messages. The packers are **consumers**; those that share the work
-# are a **group**.
+# The rows are kept by a **broker**, a server that stores messages; all rows of one kind of message have one name, their
+# **topic** (here `Orders`). The packers are **consumers**: programs that fetch orders and give each to a function of ours, the
+# **listener**, which does the packing. Consumers that share the work are a **group**.
 #
 # How do several packers share several rows without packing an order twice? The old answer is to give each row an **owner**:
 # this row is yours, that one is mine, and nobody else touches it. That is RocketMQ's *push* (lab 07). It needs no more
@@ -44,8 +45,7 @@ student_id = ""
 # from whichever row, and the broker **hides** it from the others for a while. If it is packed in time, the taker says so
 # (it **acknowledges** it), and the order is done. If nobody says anything, the time runs out, and the order is there again.
 #
-# In this world both are at work side by side. The groups `owners` and `takers` each get *every* order of the topic
-# `Orders`. They have equally many members on equal machines, `push-1`, `push-2` ... and `pop-1`, `pop-2` ...
+# In this world both are at work side by side. The groups `owners` and `takers` each get *every* order. They have equally many members on equal machines, `push-1`, `push-2` ... and `pop-1`, `pop-2` ...
 
 # %%
 from mqlab import Lab, scenarios

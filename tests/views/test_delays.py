@@ -50,3 +50,8 @@ def test_the_picture_has_a_mark_for_each_order_and_group(hung: Lab) -> None:
 def test_a_group_that_was_not_asked_for_is_named(hung: Lab) -> None:
     with pytest.raises(LearnerError, match="it has owners, takers"):
         delays(hung, 0).longest_ms("packers")
+
+
+def test_what_a_popping_consumer_may_take_stands_beside_what_it_owns(hung: Lab) -> None:
+    rows = hung.process_queues(hung.processes["pop-2"].clients[0][0]).rows  # type: ignore[attr-defined]
+    assert [list(row)[:3] for row in rows if row[0] == "Orders"] == [["Orders", "broker-a", "any"]]
