@@ -70,3 +70,28 @@ def test_the_same_attempt_gets_the_same_messages_again(recorded: Any, merge: str
         assert [event["status"] for event in ours if event["event"] == "pop_response"] == [
             event["status"] for event in run if event["event"] == "pop_response"
         ]
+
+
+@pytest.mark.parametrize(("killed_ms", "again_ms", "times"), [(12_000, (30_000, 30_150), 1), (200, (200, 2_500), 0)])
+def test_a_killed_broker_keeps_a_block_that_was_in_its_file(
+    killed_ms: float, again_ms: tuple[float, float], times: int
+) -> None:
+    """The file is written every 10 s; who asks with waiting is woken at the end of a block that was read from it."""
+
+    async def pop_for_30_s(player: PopPlayer) -> None:
+        await player.send("m0", "m1")
+        await player.pop(most=2, order=True, invisible_ms=30_000)
+        await player.until(killed_ms)
+
+    async def pop_again(player: PopPlayer) -> None:
+        while len(player.pops()) < 2:
+            await player.pop(most=2, order=True, poll_ms=15_000, quiet=True)
+            await player.node.sleep(100)
+
+    player = PopPlayer()
+    player.play(pop_for_30_s)
+    player.lab.crash("broker-a")
+    player.lab.restart("broker-a")
+    first, second = found(player.play(pop_again))
+    assert again_ms[0] <= second["popTime"] - first["popTime"] <= again_ms[1]
+    assert [message["reconsumeTimes"] for message in second["messages"]] == [times, times]
