@@ -49,6 +49,11 @@ class Due:
         self.attempts = 0
 
     @property
+    def topic(self) -> str:
+        """The topic that it is for, also when it only rolls."""
+        return self.message.properties.get(MessageConst.REAL_TOPIC, self.message.topic)
+
+    @property
     def unique_key(self) -> str:
         """The name that its producer gave it."""
         return self.message.properties.get("UNIQ_KEY", "")
@@ -138,7 +143,7 @@ class TimerDelivery:
             due = waiting.popleft()
             while timer.is_running and (due.attempts or not self._put(due)):
                 if due.attempts >= _ATTEMPTS and not timer.config.timer_enable_retry_until_success:
-                    self._drop(due.message.topic, due.unique_key, f"the store has refused it {_ATTEMPTS} times")
+                    self._drop(due.topic, due.unique_key, f"the store has refused it {_ATTEMPTS} times")
                     break
                 await self._node.sleep(_RETRY_MS * timer.precision_ms / 1_000)
                 if self._put(due):
@@ -148,7 +153,7 @@ class TimerDelivery:
         """Store one message, unless it is hopeless; False when the store does not take it now."""
         message, timer = due.message, self._timer
         if not due.record.rolls and MessageConst.TIMER_DEL_UNIQKEY in message.properties:
-            self._drop(message.topic, due.unique_key, "it came too late to recall another message")
+            self._drop(due.topic, due.unique_key, "it came too late to recall another message")
             return True
         result = timer.message_store.put_message(message)
         # With WAIT=false no put waits for a flush.
@@ -157,11 +162,11 @@ class TimerDelivery:
             self._stored(due, result)
             return True
         if result.status in _HOPELESS:
-            self._drop(message.topic, due.unique_key, result.remark or result.status.value)
+            self._drop(due.topic, due.unique_key, result.remark or result.status.value)
             return True
         due.attempts += 1
         if self._node.hooks.on:
-            self._node.hooks.emit(TimerPutRefused(message.topic, due.unique_key, result.status.value, due.attempts))
+            self._node.hooks.emit(TimerPutRefused(due.topic, due.unique_key, result.status.value, due.attempts))
         return False
 
     def _stored(self, due: Due, result: PutMessageResult) -> None:
@@ -170,9 +175,8 @@ class TimerDelivery:
         if not hooks.on:
             return
         if due.record.rolls:
-            topic = message.properties.get(MessageConst.REAL_TOPIC, "")
             times = int(message.properties[MessageConst.TIMER_ROLL_TIMES])
-            hooks.emit(TimerMessageRolled(topic, due.unique_key, due.slot_ms, times))
+            hooks.emit(TimerMessageRolled(due.topic, due.unique_key, due.slot_ms, times))
             return
         hooks.emit(
             TimerMessageDelivered(
