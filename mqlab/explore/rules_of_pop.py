@@ -70,7 +70,7 @@ ORDER_FORGOTTEN_TEXT = (
 LONE_ACKS = "acks without their check point"
 LONE_ACKS_TEXT = (
     "A reviver does not pass acknowledgements whose check point it has dealt with already: they stay in front of it "
-    "until a later check point takes it past them, or for three minutes."
+    "until a later check point takes it past them (enableSkipLongAwaitingAck, which ends that, is off)."
 )
 REVIVE_SLACK_MS = 60_000
 """So long after its invisible time a message must have come again: the reviver reads in rounds, with rests."""

@@ -12,6 +12,7 @@ A slot is used again two weeks later, so it counts only if the time in it is the
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -133,12 +134,13 @@ class TimerWheel:
 
     def waiting_slots(self, from_ms: int) -> list[Slot]:
         """The slots in use that have not been read when reading stands at `from_ms`, by their moment."""
+        return sorted(Slot(slot[0] * self.precision_ms, *slot[1:]) for slot in self._waiting(from_ms))
+
+    def _waiting(self, from_ms: int) -> Iterator[tuple[int, int, int, int, int]]:
+        """The same in no order, with the moment in ticks."""
         start = from_ms // self.precision_ms
-        return sorted(
-            Slot(slot[0] * self.precision_ms, *slot[1:])
-            for slot in self._slots.values()
-            if start <= slot[0] < start + self.slots_total * 2
-        )
+        end = start + self.slots_total * 2
+        return (slot for slot in self._slots.values() if start <= slot[0] < end)
 
     def get_num(self, time_ms: int) -> int:
         """How many messages wait in the slot of a moment."""
@@ -146,11 +148,11 @@ class TimerWheel:
 
     def get_all_num(self, from_ms: int) -> int:
         """How many messages wait in all slots from a moment on."""
-        return sum(slot.num for slot in self.waiting_slots(from_ms))
+        return sum(slot[3] for slot in self._waiting(from_ms))
 
     def check_phy_pos(self, from_ms: int, max_offset: int) -> int:
         """Where the oldest record lies of those slots that know a record behind `max_offset`; NEVER when none does."""
-        beyond = [slot.first_pos for slot in self.waiting_slots(from_ms) if slot.last_pos > max_offset]
+        beyond = [first_pos for _, first_pos, last_pos, _, _ in self._waiting(from_ms) if last_pos > max_offset]
         return min(beyond, default=NEVER)
 
     # -- the file ---------------------------------------------------------------------------------------------------
