@@ -197,8 +197,14 @@ class PopLedger:
 
     def _check_point_read(self, row: Row) -> None:
         group, topic, queue_id, _, pop_time, _, _, offsets, _, _ = row[FIRST_FIELD:]
-        read = self.read.setdefault((Queue(row[NODE], group, topic, queue_id), pop_time), {})
-        read.update(dict.fromkeys(map(int, offsets.split(",") if offsets else ())))
+        queue = Queue(row[NODE], group, topic, queue_id)
+        read = self.read.setdefault((queue, pop_time), {})
+        for offset in map(int, offsets.split(",") if offsets else ()):
+            read[offset] = None
+            handed = self.find(queue, offset, pop_time)
+            if handed is not None:
+                # A check point that comes twice begins anew: what was read before it does not count.
+                handed.ack_read = False
 
     def _ack_read(self, row: Row) -> None:
         group, topic, queue_id, _, pop_time, bits, _, _ = row[FIRST_FIELD:]
