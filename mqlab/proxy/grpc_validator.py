@@ -63,7 +63,10 @@ def validate_receipt_handle(handle: ReceiptHandle, now_ms: int) -> None:
 
 
 def validate_message(message: Message, config: ProxyConfig, now_ms: int) -> None:
-    """Refuse a message whose body, properties or marks RocketMQ would not take."""
+    """Refuse a message whose body, properties or marks RocketMQ would not take.
+
+    Java: org.apache.rocketmq.proxy.grpc.v2.producer.SendMessageActivity.buildMessage.
+    """
     system = message.system_properties
     _validate_body(message.body, config)
     _validate_properties(message.user_properties, system, config)

@@ -1,8 +1,4 @@
-"""What clients say of messages that they have received: done, later, never.
-
-Java: org.apache.rocketmq.proxy.grpc.v2.consumer.AckMessageActivity and ChangeInvisibleDurationActivity,
-org.apache.rocketmq.proxy.grpc.v2.producer.ForwardMessageToDLQActivity.
-"""
+"""What clients say of messages that they have received: done, later, never."""
 
 from __future__ import annotations
 
@@ -35,7 +31,12 @@ if TYPE_CHECKING:
 class SettleActivity:
     """Answers AckMessage, ChangeInvisibleDuration and ForwardMessageToDeadLetterQueue.
 
-    A handle that the proxy has renewed is replaced by its newest one, which the client does not know.
+    A handle that the proxy has renewed is replaced by its newest one, which the client does not know. What a client
+    settles is renewed no more.
+
+    Java: org.apache.rocketmq.proxy.grpc.v2.consumer.AckMessageActivity and ChangeInvisibleDurationActivity,
+    org.apache.rocketmq.proxy.grpc.v2.producer.ForwardMessageToDLQActivity. Differs from RocketMQ: several entries of
+    one request are acknowledged one after the other, where all are asked for at once there; clients send one.
     """
 
     def __init__(self, config: ProxyConfig, consumers: ConsumerProcessor, handles: ReceiptHandleManager) -> None:

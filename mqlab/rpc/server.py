@@ -126,7 +126,8 @@ class ServerConnection(RpcConnection):
 class RpcServer:
     """Accepts connections at a port; `serve(stream)` is called for each call and says who hears it.
 
-    Java: org.apache.rocketmq.proxy.grpc.GrpcServer.
+    Java: org.apache.rocketmq.proxy.grpc.GrpcServer. Differs from RocketMQ: HTTP/2 without packed headers, settings,
+    windows and pings, without TLS, and connections on which nothing moves stay.
     """
 
     def __init__(self, node: Node, port: int, serve: Callable[[ServerStream], None]) -> None:

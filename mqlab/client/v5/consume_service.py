@@ -134,6 +134,8 @@ class FifoConsumeService(ConsumeService):
     """One message after the other: the next one begins when the last one is settled.
 
     With the accelerator message groups go side by side, each in its own order.
+
+    Java: org.apache.rocketmq.client.java.impl.consumer.FifoConsumeService.
     """
 
     def __init__(

@@ -85,7 +85,10 @@ class ProcessQueue:
             self._node.spawn(self._receive(attempt_id), "receive")
 
     async def _receive(self, attempt_id: str) -> None:
-        """Receive once, and go on: at once, after 20 ms when the proxy has too many requests, after 1 s of an error."""
+        """Receive once, and go on: at once, after 20 ms when the proxy has too many requests, after 1 s of an error.
+
+        Java: org.apache.rocketmq.client.java.impl.consumer.ProcessQueueImpl.receiveMessageImmediately.
+        """
         consumer = self._consumer
         self._activity_us = self._node.now_us()
         await_ms = consumer.long_polling_ms
@@ -146,7 +149,10 @@ class ProcessQueue:
     # -- settling ---------------------------------------------------------------------------------------------------
 
     def erase_message(self, message: MessageView, result: ConsumeResult) -> None:
-        """Acknowledge what was consumed, give back what was not, and then take it out of the cache."""
+        """Acknowledge what was consumed, give back what was not, and then take it out of the cache.
+
+        Java: org.apache.rocketmq.client.java.impl.consumer.ProcessQueueImpl.eraseMessage.
+        """
         self._node.spawn(self._erase(message, result), "erase message")
 
     async def _erase(self, message: MessageView, result: ConsumeResult) -> None:
@@ -171,6 +177,8 @@ class ProcessQueue:
     async def erase_fifo_message(self, message: MessageView, result: ConsumeResult) -> None:
         """Let the listener have a message again, here and after the waits of the retry policy, until it succeeds; after
         the last attempt it becomes a dead letter.
+
+        Java: org.apache.rocketmq.client.java.impl.consumer.ProcessQueueImpl.eraseFifoMessage.
         """
         consumer = self._consumer
         while result is not ConsumeResult.SUCCESS and message.delivery_attempt < consumer.retry_policy.max_attempts:

@@ -171,7 +171,10 @@ class PushConsumerImpl(ConsumerImpl):
         self.every(*SCAN_ASSIGNMENTS_MS, self.scan_assignments, "scan assignments")
 
     async def shutdown(self) -> None:
-        """End the consumer in peace: no more receives, then wait for those under way and for listeners, then leave."""
+        """End the consumer in peace: no more receives, then wait for those under way and for listeners, then leave.
+
+        Java: org.apache.rocketmq.client.java.impl.consumer.PushConsumerImpl.shutDown.
+        """
         if not self.is_running:
             return
         self._shutting_down = True
@@ -190,7 +193,10 @@ class PushConsumerImpl(ConsumerImpl):
     # -- assignments ------------------------------------------------------------------------------------------------
 
     async def scan_assignments(self) -> None:
-        """Ask for the assignments of each subscribed topic, and receive from what is assigned."""
+        """Ask for the assignments of each subscribed topic, and receive from what is assigned.
+
+        Java: org.apache.rocketmq.client.java.impl.consumer.PushConsumerImpl.scanAssignments.
+        """
         for topic, expression in list(self.subscriptions.items()):
             if not self.is_running:
                 return
@@ -231,7 +237,10 @@ class PushConsumerImpl(ConsumerImpl):
     def _sync_process_queue(
         self, topic: str, latest: tuple[MessageQueue, ...], expression: FilterExpression
     ) -> None:
-        """Drop the queues that are not assigned any more, or idle for too long; begin with those that are new."""
+        """Drop the queues that are not assigned any more, or idle for too long; begin with those that are new.
+
+        Java: org.apache.rocketmq.client.java.impl.consumer.PushConsumerImpl.syncProcessQueue.
+        """
         for queue, process_queue in list(self.process_queue_table.items()):
             if queue.topic.name != topic:
                 continue
