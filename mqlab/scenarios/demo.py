@@ -51,11 +51,11 @@ def order_book(messages: int) -> Iterator[int]:
 # -- sending --------------------------------------------------------------------------------------------------------
 
 
-async def open_shop(lab: Lab, brokers: int, queues: int) -> DefaultMQProducer:
+async def open_shop(lab: Lab, brokers: int, queues: int, **settings: Any) -> DefaultMQProducer:
     """A name server, brokers with so many queues each of the topic Orders, and a producer that is ready to send."""
     lab.name_server()
     for _ in range(brokers):
-        lab.broker()
+        lab.broker(**settings)
     lab.create_topic(TOPIC, queues)
     producer = lab.producer(SHOP, topics=[TOPIC])
     await producer.start()
@@ -109,6 +109,22 @@ def packing_with_mishaps(consumer: DefaultMQPushConsumer, most_ms: int) -> Liste
         return LATER if fails else packed
 
     return try_to_pack
+
+
+def packing_by_pop(consumer: DefaultMQPushConsumer, most_ms: int, stuck_ms: int) -> Listener:
+    """A listener that fails with every fifth order at first, and hangs `stuck_ms` over every thirteenth at first."""
+    pack = packing(consumer, most_ms)
+
+    async def pack_popped(
+        messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
+    ) -> ConsumeConcurrentlyStatus | None:
+        packed = await pack(messages, context)
+        number, first = number_in_id(messages[0]), messages[0].reconsume_times == 0
+        if first and number % 13 == 6:
+            await context.sleep(stuck_ms)
+        return LATER if first and number % 5 == 4 else packed
+
+    return pack_popped
 
 
 def number_in_id(message: MessageExt) -> int:
@@ -271,6 +287,41 @@ async def demo_retry(
     consumer = new_packer(lab, max_reconsume_times=max_reconsume_times)
     consumer.register_message_listener(packing_with_mishaps(consumer, packing_ms))
     await consumer.start()
+    lab.run_for(ms=READY_MS)
+    orders = order_book(messages)
+    process_of(lab, producer).run_in_each_life("orders", lambda: take_orders(producer, orders, every_ms))
+
+
+DEMO_POP = story("""
+    PopHeld 2 broker-a: Two consumers ask for orders from any queue: nobody owns one. The broker keeps both questions.
+    MessagePopped 1 broker-a: An order goes to one of them, and is hidden from the other for ten seconds.
+    AckRequested 1 consumer-1: It is packed. This one message is acknowledged, whatever becomes of those beside it.
+    AckStored 2 broker-a: The broker stores each acknowledgement, and beside each pop it has stored a check point.
+    InvisibleTimeRequested 1 consumer-1: This order could not be packed: it shall stay hidden for ten more seconds.
+    ReviveScanBegun 1 broker-a: Check points come off the timer wheel, and readers compare them with acknowledgements.
+    MessageRevived 1 broker-a: Nobody has acknowledged this order in time: it goes into a retry queue.
+    MessageRevived 2 broker-a: From there it is popped like any other, by whoever asks next.
+""")
+
+
+@scenario("demo-pop", seconds=40, captions=DEMO_POP)
+async def demo_pop(
+    lab: Lab,
+    *,
+    queues: int = 2,
+    every_ms: int = 500,
+    packing_ms: int = 300,
+    invisible_ms: int = 10_000,
+    merge: bool = False,
+    messages: int = UNTIL_THE_END,
+) -> None:
+    """Two packers pop orders from the same queues; each is hidden from the other one until its time is over."""
+    producer = await open_shop(lab, 1, queues, enable_pop_buffer_merge=merge)
+    lab.set_message_request_mode(TOPIC, PACKERS, "POP")
+    for _ in range(2):
+        consumer = new_packer(lab, threads=4, client_rebalance=False, pop_invisible_time=invisible_ms)
+        consumer.register_message_listener(packing_by_pop(consumer, packing_ms, invisible_ms * 3 // 2))
+        await consumer.start()
     lab.run_for(ms=READY_MS)
     orders = order_book(messages)
     process_of(lab, producer).run_in_each_life("orders", lambda: take_orders(producer, orders, every_ms))

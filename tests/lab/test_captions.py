@@ -25,7 +25,7 @@ def told(board: Storyboard, lab: Lab) -> list[Caption]:
 def test_the_demo_worlds_and_the_labs_main_scenarios_tell_their_story() -> None:
     wanted = {
         "demo", "demo-two-brokers", "demo-slow-consumer", "demo-retry", "two-brokers", "broker-hangs", "rivals",
-        "busy-broker", "member-killed", "poison",
+        "busy-broker", "member-killed", "poison", "demo-pop",
     }  # fmt: skip
     assert wanted <= set(TOLD)
 

@@ -9,8 +9,9 @@ import json
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from mqlab.protocol.codes import RequestCode
+from mqlab.protocol.pop_check_point import REVIVE_GROUP, is_revive_topic
 from mqlab.protocol.route import MASTER_ID
-from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_system_topic, retry_topic
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, is_system_topic, retry_topic
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.board import Board
 from mqlab_widgets.boards.stage_state import Consumer, Flight, Log, Producer, Strip
@@ -21,12 +22,17 @@ if TYPE_CHECKING:
 
 RUNNING, FROZEN, DOWN = "running", "frozen", "down"
 SENDS = {RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE}
-PULLS = {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE}
+PULLS = {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.POP_MESSAGE}
+ACKS = {RequestCode.ACK_MESSAGE, RequestCode.CHANGE_MESSAGE_INVISIBLETIME}
 DELAYED = RMQ_SYS_SCHEDULE_TOPIC
 BROADCAST = "@broadcast"
 """What a broker adds to the name of a group whose members all get everything (BroadcastOffsetManager)."""
 SCARCE = 65_536
 """A disk with fewer bytes left is called full."""
+POP_US = 10_000
+"""A pop gives its messages the time of its beginning, which is so much before at most."""
+MOST_TOLD = 4
+"""The keys of so many messages in a frame are known."""
 MOST_KEYS = 8_000
 """Of so many messages the unique key is known by their place; of older ones only the place."""
 
@@ -82,8 +88,12 @@ class StageBoard(Board):
         """Machine -> what is wrong with its disk."""
         self.producers: dict[str, Producer] = {}
         self.consumers: dict[str, Consumer] = {}
-        self.answers: dict[tuple[str, int, str], tuple[str, int, int, int]] = {}
-        """(broker, opaque, remote) -> (topic, queue id, first offset, messages) of a pull that is being answered."""
+        self.answers: dict[tuple[str, int, str], tuple[Queue, tuple[str, ...], int]] = {}
+        """(broker, opaque, remote) -> (queue, first few unique keys, messages) of a pull that is being answered."""
+        self.handed: dict[tuple[str, str], tuple[str, ...]] = {}
+        """(broker, remote) -> unique keys of messages that are popped, and not in an answer yet."""
+        self.pops: dict[tuple[str, str], None] = {}
+        """(broker, topic) of which messages are popped from any queue."""
         self.sending: dict[str, tuple[tuple[int, int], str]] = {}
         """Producer -> event and key of its newest attempt, which tells what the next frame carries."""
         self.asking: dict[str, tuple[tuple[int, int], Queue]] = {}
@@ -210,6 +220,8 @@ class StageBoard(Board):
             kind, (_, queue) = "pull", self.asking.get(node, ((-1, -1), None))
         elif code == RequestCode.CONSUMER_SEND_MSG_BACK:
             kind, key = "back", self._attempt(record)
+        elif code in ACKS:
+            kind, key = "ack", self._attempt(record)
         keys = (key,) if key else ()
         flight = Flight(node, self.name_of(remote), name, kind, False, keys, len(keys), queue, record.ts_us)
         self.flights[f"{connection}:{local}:{frame}"] = flight
@@ -225,9 +237,7 @@ class StageBoard(Board):
         count = 0
         answered = self.answers.pop((node, opaque, remote), None)
         if answered is not None:
-            topic, queue_id, first, count = answered
-            queue = (node, topic, queue_id)
-            keys = tuple(self.key_at(queue, first + place) for place in range(min(count, 4)))
+            queue, keys, count = answered
         kind = "pull" if answered is not None else "answer" if code == 0 else "refusal"
         flight = Flight(node, self.name_of(remote), record.response_name, kind, True, keys, count, queue, record.ts_us)
         self.flights[f"{connection}:{local}:{frame}"] = flight
@@ -316,13 +326,25 @@ class StageBoard(Board):
 
     on_parked_message_dropped = on_parked_message_delivered
 
+    def on_timer_message_delivered(self, record: Record) -> None:
+        strip = self._strip((record.node, TIMER_TOPIC, 0))
+        strip.committed[TIMER_TOPIC] = strip.committed.get(TIMER_TOPIC, 0) + 1
+
+    on_timer_message_dropped = on_timer_message_recalled = on_timer_message_rolled = on_timer_message_delivered
+
+    def on_revive_offset_committed(self, record: Record) -> None:
+        for (node, topic, queue_id), strip in self.strips.items():
+            if node == record.node and queue_id == record.revive_qid and is_revive_topic(topic):
+                strip.committed[REVIVE_GROUP] = record.revive_offset + 1
+
     def on_offset_committed(self, record: Record) -> None:
         group = record.group.removesuffix(BROADCAST)
         self._strip((record.node, record.topic, record.queue_id)).committed[group] = record.queue_offset
 
     def on_pull_answered(self, record: Record) -> None:
-        answer = (record.topic, record.queue_id, record.queue_offset, record.messages)
-        self.answers[record.node, record.opaque, record.remote] = answer
+        queue, first = (record.node, record.topic, record.queue_id), record.queue_offset
+        keys = tuple(self.key_at(queue, first + place) for place in range(min(record.messages, MOST_TOLD)))
+        self.answers[record.node, record.opaque, record.remote] = (queue, keys, record.messages)
 
     def on_pull_held(self, record: Record) -> None:
         held = self.held.setdefault(record.node, {})
@@ -331,6 +353,53 @@ class StageBoard(Board):
 
     def on_pull_woken(self, record: Record) -> None:
         self.held.get(record.node, {}).pop((record.opaque, record.remote), None)
+
+    # -- the broker, when it is popped from -------------------------------------------------------------------------
+
+    def on_pop_held(self, record: Record) -> None:
+        self.pops[record.node, record.topic] = None
+        self.on_pull_held(record)
+
+    on_pop_woken = on_pull_woken
+
+    def on_message_popped(self, record: Record) -> None:
+        invisible_us = 1_000 * record.invisible_ms
+        strip = self._strip((record.node, record.topic, record.queue_id))
+        strip.pop(record.queue_offset, record.ts_us, record.ts_us + invisible_us)
+        handed = self.handed.get((record.node, record.remote), ())
+        self.handed[record.node, record.remote] = (*handed, record.unique_key)
+
+    def on_pop_answered(self, record: Record) -> None:
+        queue = (record.node, record.topic, record.queue_id)
+        keys = self.handed.pop((record.node, record.remote), ())
+        self.answers[record.node, record.opaque, record.remote] = (queue, keys, record.messages)
+
+    def on_ack_buffered(self, record: Record) -> None:
+        self._settle(record, str(record.queue_offset), "acked")
+
+    on_order_acked = on_ack_buffered
+
+    def on_ack_stored(self, record: Record) -> None:
+        self._settle(record, record.offsets, "acked")
+
+    def on_message_revived(self, record: Record) -> None:
+        self._settle(record, str(record.queue_offset), "revived")
+
+    def _settle(self, record: Record, offsets: str, state: str) -> None:
+        strip = self.strips.get((record.node, record.topic, record.queue_id))
+        out = {} if strip is None else strip.popped
+        for offset in map(int, offsets.split(",")):
+            # The old check point of a message whose time was changed is acknowledged, too: that is no ack of it.
+            if strip is not None and offset in out and out[offset].since_us <= self._us_of(record.pop_time) + POP_US:
+                strip.settle(offset, state)
+
+    def on_invisible_time_changed(self, record: Record) -> None:
+        strip = self._strip((record.node, record.topic, record.queue_id))
+        since_us = self._us_of(record.new_pop_time)
+        strip.pop(record.queue_offset, since_us, since_us + 1_000 * record.invisible_ms)
+
+    def _us_of(self, wall_ms: int) -> int:
+        return (wall_ms - self.lab.world.epoch_ms) * 1_000
 
     # -- the consumer -----------------------------------------------------------------------------------------------
 
@@ -351,6 +420,35 @@ class StageBoard(Board):
         self.asking[record.node] = (record.at, self.queue_of(record))
         self._consumer(record.node).limited = ""
 
+    def on_pop_assigned(self, record: Record) -> None:
+        self._consumer(record.node).pops[record.topic] = None
+
+    def on_pop_unassigned(self, record: Record) -> None:
+        self._consumer(record.node).pops.pop(record.topic, None)
+
+    def on_pop_requested(self, record: Record) -> None:
+        self.on_pull_requested(record)
+
+    def on_messages_taken(self, record: Record) -> None:
+        consumer, came = self._consumer(record.node), self.landed.get(record.node)
+        consumer.owed = record.unacked
+        consumer.limited = ""
+        if came is not None and came.kind == "pull" and came.response:
+            consumer.take(came.keys)
+
+    def on_ack_requested(self, record: Record) -> None:
+        self.sending[record.node] = (record.at, record.msg_id)
+        self._paid(record)
+
+    on_invisible_time_requested = on_ack_requested
+
+    def on_pop_given_up(self, record: Record) -> None:
+        self._paid(record)
+
+    def _paid(self, record: Record) -> None:
+        consumer = self._consumer(record.node)
+        consumer.owed = max(0, consumer.owed - (record.get("messages") or 1))
+
     def on_pull_finished(self, record: Record) -> None:
         self._consumer(record.node).pulled = record.next_offset
 
@@ -365,7 +463,8 @@ class StageBoard(Board):
         self._consumer(record.node).limited = f"{record.reason} {record.cached} > {record.limit}"
 
     def on_consume_started(self, record: Record) -> None:
-        self._consumer(record.node).begin(self.home_of(record), record.queue_offset, record.messages)
+        home = self.home_of(record)
+        self._consumer(record.node).begin(home, record.queue_offset, record.messages, record.msg_id)
 
     def on_consume_finished(self, record: Record) -> None:
         self._consumer(record.node).end(self.home_of(record), record.queue_offset)

@@ -37,10 +37,21 @@ class Cell(NamedTuple):
     key: str
 
 
+class Out(NamedTuple):
+    """A message that was popped: from when until when nobody else sees it, and whether it is "out" still, "acked", or
+    was "revived" since nobody acknowledged it.
+    """
+
+    since_us: int
+    until_us: int
+    state: str = "out"
+
+
 @dataclass(slots=True)
 class Strip:
     """A queue: where it ends, its newest entries, which consumers pull from it for which group, how far each of them is
-    as it knows itself (`read`), and how far each group is as the broker knows (`committed`).
+    as it knows itself (`read`), how far each group is as the broker knows (`committed`), and which of the entries were
+    popped by the group that did so last.
     """
 
     end: int = 0
@@ -48,6 +59,18 @@ class Strip:
     read: dict[str, int] = field(default_factory=dict)
     committed: dict[str, int] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
+    popped: dict[int, Out] = field(default_factory=dict)
+
+    def pop(self, offset: int, since_us: int, until_us: int) -> None:
+        """A message is handed out, perhaps anew."""
+        self.popped[offset] = Out(since_us, until_us)
+        if len(self.popped) > MOST_CELLS:
+            del self.popped[min(self.popped)]
+
+    def settle(self, offset: int, state: str) -> None:
+        """A popped message is acknowledged or revived."""
+        if offset in self.popped:
+            self.popped[offset] = self.popped[offset]._replace(state=state)
 
     def append(self, offset: int, log_offset: int, key: str) -> None:
         """One more entry (or one that is written again after a recovery)."""
@@ -168,6 +191,14 @@ class Consumer:
     ranges: dict[Queue, list[tuple[int, int]]] = field(default_factory=dict)
     counts: dict[Queue, int] = field(default_factory=dict)
     listening: dict[tuple[Queue, int], int] = field(default_factory=dict)
+    keys: dict[tuple[Queue, int], str] = field(default_factory=dict)
+    """Place of the first message of a listener's call -> its unique key."""
+    popped: list[str] = field(default_factory=list)
+    """Unique keys of popped messages that wait for the listener."""
+    pops: dict[str, None] = field(default_factory=dict)
+    """The topics that it pops, of which it owns no queue."""
+    owed: int = 0
+    """How many popped messages it has not acknowledged."""
     limited: str = ""
     pulled: int = 0
     done: int = 0
@@ -175,7 +206,7 @@ class Consumer:
     @property
     def cached(self) -> int:
         """How many messages it holds, those in the listener included."""
-        return sum(self.counts.values())
+        return sum(self.counts.values()) + self.owed
 
     @property
     def busy(self) -> int:
@@ -196,9 +227,17 @@ class Consumer:
         waits = any(low <= offset < high for low, high in self.ranges.get(queue, ()))
         return waits or (queue, offset) in self.listening
 
-    def begin(self, queue: Queue, first: int, count: int) -> None:
-        """The listener is called with these messages."""
+    def take(self, keys: tuple[str, ...]) -> None:
+        """Popped messages came in."""
+        self.popped = [*self.popped, *keys][-MOST_CELLS:]
+
+    def begin(self, queue: Queue, first: int, count: int, key: str = "") -> None:
+        """The listener is called with these messages, of which the first has this unique key."""
         self.listening[queue, first] = count
+        self.keys[queue, first] = key
+        if key in self.popped:
+            place = self.popped.index(key)
+            del self.popped[place : place + count]
         end, left = first + count, []
         for low, high in self.ranges.get(queue, ()):
             left += [piece for piece in ((low, min(high, first)), (max(low, end), high)) if piece[0] < piece[1]]
@@ -207,6 +246,7 @@ class Consumer:
     def end(self, queue: Queue, first: int) -> None:
         """The listener has returned."""
         count = self.listening.pop((queue, first), 0)
+        self.keys.pop((queue, first), None)
         self.done += count
         if queue in self.counts:
             self.counts[queue] = max(0, self.counts[queue] - count)

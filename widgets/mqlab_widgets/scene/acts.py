@@ -27,6 +27,8 @@ MOST_MOVED = 4
 
 RESTS = {
     "SendAttempted": 120, "SendAttemptFailed": 300, "SendFailed": 350,
+    "PopWoken": 140, "PopHeld": 50, "MessagesTaken": 160, "AckBuffered": 140, "AckStored": 140, "OrderAcked": 140,
+    "InvisibleTimeChanged": 200, "MessageRevived": 400,
     "PullWoken": 140, "PullHeld": 50, "OffsetUpdated": 50, "CommitLogFlushed": 140, "PutRefused": 300,
     "ConsumeFinished": 120, "FlowControlled": 160, "MessageGivenBack": 200, "MessagesPolled": 200,
     "QueueAllocated": 120, "QueueDropped": 120,
@@ -35,7 +37,10 @@ RESTS = {
     "StoreRecovered": 400, "ClientStarted": 150, "ClientStopped": 200, "BrokerStarted": 200,
 }  # fmt: skip
 """Event kind -> ms for which the story rests on it, of those where nothing moves."""
-FLASHES = {"PullWoken", "ConsumeFinished", "SendAttemptFailed", "SendFailed", "PutRefused", "FlowControlled"}
+FLASHES = {
+    *("PullWoken", "PopWoken", "ConsumeFinished", "SendAttemptFailed", "SendFailed", "PutRefused", "FlowControlled"),
+    "MessageRevived",
+}
 
 
 class Act(NamedTuple):
@@ -130,7 +135,9 @@ def _spots(flight: Flight) -> list[object]:
 
 
 def _spot_of(record: Record, board: StageBoard, scene: Scene) -> Point | None:
-    if record.kind == "PullWoken":
+    if record.kind == "MessageRevived":
+        return scene.spot(record.node, ("queue", record.retry_topic, 0), ("queue", record.topic, record.queue_id))
+    if record.kind in ("PullWoken", "PopWoken"):
         return scene.spot(record.node, ("ring", record.topic, record.queue_id))
     return scene.spot(
         record.node,
@@ -143,14 +150,16 @@ def _stored(record: Record, board: StageBoard, scene: Scene) -> Moves:
     key = record.unique_key
     came = board.landed.get(record.node)
     lane = scene.lane(came.source, came.target) if came is not None and key and key in came.keys else None
-    start = lane[2:] if lane is not None else scene.spot(record.node, *_delayed(board, record.node))
+    start = lane[2:] if lane is not None else scene.spot(record.node, *_homes(board, record.node, key))
     return _moved(board, [key], record.node, start, scene.spot(record.node, "log"))
 
 
-def _delayed(board: StageBoard, node: str) -> list[object]:
-    return [
-        ("queue", topic, queue_id) for broker, topic, queue_id in board.strips if broker == node and topic == DELAYED
-    ]
+def _homes(board: StageBoard, node: str, key: str) -> list[object]:
+    """Where a message was in its broker before it is stored again: among the delayed ones, or where it was popped."""
+    mine = [queue for queue in board.strips if queue[0] == node]
+    delayed = [queue for queue in mine if queue[1] == DELAYED]
+    popped = [queue for queue in mine if key in (board.key_at(queue, one) or "-" for one in board.strips[queue].popped)]
+    return [("queue", *queue[1:]) for queue in (*delayed, *reversed(popped))]
 
 
 def _dispatched(record: Record, board: StageBoard, scene: Scene) -> Moves:

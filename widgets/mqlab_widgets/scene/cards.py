@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, is_retry_topic
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, is_dlq_topic, is_retry_topic
 from mqlab_widgets.boards.stage import DOWN
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.plan import HEAD, LINE, Card, Point, Row
@@ -35,11 +35,13 @@ THRESHOLD = 1_000
 LIMITS = {"size": "too many MiB", "span": "too far apart"}
 SPECIAL = {
     RMQ_SYS_SCHEDULE_TOPIC: "delayed",
-    "rmq_sys_wheel_timer": "timer wheel",
+    TIMER_TOPIC: "timer wheel",
     "RMQ_SYS_TRANS_HALF_TOPIC": "half messages",
     "RMQ_SYS_TRANS_OP_HALF_TOPIC": "half: done",
 }
 REVIVE = "rmq_sys_REVIVE_LOG"
+ANY_ROW = 26
+"""Height of the row of pops that wait for any queue of a topic."""
 
 
 class Size(NamedTuple):
@@ -126,8 +128,11 @@ def _broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
     found = board.queues_of(card.name, system=True)
     own = [topic for topic in found if topic_title(topic) == topic]
     topics = {topic: found[topic] for topic in dict.fromkeys((*own, *found)) if _is_shown(topic, found[topic])}
+    lined = {topic: topics.pop(topic) for topic in list(topics) if topic.startswith((TIMER_TOPIC, REVIVE))}
     queues = sum(len(strips) for strips in topics.values())
-    free = room - HEAD - LOG - 6 - (LINE if card.name in board.trouble else 0)
+    popped = [topic for topic in topics if (card.name, topic) in board.pops]
+    free = room - HEAD - LOG - 6 - (LINE if card.name in board.trouble else 0) - LINE * len(lined)
+    free -= ANY_ROW * len(popped)
     if card.name in board.trouble:
         card.line(board.trouble[card.name], "trouble")
     if not topics:
@@ -147,7 +152,10 @@ def _broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
                 card.note = card.note or _topic_line(topic, strips)
             for queue_id, strip in strips.items():
                 rings = _rings(held.get((topic, queue_id), []), card.width - RING, size, look)
+                rings += _clocks(card, strip, look, size, chips)
                 _queue(board, card, (topic, queue_id), strip, look, size, chips, rings)
+            if topic in popped:
+                _any_queue(card, topic, held.get((topic, -1), []), look)
     else:
         most = max(1, int(free // LINE))
         shown = list(topics.items())[: most if len(topics) <= most else most - 1]
@@ -158,7 +166,28 @@ def _broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
             _summed_up(board, card, topic, strips)
         if len(topics) > len(shown):
             card.line(f"and {len(topics) - len(shown):,} more topics")
+    for topic, strips in lined.items():
+        _behind(card, topic, strips)
     _log(board, card, look)
+
+
+def _behind(card: Card, topic: str, strips: dict[int, Strip]) -> None:
+    """What RocketMQ itself puts aside, in a line: all that moves there is drawn by boards of its own."""
+    for queue_id in strips:
+        card.spot(("queue", topic, queue_id), 22, 8)
+        card.spot(("next", topic, queue_id), 22, 8)
+    hand = "M0 -7V0L5 3" if topic == TIMER_TOPIC else "M4.5 3A5 5 0 1 0 1 5"
+    shape = f'<g transform="translate(18 8)"><circle class="dial" r="7"/><path class="hand" d="{hand}"/></g>'
+    words = escape(fit(_topic_line(topic, strips), card.width - 44))
+    card.row(f'{shape}<text class="faint" x="32" y="12">{words}</text>', LINE)
+
+
+def _any_queue(card: Card, topic: str, held: list[Held], look: Look) -> None:
+    """The pops that wait for whichever queue of a topic gets a message."""
+    card.spot(("ring", topic, -1), card.width - RING, 11)
+    words = f"{len(held)} wait for any queue" if held else "nobody waits"
+    words = f'<text class="faint" x="{card.width - RINGS - 6:g}" y="15" text-anchor="end">{words}</text>'
+    card.row(f"{words}{_rings(held, card.width - RING, SIZES[-3], look, 11)}", ANY_ROW)
 
 
 def _is_shown(topic: str, queues: dict[int, Strip]) -> bool:
@@ -170,12 +199,16 @@ def _is_shown(topic: str, queues: dict[int, Strip]) -> bool:
 
 def _topic_line(topic: str, strips: dict[int, Strip]) -> str:
     waiting = sum(strip.waiting() for strip in strips.values())
-    if topic == RMQ_SYS_SCHEDULE_TOPIC:
-        return f"delayed: {waiting:,} messages wait for their time"
+    if topic in (RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC):
+        return f"{SPECIAL[topic]}: {waiting:,} message{'s wait for their' if waiting != 1 else ' waits for its'} time"
+    if topic.startswith(REVIVE):
+        count = sum(strip.end for strip in strips.values())
+        return f"revive queues: {count:,} check points and acks, {waiting:,} to be read"
     unnoted = sum(strip.unnoted() for strip in strips.values())
     count = sum(strip.end for strip in strips.values())
     told = f"{topic_title(topic)}: {count:,} message{'' if count == 1 else 's'}"
-    told += f", {waiting:,} not consumed" if waiting else ""
+    popped = any(strip.popped for strip in strips.values())
+    told += f", {waiting:,} not {'popped' if popped else 'consumed'}" if waiting else ""
     return told + (f", {unnoted:,} not noted" if unnoted else "")
 
 
@@ -190,7 +223,7 @@ def _queue(
 ) -> None:
     owners = {name: card.sheet.owner_css(name) for name in sorted(strip.owners)}
     drawn_from = (
-        *(card.width, size, chips, look.followed, owners, strip.end, tuple(strip.cells)),
+        *(card.width, size, chips, look.followed, owners, strip.end, tuple(strip.cells), tuple(strip.popped.items())),
         *((group, strip.read_by(group), strip.committed.get(group, 0)) for group in strip.groups()),
     )
 
@@ -205,9 +238,7 @@ def _queue_row(
     size: Size, chips: int,
 ) -> Row:  # fmt: skip
     topic, queue_id = queue
-    room = width - LABEL - chips * CHIP - RINGS - 6
-    most = max(1, int(room // size.cell))
-    low = max(0, strip.end - most + 1)
+    most, low = _view(width, strip, size, chips)
     middle = size.height / 2 + 2
     shapes = [_label(queue_id, topic, size)]
     css = f'class="owned {next(iter(owners.values()))}"' if owners else ""
@@ -223,7 +254,8 @@ def _queue_row(
     noted = min((strip.committed.get(group, 0) for group in strip.groups()), default=0)
     for cell in strip.cells:
         if cell.offset >= low:
-            shapes.append(_cell(board, cell, across(cell.offset), middle, look, size, read, noted))
+            css = _state_of(strip, cell.offset, read, noted)
+            shapes.append(_cell(board, cell, across(cell.offset), middle, look, size, css))
     if strip.end - low < most:
         x = across(strip.end)
         shapes.append(
@@ -254,8 +286,37 @@ def _label(queue_id: int, topic: str, size: Size) -> str:
     return f'<text class="faint" x="10" y="{size.height / 2 + 6:g}">{words}</text>'
 
 
-def _cell(board: StageBoard, cell: Cell, x: float, middle: float, look: Look, size: Size, read: int, noted: int) -> str:
-    css = "done" if cell.offset < noted else "unnoted" if cell.offset < read else ""
+def _view(width: float, strip: Strip, size: Size, chips: int) -> tuple[int, int]:
+    """How many entries of a queue there is room for, and which is the first of them."""
+    room = width - LABEL - chips * CHIP - RINGS - 6
+    most = max(1, int(room // size.cell))
+    return most, max(0, strip.end - most + 1)
+
+
+def _state_of(strip: Strip, offset: int, read: int, noted: int) -> str:
+    """The style class of an entry: done with, done with and not noted, out with a consumer, brought back."""
+    out = strip.popped.get(offset)
+    if out is not None:
+        done = "done" if offset < noted else "unnoted"
+        return {"out": "out", "revived": "done revived"}.get(out.state, done)
+    return "done" if offset < noted else "unnoted" if offset < read else ""
+
+
+def _clocks(card: Card, strip: Strip, look: Look, size: Size, chips: int) -> str:
+    """What is left of the time for which each popped message is hidden."""
+    most, low = _view(card.width, strip, size, chips)
+    shapes = []
+    for offset, out in strip.popped.items():
+        if out.state == "out" and low <= offset < low + most and offset < strip.end:
+            left = min(1.0, max(0.0, (out.until_us - look.now_us) / max(1, out.until_us - out.since_us)))
+            x, wide = LABEL + 1 + (offset - low) * size.cell + 3, (size.cell - 6) * left
+            tip = f"<title>hidden from others for {max(0, out.until_us - look.now_us) / 1_000_000:.1f} s more</title>"
+            place = f'x="{x:g}" y="{size.height - 3:g}" width="{wide:.1f}" height="4"'
+            shapes.append(f'<rect class="clock" {place}>{tip}</rect>')
+    return "".join(shapes)
+
+
+def _cell(board: StageBoard, cell: Cell, x: float, middle: float, look: Look, size: Size, css: str) -> str:
     return token(
         *(board, cell.key, look, size.cell - 3, size.height - 2),
         css=f"slide {css}",
@@ -270,7 +331,8 @@ def _pointers(strip: Strip, low: int, across: Callable[[int], float], size: Size
     shapes = []
     for group in strip.groups()[:3]:
         read, noted = strip.read_by(group), strip.committed.get(group, 0)
-        for css, offset, words in (("noted", noted, "noted by the broker"), ("read", read, "consumed")):
+        far = "handed out" if strip.popped else "consumed"
+        for css, offset, words in (("noted", noted, "noted by the broker"), ("read", read, far)):
             if offset >= low:
                 tip = f"<title>{escape(group)}: {words} up to offset {offset:,}</title>"
                 shapes.append(
@@ -280,10 +342,10 @@ def _pointers(strip: Strip, low: int, across: Callable[[int], float], size: Size
     return shapes
 
 
-def _rings(held: list[Held], x: float, size: Size, look: Look) -> str:
+def _rings(held: list[Held], x: float, size: Size, look: Look, y: float = 0) -> str:
     """The pulls that are held for a queue, each emptying as its time passes."""
     shapes = []
-    y, radius = size.height / 2 + 2, min(12, size.height / 2)
+    y, radius = y or size.height / 2 + 2, min(12, size.height / 2)
     for place, pull in enumerate(held[:3]):
         left = 1 - (look.now_us - pull.since_us) / 1_000 / max(1, pull.hold_ms)
         tip = f"<title>a pull of {escape(pull.consumer)}, held since {pull.since_us / 1_000:,.1f} ms</title>"
@@ -400,12 +462,17 @@ def _consumer(board: StageBoard, card: Card, look: Look, room: float) -> None:
         if card.name in strip.owners and not is_retry_topic(queue[1])
     ]
     if room >= HEAD + LINE + 73 + 22 + 4:
-        _owned(board, card, owned)
+        if consumer.pops:
+            card.line(f"pops {', '.join(consumer.pops)}: owns no queue")
+            card.height += 22 - LINE
+        else:
+            _owned(board, card, owned)
     if consumer.limited:
         reason, _, numbers = consumer.limited.partition(" ")
         card.line(f"{LIMITS.get(reason, 'too many')}: {numbers}", "limit")
     else:
-        card.line(f"{consumer.done:,} consumed")
+        owed = f", {consumer.owed:,} not acked" if consumer.pops else ""
+        card.line(f"{consumer.done:,} consumed{owed}")
 
 
 def _owned(board: StageBoard, card: Card, owned: list[tuple[str, str, int]]) -> None:
@@ -434,13 +501,15 @@ def _cache(board: StageBoard, card: Card, look: Look, consumer: Consumer) -> Non
         '<text class="faint" x="10" y="20">cache</text>',
         f'<rect class="lane" x="{TOKENS}" y="2" width="{most * CACHED + 4}" height="27" rx="4"/>',
     ]
-    for place, (queue, offset) in enumerate(waiting):
-        picture = token(board, board.key_at(queue, offset), look, CACHED - 2, 22)
+    keys = [*(board.key_at(*place) for place in waiting), *consumer.popped][:most]
+    for place, key in enumerate(keys):
+        picture = token(board, key, look, CACHED - 2, 22)
         shapes.append(f'<g transform="translate({TOKENS + 2 + CACHED * (place + 0.5):g} 15.5)">{picture}</g>')
-    more = sum(high - low for ranges in consumer.ranges.values() for low, high in ranges) - len(waiting)
+    more = sum(high - low for ranges in consumer.ranges.values() for low, high in ranges) + len(consumer.popped)
+    more -= len(keys)
     if more > 0:
         shapes.append(f'<text class="faint" x="{card.width - 8:g}" y="20" text-anchor="end">+{more:,}</text>')
-    card.spot("cache", TOKENS + 2 + CACHED * (min(len(waiting), most - 1) + 0.5), 15.5)
+    card.spot("cache", TOKENS + 2 + CACHED * (min(len(keys), most - 1) + 0.5), 15.5)
     card.row("".join(shapes), 33)
     fullest = max(consumer.counts.values(), default=0)
     if fullest >= THRESHOLD / 10:
@@ -466,7 +535,8 @@ def _listener(board: StageBoard, card: Card, look: Look, consumer: Consumer) -> 
         shapes.append(f'<rect class="slot" x="{x}" y="1" width="{SLOT - 2}" height="33" rx="7"/>')
     for place, ((queue, offset), count) in enumerate(busy[:slots]):
         many = f'<text class="faint" x="9" y="-9">{count}</text>' if count > 1 else ""
-        picture = token(board, board.key_at(queue, offset), look, 28, 26)
+        key = consumer.keys.get((queue, offset)) or board.key_at(queue, offset)
+        picture = token(board, key, look, 28, 26)
         shapes.append(f'<g transform="translate({TOKENS + SLOT / 2 - 1 + SLOT * place:g} 17.5)">{picture}{many}</g>')
     if len(busy) > slots:
         more = len(busy) - slots

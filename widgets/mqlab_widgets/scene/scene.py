@@ -134,7 +134,7 @@ def scene_of(board: StageBoard, look: Look, before: Scene | None = None) -> Scen
     for card in shown.values():
         scene.parts |= _card(board, card, scene, talks=card.name in talking)
     scene.parts["flights"] = f'<g data-key="flights">{"".join(_flights(board, scene))}</g>'
-    scene.parts["legend"] = _legend(width, height)
+    scene.parts["legend"] = _legend(width, height, pops=bool(board.pops))
     return scene
 
 
@@ -336,10 +336,12 @@ def rest_of(path: tuple[float, float, float, float], place: int = 0) -> plan.Poi
     return x1 + (x2 - x1) * share, y1 + (y2 - y1) * share
 
 
-def _legend(width: float, height: float) -> str:
+def _legend(width: float, height: float, *, pops: bool) -> str:
+    popped = tokens.message("7", 20, 18, css="out") + '<rect class="clock" x="-8" y="4" width="11" height="4"/>'
     parts = (
         (f'<g transform="translate(12 0)">{tokens.message("7", 20, 18)}</g>', 28, "a message"),
         (f'<g transform="translate(10 0)">{tokens.pull_ring(8)}</g>', 24, "a pull: “anything new?”"),
+        *([(f'<g transform="translate(12 0)">{popped}</g>', 28, "popped, its time runs")] if pops else []),
         ('<circle class="ack" cx="8" r="5"/>', 20, "done"),
         ('<path class="read" d="M8 -5L13 4L3 4Z"/>', 20, "consumed up to here"),
         ('<path class="noted" d="M8 -5L13 4L3 4Z"/>', 20, "as the broker knows"),

@@ -63,7 +63,7 @@ def frame(board: StageBoard, flight: Flight) -> str:
         return pull_ring()
     if flight.kind in ("send", "back"):
         return _several(labels or [""], max(1, flight.messages)) + (cross(4) if flight.kind == "back" else "")
-    if flight.kind == "answer" and not flight.messages:
+    if flight.kind == "ack" or (flight.kind == "answer" and not flight.messages):
         return '<circle class="ack" r="5.5"/>'
     if flight.kind == "refusal":
         return cross(5)

@@ -1,0 +1,102 @@
+"""Pop on the stage: what is out with a consumer, who waits, what a consumer owes: as the parts themselves know it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mqlab import DefaultMQPushConsumer, Lab
+from mqlab.scenarios import get
+from mqlab_widgets.boards.board import Fold
+from mqlab_widgets.boards.stage import StageBoard
+from mqlab_widgets.scene.scene import Look, scene_of
+from tests.widgets.screen import Screen
+
+
+def board_of(lab: Lab) -> StageBoard:
+    board = StageBoard(lab)
+    Fold(lab.history, [board]).go_to(len(lab.history))
+    return board
+
+
+def popping(seconds: float) -> Lab:
+    return get("demo-pop").build(7).run_for(seconds=seconds)
+
+
+def test_pops_that_are_held_are_rings_at_no_queue_of_their_own() -> None:
+    lab = popping(6)
+    board = StageBoard(lab)
+    fold = Fold(lab.history, [board])
+    pops = lab.processes["broker-a"].controller.pop  # type: ignore[attr-defined]
+    waiting = pops.pop_message_processor.pop_long_polling_service.polling_map
+    counts = set()
+    for _ in range(40):
+        lab.run_for(ms=41)
+        fold.go_to(len(lab.history))
+        truth = sum(len(requests) for requests in waiting.values())
+        held = [pull for pull in board.held["broker-a"].values() if pull.queue_id == -1]
+        svg = scene_of(board, Look(now_us=lab.world.now_us)).svg()
+        assert len(held) == truth
+        assert (f"{truth} wait for any queue" if truth else "nobody waits") in svg
+        counts.add(truth)
+    assert len(counts) > 1
+
+
+def test_a_popped_message_is_pale_with_a_clock_until_it_is_acknowledged() -> None:
+    lab = popping(3)
+    popped = lab.run_until_event("MessagePopped")
+    assert popped is not None
+    queue = ("broker-a", popped.topic, popped.queue_id)
+    assert board_of(lab).strips[queue].popped[popped.queue_offset].state == "out"
+    before = scene_of(board_of(lab), Look(now_us=lab.world.now_us)).svg()
+    lab.run_for(ms=100)
+    later = scene_of(board_of(lab), Look(now_us=lab.world.now_us + 5_000_000)).svg()
+    clocks = [re.findall(r'class="clock"[^>]* width="([\d.]+)"', svg)[:-1] for svg in (before, later)]
+    assert min(map(float, clocks[0])) > max(map(float, clocks[1])) > 0
+    lab.run_until(lambda: any(r.kind == "AckStored" and r.pop_time == popped.pop_time for r in lab.history))
+    assert board_of(lab).strips[queue].popped[popped.queue_offset].state == "acked"
+
+
+def test_a_consumer_owes_the_acknowledgements_that_it_knows_of() -> None:
+    lab = popping(5)
+    owed = set()
+    for _ in range(12):
+        lab.run_for(ms=777)
+        board = board_of(lab)
+        for name in ("consumer-1", "consumer-2"):
+            (client,) = [
+                client for client, *_ in lab.processes[name].clients  # type: ignore[attr-defined]
+                if isinstance(client, DefaultMQPushConsumer)
+            ]  # fmt: skip
+            waits = sum(queue.wait_ack_msg_count for queue in client.pop_process_queues.values())
+            assert board.consumers[name].owed == waits
+            owed.add(waits)
+            assert f"{waits} not acked" in scene_of(board, Look(width=1200)).svg()
+    assert len(owed) > 2
+
+
+def test_a_revived_message_is_marked_where_it_was_and_what_is_put_aside_is_counted() -> None:
+    lab = popping(18)
+    revived = lab.run_until_event("MessageRevived")
+    assert revived is not None
+    board = board_of(lab)
+    queue = ("broker-a", revived.topic, revived.queue_id)
+    assert board.strips[queue].popped[revived.queue_offset].state == "revived"
+    svg = scene_of(board, Look(width=640)).svg()
+    assert "revived" in svg.split("</style>")[1]
+    on_the_wheel = sum(1 for record in lab.history if record.kind == "TimerMessageAccepted")
+    off_the_wheel = sum(1 for record in lab.history if record.kind == "TimerMessageDelivered")
+    assert f"timer wheel: {on_the_wheel - off_the_wheel} messages wait for their time" in svg
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_the_parts_of_all_beats_make_the_picture_of_the_end(merge: bool) -> None:
+    screen = Screen(get("demo-pop").build(7, parameters={"merge": merge}).run_for(seconds=12))
+    shown = dict(screen.session.scene().parts)
+    screen.played(10)
+    for beat in screen.beats:
+        shown.update(beat["parts"])
+    assert {key: svg for key, svg in shown.items() if svg} == screen.session.scene().parts
+    assert scene_of(screen.session.stage(), screen.session.look()).parts == screen.session.scene().parts
+    assert any("pull" in str(beat["acts"]) or "ring" in str(beat["acts"]) for beat in screen.beats)
