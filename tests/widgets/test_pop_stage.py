@@ -31,8 +31,11 @@ def test_pops_that_are_held_are_rings_at_no_queue_of_their_own() -> None:
     pops = lab.processes["broker-a"].controller.pop  # type: ignore[attr-defined]
     waiting = pops.pop_message_processor.pop_long_polling_service.polling_map
     counts = set()
-    for _ in range(40):
-        lab.run_for(ms=41)
+    for turn in range(10):
+        if turn % 2:
+            lab.run_until_event("PopAnswered")
+        else:
+            lab.run_for(ms=41)
         fold.go_to(len(lab.history))
         truth = sum(len(requests) for requests in waiting.values())
         held = [pull for pull in board.held["broker-a"].values() if pull.queue_id == -1]
