@@ -90,7 +90,6 @@ class PopLedger:
             "AckReceived": self._ack_received,
             "AckBuffered": self._ack_buffered,
             "AckStored": self._ack_stored,
-            "PopRecordDeleted": self._record_deleted,
             "OrderAcked": self._order_acked,
             "InvisibleTimeChanged": self._changed,
             "CheckPointPutAgain": self._put_again,
@@ -153,14 +152,6 @@ class PopLedger:
     def _ack_buffered(self, row: Row) -> None:
         group, topic, queue_id, queue_offset, _, pop_time, _ = row[FIRST_FIELD:]
         self._acked(row, Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time, MEMORY)
-
-    def _record_deleted(self, row: Row) -> None:
-        group, topic, queue_id, queue_offset, pop_time, reason = row[FIRST_FIELD:]
-        if reason == "acked":
-            broker = next(process for process in self._lab.brokers if process.name == row[NODE]).controller
-            in_memory = broker is None or broker.broker_config.enable_pop_buffer_merge
-            place = Queue(row[NODE], group, topic, queue_id)
-            self._acked(row, place, queue_offset, pop_time, MEMORY if in_memory else STORE)
 
     def _ack_stored(self, row: Row) -> None:
         group, topic, queue_id, offsets, _, pop_time, _ = row[FIRST_FIELD:]
