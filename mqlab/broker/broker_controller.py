@@ -22,7 +22,11 @@ from mqlab.broker.default_consumer_ids_change_listener import DefaultConsumerIds
 from mqlab.broker.errors import RequestError
 from mqlab.broker.lazy_processor import LazyProcessor
 from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
-from mqlab.broker.pop_processors import disk_holds_pop, register_pop_processors
+from mqlab.broker.pop_processors import (
+    disk_holds_pop,
+    make_pop_with_the_first_check_point,
+    register_pop_processors,
+)
 from mqlab.broker.producer_manager import ProducerManager
 from mqlab.broker.pull_message_processor import PullMessageProcessor
 from mqlab.broker.pull_request_hold_service import PullRequestHoldService
@@ -225,6 +229,8 @@ class BrokerController(BrokerParts):
         self.pull_request_hold_service.start()
         if disk_holds_pop(self):
             _ = self.pop
+        elif self.timer is not None:
+            make_pop_with_the_first_check_point(self)
         self.broadcast_offset_manager.start()
         self.client_housekeeping_service.start()
         self.consumer_ids_change_listener.start()

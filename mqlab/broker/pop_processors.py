@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mqlab.protocol.command import RemotingCommand
     from mqlab.remoting import Channel
     from mqlab.remoting.processor import Processed
+    from mqlab.store.dispatch_request import DispatchRequest
 
 POP_PROCESSORS: dict[RequestCode, tuple[str, str, str]] = {
     RequestCode.POP_MESSAGE: ("pop_message_processor", "pull", "pop"),
@@ -66,3 +67,17 @@ def disk_holds_pop(broker: BrokerParts) -> bool:
     if any(topic == revive_topic for topic, _ in queues):
         return True
     return broker.node.disk.exists(broker.message_store_config.path("config", "consumerOrderInfo.json"))
+
+
+def make_pop_with_the_first_check_point(broker: BrokerParts) -> None:
+    """Let Pop be made when something comes into the revive topic, though nobody has popped in this life of the broker.
+
+    A timer that waits on the disk may hold check points of an earlier life, and nothing else there tells of them.
+    """
+    revive_topic = REVIVE_TOPIC_PREFIX + broker.broker_config.broker_cluster_name
+
+    def look(request: DispatchRequest) -> None:
+        if request.topic == revive_topic and broker.made_pop is None:
+            _ = broker.pop
+
+    broker.message_store.dispatcher_list.append(look)

@@ -405,6 +405,22 @@ def test_where_the_store_waits_for_its_disk_an_ack_waits_with_it_unless_it_is_to
     assert acker.revived() == []
 
 
+@pytest.mark.parametrize("acked", [0, 2])
+def test_check_points_that_lie_on_the_wheel_alone_are_found_after_a_crash_though_nobody_pops(
+    acker: Acker, acked: int
+) -> None:
+    answer = acker.pop(invisible_time=30_000)
+    for offset in range(acked):
+        acker.ack(acker.handle(answer, offset), offset)
+    acker.cluster.run(6_000)
+    acker.cluster.do("crash", node="broker-a")
+    acker.cluster.do("restart", node="broker-a")
+    acker.cluster.run(20_000)
+    assert acker.cluster.broker.made_pop is None
+    acker.cluster.run(20_000)
+    assert acker.revived() == list(range(acked, 5))
+
+
 def test_nothing_is_made_for_an_ack_in_a_broker_from_which_nobody_pops(acker: Acker) -> None:
     acker.cluster.topic("U")
     assert acker.cluster.broker.made_pop is None
