@@ -1,0 +1,283 @@
+"""A broker with a reviver of somebody's own: workers pop, acknowledge or forget, and what comes back is judged.
+
+`ReviveDay(settle, seed).play()` is one world; lab 12 judges revivers with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mqlab.broker.pop.pop_revive_service import PopReviveService
+from mqlab.broker.pop.revive_message import ReviveMessage
+from mqlab.broker.pop.revive_scan import deliver_time_ms
+from mqlab.lab import Lab
+from mqlab.protocol import Message
+from mqlab.protocol.pop_check_point import BATCH_ACK_TAG, CK_TAG, AckMsg, BatchAckMsg, PopCheckPoint
+from mqlab.scenarios.pop_check_points import TOPIC, Worker
+from mqlab.trace.record import KIND, Record
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker_controller import BrokerController
+    from mqlab.protocol.message import MessageExt
+
+ORDERS, QUEUES = 24, 2
+LOOK_MS = 100
+IN_TIME_MS = 1_500
+"""An acknowledgement that was answered so long behind the end of the invisible time has to count."""
+BACK_MS = 6_000
+"""So long behind its time a message that nobody acknowledged has to be back."""
+LAST_POP_MS = 9_000
+PLAY_MS = 26_000
+STOP_MS = 4_000
+LINES = 14
+
+
+class Read(NamedTuple):
+    """What a reviver reads: one check point ("ck"), or acknowledgements of one batch ("ack"); times in ms since 1970.
+
+    `key` names the batch, and is the same in a check point and its acknowledgements. `due_ms` is when the record was to
+    come into the revive queue. Of a check point: `revive_ms` is when its messages can be seen again; message i has the
+    offset `start + distances[i]`. Of acknowledgements: `offsets` are those of the messages that are done.
+    """
+
+    kind: str
+    key: str
+    due_ms: int
+    revive_ms: int = 0
+    start: int = 0
+    distances: tuple[int, ...] = ()
+    offsets: tuple[int, ...] = ()
+
+
+Settle = Callable[[list[Read], int, bool], tuple[list[tuple[str, int]], int]]
+"""`settle(read, now_ms, timer_behind)`: which messages come back, as (key, offset), and how many of the records that
+stand first in `read` are dealt with.
+"""
+
+
+class TaughtReviver(PopReviveService):
+    """The reviver of a revive queue that asks `settle` what to do, each time that there is nothing more to read."""
+
+    def __init__(self, broker: BrokerController, settle: Settle) -> None:
+        super().__init__(broker, 0)
+        self._settle = settle
+        self._messages = ReviveMessage(broker)
+        self._read: list[tuple[Read, PopCheckPoint | None]] = []
+        self._next = 0
+
+    async def round(self, empty_reads: int) -> int:
+        """Read on and settle until all is dealt with."""
+        while True:
+            self._read_on()
+            known = {read.key: point for read, point in self._read if point is not None}
+            reads = [read for read, _ in self._read]
+            back, dealt_with = self._settle(reads, self.node.now_ms(), self._broker.timer_behind())
+            for key, offset in back:
+                if key in known:
+                    await self._messages.revive(known[key], offset)
+            del self._read[:dealt_with]
+            if not self._read:
+                self._looked_to = self._next
+                return self.node.now_us()
+            await self.node.sleep(LOOK_MS)
+
+    def _read_on(self) -> None:
+        while messages := self._get_revive_message(self._next):
+            for message in messages:
+                self._read.append(_read_of(message))
+            self._next += len(messages)
+
+
+def _read_of(message: MessageExt) -> tuple[Read, PopCheckPoint | None]:
+    due_ms = deliver_time_ms(message)
+    if message.tags == CK_TAG:
+        point = PopCheckPoint.decode(message.body)
+        distances = tuple(point.queue_offset_diff or ())
+        return Read(CK_TAG, point.merge_key, due_ms, point.revive_time, point.start_offset, distances), point
+    ack = (BatchAckMsg if message.tags == BATCH_ACK_TAG else AckMsg).decode(message.body)
+    return Read("ack", ack.merge_key, due_ms, offsets=tuple(ack.offsets())), None
+
+
+class Delivery(NamedTuple):
+    """One message of one pop."""
+
+    group: str
+    topic: str
+    queue_id: int
+    offset: int
+    pop_time: int
+
+    def __str__(self) -> str:
+        return f"{self.group}: offset {self.offset} of {self.topic}, queue {self.queue_id}"
+
+
+class ReviveDay:
+    """One seed's world: two groups, workers that acknowledge early, late, together or not at all, and one reviver.
+
+    In some worlds somebody stops the timer for a while (the setting timerStopDequeue), and what is due comes late.
+    """
+
+    def __init__(self, settle: Settle, seed: int) -> None:
+        self._random = Random(f"revive-day/{seed}")
+        self._settle = settle
+        self.stops_timer = self._random.random() < 0.3
+        self.lab = Lab(seed, history=False)
+        self.lines: list[str] = []
+        self._ends: dict[Delivery, int] = {}
+        self._acked: dict[Delivery, float] = {}
+        self._revived: set[Delivery] = set()
+        self._next_look_ms = 0.0
+        self.wrong = ""
+
+    def play(self) -> ReviveDay:
+        """Play the day, up to the first thing that is wrong."""
+        lab, random = self.lab, self._random
+        self._open()
+        lab.world.hooks.attach(self._watch)
+        for group in ("kitchen", "billing"):
+            worker = Worker(lab, group, group)
+            lab.run(worker.open())
+            for _ in range(3):
+                worker.node.spawn(self._work(worker, random.randrange(200, LAST_POP_MS)), "work")
+        if self.stops_timer:
+            node, stop_ms = lab.brokers[0].node, random.randrange(6_000, 14_000)
+            node.call_later(stop_ms, self._stop_timer, True, name="an operator")
+            node.call_later(stop_ms + STOP_MS, self._stop_timer, False, name="an operator")
+        while not self.wrong and lab.now_ms < PLAY_MS + STOP_MS * self.stops_timer:
+            lab.run_until(lambda: bool(self.wrong) or lab.now_ms >= self._next_look_ms)
+            self._next_look_ms = lab.now_ms + 500
+            self._find_missing()
+        return self
+
+    def _open(self) -> None:
+        lab = self.lab
+        lab.name_server()
+        lab.broker("broker-a", revive_queue_num=1)
+        lab.create_topic(TOPIC, QUEUES)
+        counter = lab.producer("counter", node="counter")
+        lab.run(counter.start())
+        for number in range(ORDERS):
+            tag = ("hot", "cold", "hot")[number // QUEUES % 3]
+            lab.run(counter.send(Message(TOPIC, b"order %d" % number, tags=tag)))
+        broker = self.lab.brokers[0].running()
+        processor = broker.pop.ack_message_processor
+        processor.shutdown_pop_revive_service()
+        taught = TaughtReviver(broker, self._settle)
+        processor.revive_services[0] = taught
+        taught.start()
+
+    def _stop_timer(self, stop: bool) -> None:
+        broker = self.lab.brokers[0].running()
+        broker.message_store_config.timer_stop_dequeue = stop
+        if not stop and broker.timer is not None and broker.timer.services is not None:
+            broker.timer.services.dequeue.wakeup_for_work()
+        said = "an operator stops the timer" if stop else "the timer runs again"
+        self.lines.append(f"{self.lab.now_ms / 1_000:>7.3f} s  {said}")
+
+    async def _work(self, worker: Worker, begin_ms: int) -> None:
+        random, node = self._random, worker.node
+        invisible_ms, tags = random.randrange(4_000, 8_000), random.choice(("*", "hot"))
+        most, style = random.randint(2, 6), random.choice(("early", "late", "together", "mixed"))
+        await node.sleep(begin_ms)
+        popped = await type(worker).pop.inside(worker, most, invisible_ms=invisible_ms, tags=tags)  # type: ignore[attr-defined]  # see public_call
+        end_ms = self.lab.now_ms + invisible_ms
+        done = [message for message in popped if random.random() < 0.6]
+        if style == "together":
+            await node.sleep(random.randrange(invisible_ms - 2_000))
+            if done:
+                await type(worker).ack_together.inside(worker, done)  # type: ignore[attr-defined]
+            return
+        for message in done:
+            # Behind a timer that stands still even a real reviver lets late acknowledgements down.
+            late = not self.stops_timer and (style == "late" or (style == "mixed" and random.random() < 0.3))
+            at_ms = end_ms + random.randrange(200, 1_300) if late else end_ms - random.randrange(2_000, invisible_ms)
+            await node.sleep(max(0, at_ms - self.lab.now_ms))
+            await type(worker).ack.inside(worker, message)  # type: ignore[attr-defined]
+
+    # -- watching ---------------------------------------------------------------------------------------------------
+
+    def _watch(self, row: Any) -> None:
+        """Note what was popped, acknowledged and brought back, and judge it."""
+        record = Record(row) if row[KIND] in _WATCHED else None
+        if record is None or self.wrong:
+            return
+        if record.kind == "CheckPointMade":
+            self._popped(record)
+        elif record.kind == "AckStored":
+            self._acknowledged(record)
+        elif record.kind == "MessageRevived":
+            self._came_back(record)
+        else:
+            self._was_read(record)
+
+    def _popped(self, record: Record) -> None:
+        if not record.messages:
+            return
+        ends_ms = record.pop_time + record.invisible_ms
+        for offset in record.offsets.split(","):
+            self._ends[_delivery(record, int(offset))] = ends_ms
+        until = self._seconds(ends_ms)
+        place = f"{record.group}: {_offsets(record)} of {record.topic}, queue {record.queue_id}"
+        self._tell(record, f"popped until {until:.3f} s by {place}")
+
+    def _acknowledged(self, record: Record) -> None:
+        for offset in record.offsets.split(","):
+            delivery = _delivery(record, int(offset))
+            if delivery in self._ends:
+                self._acked.setdefault(delivery, self._now_ms())
+        behind_ms = self._now_ms() - self._ends.get(_delivery(record, int(record.offsets.split(",")[0])), 0)
+        when = f" ({behind_ms / 1_000:.1f} s late)" if 0 < behind_ms < LAST_POP_MS else ""
+        self._tell(record, f"acknowledged{when} by {record.group}: {_offsets(record)} of {record.topic}, "
+                           f"queue {record.queue_id}")  # fmt: skip
+
+    def _came_back(self, record: Record) -> None:
+        delivery = _delivery(record, record.queue_offset)
+        self._tell(record, f"comes back: {delivery}")
+        acked_ms = self._acked.get(delivery)
+        end_ms = self._ends[delivery]
+        if delivery in self._revived:
+            self.wrong = f"{delivery} comes back a second time"
+        elif acked_ms is not None and acked_ms <= end_ms + IN_TIME_MS:
+            late = acked_ms - end_ms
+            when = f"{late / 1_000:.1f} s behind its time" if late > 0 else "in time"
+            self.wrong = f"{delivery} was acknowledged {when}, and comes back"
+        self._revived.add(delivery)
+
+    def _was_read(self, record: Record) -> None:
+        what = "a check point" if record.unique_key.endswith("@ck") else "an acknowledgement"
+        self._tell(record, f"readable: {what} ({record.unique_key})")
+
+    def _find_missing(self) -> None:
+        """Is there anything that should be back by now?"""
+        patience_ms = BACK_MS + (STOP_MS + 2_000 if self.stops_timer else 0)
+        for delivery, end_ms in self._ends.items():
+            settled = delivery in self._acked or delivery in self._revived
+            if not settled and self._now_ms() > end_ms + patience_ms:
+                self.wrong = f"{delivery} was never acknowledged, and is not back {patience_ms // 1_000} s later"
+                return
+
+    def _now_ms(self) -> int:
+        return self.lab.brokers[0].node.now_ms()
+
+    def _seconds(self, wall_ms: int) -> float:
+        return (wall_ms - self.lab.world.epoch_ms) / 1_000
+
+    def _tell(self, record: Record, words: str) -> None:
+        self.lines.append(f"{record.ts_ms / 1_000:>7.3f} s  {words}")
+
+    def story(self) -> str:
+        """What led to where it is now."""
+        return "\n".join(self.lines[-LINES:])
+
+
+_WATCHED = frozenset({"CheckPointMade", "AckStored", "MessageRevived", "TimerMessageDelivered"})
+
+
+def _delivery(record: Record, offset: int) -> Delivery:
+    return Delivery(record.group, record.topic, record.queue_id, offset, record.pop_time)
+
+
+def _offsets(record: Record) -> str:
+    return f"offset{'s' if ',' in record.offsets else ''} {record.offsets}"
