@@ -315,6 +315,26 @@ def test_a_stop_in_good_order_keeps_what_waits(cluster: Any, client: Any) -> Non
     assert sorted(keys) == sorted({f"U{number}" for number in range(40)})
 
 
+def test_a_stop_in_good_order_writes_log_and_check_file_and_leaves_the_wheel_to_the_log(
+    cluster: Any, client: Any
+) -> None:
+    cluster.run(1_050 - cluster.now_ms)
+    send_timer(client, TIMER_DELAY_SEC=50)
+    cluster.run(300)
+    cluster.world.wait_for(cluster.broker_node.spawn(cluster.broker.shutdown.inside(cluster.broker), "stop").join())
+    cluster.run(100)
+    disk = cluster.broker_node.disk
+    read_ms, log_end, offset = struct.unpack(">3q", disk.read_bytes("store/config/timercheck")[:24])
+    assert (read_ms, log_end, offset) == (EPOCH_MS + 1_000, 0, 1)
+    assert disk.open("store/timerlog/00000000000000000000").dirty_pages == []
+    assert disk.open("store/timerwheel").data_end() == 0
+    cluster.do("crash", node="broker-a")
+    restart(cluster)
+    assert cluster.broker.timer.timer_wheel.next_time(0) == EPOCH_MS + 51_000
+    cluster.run(60_000)
+    assert list(delivered(cluster)) == ["U"]
+
+
 def play_stop(make_cluster: Any, at_ms: int, verb: str, **store: Any) -> tuple[Any, dict[str, float]]:
     """Twelve messages for 0.9 to 4.2 s, a stop at `at_ms`, a restart a second later; when each message was due."""
     cluster = make_cluster(store, seed=at_ms + 1)

@@ -160,3 +160,68 @@ def test_a_service_woken_often_leaves_no_pile_of_dead_entries(world: World, node
         service.wakeup()
         world.run_for(1)
     assert len(world.heap) < 3_000
+
+
+class Alarm(ServiceThread):
+    """Turns at the first tick at or behind a time that may be moved."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node, period_ms=10)
+        self.due_us = -1
+        self.turns: list[int] = []
+
+    def has_work(self) -> bool:
+        return self.due_us >= 0
+
+    def next_tick_us(self) -> int:
+        return self.tick_at(max(self.due_us, self.node.now_us() + 1))
+
+    def tick(self) -> None:
+        self.turns.append(self.node.world.now_us)
+        self.due_us = -1
+
+
+def test_a_service_that_begins_late_turns_on_the_grid_of_an_earlier_time(world: World, node: Node) -> None:
+    service = Reput(node)
+    world.run_for(33_000)
+    service.start()
+    service.set_origin(4_000)
+    service.add(2)
+    world.run_for(20_000)
+    assert service.turns == [34_000, 44_000]
+
+
+def test_an_alarm_can_be_set_to_an_earlier_time_to_a_later_one_and_off(world: World, node: Node) -> None:
+    alarm = Alarm(node)
+    alarm.start()
+    world.run_for(1_000)
+    for due_us in (500_000, 71_000, 95_000):
+        alarm.due_us = due_us
+        alarm.rearm()
+    world.run_for(299_000)
+    assert alarm.turns == [100_000]
+    alarm.due_us = 400_000
+    alarm.rearm()
+    alarm.due_us = -1
+    alarm.rearm()
+    world.run_for(700_000)
+    assert alarm.turns == [100_000]
+    alarm.due_us = 1_020_000
+    alarm.rearm()
+    world.run_for(100_000)
+    assert alarm.turns == [100_000, 1_020_000]
+
+
+def test_an_alarm_that_is_due_now_and_set_to_its_own_time_is_not_lost(world: World, node: Node) -> None:
+    alarm = Alarm(node)
+    alarm.rearm()
+    alarm.start()
+    alarm.due_us = 20_000
+    world.run_for(50_000)
+    assert alarm.turns == [20_000]
+    alarm.shutdown()
+    alarm.due_us = 80_000
+    alarm.rearm()
+    world.run_for(50_000)
+    # The end of a service is its last turn.
+    assert alarm.turns == [20_000, 50_000]

@@ -85,7 +85,9 @@ class TimerFlushService(_TimerService):
             await self.wait_for_running()
             if self.timer.disk.is_slow:
                 await self.timer.disk.settle()
-            self.timer.flush()
+            # What ends the timer writes its files itself.
+            if self.timer.is_running:
+                self.timer.flush()
 
 
 class TimerCleanService(_TimerService):
@@ -103,6 +105,8 @@ class TimerCleanService(_TimerService):
 
     def tick(self) -> None:
         """Delete what can go."""
+        if not self.timer.is_running:
+            return
         for path in self.timer.timer_log.delete_expired_files(self.timer.message_store.min_phy_offset):
             if self.node.hooks.on:
                 self.node.hooks.emit(FileDeleted(path, "below the commit log"))
