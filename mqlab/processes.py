@@ -308,7 +308,9 @@ class ClientProcess(Process):
             ran = client.impl.service_state is ServiceState.RUNNING
             client.begin_life()
             if ran:
-                node.spawn(client.start(), f"start {client.call_name}")
+                # A client of proxies may fail to start, and is then started again, as by its supervisor.
+                again = getattr(client, "start_again", client.start)
+                node.spawn(again(), f"start {client.call_name}")
         node.life.program = self.clients
         for name, work in self._threads:
             node.spawn(work(), name)

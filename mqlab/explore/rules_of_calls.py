@@ -66,7 +66,7 @@ class CallsEnd(Rule):
 
     kinds = (
         "RequestSent", "ResponseReceived", "RequestTimedOut", "RequestFailed", "ConnectionClosed", "ConnectionBroken",
-        "NodeCrashed", "PowerLost", "RequestReceived", "ResponseSent",
+        "NodeCrashed", "PowerLost", "RequestReceived", "ResponseSent", "RpcCancelled",
     )  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -90,7 +90,7 @@ class CallsEnd(Rule):
         elif record.kind == "RequestReceived":
             if not record.oneway:
                 self._asked.setdefault(key, {})[record.opaque] = record
-        elif record.kind == "ResponseSent":
+        elif record.kind in ("ResponseSent", "RpcCancelled"):
             self._asked.get(key, {}).pop(record.opaque, None)
         elif record.kind.startswith("Connection"):
             self._closed_us[key] = record.ts_us

@@ -9,6 +9,7 @@ from mqlab.protocol.v2.service import RPCS
 from mqlab.rpc.connection import RpcConnection
 from mqlab.rpc.frame import RpcFrame
 from mqlab.rpc.status import RpcError, StatusCode
+from mqlab.trace.events.proxy import RpcCancelled
 
 if TYPE_CHECKING:
     from mqlab.protocol.v2.service import Rpc
@@ -66,6 +67,14 @@ class ServerStream:
         if frame.message is not None:
             self.on_message(frame.message)
         if frame.reset:
+            hooks = self.connection.node.hooks
+            if hooks.on:
+                connection = self.connection
+                hooks.emit(
+                    RpcCancelled(
+                        connection.connection_id, connection.remote_address, self.stream_id, self.rpc.name
+                    )
+                )
             self.cancelled()
         elif frame.ends and self.rpc.client_streams:
             self.on_end()

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mqlab.scenarios.numbered import KEY, TOPIC
-from mqlab.scenarios.registry import scenario, story
+from mqlab.scenarios.registry import ANY_FAULT, scenario, story
 
 if TYPE_CHECKING:
     from mqlab.client.v5 import MessageView, Producer, SimpleConsumer
@@ -77,7 +77,7 @@ async def audit(consumer: SimpleConsumer, batch: int) -> None:
                     await consumer.ack(message)
 
 
-@scenario("through-a-proxy", seconds=100, captions=STORY)
+@scenario("through-a-proxy", seconds=100, captions=STORY, faults=ANY_FAULT, explored_with={"messages": 30})
 async def through_a_proxy(
     lab: Lab,
     *,

@@ -16,7 +16,7 @@ SEEDS = range(6)
 COSTLY = {
     "pull-schedule": range(2), "lite-pull": range(4), "many-files": range(3), "power-cuts": range(3),
     "pop-plain": range(3), "pop-buffer-merge": range(3), "pop-key-value": range(3), "pop-ordered": range(3),
-    "pop-mixed-with-push": range(2),
+    "pop-mixed-with-push": range(2), "through-a-proxy": range(3),
 }  # fmt: skip
 
 

@@ -155,6 +155,21 @@ def test_a_client_that_was_started_again_goes_on(shop: Shop) -> None:
     assert "a" in shop.bodies()
 
 
+def test_a_client_that_cannot_start_again_yet_is_started_every_second(shop: Shop) -> None:
+    consumer = shop.push_consumer()
+    shop.lab.crash(consumer.node.name)
+    shop.lab.crash("proxy-1")
+    shop.lab.restart(consumer.node.name)
+    shop.run_ms(3_500)
+    assert not consumer.impl.is_running
+    shop.lab.restart("proxy-1")
+    shop.run_ms(3_000)
+    assert consumer.impl.is_running
+    shop.send("a")
+    shop.run_ms(30_000)
+    assert "a" in shop.bodies()
+
+
 def test_a_producer_without_any_proxy_fails_to_start() -> None:
     shop = Shop()
     shop.lab.crash("proxy-1")

@@ -122,6 +122,7 @@ def test_a_call_without_an_answer_ends_at_its_deadline_and_the_server_hears_of_i
     pair.run_ms(10)
     (stream,) = pair.served
     assert stream.over
+    assert "RpcCancelled" in pair.kinds()
     assert refused(lambda: stream.answer(HEARD)).code == StatusCode.CANCELLED
 
 

@@ -510,6 +510,7 @@ SILENT: dict[str, str] = {
     "OffsetUpdated": "the listener's end is said, and the commit at the broker",
     "OffsetPersisted": "the commit at the broker is said",
     "ClientSettingsTaken": "the client's start is said",
+    "RpcCancelled": "that its caller gave up is said",
     "ProxyRouteLoaded": _ROUTINE,
     "ProcessQueueCreated": "the assignment before it is said",
 }

@@ -35,6 +35,8 @@ SYNC_SETTINGS_MS = (1_000, 300_000)
 ROUTE_MS = (10_000, 30_000)
 """First time and pause between two, of what a client does again and again."""
 
+START_AGAIN_MS = 1_000
+
 CLIENT_VERSION = "5.1.1"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -249,6 +251,17 @@ class ClientImpl:
                 # The next one may get through.
                 continue
             self.isolated.pop(endpoints, None)
+
+
+async def start_again(client: Any) -> None:
+    """Start a client whose process was started again; as long as that fails, try with a new client every second."""
+    while True:
+        try:
+            await client.impl.start()
+            return
+        except ClientException:
+            await client.node.sleep(START_AGAIN_MS)
+            client.begin_life()
 
 
 def is_readable(queue: MessageQueue) -> bool:

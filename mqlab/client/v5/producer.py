@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.client.client_config import checked_settings
 from mqlab.client.v5.client_configuration import ProducerConfiguration
-from mqlab.client.v5.client_impl import MASTER_BROKER_ID, ClientImpl, is_writable
+from mqlab.client.v5.client_impl import MASTER_BROKER_ID, ClientImpl, is_writable, start_again
 from mqlab.client.v5.errors import ClientException, check_status
 from mqlab.client.v5.message import Message, MessageIdCodec, check_body
 from mqlab.client.v5.retry import PRODUCER_POLICY, next_attempt_delay_ms
@@ -58,6 +58,10 @@ class Producer(ProducerConfiguration):
     def begin_life(self) -> None:
         """Make what dies with the process from what this producer was given: at first, and at each restart."""
         self.impl = ProducerImpl(self.node, self)
+
+    async def start_again(self) -> None:
+        """Start anew in a process that was started again, however often that takes."""
+        await start_again(self)
 
     @public_call
     async def start(self) -> None:

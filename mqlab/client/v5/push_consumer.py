@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.client.client_config import checked_group, checked_settings
 from mqlab.client.service_state import ServiceState
 from mqlab.client.v5.client_configuration import PushConsumerConfiguration
-from mqlab.client.v5.client_impl import MASTER_BROKER_ID
+from mqlab.client.v5.client_impl import MASTER_BROKER_ID, start_again
 from mqlab.client.v5.consume_service import (
     ConsumeService,
     FifoConsumeService,
@@ -83,6 +83,10 @@ class PushConsumer(PushConsumerConfiguration):
                 "make a new consumer: await consumer.shutdown(), then lab.push_consumer_v5(...)",
             )
         self.message_listener = checked_listener(self.consumer_group, listener)
+
+    async def start_again(self) -> None:
+        """Start anew in a process that was started again, however often that takes."""
+        await start_again(self)
 
     @public_call
     async def start(self) -> None:

@@ -39,6 +39,15 @@ class RpcRefused(NamedTuple):
     reason: str
 
 
+class RpcCancelled(NamedTuple):
+    """A client wants no answer to a call any more, as it has waited long enough: a proxy will write none."""
+
+    connection: int
+    remote: str
+    opaque: int
+    rpc: str
+
+
 class ProxyRouteLoaded(NamedTuple):
     """A proxy asked for a route and keeps it for 20 s; no queues mean that there is no such topic."""
 
