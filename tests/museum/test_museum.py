@@ -103,6 +103,19 @@ def test_a_bug_that_does_not_show_is_told(capsys: pytest.CaptureFixture[str], mo
     assert "does not show" in capsys.readouterr().err
 
 
+def test_the_page_s_table_says_the_first_seed() -> None:
+    rows = [line.split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| #")]
+    assert len(rows) == len(EXHIBITS)
+    for one, (issues, invariant, first, _, messages, fixed) in zip(EXHIBITS, rows, strict=True):
+        assert one.number in issues
+        assert invariant == one.invariant
+        seen = first_broken(one, range(int(first) + 1))
+        assert seen is not None
+        assert seen.seed == int(first)
+        assert fixed == "0 of 1000 |"
+        assert not visit(one, int(first), messages=int(messages)).holds
+
+
 @by_number
 def test_the_page_tells_each_story_with_its_rule(one: Exhibit) -> None:
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
