@@ -180,6 +180,34 @@ VIEWS = (
         TWO_BROKERS.format(4) + "Stepper(lab, [ResponsesBoard])", BOARD, 700,
     ),
     View(
+        "pop", "Pop", "Two consumers pop from the same queues and own none. A message that is out with one of them is "
+        "pale, and its bar runs empty with its time; orange is what nobody acknowledged in time.",
+        'lab = get("demo-pop").build(7).run_for(seconds=19)\nlab.run_until_event("MessagePopped")\nStepper(lab)',
+        STAGE, 1300,
+    ),
+    View(
+        "popped-messages", "Popped messages", "Each message that was handed out, with its deliveries: for how long "
+        "others do not see it, when it was acknowledged, put off, or put into the retry topic.",
+        'lab = get("demo-pop").build(7).run_for(seconds=30)\nStepper(lab, [PoppedMessagesBoard])', BOARD, 900,
+    ),
+    View(
+        "check-points", "Check points", "What the broker notes of each batch, bit by bit, and where the note is: in "
+        "memory, in the revive topic, or done with.",
+        'lab = get("demo-pop").build(7, parameters={"merge": True}).run_for(seconds=30)\n'
+        "Stepper(lab, [CheckPointsBoard])", BOARD, 900,
+    ),
+    View(
+        "revive-queues", "Revive queues", "What the readers of the revive topic have read, how far each is, and what "
+        "the next check point waits for.",
+        'lab = get("demo-pop").build(7).run_for(seconds=30)\nStepper(lab, [ReviveQueueBoard])', BOARD, 900,
+    ),
+    View(
+        "merge-buffer", "The merge buffer", "What is known in memory alone, and what a crash at this moment would do: "
+        "which messages are popped again, although they are acknowledged.",
+        'lab = get("demo-pop").build(7, parameters={"merge": True}).run_for(seconds=26)\n'
+        "Stepper(lab, [MergeBufferBoard])", BOARD, 900,
+    ),
+    View(
         "routes", "Routes", "What the name servers say of a topic, and what each client still believes after a broker "
         "has died.",
         TWO_BROKERS.format(21) + "Stepper(lab, [RoutesBoard])", BOARD, 700,

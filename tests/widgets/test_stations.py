@@ -215,3 +215,37 @@ def test_what_went_wrong_is_marked_by_more_than_a_word(scenario: str, bad: str) 
     lives = lives_of(played(scenario, 60))
     lines = [stations_html(lives, key) for key in lives.lives]
     assert any(f'class="here bad" title="{TIPS[bad]}"' in line for line in lines)
+
+
+# -- a group that pops ----------------------------------------------------------------------------------------------
+
+
+def test_a_popped_message_passes_the_stations_of_pop_and_one_that_is_revived_begins_a_new_lap() -> None:
+    lab = get("demo-pop").build(7).run_for(seconds=24)
+    lives = Lives(lab)
+    Fold(lab.history, [lives]).go_to(len(lab.history))
+    ways: dict[str, str] = {}
+    for key, life in lives.lives.items():
+        shown = [station.name for station in stations_of(life) if station.at_us is not None]
+        ways.setdefault(" ".join(shown), key)
+    assert "sent stored answered dispatched popped listener done acked" in ways
+    assert "sent stored answered dispatched popped failed put off" in ways
+    again = ways["sent stored revived popped listener done acked"]
+    times = [station.at_us for station in stations_of(lives.lives[again]) if station.at_us is not None]
+    assert times == sorted(times)
+    revived = next(r for r in lab.history if r.kind == "MessageRevived" and r.unique_key == again)
+    assert revived.ts_us in times
+    assert "acked after" in stations_text(lives, again)
+
+
+def test_an_acknowledgement_of_an_old_check_point_is_none_of_the_message() -> None:
+    lab = get("demo-pop").build(7).run_for(seconds=2)
+    changed = lab.run_until_event("InvisibleTimeChanged")
+    assert changed is not None
+    lab.run_for(ms=50)
+    lives = Lives(lab)
+    Fold(lab.history, [lives]).go_to(len(lab.history))
+    key = lives.keys["broker-a", changed.topic, changed.queue_id][changed.queue_offset]
+    at = lives.lives[key].laps["packers"].at
+    assert "put off" in at
+    assert "acked" not in at

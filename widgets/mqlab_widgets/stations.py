@@ -25,6 +25,10 @@ TIPS = {
     "retried": "the broker has stored it again, for the group to get it once more",
     "done": "the application has handled it",
     "committed": "the broker has noted that the group is done with it",
+    "popped": "the broker has handed it out, and hides it from the rest of the group for a while",
+    "put off": "its consumer wants it to stay hidden for another time, and to come again then",
+    "acked": "the broker knows that this group is done with it",
+    "revived": "nobody acknowledged it in time: it is in the retry topic of its group",
     "dead": "the broker gives it to this group no more: it is among the dead letters",
     "lost": "it was not on the disk yet when the power went",
     "given up": "the producer has stopped trying",
@@ -45,7 +49,8 @@ def stations_of(life: Life, group: str = "") -> list[Station]:
     lap = life.laps.get(group) or next(iter(life.laps.values()), Lap())
     at = {**life.at, **lap.at}
     times = {"failed": lap.tries, "listener": lap.calls if "listener" in lap.at else 1}
-    names = [name for name in _names(life, lap) if name not in ("parked", "failed", "given up") or name in at]
+    sometimes = ("parked", "failed", "given up", "put off")
+    names = [name for name in _names(life, lap) if name not in sometimes or name in at]
     last = max((place for place, name in enumerate(names) if name in at), default=0)
     states = [HERE if place == last else AHEAD if place > last else PASSED for place in range(len(names))]
     return [
@@ -61,6 +66,11 @@ def _names(life: Life, lap: Lap) -> tuple[str, ...]:
         return "sent", "given up"
     if "dead" in lap.at:
         return "sent", "stored", "failed", "given back", "dead"
+    if "revived" in lap.at:
+        return "sent", "stored", "revived", "popped", "listener", "failed", "put off", "done", "acked"
+    if "popped" in lap.at:
+        first = ("sent", "stored", "answered", "dispatched")
+        return (*first, "popped", "listener", "failed", "put off", "done", "acked")
     if "given back" in lap.at:
         lead = ("sent", "stored", "failed", "given back", "parked", "retried")
         return (*lead, "pulled", "listener", "done", "committed")

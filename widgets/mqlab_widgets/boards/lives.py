@@ -2,7 +2,8 @@
 
 The stations of the message itself: sent, parked (a delayed message), answered, stored, dispatched; "given up" by its
 sender, or "lost" with the power. Those of each group: woken, pulled, listener, failed, given back, parked, retried,
-dead, done, committed. A message that comes back to its group begins a new lap there.
+dead, done, committed; and of a group that pops: popped, put off, acked, revived. A message that comes back to its group
+begins a new lap there.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from mqlab.protocol.route import MASTER_ID
-from mqlab.protocol.topics import dlq_topic, is_retry_topic, is_system_topic, retry_topic
+from mqlab.protocol.topics import dlq_topic, is_retry_topic, is_system_topic, pop_retry_topic, retry_topic
 from mqlab.trace.record import Record
 from mqlab.views.journey import CONSUMED
 from mqlab_widgets.boards.board import Board, Fold
@@ -37,6 +38,8 @@ class Lap:
     tries: int = 0
     """How often the listener failed."""
     calls: int = 0
+    pop_time: int = 0
+    """Which pop handed it out last, ms since 1970; 0: it was not popped."""
 
 
 @dataclass(slots=True)
@@ -146,7 +149,7 @@ class Lives(Board):
         if topic.startswith(_DLQ):
             life.lap(topic[len(_DLQ) :]).at["dead"] = record.ts_us
         elif is_retry_topic(topic):
-            lap = life.lap(topic[len(_RETRY) :])
+            lap = life.lap(_group_of(topic, life))
             lap.at["retried"] = record.ts_us
             lap.place = place
             self.keys.setdefault(place[0], {})[offset] = key
@@ -216,10 +219,11 @@ class Lives(Board):
     def on_consume_started(self, record: Record) -> None:
         group, topic, broker_name, queue_id, offset, key, messages, reconsume_times = record.row[8:16]
         queue = self._queue(broker_name, topic, queue_id)
-        again = self._queue(broker_name, retry_topic(group), queue_id)
-        # The events of a listener call a message of the retry topic by its own topic.
-        if reconsume_times > 0 and self.keys.get(again, {}).get(offset) == key:
-            queue = again
+        # The events of a listener call a message of a retry topic by its own topic.
+        for retry in _retry_topics(topic, group) if reconsume_times > 0 else ():
+            again = self._queue(broker_name, retry, queue_id)
+            if self.keys.get(again, {}).get(offset) == key:
+                queue = again
         found = list(self._laps(group, queue, offset, offset + messages))
         for lap, _ in found:
             lap.calls += 1
@@ -248,6 +252,48 @@ class Lives(Board):
             lap.at["listener"] = lap.at["done"] = record.ts_us
             lap.at.pop("committed", None)
 
+    # -- a group that pops ------------------------------------------------------------------------------------------
+
+    def _popped(self, record: Record, offset: int) -> Iterator[Lap]:
+        """What a group has done with the message at a place, if it is this pop that handed it out last."""
+        queue = (record.node, record.topic, record.queue_id)
+        for lap, _ in self._laps(record.group, queue, offset, offset + 1):
+            if lap.pop_time in (0, record.pop_time):
+                yield lap
+
+    def on_message_popped(self, record: Record) -> None:
+        queue, offset = (record.node, record.topic, record.queue_id), record.queue_offset
+        for lap, _ in self._laps(record.group, queue, offset, offset + 1):
+            lap.pop_time = record.pop_time
+            lap.at["popped"] = record.ts_us
+            for station in ("listener", "done", "put off", "acked"):
+                lap.at.pop(station, None)
+
+    def on_invisible_time_changed(self, record: Record) -> None:
+        for lap in self._popped(record, record.queue_offset):
+            lap.pop_time = record.new_pop_time
+            lap.at["put off"] = record.ts_us
+            # The check point of before was acknowledged for it, which is no acknowledgement of the message.
+            lap.at.pop("acked", None)
+
+    def on_ack_buffered(self, record: Record) -> None:
+        for lap in self._popped(record, record.queue_offset):
+            lap.at["acked"] = record.ts_us
+
+    on_order_acked = on_ack_buffered
+
+    def on_ack_stored(self, record: Record) -> None:
+        for offset in map(int, record.offsets.split(",")):
+            for lap in self._popped(record, offset):
+                lap.at.setdefault("acked", record.ts_us)
+
+    def on_message_revived(self, record: Record) -> None:
+        """It is stored in the retry topic already, and begins a new lap there."""
+        life = self.lives.get(record.unique_key)
+        if life is not None:
+            lap = life.lap(record.group)
+            lap.at, lap.pop_time = {"revived": record.ts_us}, 0
+
     def on_offset_committed(self, record: Record) -> None:
         group, topic, queue_id, offset = record.row[8:12]
         queue = (record.node, topic, queue_id)
@@ -274,3 +320,14 @@ class Lives(Board):
         from mqlab_widgets.stations import stations_text
 
         return [stations_text(self, key) for key in list(self.lives)[-8:] if label_of(key, self.lab)]
+
+
+def _retry_topics(topic: str, group: str) -> tuple[str, ...]:
+    """Where a message of a topic may come again for a group."""
+    return retry_topic(group), pop_retry_topic(topic, group), pop_retry_topic(topic, group, version_2=True)
+
+
+def _group_of(topic: str, life: Life) -> str:
+    """The group that a retry topic belongs to; the name of one for popped messages has the topic in it, too."""
+    own = life.place[0][1] if life.place is not None else ""
+    return next((group for group in life.laps if topic in _retry_topics(own, group)), topic[len(_RETRY) :])
