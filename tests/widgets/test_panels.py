@@ -8,6 +8,7 @@ from html import unescape
 import pytest
 
 from mqlab import Lab
+from mqlab.protocol.extra_info import ReceiptHandle, parse_handle
 from mqlab.scenarios import get
 from mqlab.sim import Node
 from mqlab_widgets.panels import MOST_PENDING, next_html, said, step_html, worlds_html
@@ -89,6 +90,25 @@ def test_the_live_line_says_what_happened_unless_a_command_has_something_to_say(
     assert said(session).startswith("broker-a is not frozen")
     session.do({"do": "share"})
     assert 'value="mqlab:' in said(session)
+
+
+def test_of_a_popped_message_the_step_names_the_eight_fields_of_its_handle() -> None:
+    lab = get("demo-pop").build(7).run_for(seconds=2)
+    session = Session(lab, changed=lambda: None)
+    popped = lab.run_until_event("MessagePopped")
+    assert popped is not None
+    session.do({"do": "goto", "place": lab.history.index_of(popped.at) + 1})
+    shown = unescape(step_html(session))
+    told = re.search(r"<code>(.*?)</code>", shown)
+    assert told is not None
+    fields = parse_handle(told[1])
+    assert (fields.start_offset, fields.pop_time, fields.queue_offset) == (
+        popped.start_offset, popped.pop_time, popped.queue_offset,
+    )  # fmt: skip
+    assert all(name in shown for name in ReceiptHandle._fields[:8])
+    acked = lab.run_until_event("AckReceived")
+    assert acked is not None
+    assert (acked.pop_time, acked.revive_qid) == (fields.pop_time, fields.revive_qid)
 
 
 # -- what may happen next -------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
+from mqlab.protocol.extra_info import ReceiptHandle, retry_flag
+from mqlab.views import Table
 from mqlab_widgets.words import clock, flight_words, say, span_words, with_names
 
 if TYPE_CHECKING:
@@ -34,6 +36,17 @@ MEANINGS = (
     (r"/disk/", "1: the page had reached the disk, 0: it is lost"),
 )
 """Pattern of a choice point -> what its number counts."""
+HANDLE = (
+    "where its batch begins: the check point's own offset",
+    "when it was handed out, ms since 1970",
+    "for how many ms others do not see it",
+    "the revive queue of its check point; 999: popped in order, without one",
+    "0 from the topic itself, 1 from its retry topic, 2 from a retry topic of the second form",
+    "the broker that knows it",
+    "its queue",
+    "its own offset in that queue",
+)
+"""What the eight fields of a receipt handle mean (ExtraInfoUtil)."""
 MOST_PENDING = 24
 HOLD_MS = 100
 
@@ -85,7 +98,21 @@ def step_html(session: Session) -> str:
         return "<div>Nothing has happened yet. Step with the button, or the key n.</div>"
     words = say(event, session.lab)
     told = f'<p class="mq-told">{escape(words)}</p>' if words else ""
-    return f"{told}{event._repr_html_()}{_changes(session)}{_source(session, event)}{_causes(session, event)}"
+    handle = _handle(session, event) if event.kind == "MessagePopped" else ""
+    return f"{told}{event._repr_html_()}{handle}{_changes(session)}{_source(session, event)}{_causes(session, event)}"
+
+
+def _handle(session: Session, event: Record) -> str:
+    """The receipt handle of a popped message, field by field: what its consumer gives back to acknowledge it."""
+    brokers = {machine: name for name, machine in session.stage().masters.items()}
+    handle = ReceiptHandle(
+        event.start_offset, event.pop_time, event.invisible_ms, event.revive_qid, retry_flag(event.topic),
+        brokers.get(event.node, event.node), event.queue_id, event.queue_offset,
+    )  # fmt: skip
+    rows = zip(handle._fields, handle, HANDLE, strict=False)
+    table = Table("", ("field", "value", "meaning"), list(rows))._repr_html_()
+    words = f"its handle: <code>{escape(handle.encode())}</code>"
+    return f'<details data-key="handle" open><summary>{words}</summary>{table}</details>'
 
 
 def _changes(session: Session) -> str:

@@ -69,8 +69,10 @@ def _names(life: Life, lap: Lap) -> tuple[str, ...]:
     if "revived" in lap.at:
         return "sent", "stored", "revived", "popped", "listener", "failed", "put off", "done", "acked"
     if "popped" in lap.at:
-        first = ("sent", "stored", "answered", "dispatched")
-        return (*first, "popped", "listener", "failed", "put off", "done", "acked")
+        return (
+            *("sent", "stored", "answered", "dispatched", "popped"),
+            *("listener", "failed", "put off", "done", "acked"),
+        )
     if "given back" in lap.at:
         lead = ("sent", "stored", "failed", "given back", "parked", "retried")
         return (*lead, "pulled", "listener", "done", "committed")

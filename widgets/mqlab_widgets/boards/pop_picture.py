@@ -55,7 +55,7 @@ STYLE = (
     ".mq-handed .wait{fill:#56B4E9}.mq-handed .rest{fill:none;stroke:var(--mq-line,#8c8c8c);stroke-dasharray:2 3}"
     ".mq-handed .danger{fill:none;stroke:#C22B00;stroke-width:2;stroke-dasharray:5 3}"
     ".mq-handed .plain{fill:var(--mq-cell,#d9d9d9)}.mq-handed text.plain{fill:var(--mq-ink,#1a1a1a)}"
-    ".mq-handed .late{stroke:var(--mq-line,#8c8c8c);stroke-width:2.5}"
+    ".mq-handed [data-do]{cursor:pointer}.mq-handed .late{stroke:var(--mq-line,#8c8c8c);stroke-width:2.5}"
     ".mq-handed .noted{fill:var(--mq-card,#fff);stroke:var(--mq-ink,#1a1a1a);stroke-width:1.3}"
     ".mq-handed .read{fill:var(--mq-ink,#1a1a1a)}"
     + "".join(

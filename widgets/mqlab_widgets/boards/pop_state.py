@@ -49,8 +49,11 @@ class DeliveryKey(NamedTuple):
 
 @dataclass(slots=True)
 class Delivery:
-    """A message that was handed out: to whom, from when until when nobody else sees it, and what became of it."""
+    """A message that was handed out: with which event, to whom, from when until when nobody else sees it, and what has
+    become of it.
+    """
 
+    event: tuple[int, int]
     unique_key: str
     start_offset: int
     consumer: str
@@ -175,7 +178,7 @@ class PopBoard(Board):
         self._add(
             key,
             Delivery(
-                *(record.unique_key, record.start_offset, self._consumer(record.remote)),
+                *(record.at, record.unique_key, record.start_offset, self._consumer(record.remote)),
                 *(record.ts_us, self.us_of(record.pop_time + record.invisible_ms)),
                 *(record.revive_qid, record.reconsume_times),
             ),
@@ -260,7 +263,7 @@ class PopBoard(Board):
         old.state, old.end_us = CHANGED, record.ts_us
         until_us = self.us_of(record.new_pop_time + record.invisible_ms)
         new = Delivery(
-            *(old.unique_key, record.queue_offset, old.consumer, record.ts_us, until_us),
+            *(record.at, old.unique_key, record.queue_offset, old.consumer, record.ts_us, until_us),
             *(record.revive_qid, old.reconsume_times),
         )
         self._add(key._replace(pop_time=record.new_pop_time), new)

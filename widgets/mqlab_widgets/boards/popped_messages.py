@@ -90,7 +90,8 @@ class PoppedMessagesBoard(PopBoard):
         yield text(LEFT - 8, middle + 4, newest.consumer, "faint", end=True)
         yield f'<line class="tick" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{middle}" y2="{middle}" opacity=".3"/>'
         for key, delivery in lane:
-            yield _bar(key, delivery, middle, across, now_us)
+            place = self.lab.history.index_of(delivery.event) + 1
+            yield f'<g data-do="goto" data-place="{place}">{_bar(key, delivery, middle, across, now_us)}</g>'
         for _, delivery in lane:
             yield _end(delivery, middle, across)
         css = "warn" if newest.state in (FORGOTTEN, DROPPED) else ""
