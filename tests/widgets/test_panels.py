@@ -106,9 +106,9 @@ def test_of_a_popped_message_the_step_names_the_eight_fields_of_its_handle() -> 
         popped.start_offset, popped.pop_time, popped.queue_offset,
     )  # fmt: skip
     assert all(name in shown for name in ReceiptHandle._fields[:8])
-    acked = lab.run_until_event("AckReceived")
-    assert acked is not None
-    assert (acked.pop_time, acked.revive_qid) == (fields.pop_time, fields.revive_qid)
+    again = lab.run_until_event("InvisibleTimeChanged")
+    assert again is not None
+    assert (again.pop_time, again.revive_qid) == (fields.pop_time, fields.revive_qid)
 
 
 # -- what may happen next -------------------------------------------------------------------------------------------
