@@ -12,7 +12,7 @@
 #       - tell what an acknowledgement with an old handle does, and make the new handle
 #       - read a real bug in a trace, and repair three of them with one function
 #     minutes: 75
-#     prerequisites: [00 Tour, 02 Store]
+#     prerequisites: [00 Tour, 02 Store, 11 Pop]
 #     wrong_predictions:
 #       - "other-attempt: the orders behind; then two consumers would cook one guest's courses at once"
 #       - "again: none, since they are done; but progress is one number, and it stands before the first order that is not"
