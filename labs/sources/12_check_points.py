@@ -12,7 +12,7 @@
 #       - set the bits of a check point by hand, and say which messages come back
 #       - build the reader that decides when it has waited long enough
 #     minutes: 95
-#     prerequisites: [00 Tour, 02 Store]
+#     prerequisites: [00 Tour, 02 Store, 11 Pop]
 #     wrong_predictions:
 #       - "written: none, the broker keeps a list in memory; or one for each order that was handed out"
 #       - "ck-due: when the invisible time is over; it has to be there before its acknowledgements"

@@ -113,6 +113,10 @@ class Delivery(NamedTuple):
         return f"{self.group}: offset {self.offset} of {self.topic}, queue {self.queue_id}"
 
 
+Batch = tuple[str, str, int, int]
+"""Group, topic, queue and pop time: what the messages of one pop from one queue have in common."""
+
+
 class ReviveDay:
     """One seed's world: two groups, workers that acknowledge early, late, together or not at all, and one reviver.
 
@@ -124,7 +128,8 @@ class ReviveDay:
         self._settle = settle
         self.stops_timer = self._random.random() < 0.3
         self.lab = Lab(seed, history=False)
-        self.lines: list[str] = []
+        self._lines: list[tuple[Batch | None, str]] = []
+        self._judged: Batch | None = None
         self._ends: dict[Delivery, int] = {}
         self._acked: dict[Delivery, float] = {}
         self._revived: set[Delivery] = set()
@@ -174,7 +179,7 @@ class ReviveDay:
         if not stop and broker.timer is not None and broker.timer.services is not None:
             broker.timer.services.dequeue.wakeup_for_work()
         said = "an operator stops the timer" if stop else "the timer runs again"
-        self.lines.append(f"{self.lab.now_ms / 1_000:>7.3f} s  {said}")
+        self._tell(None, said)
 
     async def _work(self, worker: Worker, begin_ms: int) -> None:
         random, node = self._random, worker.node
@@ -220,7 +225,7 @@ class ReviveDay:
             self._ends[_delivery(record, int(offset))] = ends_ms
         until = self._seconds(ends_ms)
         place = f"{record.group}: {_offsets(record)} of {record.topic}, queue {record.queue_id}"
-        self._tell(record, f"popped until {until:.3f} s by {place}")
+        self._tell(_batch(record), f"popped until {until:.3f} s by {place}")
 
     def _acknowledged(self, record: Record) -> None:
         for offset in record.offsets.split(","):
@@ -229,12 +234,12 @@ class ReviveDay:
                 self._acked.setdefault(delivery, self._now_ms())
         behind_ms = self._now_ms() - self._ends.get(_delivery(record, int(record.offsets.split(",")[0])), 0)
         when = f" ({behind_ms / 1_000:.1f} s late)" if 0 < behind_ms < LAST_POP_MS else ""
-        self._tell(record, f"acknowledged{when} by {record.group}: {_offsets(record)} of {record.topic}, "
-                           f"queue {record.queue_id}")  # fmt: skip
+        place = f"{record.group}: {_offsets(record)} of {record.topic}, queue {record.queue_id}"
+        self._tell(_batch(record), f"acknowledged{when} by {place}")
 
     def _came_back(self, record: Record) -> None:
         delivery = _delivery(record, record.queue_offset)
-        self._tell(record, f"comes back: {delivery}")
+        self._tell(_batch(record), f"comes back: {delivery}")
         acked_ms = self._acked.get(delivery)
         end_ms = self._ends[delivery]
         if delivery in self._revived:
@@ -243,11 +248,15 @@ class ReviveDay:
             late = acked_ms - end_ms
             when = f"{late / 1_000:.1f} s behind its time" if late > 0 else "in time"
             self.wrong = f"{delivery} was acknowledged {when}, and comes back"
+        self._judged = _batch(record)
         self._revived.add(delivery)
 
     def _was_read(self, record: Record) -> None:
-        what = "a check point" if record.unique_key.endswith("@ck") else "an acknowledgement"
-        self._tell(record, f"readable: {what} ({record.unique_key})")
+        topic, queue_id, offset, group, pop_time, _, kind = record.unique_key.split("@")
+        # Of several acknowledgements in one the key says -1.
+        of = f"of offset {offset}" if offset != "-1" else "of several"
+        what = f"the check point from offset {offset} on" if kind == "ck" else f"an acknowledgement {of}"
+        self._tell((group, topic, int(queue_id), int(pop_time)), f"can be read now: {what}")
 
     def _find_missing(self) -> None:
         """Is there anything that should be back by now?"""
@@ -255,6 +264,7 @@ class ReviveDay:
         for delivery, end_ms in self._ends.items():
             settled = delivery in self._acked or delivery in self._revived
             if not settled and self._now_ms() > end_ms + patience_ms:
+                self._judged = (delivery.group, delivery.topic, delivery.queue_id, delivery.pop_time)
                 self.wrong = f"{delivery} was never acknowledged, and is not back {patience_ms // 1_000} s later"
                 return
 
@@ -264,12 +274,12 @@ class ReviveDay:
     def _seconds(self, wall_ms: int) -> float:
         return (wall_ms - self.lab.world.epoch_ms) / 1_000
 
-    def _tell(self, record: Record, words: str) -> None:
-        self.lines.append(f"{record.ts_ms / 1_000:>7.3f} s  {words}")
+    def _tell(self, batch: Batch | None, words: str) -> None:
+        self._lines.append((batch, f"{self.lab.now_ms / 1_000:>7.3f} s  {words}"))
 
     def story(self) -> str:
-        """What led to where it is now."""
-        return "\n".join(self.lines[-LINES:])
+        """What became of the batch that went wrong."""
+        return "\n".join([line for batch, line in self._lines if batch is None or batch == self._judged][-LINES:])
 
 
 _WATCHED = frozenset({"CheckPointMade", "AckStored", "MessageRevived", "TimerMessageDelivered"})
@@ -277,6 +287,10 @@ _WATCHED = frozenset({"CheckPointMade", "AckStored", "MessageRevived", "TimerMes
 
 def _delivery(record: Record, offset: int) -> Delivery:
     return Delivery(record.group, record.topic, record.queue_id, offset, record.pop_time)
+
+
+def _batch(record: Record) -> Batch:
+    return record.group, record.topic, record.queue_id, record.pop_time
 
 
 def _offsets(record: Record) -> str:
