@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.protocol.message import MessageConst
+from mqlab.protocol.topics import REVIVE_TOPIC_PREFIX
 from mqlab.store import PutMessageResult, PutMessageStatus
 from mqlab.store.timer.timer_message import hold
 from mqlab.store.timer.timer_message_store import TimerMessageStore
@@ -24,6 +25,9 @@ def begin_timer(broker: BrokerParts) -> TimerMessageStore:
 
     def count_put(topic: str, messages: int) -> None:
         stats.put_nums[topic] += messages
+        if broker.made_pop is None and topic.startswith(REVIVE_TOPIC_PREFIX):
+            # An earlier life of the broker has handed messages out, and somebody must read their check points.
+            _ = broker.pop
 
     timer = TimerMessageStore(broker.node, broker.message_store, broker.start_us, count_put)
     timer.load()

@@ -475,3 +475,25 @@ def test_a_pop_in_order_never_reads_the_retry_topic(cluster: Any, popper: Any) -
     popper.random_q(0, 40)
     assert popper.bodies(order=True) == []
     assert popper.bodies(order=True) == []
+
+
+# -- over a restart ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dead_ms", [100, 30_000])
+def test_what_is_out_when_the_broker_is_killed_comes_back_though_nobody_pops_again(
+    cluster: Any, popper: Any, dead_ms: int
+) -> None:
+    """The check point waits in the timer; when it comes due, there has to be somebody who reads it."""
+    popper.send(b"1")
+    popper.pop(invisible_time=10_000)
+    cluster.run(2_000)
+    old = cluster.broker
+    cluster.do("crash", node="broker-a")
+    cluster.run(dead_ms)
+    cluster.do("restart", node="broker-a")
+    cluster.world.run_until(lambda: cluster.broker is not old)
+    cluster.run(10)
+    assert cluster.broker.made_pop is None
+    cluster.run(30_000)
+    assert cluster.broker.message_store.get_max_offset_in_queue(RETRY_V1, 0) == 1
