@@ -36,9 +36,9 @@ KINDS = ("namesrv", "producer", "broker", "consumer")
 
 class Look(NamedTuple):
     """How a viewer looks at a world: the width of the stage in px, projector mode (and how high the stage is then), the
-    machines that are clicked (the one before last is the other end of a link), the machine that a caption points to,
-    the message whose trail is lit, the kinds of machines of which all are drawn, the world's time, and whether this is
-    the past.
+    machines that are clicked (the one before last is the other end of a link), the message whose trail is lit, the
+    kinds of machines of which all are drawn, the world's time, whether this is the past, and the machine that a caption
+    points to.
     """
 
     width: float = 1000
@@ -46,11 +46,11 @@ class Look(NamedTuple):
     height: float = 0
     chosen: str = ""
     other: str = ""
-    pointed: str = ""
     followed: str = ""
     opened: frozenset[str] = frozenset()
     now_us: int = 0
     past: bool = False
+    pointed: str = ""
 
 
 class Scene:
