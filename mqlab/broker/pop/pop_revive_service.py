@@ -10,7 +10,7 @@ from mqlab.broker.pop.revive_scan import ReviveScan
 from mqlab.errors import ProtocolError
 from mqlab.protocol.pop_check_point import ACK_TIME_INTERVAL_MS, REVIVE_GROUP, PopCheckPoint
 from mqlab.protocol.record import decode_record
-from mqlab.store import GetMessageStatus
+from mqlab.store import GetMessageResult, GetMessageStatus
 from mqlab.trace.events.pop import (
     CheckPointWaits,
     ReviveOffsetCommitted,
@@ -112,10 +112,7 @@ class PopReviveService(ReviveRounds):
         if result is None:
             return []
         if result.status is GetMessageStatus.FOUND:
-            messages = [decode_record(record) for record in result.messages]
-            for message, queue_offset in zip(messages, result.queue_offsets, strict=True):
-                message.queue_offset = queue_offset
-            return messages
+            return _decoded(result)
         if result.status is not GetMessageStatus.NO_MESSAGE_IN_QUEUE and offset != result.max_offset:
             self._commit(result.next_begin_offset - 1)
         return []
@@ -185,3 +182,19 @@ class PopReviveService(ReviveRounds):
                     point.revive_offset,
                 )
             )
+
+
+def _decoded(result: GetMessageResult) -> list[MessageExt]:
+    """The messages of an answer, each with the offset of its entry; what is no record is passed over, as in RocketMQ.
+
+    Java: org.apache.rocketmq.broker.processor.PopReviveService.decodeMsgList.
+    """
+    messages = []
+    for record, queue_offset in zip(result.messages, result.queue_offsets, strict=True):
+        try:
+            message = decode_record(record)
+        except ProtocolError:
+            continue
+        message.queue_offset = queue_offset
+        messages.append(message)
+    return messages

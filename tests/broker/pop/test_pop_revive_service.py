@@ -380,6 +380,16 @@ def test_what_cannot_be_read_stops_its_queue_and_no_other(reviving: Reviving) ->
     assert len(reviving.seen(events.MessageRevived)) == 1
 
 
+def test_a_torn_record_is_passed_over(reviving: Reviving) -> None:
+    torn = reviving.put(revive_log.ck_message(reviving.broker, reviving.point(5), 0))
+    file = reviving.broker.message_store.commit_log.mapped_file_queue.find(torn.wrote_offset)
+    file.file.write(torn.wrote_offset - file.file_from_offset + 90, bytes(8))
+    reviving.deliver(reviving.point())
+    reviving.cluster.run(6_000)
+    assert [event.queue_offset for event in reviving.seen(events.MessageRevived)] == [0]
+    assert reviving.offset() == 1
+
+
 def test_an_offset_before_the_queue_is_corrected_by_the_next_round(reviving: Reviving) -> None:
     reviving.service.should_run_pop_revive = False
     for offset in range(3):
