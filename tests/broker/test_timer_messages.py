@@ -478,6 +478,23 @@ def test_a_disk_that_stays_full_loses_what_is_due_unless_the_timer_shall_try_on(
         assert {event["attempts"] for event in refused} == {1, 2, 3}
 
 
+def test_a_message_whose_record_finds_no_room_until_it_is_due_comes_out_when_there_is_room(make_cluster: Any) -> None:
+    """While the wheel cannot be written its time stands still, so that reading does not pass the slot."""
+    cluster = make_cluster()
+    cluster.topic("T")
+    client = cluster.client()
+    cluster.run(1_010 - cluster.now_ms)
+    assert send_timer(client, TIMER_DELAY_SEC=5).code == ResponseCode.SUCCESS
+    cluster.run(5)
+    disk = cluster.broker_node.disk
+    disk.capacity_bytes = disk.used_bytes
+    cluster.run(9_000)
+    assert happened(cluster, "TimerMessageEnqueued") == []
+    disk.capacity_bytes = None
+    cluster.run(1_500)
+    assert list(delivered(cluster)) == ["U"]
+
+
 def test_a_message_that_somebody_sends_to_the_timers_topic_stops_the_timer_there(make_cluster: Any) -> None:
     for skip in (False, True):
         cluster = make_cluster({"timer_skip_unknown_error": skip})

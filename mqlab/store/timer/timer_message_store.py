@@ -81,6 +81,7 @@ class TimerMessageStore:
         self.curr_read_time_ms = 0
         self._write_time_ms = 0
         self._reading = False
+        self._writing = False
         self._enqueued_at_ms = self._enqueued_stored_ms = 0
         self._committed = (0, 0)
         self._stalled_at = -1
@@ -156,7 +157,12 @@ class TimerMessageStore:
 
     @property
     def curr_write_time_ms(self) -> int:
-        """The slot of now, as of the last look at the clock; it never goes back."""
+        """The slot of now, as of the last look at the clock; it never goes back.
+
+        While a message is brought onto the wheel nobody looks: a slot that it gets is not passed before it is there.
+        """
+        if self._writing:
+            return self._write_time_ms
         since_look_ms = (self.node.now_us() - self.origin_us) % _WRITE_PERIOD_US // 1_000
         self._write_time_ms = max(self._write_time_ms, self.format_time_ms(self.node.now_ms() - since_look_ms))
         return self._write_time_ms
@@ -210,11 +216,16 @@ class TimerMessageStore:
             await self.node.sleep(HOLD_MS)
             return False
         self._enqueued_at_ms, self._enqueued_stored_ms = self.node.now_ms(), message.store_timestamp
-        if self.should_running_dequeue and out_ms < self.curr_write_time_ms:
-            await self.delivery.deliver([(self._record(unit, NEVER_ENQUEUED, 0, MAGIC_DEFAULT, message), message)])
-        else:
-            while not self.do_enqueue(unit, out_ms, message):
-                await self.node.sleep(HOLD_MS)
+        write_ms = self.curr_write_time_ms
+        self._writing = True
+        try:
+            if self.should_running_dequeue and out_ms < write_ms:
+                await self.delivery.deliver([(self._record(unit, NEVER_ENQUEUED, 0, MAGIC_DEFAULT, message), message)])
+            else:
+                while not self.do_enqueue(unit, out_ms, message):
+                    await self.node.sleep(HOLD_MS)
+        finally:
+            self._writing = False
         return True
 
     def do_enqueue(self, unit: CqUnit, out_ms: int, message: MessageExt) -> bool:
