@@ -814,9 +814,8 @@ check("09/idempotent-listener", Keeper)
 # - A group that the broker has never seen begins to read its retry topic only after its second look at the queues, about
 #   20 s after the start, so its first retry can be late. That is why our groups ran for 30 s first.
 # - RocketMQ 5 has *timer messages* with any delay up to three days (`TIMER_DELAY_MS`, a wheel of seconds). Retries still use
-#   levels. The broker of this lab has no such wheel yet, and refuses timer messages as a real one does when its
-#   wheel is switched off: `WHEEL_TIMER_NOT_ENABLE`. In Pop mode, new in 5, nothing is given back: the broker itself makes the copy when the time for
-#   an answer is over.
+#   levels. In Pop mode, new in 5, nothing is given back: the broker itself makes the copy when the time for an answer is over
+#   (lab 11).
 #
 # Where to read on: `client/.../ConsumeMessageConcurrentlyService.java` (`processConsumeResult`), `ConsumeMessageOrderlyService.java`
 # (`checkReconsumeTimes`), `ProcessQueue.java` (`cleanExpiredMsg`), `broker/.../AbstractSendMessageProcessor.java`

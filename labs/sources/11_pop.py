@@ -335,7 +335,7 @@ reveal("comes-back-busy", round((busy_back.ts_ms - first.ts_ms) / 1_000, 2),
 
 # %% [markdown]
 # There is always something to read now, and so it is not the clock that says how far the reviver has come, but the newest
-# message that it has read. Messages of that topic become readable in whole seconds (the timer wheel has a slot for each), and
+# message that it has read. Messages of that topic become readable in whole seconds (the timer, in which they wait, has a slot for each), and
 # the reviver rests for a second between two rounds. Measured on a real one: 2 to 4.9 s. Here is what it said of our check point
 # before it judged it:
 
@@ -344,7 +344,7 @@ due = first.pop_time + first.invisible_ms
 kinds = ("ReviveCheckPointRead", "ReviveScanWaits", "ReviveScanEnded", "CheckPointWaits", "CheckPointSettled")
 seen = [event for event in busy_lab.history.between(first.ts_ms, busy_back.ts_ms + 1)
         if event.kind in kinds and event.revive_qid == first.revive_qid]
-Table("what the reviver did", ("at s", "event", "newest that it has read, behind the time, s"), [
+Table("what the reviver did", ("at s", "event", "newest that it has read: s after the time"), [
     (f"{event.ts_ms / 1_000:.2f}", event.kind, f"{(event.end_time - due) / 1_000:.3f}" if event.get("end_time") else "")
     for event in seen if event.get("pop_time", first.pop_time) == first.pop_time][-9:])
 

@@ -67,8 +67,8 @@ note(lab, 0)
 # %% [markdown]
 # Read it: the group (`c`), the topic and the queue (`t`, `q`), where the batch starts (`so`), how many orders it has (`n`), when
 # it was popped and for how long (`pt`, `it`). `d` is the distance of each order from the start. And who has done what? `bm`
-# is a row of bits, one for each order; in the store they stay 0, since nobody writes into a commit log. So an ack is a
-# message, too:
+# is a row of bits, one for each order; in the store they stay 0, since a commit log can only be appended to. (`bn` is the broker,
+# `reviveTime` is `pt` and `it` added, and `ro` is filled in by whoever reads it.) So an ack is a message, too:
 
 # %%
 await kitchen.ack(orders[0])
@@ -248,7 +248,7 @@ reveal("place", place, why=f"{slow - 1} batches of {size} lie before the one tha
 predict("twice", "How many orders come again although they were done?", unit="orders", prediction=...)
 
 # %% [markdown]
-# Before you kill it, look at the board. Each box is a batch that the disk does not know all of, and each square an order; the
+# Your bet is made? Then look at the board before you kill it: it foretells what a crash would do. Each box is a batch that the disk does not know all of, and each square an order; the
 # triangles are the two places, as the memory has it and as the disk has it.
 
 # %%

@@ -55,8 +55,8 @@ orders[0].properties["POP_CK"]
 
 # %% [markdown]
 # The fields of the handle: the first offset of the batch, when it was popped (ms since 1970), for how long it is hidden (ms), a number that says
-# which notebook the broker uses (999 means: in order, no notebook at all), whether it came by the retry topic, the broker, the queue, and the
-# place of the message in the queue.
+# in which of its **revive queues** the broker notes what becomes of the batch (999 means: popped in order, nothing is noted there), whether it came
+# by the retry topic, the broker, the queue, and the place of the message in the queue.
 
 # %%
 Stepper(lab)
@@ -304,7 +304,7 @@ say(f"For each message the listener takes **{work_ms} ms**, and up to 200 ms mor
 
 # %% tags=["prediction"]
 predict("first-lost", "The first message of the batch has the number 0. Which one is the first to come again although it was acknowledged?",
-        unit="(number)", prediction=...)
+        unit="as its number", prediction=...)
 
 # %%
 seen = visit(exhibit("3787"), seed, work_ms=work_ms)
@@ -317,7 +317,8 @@ reveal("first-lost", int(seen.reason.split()[1]), why="it is the first one that 
 # %%
 story = [line.split() for line in seen.story if line.split()[2] == "broker-a"]
 Table("one message", ("ms", "what", "bits"), [
-    (words[0], words[4], next((word[5:] for word in words if word.startswith("bits=")), "")) for words in story])
+    (words[0], words[4], next((word[5:].strip("'") or "none" for word in words if word.startswith("bits=")), ""))
+    for words in story])
 
 # %% [markdown]
 # The ack was written *before* its check point, which was waiting in memory for all its acks, and both waited for the next full minute. [The

@@ -122,7 +122,7 @@ def case_of(seed: int) -> Case:
     """Two packers by chance of the seed; there is room for settings that are right, and not for much more."""
     draw = Random(f"11/settings/{seed}")
     slowest_ms = draw.choice((1_500, 2_000, 3_000, 4_500, 6_000))
-    again_ms = max(LEAST_MS, 2 * slowest_ms + 500) + REVIVER_MS + 3 * slowest_ms + 4_000
+    again_ms = max(LEAST_MS, 2 * slowest_ms + 500) + REVIVER_MS + 2 * slowest_ms
     return Case(draw.choice((2, 3, 4)), slowest_ms // draw.choice((3, 5)), slowest_ms, again_ms)
 
 
@@ -277,4 +277,6 @@ def _not_settings(chosen: object) -> str:
             return f"you may set {', '.join(MAY_SET)}, and yours sets {name!r}"
         if not isinstance(value, int) or isinstance(value, bool):
             return f"{name} must be a whole number, and yours is {value!r}"
+        if value < 0:
+            return f"{name} must not be negative, and yours is {value!r}"
     return ""

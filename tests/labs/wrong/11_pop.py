@@ -41,6 +41,16 @@ def leaves_the_batch(case: Any) -> dict[str, int]:
     return {"pop_invisible_time": max(5_000, 2 * case.slowest_ms + 500), "pop_threshold_for_queue": case.threads}
 
 
+def one_number_for_all(case: Any) -> dict[str, int]:
+    """Holds little, and hides every order for as long as the slowest shop needs: too long for the quick ones."""
+    return {"pop_invisible_time": 12_500, "pop_batch_nums": case.threads, "pop_threshold_for_queue": case.threads}
+
+
+def nobody_may_hold_any(case: Any) -> dict[str, int]:
+    """A threshold below nothing, with which nobody ever takes an order."""
+    return {"pop_invisible_time": 12_500, "pop_batch_nums": case.threads, "pop_threshold_for_queue": -1}
+
+
 def one_at_a_time(case: Any) -> dict[str, int]:
     """Takes and holds one order at a time: most threads have nothing to do."""
     return {"pop_invisible_time": max(5_000, 2 * case.slowest_ms), "pop_batch_nums": 1, "pop_threshold_for_queue": 1}
@@ -155,6 +165,8 @@ WRONG = {
         by_the_usual_time,
         leaves_the_threshold,
         leaves_the_batch,
+        one_number_for_all,
+        nobody_may_hold_any,
         one_at_a_time,
         below_the_least,
         pays_for_all_that_may_be_held,

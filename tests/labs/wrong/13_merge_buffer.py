@@ -63,6 +63,14 @@ def from_the_first_order(batches: list[tuple[list[int], set[int]]]) -> list[int]
     return offsets[first:]
 
 
+def nothing_if_all_is_done(batches: list[tuple[list[int], set[int]]]) -> list[int] | None:
+    """Forgets to return an empty list when no batch is open."""
+    for number, (orders, done) in enumerate(batches):
+        if set(orders) - done:
+            return [offset for later, _ in batches[number:] for offset in later]
+    return None
+
+
 # -- the scan -------------------------------------------------------------------------------------------------------
 
 
@@ -158,10 +166,15 @@ def one_tick_is_enough(batch: Any, now_ms: int) -> list[Any]:
     return [] if _may_stay(batch, now_ms) else _all_of(batch)
 
 
+def no_list_at_all(batch: Any, now_ms: int) -> list[Any] | None:
+    """Returns nothing where an empty list is meant."""
+    return ["let go"] if _is_done(batch) else None
+
+
 WRONG = {
     "13/written": [both_ways, no_check_point, ten_seconds],
     "13/takes-ack": [age_alone, left_alone, limits_left_out, limits_of_the_scan],
-    "13/comes-again": [not_done, everything, unfinished_batches, from_the_first_order],
+    "13/comes-again": [not_done, everything, unfinished_batches, from_the_first_order, nothing_if_all_is_done],
     "13/stay-or-store": [
         stores_at_once,
         stores_after_a_second,
@@ -175,5 +188,6 @@ WRONG = {
         never_lets_go,
         keeps_what_is_done,
         one_tick_is_enough,
+        no_list_at_all,
     ],
 }

@@ -361,12 +361,12 @@ class PopBoard(Board):
         """What a broker had in memory alone is gone: check points, and acks of those that are stored."""
         broker = record.target
         for key, point in self.points.items():
-            if key.broker != broker or not point.is_open:
+            if key.broker != broker or not (point.is_open or self._is_unknown_on_disk(key, point)):
                 continue
             lost = [offset for offset, where in point.acked.items() if where == MEMORY]
             for offset in lost:
                 del point.acked[offset]
-            if point.in_memory and not point.stored:
+            if not point.stored:
                 point.done, point.done_us = "lost in the crash", record.ts_us
             point.in_memory = False
             self._undo(key, point, lost, record.ts_us)
@@ -378,6 +378,11 @@ class PopBoard(Board):
                 reviver.reading, reviver.reason = False, "the broker is down"
 
     on_power_lost = on_node_crashed
+
+    def _is_unknown_on_disk(self, key: PointKey, point: Point) -> bool:
+        """Whether all was acknowledged in memory, and the offset on the disk is not behind it yet."""
+        noted = point.stored or point.done.startswith("lost")
+        return not noted and point.offsets[-1] >= self.persisted.get(key[:4], -1)
 
     def _undo(self, key: PointKey, point: Point, lost: list[int], us: int) -> None:
         """Deliveries whose note is lost are forgotten; those whose ack alone is lost are hidden again."""
