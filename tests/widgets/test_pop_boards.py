@@ -102,6 +102,15 @@ def test_what_a_crash_is_said_to_lose_is_popped_again_and_no_more() -> None:
     assert any(point.done == "lost in the crash" for point in after.points.values())
 
 
+def test_after_a_crash_no_batch_is_shown_that_was_in_memory_alone() -> None:
+    lab = popping(11.7)
+    before = at_the_end(MergeBufferBoard, lab)
+    assert any(not point.is_open for queue in before.committed for _, point in before._batches(queue))
+    lab.crash("broker-a")
+    after = at_the_end(MergeBufferBoard, lab)
+    assert [key for queue in after.committed for key, point in after._batches(queue) if not point.stored] == []
+
+
 def test_what_is_in_memory_is_what_the_buffer_holds_bit_by_bit() -> None:
     lab = popping(2)
     board = MergeBufferBoard(lab)
