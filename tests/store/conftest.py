@@ -35,6 +35,7 @@ class GoldenStore:
         sizes = {
             "mapped_file_size_commit_log": 65536,
             "mapped_file_size_consume_queue": 400,
+            "mapped_file_size_timer_log": 2048,
             "max_hash_slot_num": 100,
             "max_index_num": 400,
             "max_message_size": 32768,

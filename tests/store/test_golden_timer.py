@@ -62,7 +62,7 @@ class Reopened:
         self.world.hooks.attach(self.events.append)
         self.node = self.world.node("broker-a")
         self.node.disk = disk or golden(name).disk()
-        config = golden(name).config(mapped_file_size_timer_log=2048)
+        config = golden(name).config()
         self.broker = BrokerController(self.node, BrokerConfig(recall_message_enable=True), config)
         self.broker.start()
 
