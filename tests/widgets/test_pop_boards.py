@@ -102,6 +102,15 @@ def test_what_a_crash_is_said_to_lose_is_popped_again_and_no_more() -> None:
     assert any(point.done == "lost in the crash" for point in after.points.values())
 
 
+def test_a_board_knows_the_time_though_nothing_has_happened_for_long() -> None:
+    lab = popping(2)
+    for node in list(lab.world.nodes):
+        lab.crash(node)
+    lab.run_for(seconds=30)
+    assert lab.history.row(len(lab.history) - 1)[2] < 1_000 * (lab.now_ms - 29_000)
+    assert at_the_end(CheckPointsBoard, lab).now_us == pytest.approx(1_000 * lab.now_ms, abs=1)
+
+
 def test_after_a_crash_no_batch_is_shown_that_was_in_memory_alone() -> None:
     lab = popping(11.7)
     before = at_the_end(MergeBufferBoard, lab)

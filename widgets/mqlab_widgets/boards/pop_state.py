@@ -145,9 +145,12 @@ class PopBoard(Board):
 
     @property
     def now_us(self) -> int:
-        """The world's time at the newest event that the board has seen."""
+        """The world's time: at the newest event that the board has seen, or now when there is none behind it."""
+        if self.here[0] < 0:
+            return 0
         history = self.lab.history
-        return int(history.row(history.index_of(self.here))[2]) if self.here[0] >= 0 else 0
+        place = history.index_of(self.here)
+        return int(self.lab.now_ms * 1_000) if place == len(history) - 1 else int(history.row(place)[2])
 
     def us_of(self, wall_ms: int) -> int:
         """A time of the wall clock as one of the world."""
