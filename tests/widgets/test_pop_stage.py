@@ -103,3 +103,18 @@ def test_the_parts_of_all_beats_make_the_picture_of_the_end(merge: bool) -> None
     assert {key: svg for key, svg in shown.items() if svg} == screen.session.scene().parts
     assert scene_of(screen.session.stage(), screen.session.look()).parts == screen.session.scene().parts
     assert any("pull" in str(beat["acts"]) or "ring" in str(beat["acts"]) for beat in screen.beats)
+
+
+def test_a_proxy_stands_below_its_broker_and_messages_of_5_x_clients_have_their_numbers() -> None:
+    lab = get("through-a-proxy").build(1).run_for(seconds=5)
+    board = board_of(lab)
+    assert "proxy-1 (proxy) is running" in board.text()
+    sent = [record.msg_id for record in lab.history.find("SendAttempted")]
+    assert [board.label(key) for key in dict.fromkeys(sent)] == [str(n) for n in range(len(set(sent)))]
+    for width in (1100, 700):
+        scene = scene_of(board, Look(width=width))
+        proxy, broker = scene.cards["proxy-1"], scene.cards["broker-a"]
+        assert proxy.y >= broker.y + broker.height
+        assert proxy.x >= broker.x
+        assert "wire:consumer-1>proxy-1" in scene.parts or "wire:proxy-1>consumer-1" in scene.parts
+        assert ">q-1<" not in scene.svg()

@@ -15,8 +15,10 @@ from mqlab.trace.record import KIND
 if TYPE_CHECKING:
     from mqlab import Lab
 
-KEY_LETTERS, SENDER_LETTERS = 32, 20
-"""A unique key in hex, and the part of it that is the same for all messages of a process."""
+KEY_LETTERS = (32, 34)
+"""The lengths of a unique key in hex: that of a remoting client, and that of a 5.x client."""
+SENDER_LETTERS = 20
+"""The part of both that is the same for all messages of a process."""
 _FIRST = positions()["SendAttempted"]["msg_id"]
 
 
@@ -44,9 +46,10 @@ _of_labs: WeakKeyDictionary[Lab, _Senders] = WeakKeyDictionary()
 def label_of(key: str, lab: Lab) -> str:
     """What is written on the message with this unique key; "" for one without.
 
-    Source: org.apache.rocketmq.common.message.MessageClientIDSetter, whose last two bytes are the counter.
+    Source: org.apache.rocketmq.common.message.MessageClientIDSetter, whose last two bytes are the counter, as are the
+    last four of org.apache.rocketmq.client.java.message.MessageIdCodec.
     """
-    if len(key) != KEY_LETTERS:
+    if len(key) not in KEY_LETTERS:
         return ""
     place = _of_labs.setdefault(lab, _Senders()).place_of(key[:SENDER_LETTERS], lab)
     return f"{int(key[-4:], 16)}{chr(ord('a') + (place - 1) % 26) if place else ''}"

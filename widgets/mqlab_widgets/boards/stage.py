@@ -50,6 +50,10 @@ class Held(NamedTuple):
     consumer: str
 
 
+PROCESSES = {"NameServerProcess": "namesrv", "BrokerProcess": "broker", "ProxyProcess": "proxy"}
+"""What stands at its own place on the stage, whatever it does."""
+
+
 class StageBoard(Board):
     """Who is there, what is stored, held and cached, and what is on its way."""
 
@@ -494,13 +498,13 @@ class StageBoard(Board):
     # -- summed up --------------------------------------------------------------------------------------------------
 
     def kind_of(self, node: str) -> str:
-        """ "namesrv", "broker", "slave", "producer", "consumer" or "machine"."""
+        """ "namesrv", "proxy", "broker", "slave", "producer", "consumer" or "machine"."""
         process = self.lab.processes.get(node)
         name = type(process).__name__
         if node in self.slaves:
             return "slave"
-        if name in ("NameServerProcess", "BrokerProcess"):
-            return {"NameServerProcess": "namesrv", "BrokerProcess": "broker"}[name]
+        if name in PROCESSES:
+            return PROCESSES[name]
         role = self.roles.get(node, "")
         if "producer" in role or (not role and node.startswith("producer")):
             return "producer"
@@ -510,7 +514,8 @@ class StageBoard(Board):
         """Topic -> queue id -> the queue, of all that have messages or an owner."""
         topics: dict[str, dict[int, Strip]] = {}
         for (node, topic, queue_id), strip in sorted(self.strips.items()):
-            if node == broker and (system or not is_system_topic(topic)):
+            # A 5.x client knows of no queue but "any", -1.
+            if node == broker and queue_id >= 0 and (system or not is_system_topic(topic)):
                 topics.setdefault(topic, {})[queue_id] = strip
         return topics
 

@@ -15,7 +15,9 @@ NARROW = 760
 """Below this width the kinds of machines stand one under the other."""
 EDGE, GAP, HEAD, LINE = 10, 12, 27, 17
 SERVERS = 42
-"""Height of the row of name servers."""
+"""Height of the row of name servers, and of that of proxies."""
+SERVER = 30.0
+"""Height of one of them."""
 LEGEND = 22
 HEIGHT, NARROW_HEIGHT = 470, 620
 LANE = 6
@@ -123,12 +125,14 @@ class Card:
         return self.x + self.width / 2, self.y + min(self.height, 70) / 2
 
 
-def columns(width: float, height: float, *, narrow: bool) -> dict[str, Column]:
-    """The room for each kind of machine on a stage of this size."""
+def columns(width: float, height: float, *, narrow: bool, proxies: bool = False) -> dict[str, Column]:
+    """The room for each kind of machine on a stage of this size; proxies stand below the brokers, if there are any."""
     bottom = height - LEGEND
     if narrow:
         full = width - 2 * EDGE
         rows = {"namesrv": (6.0, 30.0), "producer": (44.0, 84.0), "broker": (188.0, 232.0), "consumer": (468.0, 128.0)}
+        if proxies:
+            rows["proxy"] = 428.0, SERVER
         return {kind: Column(EDGE, y, full, high, False) for kind, (y, high) in rows.items()}
     left = 100.0 if width < NARROW else 124.0 if width < 900 else 150.0 if width < 1500 else 200.0
     right = 140.0 if width < NARROW else 168.0 if width < 900 else 200.0 if width < 1500 else 270.0
@@ -137,10 +141,12 @@ def columns(width: float, height: float, *, narrow: bool) -> dict[str, Column]:
     gap = (width - 2 * EDGE - left - right - middle) / 2
     x = EDGE + left + gap
     top = float(SERVERS)
+    low = bottom - SERVERS if proxies else bottom
     return {
-        "namesrv": Column(x, 6, middle, 30, False),
+        "namesrv": Column(x, 6, middle, SERVER, False),
         "producer": Column(EDGE, top, left, bottom - top, True),
-        "broker": Column(x, top, middle, bottom - top, True),
+        "broker": Column(x, top, middle, low - top, True),
+        "proxy": Column(x, low + 6, middle, SERVER, False),
         "consumer": Column(width - EDGE - right, top, right, bottom - top, True),
     }
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 BIG = 1.85
 """How much larger everything is in projector mode: text of 13 px becomes one of 24."""
-MOST_CARDS = {"namesrv": 4, "producer": 6, "broker": 4, "consumer": 6}
-MOST_OPENED = {"namesrv": 6, "producer": 12, "broker": 6, "consumer": 12}
+MOST_CARDS = {"namesrv": 4, "proxy": 4, "producer": 6, "broker": 4, "consumer": 6}
+MOST_OPENED = {"namesrv": 6, "proxy": 6, "producer": 12, "broker": 6, "consumer": 12}
 """How many machines of a kind have a card of their own; when that kind is opened, with little in each."""
 HALO = 4
 """px between a machine and the frame of light around it."""
@@ -31,7 +31,9 @@ DOOR = 19
 QUEUE_UP = 27
 """px between two frames that wait."""
 _SLOT = re.compile('<g data-slot="" data-key="([^"]*)"[^>]*></g>')
-KINDS = ("namesrv", "producer", "broker", "consumer")
+GATES = ("namesrv", "proxy")
+"""Machines of which the name says all that is shown."""
+KINDS = ("namesrv", "proxy", "producer", "broker", "consumer")
 
 
 class Look(NamedTuple):
@@ -112,7 +114,8 @@ def scene_of(board: StageBoard, look: Look, before: Scene | None = None) -> Scen
         height = look.height / BIG
     consumers = [name for name in board.states if board.kind_of(name) == "consumer"]
     sheet = Sheet(consumers, None if before is None else before.sheet)
-    machines = _place(board, look, sheet, plan.columns(width, height, narrow=narrow))
+    proxies = any(board.kind_of(name) == "proxy" for name in board.states)
+    machines = _place(board, look, sheet, plan.columns(width, height, narrow=narrow, proxies=proxies))
     way = board.way_of(look.followed) if look.followed else []
     scene = Scene(look, sheet, width, height, machines, way)
     shown = {id(card): card for card in machines.values()}
@@ -149,9 +152,11 @@ def _place(board: StageBoard, look: Look, sheet: Sheet, rooms: dict[str, plan.Co
         kinds.setdefault("broker" if kind == "slave" else "producer" if kind == "machine" else kind, []).append(node)
     machines: dict[str, Card] = {}
     for kind, nodes in kinds.items():
+        if not nodes:
+            continue
         room = rooms[kind]
         most = (MOST_OPENED if kind in look.opened else MOST_CARDS)[kind]
-        if not room.down and kind != "namesrv":
+        if not room.down and kind not in GATES:
             most = min(most, max(1, int(room.width // 150)))
         shown = nodes if len(nodes) <= most else nodes[: most - 1]
         places = len(shown) + (len(shown) < len(nodes))
@@ -167,7 +172,7 @@ def _place(board: StageBoard, look: Look, sheet: Sheet, rooms: dict[str, plan.Co
 def _one(
     board: StageBoard, look: Look, sheet: Sheet, node: str, kind: str, room: plan.Column, place: int, places: int
 ) -> Card:
-    if kind == "namesrv":
+    if kind in GATES:
         return Card(node, kind, min(150.0, (room.width - 12 * (places - 1)) / places), sheet)
     across = room.width if room.down else (room.width - plan.GAP * (places - 1)) / places
     high = (room.height - plan.GAP * places) / places if room.down else room.height
@@ -181,7 +186,7 @@ def _one(
 
 def _rest(board: StageBoard, kind: str, nodes: list[str], room: plan.Column, look: Look, sheet: Sheet) -> Card:
     """One card for many machines."""
-    words = {"namesrv": "name servers"}.get(kind, f"{kind}s")
+    words = {"namesrv": "name servers", "proxy": "proxies"}.get(kind, f"{kind}s")
     opened = kind in look.opened
     name = f"{len(nodes):,} more {'(show fewer)' if opened else words}"
     card = Card(name, kind, room.width if room.down else min(room.width, 150.0), sheet)
