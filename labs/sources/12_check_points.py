@@ -95,8 +95,19 @@ reveal("written", stored() - before, why=f"one check point for the whole pop, an
 # until when. Each acknowledgement is a message, too. That is the price of this way: for each order that is done one more
 # message goes through the store. (Lab 13 is about a broker that saves most of it.)
 #
-# The topic is `rmq_sys_wheel_timer`. Messages there wait for their time and go to where they belong when it has come. Look at
-# the first one. Its body is a text in JSON, and the properties say where it will go, and when:
+# The topic is `rmq_sys_wheel_timer`. Messages there wait for their time and go to where they belong when it has come. So the
+# check point has a time of its own, at which it leaves the wheel. One could set it to anything. Remember for your bet what it is
+# for: somebody will read it, and the acknowledgements, and then know what is missing.
+
+# %%
+say(f"The orders are invisible for **{seconds * 1_000:,} ms** from the pop on.")
+
+# %% tags=["prediction"]
+predict("ck-due", "How many ms behind the pop is the check point due?", unit="ms", prediction=...)
+
+# %% [markdown]
+# Look at the check point. Its body is a text in JSON, and the properties say where it will go (`REAL_TOPIC`), and when
+# (`TIMER_DELIVER_MS`):
 
 # %%
 lab.queue("rmq_sys_wheel_timer").record(0, each_property=True)
@@ -116,16 +127,6 @@ Table("a check point", ("in the body", "means", "says"), [
     ("bm", "bitmap: which orders are done; stays 0 here", point.bit_map),
     ("bn", "the broker that handed them out", point.broker_name),
 ])
-
-# %% [markdown]
-# The check point has a time of its own, at which it leaves the wheel: the property `TIMER_DELIVER_MS` above. One could set it to
-# anything. Remember for your bet what it is for: somebody will read it, and the acknowledgements, and then know what is missing.
-
-# %%
-say(f"The orders are invisible for **{seconds * 1_000:,} ms** from the pop on.")
-
-# %% tags=["prediction"]
-predict("ck-due", "How many ms behind the pop is the check point due?", unit="ms", prediction=...)
 
 # %%
 times = [(note.kind, note.due_ms + lab.world.epoch_ms - point.pop_time) for note in notes_in(lab)]

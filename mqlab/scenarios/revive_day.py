@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mqlab.broker.pop.pop_revive_service import PopReviveService
 from mqlab.broker.pop.revive_message import ReviveMessage
 from mqlab.broker.pop.revive_scan import deliver_time_ms
+from mqlab.errors import LearnerError
 from mqlab.lab import Lab
 from mqlab.protocol import Message
 from mqlab.protocol.pop_check_point import BATCH_ACK_TAG, CK_TAG, AckMsg, BatchAckMsg, PopCheckPoint
@@ -73,7 +74,8 @@ class TaughtReviver(PopReviveService):
             self._read_on()
             known = {read.key: point for read, point in self._read if point is not None}
             reads = [read for read, _ in self._read]
-            back, dealt_with = self._settle(reads, self.node.now_ms(), self._broker.timer_behind())
+            answer = self._settle(reads, self.node.now_ms(), self._broker.timer_behind())
+            back, dealt_with = _checked(answer, known, len(reads))
             for key, offset in back:
                 if key in known:
                     await self._messages.revive(known[key], offset)
@@ -88,6 +90,23 @@ class TaughtReviver(PopReviveService):
             for message in messages:
                 self._read.append(_read_of(message))
             self._next += len(messages)
+
+
+def _checked(answer: Any, known: dict[str, PopCheckPoint], most: int) -> tuple[list[tuple[str, int]], int]:
+    """What a `settle` returned, if it is what is wanted. Raises LearnerError."""
+    hint = "return a list of (key, offset), and how many records are dealt with: return [], 0 lets all of them wait"
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
+        raise LearnerError(f"two things are wanted, and yours returns {answer!r}", hint)
+    back, dealt_with = answer
+    pairs = isinstance(back, list | set) and all(isinstance(one, tuple | list) and len(one) == 2 for one in back)
+    if not pairs:
+        raise LearnerError(f"a list of (key, offset) is wanted first, and yours gives {back!r}", hint)
+    if type(dealt_with) is not int or not 0 <= dealt_with <= most:
+        raise LearnerError(f"of {most} records yours has dealt with {dealt_with!r}", hint)
+    for key, offset in back:
+        if key in known and (type(offset) is not int or known[key].index_of_ack(offset) < 0):
+            raise LearnerError(f"{offset!r} is no offset of the check point {key!r}", "an offset is start + distance")
+    return [(key, offset) for key, offset in back], dealt_with
 
 
 def _read_of(message: MessageExt) -> tuple[Read, PopCheckPoint | None]:

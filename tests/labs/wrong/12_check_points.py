@@ -170,6 +170,15 @@ def two_seconds_are_enough(revive_times_ms: list[int], newest_due_ms: int) -> in
     return count
 
 
+def says_nothing(read: list[Any], now_ms: int, timer_behind: bool) -> None:
+    """Forgets to return anything."""
+
+
+def deals_with_more_than_there_is(read: list[Any], now_ms: int, timer_behind: bool) -> tuple[list[Any], int]:
+    """Counts records that it was never shown."""
+    return [], len(read) + 1
+
+
 WRONG = {
     "12/dues": [both_at_the_end, ack_when_sent, the_queue_of_the_message],
     "12/bitmap": [bits_by_distance, adds_the_bits, any_offset],
@@ -187,5 +196,7 @@ WRONG = {
         without_gaps,
         the_first_of_several,
         one_ack_for_all,
+        says_nothing,
+        deals_with_more_than_there_is,
     ],
 }
