@@ -28,7 +28,7 @@ from mqlab_widgets.boards.pop_picture import (
 from mqlab_widgets.boards.pop_state import ACKED, MEMORY, DeliveryKey, Point, PointKey, PopBoard
 
 MOST_QUEUES, MOST_BATCHES, MOST_BITS = 6, 8, 16
-WIDTH, LEFT, GAP = 760, 150, 12
+WIDTH, LEFT, GAP, MORE_WIDE = 760, 150, 12, 24
 ROW = HIGH + 2 * LINE + 18
 
 Queue = tuple[str, str, str, int]
@@ -131,6 +131,9 @@ class MergeBufferBoard(PopBoard):
                 yield square(x + 4 + bit * (WIDE + 2), y + 7, labels[bit], _state(point, offset), tip)
             yield "</g>"
             x += wide + GAP
+            if len(point.offsets) > count:
+                yield text(x - GAP + 4, y + 28, f"+{len(point.offsets) - count}", "faint")
+                x += MORE_WIDE
         yield from (_pointer(x - 7, y + HIGH + 15, *pointer) for pointer in pointers)
         yield text(LEFT + 10, y + HIGH + 2 * LINE + 6, self._words(queue), "")
 

@@ -140,7 +140,8 @@ def legend(meanings: Iterable[Meaning], y: float, width: float) -> tuple[list[st
     """What shapes mean, in as many lines as the width needs; with the height that they take."""
     shapes, x, line = [], 6.0, y
     for shape, wide, words in meanings:
-        across = wide + 6 + len(words) * LETTER + 10
+        # With room for fonts whose letters are wider: else the next shape touches the words.
+        across = wide + 6 + len(words) * BOLD + 10
         if x > 6 and x + across > width:
             x, line = 6.0, line + LINE + 4
         told = text(wide + 6, 12, words, "faint")
