@@ -315,7 +315,8 @@ reveal("comes-back", round((back.ts_ms - taken.ts_ms) / 1_000, 2),
 # whose time has just come it cannot know whether an ack stands right behind it, which it has not read yet. So it waits until
 # it is sure to have read on for **2 s** beyond the check point's own time; then whatever acknowledges it must have been among
 # what was read. (`PopReviveService.mergeAndRevive`: `endTime - reviveTime <= 2000` means: not yet.) Where nothing comes
-# behind, the clock has to do. Measured on a real RocketMQ 5.3.3, alone: 2.03 to 2.25 s.
+# behind, the clock has to do. Measured on a real RocketMQ 5.3.3, alone: 2.03 to 2.25 s. (If your order took longer, up to
+# 3.4 s, the reviver was resting when the check point became readable: it rests for up to 4 s after it found none.)
 #
 # Now the same with other orders, which are taken and acknowledged all the time.
 

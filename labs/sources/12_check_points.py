@@ -300,7 +300,7 @@ Table("the reviver's round", ("ms behind the end of the time", "event", "because
 # and one for what is under way. And if nothing more comes at all? Then after 3 quiet seconds the reviver takes the clock for the end time.
 #
 # Measured on a real RocketMQ 5.3.3: 2.0 to 2.3 s for an order that is alone on its broker, in 18 of 18 cases, and 2.0 to 5.1 s
-# with others around it. So it is a feature of Pop that a forgotten order comes back some seconds late.
+# with others around it. (If yours took up to 3.4 s, the reviver was resting when the check point came: it rests for up to 4 s after it found none.) So it is a feature of Pop that a forgotten order comes back some seconds late.
 #
 # Those two seconds have another side. This worker is a little slow:
 
