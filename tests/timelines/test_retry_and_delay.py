@@ -198,4 +198,3 @@ def test_timer_messages_come_out_a_tick_after_their_slot_as_the_real_ones_did(
         assert abs(slot_ms - event["timerOutMs"]) <= 5, key
         assert slot_ms + 1_000 <= delivered[key] <= slot_ms + 1_200, key
         assert event["timerOutMs"] + 1_000 <= event["storedAgainMs"] <= event["timerOutMs"] + 1_210, key
-        assert abs(delivered[key] - event["storedAgainMs"]) <= 170, key

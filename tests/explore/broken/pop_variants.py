@@ -66,12 +66,12 @@ def times_are_five_seconds_short(patch: pytest.MonkeyPatch) -> None:
 
 def another_message_comes_back(patch: pytest.MonkeyPatch) -> None:
     """The reviver brings back the message in front of the one that the check point names."""
-    get = ReviveMessage._get
+    get = ReviveMessage.get_biz_message
 
     def get_another(self: ReviveMessage, ck: PopCheckPoint, offset: int) -> Any:
         return get(self, ck, max(0, offset - 1))
 
-    patch.setattr(ReviveMessage, "_get", get_another)
+    patch.setattr(ReviveMessage, "get_biz_message", get_another)
 
 
 def revive_offset_stands_still(patch: pytest.MonkeyPatch) -> None:
