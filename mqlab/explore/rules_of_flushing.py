@@ -29,13 +29,14 @@ class SafeIsFlushed(Rule):
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        self._end_of: dict[tuple[str, str], int] = {}
-        """(broker, unique key) -> the end of its newest record."""
+        self._end_of: dict[tuple[str, str, int], int] = {}
+        """(broker, unique key, queue offset) -> the end of the record; a producer may have sent a message twice."""
 
     def on_event(self, record: Record) -> None:
         """Compare the end of the record with what is flushed at this moment."""
         if record.kind == "MessageStored":
-            self._end_of[record.node, record.unique_key] = record.commit_log_offset + record.store_size
+            copy = record.node, record.unique_key, record.queue_offset
+            self._end_of[copy] = record.commit_log_offset + record.store_size
             return
         broker = self.case.broker(record.node)
         if not self.case.is_live or not broker.is_up() or not flushes_before_the_answer(broker):
@@ -44,7 +45,9 @@ class SafeIsFlushed(Rule):
         if record.kind == "MessageDispatched":
             if record.commit_log_offset >= flushed:
                 self.found(record.row, f"a message behind {flushed}, up to where the log is flushed, can be pulled")
-        elif record.status == "PUT_OK" and self._end_of.get((record.node, record.unique_key), 0) > flushed:
+            return
+        end = self._end_of.get((record.node, record.unique_key, record.queue_offset), 0)
+        if record.status == "PUT_OK" and end > flushed:
             if is_retry_topic(record.topic) or is_dlq_topic(record.topic):
                 self.excuse(NOT_WAITED_FOR)
                 return
