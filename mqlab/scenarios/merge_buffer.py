@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mqlab.client.consumer.pop.pop_result import process_pop_response
 from mqlab.lab import Lab
 from mqlab.protocol import Message
 from mqlab.protocol.codes import RequestCode
@@ -48,6 +47,8 @@ class Kitchen:
     @public_call
     async def pop(self, most: int = 32, *, invisible_ms: int = 60_000) -> list[MessageExt]:
         """Take at most so many orders, which nobody else gets for that long; without waiting for new ones."""
+        from mqlab.client.consumer.pop.pop_result import process_pop_response
+
         header = PopMessageRequestHeader(
             GROUP, TOPIC, -1, most, invisible_ms, 0, self.node.now_ms(), 0, "TAG", "*", order=False
         )

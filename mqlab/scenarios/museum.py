@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere
 from mqlab.errors import LearnerError
-from mqlab.scenarios import museum_parts as parts
 from mqlab.scenarios.numbered import SUCCESS, TOPIC, spawn_sending
 from mqlab.scenarios.registry import scenario
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from mqlab.client import DefaultMQPushConsumer
     from mqlab.lab import Lab
     from mqlab.protocol.message import MessageExt
+    from mqlab.scenarios.museum_parts import Prepare
 
 VISITORS = "visitors"
 BROKEN, FIXED = "broken", "fixed"
@@ -29,7 +29,7 @@ def _is_broken(code: str) -> bool:
 
 
 async def _open(
-    lab: Lab, *, messages: int, every_ms: int, queues: int, prepare: parts.Prepare | None = None, **broker: Any
+    lab: Lab, *, messages: int, every_ms: int, queues: int, prepare: Prepare | None = None, **broker: Any
 ) -> None:
     """A name server, a broker with the room's part in it, and a shop that sends to the topic Orders."""
     lab.name_server()
@@ -90,6 +90,8 @@ def _sometimes_too_slow(
 @scenario("museum-3787", seconds=150)
 async def museum_3787(lab: Lab, *, code: str = BROKEN, messages: int = 24, work_ms: int = 350) -> None:
     """Issue 3787: acks that come while their check point is still in memory overtake it, and have no effect."""
+    from mqlab.scenarios import museum_parts as parts
+
     prepare = parts.delay_levels if _is_broken(code) else None
     await _open(lab, messages=messages, every_ms=1, queues=1, prepare=prepare, enable_pop_buffer_merge=True)
     await _visitor(lab, _works_for(work_ms, 200), consume_thread_min=1, consume_thread_max=1)
@@ -98,6 +100,8 @@ async def museum_3787(lab: Lab, *, code: str = BROKEN, messages: int = 24, work_
 @scenario("museum-4153", seconds=150)
 async def museum_4153(lab: Lab, *, code: str = BROKEN, messages: int = 12, work_ms: int = 100) -> None:
     """Issue 4153: acks wait longer than their check point, which is settled without them."""
+    from mqlab.scenarios import museum_parts as parts
+
     prepare = parts.delay_levels if _is_broken(code) else None
     await _open(lab, messages=messages, every_ms=200, queues=1, prepare=prepare)
     await _visitor(lab, _works_for(work_ms, 900), consume_thread_min=1, consume_thread_max=1)
@@ -106,6 +110,8 @@ async def museum_4153(lab: Lab, *, code: str = BROKEN, messages: int = 12, work_
 @scenario("museum-3507", seconds=60)
 async def museum_3507(lab: Lab, *, code: str = BROKEN, messages: int = 12, work_ms: int = 50) -> None:
     """Issue 3507: the end of what a reviver has read is worked out too late, so it settles check points too early."""
+    from mqlab.scenarios import museum_parts as parts
+
     prepare = parts.counts_the_wait_twice if _is_broken(code) else None
     await _open(lab, messages=messages, every_ms=800, queues=1, prepare=prepare)
     await _visitor(lab, _works_for(work_ms, 200), pop_invisible_time=10_000)
@@ -122,11 +128,13 @@ async def museum_5408(lab: Lab, *, code: str = BROKEN, messages: int = 8, work_m
 @scenario("museum-7724", seconds=150)
 async def museum_7724(lab: Lab, *, code: str = BROKEN, messages: int = 100, too_slow_ms: int = 25_000) -> None:
     """Issue 7724: where the log has lost a message, a later one is brought back in its place; 5.3.3 still does so."""
+    from mqlab.scenarios import museum_parts as parts
+
     prepare = None if _is_broken(code) else parts.looks_at_the_offset
     await log_that_is_cleaned(lab, prepare, messages=messages, too_slow_ms=too_slow_ms)
 
 
-async def log_that_is_cleaned(lab: Lab, prepare: parts.Prepare | None, *, messages: int, too_slow_ms: int) -> None:
+async def log_that_is_cleaned(lab: Lab, prepare: Prepare | None, *, messages: int, too_slow_ms: int) -> None:
     """Messages that are popped long after they were sent, while the log loses its oldest files."""
     hours = ";".join(f"{hour:02}" for hour in range(24))
     store = {"mapped_file_size_commit_log": 4_096, "file_reserved_time": 0, "delete_when": hours}
@@ -148,12 +156,14 @@ async def log_that_is_cleaned(lab: Lab, prepare: parts.Prepare | None, *, messag
 @scenario("museum-7914", seconds=60)
 async def museum_7914(lab: Lab, *, code: str = BROKEN, messages: int = 150, flush_us: int = 6_000) -> None:
     """Issue 7914: a message that was stored while a pop was on its way, and not acknowledged, is never seen again."""
+    from mqlab.scenarios import museum_parts as parts
+
     prepare = parts.skips_what_was_stored_later if _is_broken(code) else None
     await pops_that_wait_for_flushes(lab, prepare, messages=messages, flush_us=flush_us)
 
 
 async def pops_that_wait_for_flushes(
-    lab: Lab, prepare: parts.Prepare | None, *, messages: int, flush_us: int
+    lab: Lab, prepare: Prepare | None, *, messages: int, flush_us: int
 ) -> None:
     """Pops of four queues that wait for the flush of each check point, while messages arrive."""
     await _open(lab, messages=messages, every_ms=60, queues=4, prepare=prepare, flush_disk_type="SYNC_FLUSH")
@@ -164,12 +174,14 @@ async def pops_that_wait_for_flushes(
 @scenario("museum-8479", seconds=120)
 async def museum_8479(lab: Lab, *, code: str = BROKEN, messages: int = 20, deleted_after_ms: int = 4_000) -> None:
     """Issue 8479: a topic is deleted and made again, and messages that it had once are looked for without end."""
+    from mqlab.scenarios import museum_parts as parts
+
     prepare = parts.asks_again_for_what_is_gone if _is_broken(code) else None
     await topic_made_again(lab, prepare, messages=messages, deleted_after_ms=deleted_after_ms)
 
 
 async def topic_made_again(
-    lab: Lab, prepare: parts.Prepare | None, *, messages: int, deleted_after_ms: int
+    lab: Lab, prepare: Prepare | None, *, messages: int, deleted_after_ms: int
 ) -> None:
     """A topic that is deleted and made again while messages of it are in somebody's hands."""
     await _open(lab, messages=messages, every_ms=250, queues=1, prepare=prepare)

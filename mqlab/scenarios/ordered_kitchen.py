@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client.consumer.pop.pop_result import process_pop_response
 from mqlab.protocol import Message
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.command import RemotingCommand
@@ -31,6 +30,8 @@ class OrderedKitchen(Kitchen):
     @public_call
     async def take(self, attempt: str, most: int, *, invisible_ms: int = 60_000) -> list[MessageExt]:
         """Pop in order, under the name of an attempt; nothing while the queue is blocked for this attempt."""
+        from mqlab.client.consumer.pop.pop_result import process_pop_response
+
         header = PopMessageRequestHeader(
             GROUP, TOPIC, -1, most, invisible_ms, 0, self.node.now_ms(), 0, "TAG", "*", order=True, attempt_id=attempt
         )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mqlab.client.consumer.pop.pop_result import process_pop_response
-from mqlab.client.pop_client_api import batch_ack_body
 from mqlab.errors import MQBrokerException
 from mqlab.protocol import Message
 from mqlab.protocol.codes import RequestCode
@@ -69,6 +67,8 @@ class Worker:
     @public_call
     async def pop(self, most: int = 32, *, invisible_ms: int = 30_000, tags: str = "*") -> list[MessageExt]:
         """At most so many orders, which nobody else of the group gets for `invisible_ms`; none when there are none."""
+        from mqlab.client.consumer.pop.pop_result import process_pop_response
+
         header = PopMessageRequestHeader(
             self.group, TOPIC, -1, most, invisible_ms, 0, self.node.now_ms(), 0, "TAG", tags, False
         )
@@ -91,6 +91,8 @@ class Worker:
     @public_call
     async def ack_together(self, messages: Sequence[MessageExt]) -> None:
         """Say in one request that all of these messages are done."""
+        from mqlab.client.pop_client_api import batch_ack_body
+
         handles = [message.properties["POP_CK"] for message in messages]
         await self._checked(RequestCode.BATCH_ACK_MESSAGE, None, batch_ack_body(TOPIC, self.group, handles).encode())
 

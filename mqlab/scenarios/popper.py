@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.client import ServiceState
-from mqlab.client.consumer.pop.pop_result import process_pop_response
 from mqlab.errors import MqlabError
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.command import RemotingCommand
@@ -77,6 +76,8 @@ class Popper:
                 await self._work_on(message)
 
     async def _pop(self, attempt_id: str) -> list[MessageExt]:
+        from mqlab.client.consumer.pop.pop_result import process_pop_response
+
         header = PopMessageRequestHeader(
             consumer_group=self._group,
             topic=TOPIC,

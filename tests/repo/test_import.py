@@ -67,6 +67,20 @@ def test_a_first_cell_leaves_out_what_it_may_never_use() -> None:
     assert modules & (heavy | pulling | {"statistics"}) == set()
 
 
+PUSH_WORLD = "from mqlab import scenarios; scenarios.get('steady-load').play(seconds=2)"
+UNASKED = tuple(
+    f"mqlab.{part}."
+    for part in ("proxy", "rpc", "protocol.v2", "client.v5", "client.consumer.pop", "broker.pop")
+)
+"""Packages of which such a world has nothing."""
+
+
+def test_a_world_of_push_loads_neither_proxies_nor_pop() -> None:
+    modules, _ = all_loaded_by(PUSH_WORLD)
+    assert {"mqlab.broker", "mqlab.scenarios.popping", "mqlab.client.consumer.push.pull_loop"} <= modules
+    assert [name for name in sorted(modules) if f"{name}.".startswith(UNASKED)] == []
+
+
 @pytest.mark.parametrize("part", ["mqlab", "mqlab.client", "mqlab.protocol", "mqlab.protocol.headers", "mqlab.views"])
 def test_names_that_are_imported_when_first_used_are_public_and_there(part: str) -> None:
     module = importlib.import_module(part)
