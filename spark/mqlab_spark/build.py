@@ -49,14 +49,21 @@ def build(spark: SparkSession, traces: str | Path, out: str | Path, progress: Pr
             )
         key = _key(whole)
         catalogue = place.read()
-        if catalogue.get("key") != key:
-            catalogue = {"version": TABLES_VERSION, "key": key, "traces": len(whole), "tables": {}, "set_aside": bad}
-        events = _ensure(spark, place, catalogue, EVENTS, BRONZE, lambda: _bronze(spark, whole, catalogue), progress)
-        tables = {EVENTS: events}
+        if catalogue.get("key") == key:
+            made = catalogue
+        else:
+            # Who reads meanwhile has the old tables, all of them.
+            made = catalogue.get("building", {})
+            if made.get("key") != key:
+                made = {"key": key, "traces": len(whole), "tables": {}, "set_aside": bad}
+            catalogue["building"] = made
+        make_events = partial(_bronze, spark, whole, made)
+        tables = {EVENTS: _ensure(spark, place, catalogue, made, EVENTS, BRONZE, make_events, progress)}
         for table in ALL:
             make = partial(table.make, tables)
-            tables[table.name] = _ensure(spark, place, catalogue, table.name, table.layer, make, progress)
-        place.write(catalogue)
+            tables[table.name] = _ensure(spark, place, catalogue, made, table.name, table.layer, make, progress)
+        if made is not catalogue:
+            place.write({"version": TABLES_VERSION, **made})
         place.remove_others(LAYERS)
     return place
 
@@ -106,23 +113,23 @@ def _ensure(
     spark: SparkSession,
     place: Place,
     catalogue: dict[str, Any],
+    made: dict[str, Any],
     name: str,
     layer: str,
     make: Callable[[], DataFrame],
     progress: Progress | None,
 ) -> DataFrame:
-    """The table as it lies at the place; it is made and written first when the catalogue has none."""
-    known = catalogue["tables"].get(name)
+    """The table as it lies at the place; it is made and written first when `made`, of the catalogue, has none."""
+    known = made["tables"].get(name)
     began = time.monotonic()
     if known is None:
-        path = _free_path(place, f"{layer}/{name}/{catalogue['key']}")
-        made = make()
-        made.write.mode("errorifexists").option("compression", "zstd").parquet(place.address(path))
+        path = _free_path(place, f"{layer}/{name}/{made['key']}")
+        table = make()
+        table.write.mode("errorifexists").option("compression", "zstd").parquet(place.address(path))
         rows = spark.read.parquet(place.address(path)).count()
-        columns = {field.name: field.dataType.simpleString() for field in made.schema}
-        known = Entry(path, rows, catalogue["key"], columns)._asdict()
-        catalogue["tables"][name] = known
-        # Old tables stay readable until the first new one is whole.
+        columns = {field.name: field.dataType.simpleString() for field in table.schema}
+        known = made["tables"][name] = Entry(path, rows, made["key"], columns)._asdict()
+        # So that a build that is killed goes on behind this table.
         place.write(catalogue)
     if progress is not None:
         progress(name, known["rows"], time.monotonic() - began)
@@ -139,7 +146,7 @@ def _free_path(place: Place, path: str) -> str:
 # -- bronze ------------------------------------------------------------------------------------------------------------
 
 
-def _bronze(spark: SparkSession, traces: list[Path], catalogue: dict[str, Any]) -> DataFrame:
+def _bronze(spark: SparkSession, traces: list[Path], made: dict[str, Any]) -> DataFrame:
     """All events of the traces, sorted so that the events of one kind of one world lie together."""
     lines = [str(file) for file in traces if file.suffix == ".jsonl"]
     others = [str(file) for file in traces if file.suffix != ".jsonl"]
@@ -153,7 +160,7 @@ def _bronze(spark: SparkSession, traces: list[Path], catalogue: dict[str, Any]) 
         read = read.select("*", F.col("_metadata.file_name").alias(WORLD)).cache()
         for row in read.where(f"{BAD_LINE} IS NOT NULL").groupBy(WORLD).count().collect():
             reason = f"{row['count']} lines are no events" if row["count"] > 1 else "1 line is no event"
-            catalogue["set_aside"].append({"file": row[WORLD], "reason": reason})
+            made["set_aside"].append({"file": row[WORLD], "reason": reason})
         frames.append(read.where(f"kind IS NOT NULL AND {BAD_LINE} IS NULL").select(*names, WORLD))
     named = [
         frame if WORLD in frame.columns else frame.select(*names, F.col("_metadata.file_name").alias(WORLD))

@@ -4,8 +4,8 @@
     OUT/silver/messages/<key>/    a table, as Spark wrote it
     OUT/_building                 is there while somebody builds
 
-A table is read through the catalogue, which is replaced in one step when the table is whole. So what is half-written is
-never read, and a build that was killed goes on with the tables that it had not finished.
+Tables are read through the catalogue, which names new ones when all of them are whole, in one step. So what is
+half-written is never read, and a build that was killed goes on with the tables that it had not finished (`building`).
 """
 
 from __future__ import annotations

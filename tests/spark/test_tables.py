@@ -185,19 +185,27 @@ def test_a_second_build_changes_nothing(spark: SparkSession, place: Place, trace
     assert len(told) == len(ALL) + 1
 
 
-def test_a_build_that_was_killed_goes_on(spark: SparkSession, place: Place, traces: Path, tmp_path: Path) -> None:
+def test_a_build_that_was_killed_goes_on_and_who_reads_meanwhile_has_the_old_tables(
+    spark: SparkSession, place: Place, traces: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     shutil.copytree(place.where, out)
     whole = Place(out).read()
     half = {**whole, "tables": {name: whole["tables"][name] for name in whole["tables"] if name != "audit"}}
-    Place(out).write(half)
+    old = {**whole, "key": "older", "tables": {"worlds": whole["tables"]["worlds"]}}
+    Place(out).write({**old, "building": half})
     (out / LOCK).write_text(json.dumps({"host": os.uname().nodename, "pid": 2**22 + 1}))
     left = out / "gold" / "audit" / whole["key"]
     assert left.is_dir()
-    build(spark, traces, out)
+    meanwhile: set[str] = set()
+    build(spark, traces, out, lambda name, rows, seconds: meanwhile.update(Place(out).entries()))
+    assert meanwhile == {"worlds"}
     again = Place(out).read()
+    assert again.keys() == whole.keys()
+    assert again["key"] == whole["key"]
     assert again["tables"]["audit"]["rows"] == whole["tables"]["audit"]["rows"]
     assert again["tables"]["audit"]["path"] != whole["tables"]["audit"]["path"]
+    assert again["tables"]["messages"] == whole["tables"]["messages"]
     assert not left.exists()
     assert not (out / LOCK).exists()
 
