@@ -34,7 +34,7 @@ class Handed:
 
     __slots__ = (
         "ack_read", "acked_by", "acked_us", "changed", "in_order", "pop_time", "popped_us", "queue", "queue_offset",
-        "revived", "said_done", "unique_key", "until_ms",
+        "said_done", "unique_key", "until_ms",
     )  # fmt: skip
 
     def __init__(
@@ -56,8 +56,6 @@ class Handed:
         """Did its consumer say that it is done, whenever that was?"""
         self.changed = False
         """Did it get another invisible time, and with it another check point?"""
-        self.revived = ""
-        """What the reviver did: "revived", or why nothing has to be done."""
 
     @property
     def counts_as_acked(self) -> bool:
@@ -79,6 +77,10 @@ class PopLedger:
         """The same of the check points that a reviver has read."""
         self.acks_alone: dict[tuple[Queue, int], None] = {}
         """(queue, pop time) of acknowledgements that a reviver has read without having read their check point."""
+        self._dealt_with: dict[tuple[Queue, int, int], None] = {}
+        """(queue, offset, pop time) of what a reviver has put back, or does not have to; that can be told before a pop
+        is that waits for a slow disk.
+        """
         self.groups: dict[tuple[str, str], dict[str, None]] = {}
         """(broker, group) -> the topics that were popped for it."""
         self.handlers: dict[str, Callable[[Row], None]] = {
@@ -110,6 +112,10 @@ class PopLedger:
             if handed.pop_time == pop_time:
                 return handed
         return None
+
+    def is_dealt_with(self, handed: Handed) -> bool:
+        """Has a reviver put this message back, or found that it does not have to?"""
+        return (handed.queue, handed.queue_offset, handed.pop_time) in self._dealt_with
 
     def is_popped(self, broker: str, group: str, topic: str) -> bool:
         """Has the group ever popped this topic from this broker?"""
@@ -219,13 +225,9 @@ class PopLedger:
 
     def _revived(self, row: Row) -> None:
         group, topic, queue_id, queue_offset, _, pop_time, _, retry_topic, _, _ = row[FIRST_FIELD:]
-        handed = self.find(Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time)
         self.groups.setdefault((row[NODE], group), {})[retry_topic] = None
-        if handed is not None:
-            handed.revived = "revived"
+        self._dealt_with[Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time] = None
 
     def _not_revived(self, row: Row) -> None:
-        group, topic, queue_id, queue_offset, pop_time, reason = row[FIRST_FIELD:]
-        handed = self.find(Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time)
-        if handed is not None:
-            handed.revived = reason
+        group, topic, queue_id, queue_offset, pop_time, _ = row[FIRST_FIELD:]
+        self._dealt_with[Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time] = None

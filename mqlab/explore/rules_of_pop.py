@@ -194,7 +194,8 @@ class NothingUnackedIsLost(_PopRule):
         """What is wrong with a message, up to the name of its group; "" for nothing."""
         if not times:
             return "was never handed out to"
-        if any(handed.said_done or handed.counts_as_acked or handed.revived for handed in times):
+        pops = self.case.pops
+        if any(handed.said_done or handed.counts_as_acked or pops.is_dealt_with(handed) for handed in times):
             return ""
         now_ms = self.case.broker(place.broker).node.now_ms()
         if max(handed.until_ms for handed in times) + REVIVE_SLACK_MS > now_ms:
@@ -278,7 +279,6 @@ class RevivedIsNamed(_PopRule):
                 self.excuse(TORN)
             else:
                 self.found(record.row, f"{record.group} popped {handed.unique_key} at {at}, and gets another one back")
-
 
     def _is_named(self, record: Record, queue: Queue) -> bool:
         """Does a check point name it? Of one whose broker ended as it was stored nothing is told before it is read."""

@@ -40,3 +40,16 @@ def test_an_exception_is_needed_and_covers_all(exception: str, scenario: str, se
     outcome = Trial(scenario, seed, plan=plan_from_text(plan) if plan else ()).outcome
     assert outcome.passed, outcome.breaches[0]
     assert exception in outcome.excused
+
+
+def test_a_message_may_be_put_back_before_the_pop_that_waits_for_a_slow_disk_is_answered() -> None:
+    plan = plan_from_text("at 11863ms: crash producer-3 for 5792ms; at 22078ms: hang_disk broker-a for 30s")
+    trial = Trial("pop-key-value", 6280, plan=plan)
+    assert trial.lab is not None
+    deliveries: dict[str, dict[tuple[object, ...], int]] = {"MessagePopped": {}, "MessageRevived": {}}
+    for record in trial.lab.history.find(("MessagePopped", "MessageRevived")):
+        delivery = (record.topic, record.queue_id, record.queue_offset, record.pop_time)
+        deliveries[record.kind].setdefault(delivery, record.ts_us)
+    popped_us, revived_us = deliveries["MessagePopped"], deliveries["MessageRevived"]
+    assert any(revived_us[delivery] < popped_us[delivery] for delivery in revived_us.keys() & popped_us.keys())
+    assert trial.outcome.passed, trial.outcome.breaches[0]
