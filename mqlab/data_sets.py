@@ -35,7 +35,7 @@ LOST, TWICE = "lost", "twice"
 
 
 class Size(NamedTuple):
-    """So many worlds, one for each seed from 0 on; `checksum` is what they must come to, where it is known."""
+    """So many worlds, one for each seed from the recipe's first on; `checksum` is what they must come to, if known."""
 
     worlds: int
     checksum: str | None
@@ -54,6 +54,11 @@ class Recipe(NamedTuple):
     sealed: bool
     oddities: tuple[str, ...]
     sizes: dict[str, Size]
+    first_seed: int = 0
+
+    def seeds(self, size: str) -> range:
+        """The seeds of its worlds; LearnerError for a size that the recipe does not have."""
+        return range(self.first_seed, self.first_seed + _size(self, size).worlds)
 
 
 class Made(NamedTuple):
@@ -93,6 +98,7 @@ def read_recipe(file: Path) -> Recipe:
             bool(told.get("sealed", False)),
             tuple(told.get("oddities", ())),
             sizes,
+            int(told.get("first_seed", 0)),
         )
     except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, AttributeError) as problem:
         raise LearnerError(f"{file} is no recipe: {problem}", "see datasets/README.md for what one must have") from None
@@ -113,7 +119,7 @@ def make(recipe: Recipe, size: str, out: Path, *, jobs: int = 1, progress: Progr
     out.mkdir(parents=True, exist_ok=True)
     made: list[Made] = []
     events = 0
-    for each in _made(recipe, range(chosen.worlds), out, jobs):
+    for each in _made(recipe, recipe.seeds(size), out, jobs):
         made.append(each)
         events += each.events
         if progress is not None:
@@ -137,7 +143,7 @@ def verify(recipe: Recipe, size: str, directory: Path) -> int:
             f"there is no whole data set in {directory}", f"make it: mqlab dataset {recipe.name} {size}"
         ) from None
     hashes, events = [], 0
-    for seed in range(_size(recipe, size).worlds):
+    for seed in recipe.seeds(size):
         digest = TraceDigest()
         try:
             for row in read_parquet(directory / file_name(seed)):
@@ -234,7 +240,7 @@ def _card(recipe: Recipe, size: str, made: list[Made]) -> dict[str, Any]:
         "scenario": recipe.scenario,
         "parameters": recipe.parameters,
         "faults": list(recipe.faults),
-        "seeds": f"0-{len(made) - 1}",
+        "seeds": f"{recipe.first_seed}-{recipe.first_seed + len(made) - 1}",
         "worlds": len(made),
         "events": sum(each.events for each in made),
         "checksum": checksum(each.trace_hash for each in made),

@@ -46,6 +46,15 @@ def test_what_is_made_is_what_the_card_says(made: Path) -> None:
     assert card["events"] == len(lab.history) + len(play(LOST_ORDERS, 0).history)
 
 
+def test_a_recipe_may_begin_at_another_seed(made: Path, tmp_path: Path) -> None:
+    other = small(LOST_ORDERS, worlds=1)._replace(first_seed=1)
+    card = make(other, "small", tmp_path)
+    assert card["seeds"] == "1-1"
+    assert (tmp_path / file_name(1)).read_bytes() == (made / file_name(1)).read_bytes()
+    assert verify(other, "small", tmp_path) == card["events"]
+    assert set(card["sealed"]) < set(card_of(made)["sealed"])  # type: ignore[call-overload]
+
+
 def test_an_interrupted_data_set_is_gone_on_with(made: Path, tmp_path: Path) -> None:
     for file in made.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
