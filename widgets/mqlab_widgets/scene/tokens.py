@@ -13,6 +13,7 @@ from mqlab_widgets.scene.style import TOKEN_COLOURS
 if TYPE_CHECKING:
     from mqlab_widgets.boards.stage import StageBoard
     from mqlab_widgets.boards.stage_state import Flight
+    from mqlab_widgets.scene.scene import Look
 
 RING = 15
 SIZE = 24
@@ -37,6 +38,37 @@ def message(
     about = f"<title>{escape(tip)}</title>" if tip else ""
     classes = " ".join(["mq-token", colour_of(label), *css.split()])
     return f'<g class="{classes}"{more}>{about}<rect {place}/>{hatched}{text}</g>'
+
+
+def css_of(board: StageBoard, key: str, look: Look) -> str:
+    """The style classes of a message: lit when its trail is shown, faint when that of another is."""
+    return "" if not look.followed else "lit" if key == look.followed else "unlit"
+
+
+def token(
+    board: StageBoard,
+    key: str,
+    look: Look,
+    width: float = SIZE,
+    height: float = SIZE,
+    *,
+    css: str = "",
+    veil: bool = False,
+    more: str = "",
+    tip: str = "",
+) -> str:
+    """A message that can be clicked."""
+    label = board.label(key)
+    if key:
+        does = f'data-do="follow" data-message="{escape(key, quote=True)}" role="button"'
+        more += f' {does} aria-label="message {label}"'
+    css = f"{css} {css_of(board, key, look)}"
+    return message(label, width, height, css=css, veil=veil, more=more, tip=tip)
+
+
+def sliding(name: str, x: float, y: float) -> str:
+    """The attributes of what slides to a new place when that changes; `name` is its own among its neighbours."""
+    return f' data-key="{name}" style="transform:translate({x:g}px,{y:g}px)"'
 
 
 def pull_ring(radius: float = RING, left: float = 1.0) -> str:

@@ -1,0 +1,173 @@
+"""What is drawn of a broker, as roomy as the height allows: its topics with their queues, and its commit log."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, is_dlq_topic, is_retry_topic
+from mqlab_widgets.scene.plan import HEAD, LINE, Card, Row
+from mqlab_widgets.scene.queues import MOST_OWNERS, RING, RINGS, SIZES, clocks, put_queue, rings
+from mqlab_widgets.scene.style import CHARACTER, fit
+from mqlab_widgets.scene.tokens import sliding, token
+
+if TYPE_CHECKING:
+    from mqlab_widgets.boards.stage import Held, StageBoard
+    from mqlab_widgets.boards.stage_state import Block, Strip
+    from mqlab_widgets.scene.scene import Look
+
+LOG = 34
+BLOCK = 11
+SPECIAL = {
+    RMQ_SYS_SCHEDULE_TOPIC: "delayed",
+    TIMER_TOPIC: "timer wheel",
+    "RMQ_SYS_TRANS_HALF_TOPIC": "half messages",
+    "RMQ_SYS_TRANS_OP_HALF_TOPIC": "half: done",
+}
+REVIVE = "rmq_sys_REVIVE_LOG"
+ANY_ROW = 26
+"""Height of the row of pops that wait for any queue of a topic."""
+
+
+def topic_title(topic: str) -> str:
+    """What a topic is called on the stage."""
+    if is_retry_topic(topic):
+        return "retry"
+    if is_dlq_topic(topic):
+        return "dead letters"
+    return "revive" if topic.startswith(REVIVE) else SPECIAL.get(topic, topic)
+
+
+def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
+    """Draw what a broker holds."""
+    found = board.queues_of(card.name, system=True)
+    own = [topic for topic in found if topic_title(topic) == topic]
+    topics = {topic: found[topic] for topic in dict.fromkeys((*own, *found)) if _is_shown(topic, found[topic])}
+    lined = {topic: topics.pop(topic) for topic in list(topics) if topic.startswith((TIMER_TOPIC, REVIVE))}
+    queues = sum(len(strips) for strips in topics.values())
+    popped = [topic for topic in topics if (card.name, topic) in board.pops]
+    free = room - HEAD - LOG - 6 - (LINE if card.name in board.trouble else 0) - LINE * len(lined)
+    free -= ANY_ROW * len(popped)
+    if card.name in board.trouble:
+        card.line(board.trouble[card.name], "trouble")
+    if not topics:
+        card.line("no queue has a message yet")
+    owners = max((len(strip.owners) for strips in topics.values() for strip in strips.values()), default=1)
+    chips = min(max(1, owners), MOST_OWNERS)
+    titles = LINE * len(topics) if len(topics) > 1 else 0
+    size = next((size for size in SIZES if queues * size.row + titles <= free), None)
+    held: dict[tuple[str, int], list[Held]] = {}
+    for pull in board.held.get(card.name, {}).values():
+        held.setdefault((pull.topic, pull.queue_id), []).append(pull)
+    if size is not None:
+        for topic, strips in topics.items():
+            if len(topics) > 1:
+                card.line(_topic_line(topic, strips))
+            else:
+                card.note = card.note or _topic_line(topic, strips)
+            for queue_id, strip in strips.items():
+                over = rings(held.get((topic, queue_id), []), card.width - RING, size, look)
+                over += clocks(card, strip, look, size, chips)
+                put_queue(board, card, (topic, queue_id), strip, look, size, chips, over)
+            if topic in popped:
+                _any_queue(card, topic, held.get((topic, -1), []), look)
+    else:
+        most = max(1, int(free // LINE))
+        shown = list(topics.items())[: most if len(topics) <= most else most - 1]
+        for topic, strips in shown:
+            for queue_id in strips:
+                card.spot(("queue", topic, queue_id), card.width - RINGS, 8)
+                card.spot(("ring", topic, queue_id), card.width - 20, 8)
+            _summed_up(board, card, topic, strips)
+        if len(topics) > len(shown):
+            card.line(f"and {len(topics) - len(shown):,} more topics")
+    for topic, strips in lined.items():
+        _behind(card, topic, strips)
+    _log(board, card, look)
+
+
+def _behind(card: Card, topic: str, strips: dict[int, Strip]) -> None:
+    """What RocketMQ itself puts aside, in a line: all that moves there is drawn by boards of its own."""
+    for queue_id in strips:
+        card.spot(("queue", topic, queue_id), 22, 8)
+        card.spot(("next", topic, queue_id), 22, 8)
+    hand = "M0 -7V0L5 3" if topic == TIMER_TOPIC else "M4.5 3A5 5 0 1 0 1 5"
+    shape = f'<g transform="translate(18 8)"><circle class="dial" r="7"/><path class="hand" d="{hand}"/></g>'
+    words = escape(fit(_topic_line(topic, strips), card.width - 44))
+    card.row(f'{shape}<text class="faint" x="32" y="12">{words}</text>', LINE)
+
+
+def _any_queue(card: Card, topic: str, held: list[Held], look: Look) -> None:
+    """The pops that wait for whichever queue of a topic gets a message."""
+    card.spot(("ring", topic, -1), card.width - RING, 11)
+    words = f"{len(held)} wait for any queue" if held else "nobody waits"
+    words = f'<text class="faint" x="{card.width - RINGS - 6:g}" y="15" text-anchor="end">{words}</text>'
+    card.row(f"{words}{rings(held, card.width - RING, SIZES[-3], look, 11)}", ANY_ROW)
+
+
+def _is_shown(topic: str, queues: dict[int, Strip]) -> bool:
+    """System topics and retry topics only when something is in them."""
+    if topic in SPECIAL or topic.startswith(REVIVE) or is_retry_topic(topic):
+        return any(strip.end for strip in queues.values())
+    return topic_title(topic) != topic or not topic.startswith(("rmq_sys_", "RMQ_SYS_", "TRANS_", "OFFSET_MOVED"))
+
+
+def _topic_line(topic: str, strips: dict[int, Strip]) -> str:
+    waiting = sum(strip.waiting() for strip in strips.values())
+    if topic in (RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC):
+        return f"{SPECIAL[topic]}: {waiting:,} message{'s wait for their' if waiting != 1 else ' waits for its'} time"
+    if topic.startswith(REVIVE):
+        count = sum(strip.end for strip in strips.values())
+        return f"revive queues: {count:,} check points and acks, {waiting:,} to be read"
+    unnoted = sum(strip.unnoted() for strip in strips.values())
+    count = sum(strip.end for strip in strips.values())
+    told = f"{topic_title(topic)}: {count:,} message{'' if count == 1 else 's'}"
+    popped = any(strip.popped for strip in strips.values())
+    told += f", {waiting:,} not {'popped' if popped else 'consumed'}" if waiting else ""
+    return told + (f", {unnoted:,} not noted" if unnoted else "")
+
+
+def _summed_up(board: StageBoard, card: Card, topic: str, strips: dict[int, Strip]) -> None:
+    held = sum(1 for pull in board.held.get(card.name, {}).values() if pull.topic == topic)
+    words = f"{_topic_line(topic, strips)}, {len(strips):,} queues"
+    card.line(words + (f", {held:,} pulls held" if held else ""))
+
+
+def _log(board: StageBoard, card: Card, look: Look) -> None:
+    log = board.logs.get(card.name)
+    left = len("commit log") * CHARACTER + 8
+    most = int((card.width - 20 - left - 70) // BLOCK)
+    blocks = [] if log is None else log.shown()[-(most - 1) :]
+    ends = (0, 0) if log is None else (log.end, log.flushed)
+    drawn_from = (card.width, look.followed, card.name in board.trouble, ends, blocks)
+    card.put(card.sheet.row((card.name, "log"), drawn_from, lambda: _log_row(board, card, look, blocks, *ends)))
+
+
+def _log_row(board: StageBoard, card: Card, look: Look, blocks: list[Block], end: int, flushed: int) -> Row:
+    words = "commit log"
+    left = len(words) * CHARACTER + 8
+    most = int((card.width - 20 - left - 70) // BLOCK)
+    shapes = [
+        f'<text class="faint" x="10" y="22">{words}</text>',
+        f'<rect class="lane{" full" if card.name in board.trouble else ""}" x="{10 + left:g}" y="8" '
+        f'width="{most * BLOCK + 4:g}" height="20" rx="4"/>',
+    ]
+    for place, block in enumerate(blocks):
+        fresh = block.offset + block.size > flushed
+        more = sliding(f"b{block.offset}", 10 + left + 2 + place * BLOCK + BLOCK / 2, 18)
+        css, tip = ("slide fresh", ", not flushed yet") if fresh else ("slide", "")
+        tip = f"byte {block.offset:,}{tip}"
+        shapes.append(token(board, block.key, look, BLOCK - 1, 16, css=css, veil=fresh, more=more, tip=tip))
+    shapes.append(f'<text class="faint" x="{card.width - 10:g}" y="22" text-anchor="end">{_size(end)}</text>')
+    newest = 10 + left + 2 + min(len(blocks), most - 1) * BLOCK + BLOCK / 2
+    return Row("".join(shapes), LOG, {"log": (newest, 18)})
+
+
+def _size(count: int) -> str:
+    return (
+        f"{count:,} B"
+        if count < 10_000
+        else f"{count / 1024:,.1f} KiB"
+        if count < 10**7
+        else f"{count / 2**20:,.1f} MiB"
+    )
