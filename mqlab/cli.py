@@ -71,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
         "--param", "-p", action="append", default=[], metavar="NAME=VALUE",
         help="a parameter of the scenario (mqlab scenarios lists them); may be repeated"
     )
+    trace.add_argument("--draw-faults", default="", metavar="KINDS", help="draw faults from the seed: crash,freeze,...")
+    trace.add_argument("--settle", type=float, default=0, metavar="SECONDS", help="how long to go on behind its time")
     trace.add_argument(
         "--wire", choices=["objects", "bytes"], default="objects", help="encode and decode every command"
     )
@@ -134,18 +136,19 @@ def _scenarios(options: argparse.Namespace) -> int:
 
 
 def _trace(options: argparse.Namespace) -> int:
-    from mqlab import scenarios
+    from mqlab.named_worlds import WorldSpec
     from mqlab.trace.catalogue import CATALOGUE
 
     for kind in options.kind:
         if kind not in CATALOGUE:
             raise LearnerError(f"there is no event kind {kind!r}", "see docs/events.md")
-    chosen = scenarios.get(options.scenario)
-    lab = chosen.play(
-        seed_of(options.seed), seconds=options.seconds, parameters=named_values(options.param), wire=options.wire
-    )
+    faults = tuple(filter(None, options.draw_faults.split(",")))
+    spec = WorldSpec(
+        options.scenario, seed_of(options.seed), named_values(options.param), options.seconds, faults, options.settle
+    ).check()  # fmt: skip
+    lab = spec.play(wire=options.wire)
     if options.out:
-        count = write_trace(lab.history.rows(), options.out, {"scenario": chosen.name, "seed": str(options.seed)})
+        count = write_trace(lab.history.rows(), options.out, spec.header(lab))
         print(f"{count} events written to {options.out}")
     elif options.hash:
         print(lab.trace_hash())
@@ -156,7 +159,7 @@ def _trace(options: argparse.Namespace) -> int:
     return 0
 
 
-def write_trace(rows: Any, path: str, metadata: dict[str, str]) -> int:
+def write_trace(rows: Any, path: str, metadata: dict[str, Any]) -> int:
     """Write rows to a .jsonl or .parquet file; returns how many."""
     from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
 

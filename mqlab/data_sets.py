@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab import __version__, scenarios
 from mqlab.errors import LearnerError, MqlabError, ProtocolError
-from mqlab.explore import draw_plan, faults_of
 from mqlab.explore.store_contents import StoreContents
+from mqlab.named_worlds import NAME, TRACE_HASH, WorldSpec
 from mqlab.trace.digest import TraceDigest
 from mqlab.trace.recorded import check_whole, read_header, read_parquet
 from mqlab.trace.recorder import ParquetRecorder
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from mqlab.lab import Lab
 
 CARD = "card.json"
-FAULTY_PART = 0.75
-"""The part of a world's time in which faults begin."""
-
 LOST, TWICE = "lost", "twice"
 
 
@@ -187,23 +184,21 @@ def _made(recipe: Recipe, seeds: range, out: Path, jobs: int) -> Iterator[Made]:
 def _make_world(task: tuple[Recipe, int, Path]) -> Made:
     recipe, seed, out = task
     file = out / file_name(seed)
-    known = _known(recipe, file)
+    known = _known(recipe, seed, file)
     if known is not None:
         return known
-    lab = play(recipe, seed)
+    spec = world(recipe, seed)
+    lab = spec.play()
     seals = seal(recipe.name, seed, hidden(lab)) if recipe.sealed else []
-    made = Made(file.name, len(lab.history), lab.trace_hash(), seals)
-    about = {
-        "data_set": recipe.name, "scenario": recipe.scenario, "seed": seed, "parameters": recipe.parameters,
-        "events": made.events, "trace_hash": made.trace_hash, "sealed": seals,
-    }  # fmt: skip
+    about = {**spec.header(lab), "data_set": recipe.name, "events": len(lab.history), "sealed": seals}
+    made = Made(file.name, about["events"], about[TRACE_HASH], seals)
     with ParquetRecorder(file, about) as recorder:
         for row in lab.history.rows():
             recorder(row)
     return made
 
 
-def _known(recipe: Recipe, file: Path) -> Made | None:
+def _known(recipe: Recipe, seed: int, file: Path) -> Made | None:
     """The world in a file that is there already; None if it is not whole, or of another recipe."""
     if not file.exists():
         return None
@@ -212,23 +207,14 @@ def _known(recipe: Recipe, file: Path) -> Made | None:
         check_whole(file)
     except (OSError, ProtocolError):
         return None
-    if about.get("data_set") != recipe.name or about.get("parameters") != recipe.parameters:
+    if about.get("data_set") != recipe.name or about.get(NAME) != world(recipe, seed).name:
         return None
-    return Made(file.name, about["events"], about["trace_hash"], about["sealed"])
+    return Made(file.name, about["events"], about[TRACE_HASH], about["sealed"])
 
 
-def play(recipe: Recipe, seed: int) -> Lab:
-    """One world of a data set, played to its end."""
-    scenario = scenarios.get(recipe.scenario)
-    lab = scenario.build(seed, parameters=recipe.parameters)
-    window_ms = round(scenario.seconds * 1_000)
-    end_us = round((lab.now_ms + window_ms) * 1_000)
-    for fault in faults_of(draw_plan(lab, recipe.faults, round(window_ms * FAULTY_PART)) if recipe.faults else ()):
-        lab.world.run_to(fault.at_us)
-        lab.act(fault.verb, **fault.arguments)
-    if lab.world.now_us < end_us:
-        lab.world.run_to(end_us)
-    return lab.run_for(seconds=recipe.settle_seconds) if recipe.settle_seconds else lab
+def world(recipe: Recipe, seed: int) -> WorldSpec:
+    """Which world a data set has for a seed."""
+    return WorldSpec(recipe.scenario, seed, recipe.parameters, None, recipe.faults, recipe.settle_seconds)
 
 
 def _card(recipe: Recipe, size: str, made: list[Made]) -> dict[str, Any]:

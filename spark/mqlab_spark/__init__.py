@@ -16,17 +16,20 @@ try:
 except ImportError:
     raise MissingExtraError("pyspark", "spark") from None
 
+from mqlab.named_worlds import world_of
 from mqlab_spark.build import build
+from mqlab_spark.opening import open_at
 from mqlab_spark.place import tables_at
-from mqlab_spark.played import world_of
-from mqlab_spark.schema import of_kind, read_trace, trace_schema
+from mqlab_spark.schema import of_kind, trace_schema
 from mqlab_spark.session import session
 from mqlab_spark.store_source import read_store
+from mqlab_spark.traces import read_trace
 from mqlab_spark.world_source import worlds, worlds_of
 
 __all__ = [
     "build",
     "of_kind",
+    "open_at",
     "read_store",
     "read_trace",
     "session",

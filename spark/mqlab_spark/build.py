@@ -6,7 +6,7 @@ import hashlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import partial, reduce
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import count
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 from pyspark.sql.types import StringType, StructField, StructType
 
 from mqlab import __version__
@@ -23,10 +22,10 @@ from mqlab.trace.catalogue import SCHEMA_VERSION
 from mqlab.trace.recorded import check_whole, read_header
 from mqlab_spark.place import TABLES_VERSION, Entry, Place
 from mqlab_spark.schema import WORLD, trace_schema
-from mqlab_spark.tables import ALL, EVENTS
+from mqlab_spark.tables import ALL, BRONZE, EVENTS, GOLD, SILVER, TRACES
+from mqlab_spark.traces import TraceFile, trace_files, traces_of, with_worlds
 
-BRONZE = "bronze"
-LAYERS = (BRONZE, "silver", "gold")
+LAYERS = (BRONZE, SILVER, GOLD)
 BAD_LINE = "_bad_line"
 
 Progress = Callable[[str, int, float], None]
@@ -47,7 +46,7 @@ def build(spark: SparkSession, traces: str | Path, out: str | Path, progress: Pr
             raise LearnerError(
                 f"there is no whole trace at {traces}", bad[0]["reason"] if bad else "record one: mqlab trace"
             )
-        key = _key(whole)
+        key = _key(whole, traces)
         catalogue = place.read()
         if catalogue.get("key") == key:
             made = catalogue
@@ -57,8 +56,10 @@ def build(spark: SparkSession, traces: str | Path, out: str | Path, progress: Pr
             if made.get("key") != key:
                 made = {"key": key, "traces": len(whole), "tables": {}, "set_aside": bad}
             catalogue["building"] = made
-        make_events = partial(_bronze, spark, whole, made)
-        tables = {EVENTS: _ensure(spark, place, catalogue, made, EVENTS, BRONZE, make_events, progress)}
+        files = trace_files(whole)
+        tables: dict[str, DataFrame] = {}
+        for name, make in ((EVENTS, partial(_events, spark, files, made)), (TRACES, partial(traces_of, spark, files))):
+            tables[name] = _ensure(spark, place, catalogue, made, name, BRONZE, make, progress)
         for table in ALL:
             make = partial(table.make, tables)
             tables[table.name] = _ensure(spark, place, catalogue, made, table.name, table.layer, make, progress)
@@ -75,6 +76,7 @@ def sorted_out(traces: str | Path) -> tuple[list[Path], list[dict[str, str]]]:
         found = sorted(file for ending in ("parquet", "jsonl") for file in place.rglob(f"*.{ending}"))
     else:
         found = sorted(place.parent.glob(place.name))
+    root = _root(traces)
     good: list[Path] = []
     bad: list[dict[str, str]] = []
     for file in found:
@@ -82,18 +84,24 @@ def sorted_out(traces: str | Path) -> tuple[list[Path], list[dict[str, str]]]:
             read_header(file)
             check_whole(file)
         except (ProtocolError, OSError) as problem:
-            bad.append({"file": file.name, "reason": str(problem)})
+            bad.append({"file": file.relative_to(root).as_posix(), "reason": str(problem)})
         else:
             good.append(file)
     return good, bad
 
 
-def _key(traces: list[Path]) -> str:
+def _root(traces: str | Path) -> Path:
+    place = Path(traces)
+    return place if place.is_dir() else place.parent
+
+
+def _key(whole: list[Path], traces: str | Path) -> str:
     """What the tables depend on: the traces, and the code that makes tables of them."""
     digest = hashlib.blake2b(digest_size=8)
-    for file in traces:
+    root = _root(traces)
+    for file in whole:
         state = file.stat()
-        digest.update(f"{file.name}|{state.st_size}|{state.st_mtime_ns}\n".encode())
+        digest.update(f"{file.relative_to(root).as_posix()}|{state.st_size}|{state.st_mtime_ns}\n".encode())
     for source in _sources(files("mqlab_spark")):
         digest.update(source.read_bytes())
     digest.update(f"{__version__}|{SCHEMA_VERSION}".encode())
@@ -146,28 +154,27 @@ def _free_path(place: Place, path: str) -> str:
 # -- bronze ------------------------------------------------------------------------------------------------------------
 
 
-def _bronze(spark: SparkSession, traces: list[Path], made: dict[str, Any]) -> DataFrame:
+def _events(spark: SparkSession, files: list[TraceFile], made: dict[str, Any]) -> DataFrame:
     """All events of the traces, sorted so that the events of one kind of one world lie together."""
-    lines = [str(file) for file in traces if file.suffix == ".jsonl"]
-    others = [str(file) for file in traces if file.suffix != ".jsonl"]
+    lines = [each for each in files if each.path.suffix == ".jsonl"]
+    others = [each for each in files if each.path.suffix != ".jsonl"]
     names = trace_schema().names
     frames = []
     if others:
-        frames.append(spark.read.schema(_nullable(trace_schema())).parquet(*others))
+        read = spark.read.schema(_nullable(trace_schema())).parquet(*(str(each.path) for each in others))
+        frames.append(with_worlds(spark, read, others))
     if lines:
         schema = StructType([*_nullable(trace_schema()).fields, StructField(BAD_LINE, StringType())])
-        read = spark.read.schema(schema).json(lines, mode="PERMISSIVE", columnNameOfCorruptRecord=BAD_LINE)
-        read = read.select("*", F.col("_metadata.file_name").alias(WORLD)).cache()
+        paths = [str(each.path) for each in lines]
+        read = spark.read.schema(schema).json(paths, mode="PERMISSIVE", columnNameOfCorruptRecord=BAD_LINE)
+        read = with_worlds(spark, read, lines).cache()
+        file_of = {each.world: each.file for each in lines}
         for row in read.where(f"{BAD_LINE} IS NOT NULL").groupBy(WORLD).count().collect():
             reason = f"{row['count']} lines are no events" if row["count"] > 1 else "1 line is no event"
-            made["set_aside"].append({"file": row[WORLD], "reason": reason})
-        frames.append(read.where(f"kind IS NOT NULL AND {BAD_LINE} IS NULL").select(*names, WORLD))
-    named = [
-        frame if WORLD in frame.columns else frame.select(*names, F.col("_metadata.file_name").alias(WORLD))
-        for frame in frames
-    ]
-    events = named[0] if len(named) == 1 else named[0].unionByName(named[1])
-    return events.select(WORLD, *names).repartitionByRange(WORLD).sortWithinPartitions("kind", WORLD, "slice", "i")
+            made["set_aside"].append({"file": file_of[row[WORLD]], "reason": reason})
+        frames.append(read.where(f"kind IS NOT NULL AND {BAD_LINE} IS NULL"))
+    events = reduce(DataFrame.unionByName, [frame.select(WORLD, *names) for frame in frames])
+    return events.repartitionByRange(WORLD).sortWithinPartitions("kind", WORLD, "slice", "i")
 
 
 def _nullable(schema: StructType) -> StructType:

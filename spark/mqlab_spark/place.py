@@ -22,6 +22,8 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from mqlab.errors import LearnerError
+from mqlab_spark.schema import WORLD
+from mqlab_spark.tables import TRACES
 
 CATALOGUE = "catalogue.json"
 LOCK = "_building"
@@ -46,17 +48,17 @@ class Place:
         self.is_local = "://" not in self.where or self.where.startswith("file://")
         if self.is_local:
             self.where = os.path.abspath(self.where.removeprefix("file://"))
-            self._files: fs.FileSystem = fs.LocalFileSystem()
-            self._root = self.where
+            self.files: fs.FileSystem = fs.LocalFileSystem()
+            self.root = self.where
         else:
-            self._files, self._root = fs.FileSystem.from_uri(self.where)
+            self.files, self.root = fs.FileSystem.from_uri(self.where)
 
     def read(self) -> dict[str, Any]:
         """The catalogue; LearnerError when it is none, or of another version. An empty one where nothing was built."""
-        path = f"{self._root}/{CATALOGUE}"
-        if self._files.get_file_info(path).type == fs.FileType.NotFound:
+        path = f"{self.root}/{CATALOGUE}"
+        if self.files.get_file_info(path).type == fs.FileType.NotFound:
             return {"version": TABLES_VERSION, "tables": {}, "set_aside": []}
-        with self._files.open_input_stream(path) as stream:
+        with self.files.open_input_stream(path) as stream:
             text = stream.read()
         try:
             found = json.loads(text)
@@ -72,11 +74,11 @@ class Place:
 
     def write(self, catalogue: dict[str, Any]) -> None:
         """Replace the catalogue in one step."""
-        path = f"{self._root}/{CATALOGUE}"
-        self._files.create_dir(self._root, recursive=True)
-        with self._files.open_output_stream(f"{path}.new") as stream:
+        path = f"{self.root}/{CATALOGUE}"
+        self.files.create_dir(self.root, recursive=True)
+        with self.files.open_output_stream(f"{path}.new") as stream:
             stream.write(json.dumps(catalogue, indent=1, sort_keys=True).encode())
-        self._files.move(f"{path}.new", path)
+        self.files.move(f"{path}.new", path)
 
     def entries(self) -> dict[str, Entry]:
         """The tables that are whole, by name."""
@@ -88,19 +90,19 @@ class Place:
 
     def exists(self, path: str) -> bool:
         """Is there anything at this path of the place?"""
-        return bool(self._files.get_file_info(f"{self._root}/{path}").type != fs.FileType.NotFound)
+        return bool(self.files.get_file_info(f"{self.root}/{path}").type != fs.FileType.NotFound)
 
     def remove_others(self, layers: tuple[str, ...]) -> None:
         """Remove directories of tables that the catalogue does not name: what killed and older builds left."""
         wanted = {entry.path for entry in self.entries().values()}
         for layer in layers:
-            selector = fs.FileSelector(f"{self._root}/{layer}", allow_not_found=True, recursive=False)
-            for table in self._files.get_file_info(selector):
+            selector = fs.FileSelector(f"{self.root}/{layer}", allow_not_found=True, recursive=False)
+            for table in self.files.get_file_info(selector):
                 if table.type != fs.FileType.Directory:
                     continue
-                for made in self._files.get_file_info(fs.FileSelector(table.path, recursive=False)):
+                for made in self.files.get_file_info(fs.FileSelector(table.path, recursive=False)):
                     if f"{layer}/{table.base_name}/{made.base_name}" not in wanted:
-                        self._files.delete_dir(made.path)
+                        self.files.delete_dir(made.path)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -109,28 +111,28 @@ class Place:
         What a killed build of this machine left is taken over. On a cluster's file system two builds that begin within
         the same moment may both think that they are alone.
         """
-        self._files.create_dir(self._root, recursive=True)
-        path = f"{self._root}/{LOCK}"
+        self.files.create_dir(self.root, recursive=True)
+        path = f"{self.root}/{LOCK}"
         self._take(path)
         try:
             yield
         finally:
             with suppress(FileNotFoundError):
-                self._files.delete_file(path)
+                self.files.delete_file(path)
 
     def _take(self, path: str) -> None:
         me = json.dumps({"host": socket.gethostname(), "pid": os.getpid()}).encode()
-        if self._files.get_file_info(path).type != fs.FileType.NotFound:
-            with self._files.open_input_stream(path) as stream:
+        if self.files.get_file_info(path).type != fs.FileType.NotFound:
+            with self.files.open_input_stream(path) as stream:
                 owner = _owner(stream.read())
             if not _is_dead(owner):
                 raise LearnerError(
                     f"somebody builds into {self.where}: process {owner.get('pid')} on {owner.get('host')}",
                     f"wait until it has ended; if it died, remove {path}",
                 )
-            self._files.delete_file(path)
+            self.files.delete_file(path)
         if not self.is_local:
-            with self._files.open_output_stream(path) as stream:
+            with self.files.open_output_stream(path) as stream:
                 stream.write(me)
             return
         try:
@@ -163,10 +165,29 @@ def _is_dead(owner: dict[str, Any]) -> bool:
     return False
 
 
+_opened: set[str] = set()
+"""The places whose tables were opened in this process."""
+
+
+def hashes_in_tables(world: str) -> set[str]:
+    """The trace hashes that the tables which were opened in this process say of a world."""
+    from pyarrow import dataset
+
+    found: set[str] = set()
+    for where in sorted(_opened):
+        place = Place(where)
+        entry = place.entries().get(TRACES)
+        if entry is not None:
+            told = dataset.dataset(f"{place.root}/{entry.path}", filesystem=place.files, format="parquet")
+            found.update(told.to_table(["trace_hash"], filter=dataset.field(WORLD) == world)["trace_hash"].to_pylist())
+    return found - {None}
+
+
 def tables_at(spark: SparkSession, where: str | Path) -> dict[str, DataFrame]:
     """The tables of a place by name; LearnerError where there are none."""
     place = Place(where)
     entries = place.entries()
     if not entries:
         raise LearnerError(f"there are no tables at {where}", "build them: python -m mqlab_spark build TRACES OUT")
+    _opened.add(place.where)
     return {name: spark.read.parquet(place.address(entry.path)) for name, entry in entries.items()}

@@ -23,7 +23,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from mqlab.errors import LearnerError
-from mqlab_spark.played import WorldSpec, event_batches, played_world, seeds_of, world_row
+from mqlab.named_worlds import WorldSpec, played_world, seeds_of
+from mqlab_spark.played import event_batches, world_row
 from mqlab_spark.schema import WORLD, trace_schema
 
 TASKS_PER_CORE = 4

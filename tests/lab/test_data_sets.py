@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mqlab.cli import main
-from mqlab.data_sets import CARD, Recipe, Size, file_name, hidden, judge, make, play, read_recipe, recipes, verify
+from mqlab.data_sets import CARD, Recipe, Size, file_name, hidden, judge, make, read_recipe, recipes, verify, world
 from mqlab.errors import LearnerError
 
 ROOT = Path(__file__).parents[2]
@@ -41,9 +41,9 @@ def test_what_is_made_is_what_the_card_says(made: Path) -> None:
     assert verify(small(LOST_ORDERS), "small", made) == card["events"]
     assert card["worlds"] == 2
     assert card["seeds"] == "0-1"
-    lab = play(LOST_ORDERS, 1)
+    lab = world(LOST_ORDERS, 1).play()
     assert len(list(made.glob("*.parquet"))) == 2
-    assert card["events"] == len(lab.history) + len(play(LOST_ORDERS, 0).history)
+    assert card["events"] == len(lab.history) + len(world(LOST_ORDERS, 0).play().history)
 
 
 def test_a_recipe_may_begin_at_another_seed(made: Path, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_another_checksum_than_the_recipe_s_is_an_error(made: Path) -> None:
 
 def test_answers_are_judged_without_being_told(made: Path) -> None:
     card = card_of(made)
-    planted = [(seed, *each) for seed in range(2) for each in hidden(play(LOST_ORDERS, seed))]
+    planted = [(seed, *each) for seed in range(2) for each in hidden(world(LOST_ORDERS, seed).play())]
     assert any(what == "lost" for _, what, _, _ in planted)
     assert judge(card, planted) == {"right": len(planted), "wrong": 0, "missing": 0}
     assert judge(card, [*planted[1:], (0, "lost", "readers", "nothing")]) == {

@@ -65,7 +65,7 @@ def test_a_directory_is_one_trace_of_several_worlds(spark: SparkSession, tmp_pat
     for name in ("seed-1.parquet", "deep/seed-2.parquet"):
         record(ParquetRecorder(tmp_path / name), [row])
     worlds = [r.world for r in read_trace(spark, tmp_path).orderBy("world").collect()]
-    assert worlds == ["seed-1.parquet", "seed-2.parquet"]
+    assert worlds == ["deep/seed-2.parquet", "seed-1.parquet"]
     assert read_trace(spark, tmp_path / "seed-*.parquet").count() == 1
 
 

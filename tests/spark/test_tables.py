@@ -18,7 +18,7 @@ from mqlab.errors import LearnerError
 from mqlab.protocol import Message, MessageExt
 from mqlab.protocol.record import decode_record
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder, Recorder
-from mqlab_spark import build, dictionary, read_trace, tables_at, worlds
+from mqlab_spark import build, dictionary, read_trace, tables_at, world_of, worlds
 from mqlab_spark.__main__ import main
 from mqlab_spark.place import LOCK, Place
 from mqlab_spark.tables import ALL, EVENTS, MARTS
@@ -260,7 +260,7 @@ def test_the_audit_finds_what_was_planted_and_nothing_else(spark: SparkSession, 
             made[table.name] = table.make(made)
     answers = []
     for row in made["audit"].collect():
-        seed = int(row["world"].removeprefix("seed-").removesuffix(".parquet"))
+        seed = int(world_of(row["world"]).seed)
         if row["status"] == "LOST":
             answers.append((seed, "lost", row["group"], row["msg_id"]))
         if row["duplicates"]:

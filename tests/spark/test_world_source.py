@@ -11,9 +11,9 @@ from pyspark.sql.datasource import EqualTo, In
 
 from mqlab import scenarios
 from mqlab.errors import LearnerError
+from mqlab.named_worlds import WorldSpec, seeds_of
 from mqlab.trace.catalogue import columns_of
 from mqlab_spark import world_of, worlds, worlds_of
-from mqlab_spark.played import WorldSpec, seeds_of
 from mqlab_spark.world_source import WorldReader
 
 FEW = {"messages": 3}

@@ -15,7 +15,8 @@ from mqlab.errors import LearnerError
 Tables = Mapping[str, DataFrame]
 """The tables that exist already, by name; "events" is the trace itself."""
 
-EVENTS = "events"
+EVENTS, TRACES = "events", "traces"
+BRONZE = "bronze"
 SILVER, GOLD = "silver", "gold"
 
 WHOLE, NUMBER, TEXT, TRUTH = "bigint", "double", "string", "boolean"
@@ -32,7 +33,8 @@ class Column(NamedTuple):
 class Table(NamedTuple):
     """One table of the pipeline.
 
-    `query` is a pure function of the tables in `made_from`; what it gives must have just the columns that are declared.
+    `query` is a pure function of the tables in `made_from` and of those in `besides` that exist; what it gives must
+    have just the columns that are declared.
     """
 
     name: str
@@ -41,15 +43,17 @@ class Table(NamedTuple):
     columns: Mapping[str, Column]
     made_from: tuple[str, ...]
     query: Callable[[Tables], DataFrame]
+    besides: tuple[str, ...] = ()
 
     @property
     def schema(self) -> StructType:
         """The columns as Spark's schema."""
-        return StructType([StructField(name, _type(column.type)) for name, column in self.columns.items()])
+        return schema_of(self.columns)
 
     def make(self, tables: Tables) -> DataFrame:
         """The table; LearnerError when the query gives other columns than are declared."""
-        made = self.query({name: tables[name] for name in self.made_from})
+        besides = {name: tables[name] for name in self.besides if name in tables}
+        made = self.query({**{name: tables[name] for name in self.made_from}, **besides})
         given = {field.name: field.dataType.simpleString() for field in made.schema}
         wanted = {field.name: field.dataType.simpleString() for field in self.schema}
         if given != wanted:
@@ -61,8 +65,9 @@ class Table(NamedTuple):
         return made.select(*self.columns)
 
 
-def _type(text: str) -> DataType:
-    return DataType.fromDDL(text)
+def schema_of(columns: Mapping[str, Column]) -> StructType:
+    """Columns as Spark's schema."""
+    return StructType([StructField(name, DataType.fromDDL(column.type)) for name, column in columns.items()])
 
 
 def shared(**columns: tuple[str, str]) -> dict[str, Column]:
@@ -73,3 +78,15 @@ def shared(**columns: tuple[str, str]) -> dict[str, Column]:
 def ms(us: str) -> Expression:
     """A column of microseconds as milliseconds, rounded to one microsecond."""
     return F.round(F.col(us) / 1_000, 3)
+
+
+TRACE_COLUMNS = shared(
+    world=(TEXT, "which world: what `mqlab trace` is told to play it, or the file, where that does not say it"),
+    file=(TEXT, "the trace, below the directory that all traces have in common"),
+    scenario=(TEXT, "which scenario it is of; null: the file does not say it"),
+    seed=(TEXT, "the world's seed"),
+    parameters=(TEXT, "the scenario's parameters that were given, as JSON"),
+    trace_hash=(TEXT, "the hash of all its events, by which the world that is played again is compared"),
+    mqlab=(TEXT, "the version of mqlab that recorded it"),
+)
+"""The columns of the table of traces."""

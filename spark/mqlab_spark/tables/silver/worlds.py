@@ -6,15 +6,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
+from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, TRACE_COLUMNS, TRACES, WHOLE, Table, Tables, shared
 
 FAULTS = (
     "NodeCrashed", "PowerLost", "NodeFrozen", "LinkCut", "LinkDelayed", "DiskHung", "ClockDrifted",
 )  # fmt: skip
 
+OF_TRACE = ("file", "scenario", "seed", "parameters", "trace_hash")
+
 
 def _query(tables: Tables) -> DataFrame:
-    return (
+    counted = (
         tables[EVENTS]
         .groupBy(WORLD)
         .agg(
@@ -26,6 +28,10 @@ def _query(tables: Tables) -> DataFrame:
             F.count(F.when(F.col("kind").isin(*FAULTS), 1)).alias("faults"),
         )
     )
+    if TRACES in tables:
+        return counted.join(F.broadcast(tables[TRACES].select(WORLD, *OF_TRACE)), WORLD, "left")
+    # Worlds that were played and not recorded: their names say all but the hash.
+    return counted.withColumns({name: F.lit(None).cast(TEXT) for name in OF_TRACE})
 
 
 WORLDS = Table(
@@ -33,7 +39,8 @@ WORLDS = Table(
     SILVER,
     "How large is each world, and how long did it play?",
     shared(
-        world=(TEXT, "which world: the file of its trace, or what `mqlab trace` is told to play it"),
+        world=TRACE_COLUMNS[WORLD],
+        **{name: TRACE_COLUMNS[name] for name in OF_TRACE},
         events=(WHOLE, "how many events it has"),
         slices=(WHOLE, "how many slices up to its last event"),
         end_us=(WHOLE, "when its last event happened, us since it began"),
@@ -43,4 +50,5 @@ WORLDS = Table(
     ),
     (EVENTS,),
     _query,
+    (TRACES,),
 )
