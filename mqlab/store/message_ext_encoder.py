@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from mqlab.protocol.batch import decode_batch
+from mqlab.protocol.message import MessageExt
 from mqlab.protocol.properties import decode_properties
 from mqlab.protocol.record import encode_record
 from mqlab.store.put_message import MessageExtBrokerInner
 
 
 def encode_message(
-    message: MessageExtBrokerInner, properties: str, queue_offset: int, store_timestamp: int, commit_log_offset: int
+    message: MessageExt, properties: str, queue_offset: int, store_timestamp: int, commit_log_offset: int
 ) -> bytes:
     """The record of a message at an offset of the commit log; its size does not depend on the three numbers.
 

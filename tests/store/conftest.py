@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +12,7 @@ import pytest
 from mqlab.sim import Node, World
 from mqlab.sim.disk import MemoryDisk
 from mqlab.store import DefaultMessageStore, DiskHost, MessageExtBrokerInner, MessageStoreConfig, ReadableStore
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "store"
+from tests.golden.recorded import STORES, manifest
 
 
 class GoldenStore:
@@ -23,7 +21,7 @@ class GoldenStore:
     def __init__(self, name: str, directory: Path) -> None:
         self.name = name
         self.directory = directory
-        self.manifest: dict[str, Any] = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+        self.manifest = manifest(name)
 
     def disk(self) -> MemoryDisk:
         """The directory as a disk of its own."""
@@ -52,7 +50,7 @@ class GoldenStore:
 
 def unpack(name: str, target: Path) -> Path:
     """Unpack an archive; the long runs of zeros become holes."""
-    with tarfile.open(GOLDEN / f"{name}.tar.xz") as archive:
+    with tarfile.open(STORES / f"{name}.tar.xz") as archive:
         for member in archive:
             path = target / member.name
             if member.isdir():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,33 +10,12 @@ import pytest
 from mqlab.broker import BrokerConfig, BrokerController
 from mqlab.broker.parked_message import message_time_up, park
 from mqlab.protocol.properties import DECODED_MAP_CAPACITY, decode_properties, encode_properties
-from mqlab.protocol.record import encode_record
 from mqlab.sim import World
-from mqlab.store import MessageExtBrokerInner
+from tests.golden.recorded import record_sha256
 
 SCHEDULE = "SCHEDULE_TOPIC_XXXX"
 STOPPED_MS = 1795205372100
 """Just after the recording broker wrote delayOffset.json for the last time."""
-
-
-def record_of(message: MessageExtBrokerInner, row: dict[str, Any]) -> bytes:
-    """The record of a message, stored at the place and time of a recorded one."""
-    return encode_record(
-        message.topic,
-        message.body,
-        message.stored_properties(),
-        message.queue_id,
-        row["queueOffset"],
-        row["commitLogOffset"],
-        row["storeTimestamp"],
-        message.born_timestamp,
-        message.born_host,
-        message.store_host,
-        message.flag,
-        message.sys_flag,
-        message.reconsume_times,
-        message.prepared_transaction_offset,
-    )
 
 
 def parked_and_delivered(manifest: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -63,8 +41,7 @@ def test_what_is_stored_when_a_message_is_due_has_the_bytes_that_a_real_broker_w
     pairs = parked_and_delivered(golden(name).manifest)
     for parked, delivered in pairs:
         message = message_time_up(store.look_message_by_offset(parked["commitLogOffset"], decompress=False))
-        record = record_of(message, delivered)
-        assert hashlib.sha256(record).hexdigest() == delivered["recordSha256"]
+        assert record_sha256(message, message.stored_properties(), delivered) == delivered["recordSha256"]
         assert "DELAY" not in message.properties
     assert len(pairs) >= at_least
 
@@ -84,7 +61,7 @@ def test_a_parked_message_has_the_bytes_that_a_real_broker_wrote(golden: Callabl
         if row.get("tags") in ("lv19", "lv20"):
             message.properties["DELAY"] = row["tags"][2:]
         levels.append(park(message, 18))
-        assert hashlib.sha256(record_of(message, row)).hexdigest() == row["recordSha256"]
+        assert record_sha256(message, message.stored_properties(), row) == row["recordSha256"]
     assert sorted(set(levels)) == list(range(1, 19))
     assert len(levels) == 21
 

@@ -13,7 +13,6 @@ import pytest
 from mqlab.broker import BrokerConfig, BrokerController
 from mqlab.broker.timer_messages import transform_timer_message
 from mqlab.protocol.properties import DECODED_MAP_CAPACITY, decode_properties, encode_properties
-from mqlab.protocol.record import encode_record
 from mqlab.sim import World
 from mqlab.sim.disk import MemoryDisk
 from mqlab.store import MessageExtBrokerInner
@@ -22,6 +21,7 @@ from mqlab.store.timer import TimerMessageStore
 from mqlab.store.timer.timer_checkpoint import TimerCheckpoint
 from mqlab.store.timer.timer_message import convert
 from mqlab.store.timer.timer_wheel import NO_SLOT, TimerWheel
+from tests.golden.recorded import record_sha256
 
 TIMER = "rmq_sys_wheel_timer"
 FIRST_MS = 1795205312000
@@ -30,27 +30,6 @@ STOPPED_MS = 1795205369519
 """When the recording broker was stopped."""
 REOPENED_MS = 1795205378000
 FILES = ("timerwheel", "timerlog/00000000000000000000", "config/timercheck", "config/timermetrics")
-
-
-def record_of(message: MessageExtBrokerInner, row: dict[str, Any]) -> str:
-    """The hash of a message's record at the time and place of a recorded one."""
-    record = encode_record(
-        message.topic,
-        message.body,
-        message.stored_properties(),
-        message.queue_id,
-        row["queueOffset"],
-        row["commitLogOffset"],
-        row["storeTimestamp"],
-        message.born_timestamp,
-        message.born_host,
-        message.store_host,
-        message.flag,
-        message.sys_flag,
-        message.reconsume_times,
-        message.prepared_transaction_offset,
-    )
-    return hashlib.sha256(record).hexdigest()
 
 
 class Reopened:
@@ -184,7 +163,7 @@ def test_what_goes_onto_the_wheel_has_the_bytes_that_a_real_broker_wrote(golden:
             store_host=waiting.store_host,
         )
         assert transform_timer_message(reopened.broker, message) is None
-        assert record_of(message, row) == row["recordSha256"], row["bodyText"]
+        assert record_sha256(message, message.stored_properties(), row) == row["recordSha256"], row["bodyText"]
     assert len(rows) == 20
 
 
@@ -209,7 +188,7 @@ def test_what_comes_off_the_wheel_has_the_bytes_that_a_real_broker_wrote(
         held = store.look_message_by_offset(source["commitLogOffset"], decompress=False)
         assert held is not None
         message = convert(held, int(properties["TIMER_ENQUEUE_MS"]), False, int(properties["TIMER_DEQUEUE_MS"]))
-        assert record_of(message, row) == row["recordSha256"]
+        assert record_sha256(message, message.stored_properties(), row) == row["recordSha256"]
         assert (message.topic, message.queue_id) == (row["topic"], row["queueId"])
         assert not message.wait_store_msg_ok
         compared += 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +11,9 @@ from mqlab.protocol.record import decode_record
 from mqlab.sim.disk import MemoryDisk
 from mqlab.store import GetMessageStatus, StoreError
 from mqlab.store.store_directory import queue_offset_fields
+from tests.golden.recorded import manifest
 
-MANIFEST = json.loads((Path(__file__).parents[1] / "golden" / "store" / "unclean.json").read_text(encoding="utf-8"))
-VARIANTS = {variant["variant"]: variant for variant in MANIFEST["variants"]}
+VARIANTS = {variant["variant"]: variant for variant in manifest("unclean")["variants"]}
 STARTED = [name for name, variant in VARIANTS.items() if variant["realBroker"].get("started", True)]
 
 

@@ -6,7 +6,8 @@ from mqlab.protocol.errors import RecordError
 from mqlab.protocol.extra_info import ReceiptHandle
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.properties import DECODED_MAP_CAPACITY, encode_properties
-from mqlab.protocol.record import decode_record, encode_record
+from mqlab.protocol.record import decode_record
+from mqlab.store.message_ext_encoder import encode_message
 
 
 def under_plain_topic(record: bytes, topic: str, handle: ReceiptHandle) -> bytes:
@@ -22,19 +23,8 @@ def under_plain_topic(record: bytes, topic: str, handle: ReceiptHandle) -> bytes
         return b""
     properties = message.properties
     properties.setdefault(MessageConst.POP_CK, handle.encode())
-    return encode_record(
-        topic,
-        message.body,
-        encode_properties(properties, DECODED_MAP_CAPACITY),
-        message.queue_id,
-        message.queue_offset,
-        message.commit_log_offset,
-        message.store_timestamp,
-        message.born_timestamp,
-        message.born_host,
-        message.store_host,
-        message.flag,
-        message.sys_flag,
-        message.reconsume_times,
-        message.prepared_transaction_offset,
+    message.topic = topic
+    text = encode_properties(properties, DECODED_MAP_CAPACITY)
+    return encode_message(
+        message, text, message.queue_offset, message.store_timestamp, message.commit_log_offset
     )

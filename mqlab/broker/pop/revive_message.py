@@ -21,6 +21,36 @@ if TYPE_CHECKING:
 RETRY_QUEUE_NUM = 1
 
 
+def retry_copy(
+    broker: BrokerParts, original: MessageExt, topic: str, group: str, pop_time: int
+) -> MessageExtBrokerInner:
+    """What is stored for the next try of a message that lies in `topic` and was popped at `pop_time` (ms since 1970).
+
+    A message of a retry topic goes there again. The names of its properties stand in the order in which a Java broker
+    reads one table and fills the other, which decides about the bytes.
+    """
+    if not is_retry_topic(topic):
+        topic = pop_retry_topic(topic, group, broker.broker_config.enable_retry_topic_v2)
+    properties = {MessageConst.TAGS: original.tags} if original.tags is not None else {}
+    for name in java_map_order(original.properties, DECODED_MAP_CAPACITY):
+        properties[name] = original.properties[name]
+    if original.reconsume_times == 0 or MessageConst.FIRST_POP_TIME not in properties:
+        properties[MessageConst.FIRST_POP_TIME] = str(pop_time)
+    return MessageExtBrokerInner(
+        topic,
+        original.body,
+        queue_id=0,
+        flag=original.flag,
+        sys_flag=original.sys_flag,
+        properties=properties,
+        properties_string=encode_properties(properties, NEW_MAP_CAPACITY),
+        born_timestamp=original.born_timestamp,
+        born_host=broker.store_host,
+        store_host=broker.store_host,
+        reconsume_times=original.reconsume_times + 1,
+    )
+
+
 class ReviveMessage:
     """Puts un-acknowledged messages into retry topics (PopReviveService.reviveRetry and what it calls).
 
@@ -44,7 +74,7 @@ class ReviveMessage:
         if original is None:
             self.emit_not_revived(ck, offset, "it is no longer there")
             return ""
-        copy = self._copy(ck, original)
+        copy = retry_copy(self.broker, original, ck.topic or "", ck.group or "", ck.pop_time)
         self.add_retry_topic_if_not_exist(copy.topic, ck.group or "")
         result = await revive_log.put(self.broker, copy)
         if not result.is_stored:
@@ -66,32 +96,6 @@ class ReviveMessage:
         message = decode_record(result.messages[0], 0, decompress=False)
         message.queue_offset = result.queue_offsets[0]
         return message
-
-    def _copy(self, ck: PopCheckPoint, original: MessageExt) -> MessageExtBrokerInner:
-        assert ck.topic is not None
-        assert ck.group is not None
-        topic = ck.topic
-        if not is_retry_topic(topic):
-            topic = pop_retry_topic(topic, ck.group, self.broker.broker_config.enable_retry_topic_v2)
-        properties = {MessageConst.TAGS: original.tags} if original.tags is not None else {}
-        # In the order in which a Java broker reads one table and fills the other, which decides about the bytes.
-        for name in java_map_order(original.properties, DECODED_MAP_CAPACITY):
-            properties[name] = original.properties[name]
-        if original.reconsume_times == 0 or MessageConst.FIRST_POP_TIME not in properties:
-            properties[MessageConst.FIRST_POP_TIME] = str(ck.pop_time)
-        return MessageExtBrokerInner(
-            topic,
-            original.body,
-            queue_id=0,
-            flag=original.flag,
-            sys_flag=original.sys_flag,
-            properties=properties,
-            properties_string=encode_properties(properties, NEW_MAP_CAPACITY),
-            born_timestamp=original.born_timestamp,
-            born_host=self.broker.store_host,
-            store_host=self.broker.store_host,
-            reconsume_times=original.reconsume_times + 1,
-        )
 
     def add_retry_topic_if_not_exist(self, topic: str, group: str) -> None:
         """Create a group's retry topic, with the group at its beginning.

@@ -20,6 +20,7 @@ from mqlab.protocol.extra_info import ReceiptHandle, parse_msg_offset_info, pars
 from mqlab.protocol.properties import encode_properties
 from mqlab.protocol.record import decode_record
 from mqlab.protocol.topic_config import SubscriptionGroupConfig
+from tests.golden.recorded import manifest
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 STATUS = {"FOUND": 0, "POLLING_NOT_FOUND": 210, "POLLING_FULL": 209}
@@ -28,9 +29,7 @@ STATUS = {"FOUND": 0, "POLLING_NOT_FOUND": 210, "POLLING_FULL": 209}
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, Any]:
     """What was done to the broker whose store is `pop-store`, and what it answered."""
-    text = (GOLDEN / "store" / "pop-store.json").read_text(encoding="utf-8")
-    golden: dict[str, Any] = json.loads(text)
-    return golden
+    return manifest("pop-store")
 
 
 class Replay:

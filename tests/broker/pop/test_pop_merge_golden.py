@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tarfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +15,8 @@ from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.pop_check_point import BatchAck, BatchAckMessageRequestBody, bits_of
 from mqlab.protocol.record import scan_records
 from tests.broker.pop.test_pop_golden import Replay
+from tests.golden.recorded import STORES, manifest
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "store" / "pop-merge.json"
 REVIVE = "rmq_sys_REVIVE_LOG_DefaultCluster"
 WHEEL = "rmq_sys_wheel_timer"
 STATUS = {"OK": (0,), "NO_EXIST": (208, 13, 17)}
@@ -135,8 +134,7 @@ def lengths_of(recorded: dict[str, Any], name: str) -> dict[str, dict[int, int]]
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, Any]:
     """What was done to the broker, what it answered, and what its store held in the end."""
-    golden: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    return golden
+    return manifest("pop-merge")
 
 
 def batch_of(row: tuple[str, str, int]) -> tuple[Any, ...]:
@@ -216,7 +214,7 @@ def test_pops_in_order_leave_the_recorded_file(recorded: dict[str, Any], make_cl
     for op in recorded["ops"]:
         if op["group"] == "PG_ORDER":
             replay.play(op)
-    with tarfile.open(GOLDEN.with_suffix(".tar.xz")) as archive:
+    with tarfile.open(STORES / "pop-merge.tar.xz") as archive:
         file = archive.extractfile("store/config/consumerOrderInfo.json")
         assert file is not None
         theirs = fastjson.loads(file.read().decode())

@@ -6,11 +6,8 @@ records byte for byte.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,12 +18,12 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.extra_info import parse_handle
 from mqlab.protocol.pop_check_point import BatchAck, BatchAckMessageRequestBody, bits_of, revive_topic
 from mqlab.protocol.properties import DECODED_MAP_CAPACITY, encode_properties
-from mqlab.protocol.record import decode_record, encode_record
+from mqlab.protocol.record import decode_record
 from mqlab.store import MessageExtBrokerInner
 from tests.broker.conftest import Cluster
 from tests.broker.pop.conftest import Popper
+from tests.golden.recorded import manifest, properties_text, record_sha256
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "store" / "pop-store.json"
 REVIVE_TOPIC = revive_topic("DefaultCluster")
 STORE_HOST = "127.0.0.1:22204"
 ACK_CODES = {"OK": {0}, "NO_EXIST": {208, 13, 17}}
@@ -36,7 +33,7 @@ class Again:
     """A broker with the recorded messages, whose clock shows the recorded time."""
 
     def __init__(self, make_cluster: Callable[..., Any]) -> None:
-        self.recorded: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8"))
+        self.recorded = manifest("pop-store")
         self.cluster = make_cluster(epoch_ms=self.recorded["ops"][0]["at"] - 10_000)
         self.cluster.broker.store_host = STORE_HOST
         for topic, config in self.recorded["topicConfigs"].items():
@@ -202,26 +199,8 @@ def test_the_same_messages_come_back_as_the_same_records(again: Again) -> None:
     for row in recorded:
         message = ours[row["topic"], row["msgId"], row["reconsumeTimes"]]
         result = again.store.get_message("X", row["topic"], 0, message.queue_offset, 1)
-        record = result.messages[0]
-        length = len(encode_properties(message.properties).encode())
-        properties = record[-length:].decode()
-        rebuilt = encode_record(
-            message.topic,
-            message.body,
-            properties,
-            message.queue_id,
-            row["queueOffset"],
-            row["commitLogOffset"],
-            row["storeTimestamp"],
-            message.born_timestamp,
-            message.born_host,
-            message.store_host,
-            message.flag,
-            message.sys_flag,
-            message.reconsume_times,
-            message.prepared_transaction_offset,
-        )
-        assert hashlib.sha256(rebuilt).hexdigest() == row["recordSha256"], row
+        text = properties_text(result.messages[0], message)
+        assert record_sha256(message, text, row) == row["recordSha256"], row
 
 
 def test_the_revive_group_has_come_as_far(again: Again) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,17 +11,16 @@ from mqlab.broker.pop import revive_log
 from mqlab.protocol.pop_check_point import AckMsg, BatchAckMsg, PopCheckPoint
 from mqlab.sim import Future
 from mqlab.store import FlushDiskType, MessageExtBrokerInner
-from mqlab.store.message_ext_encoder import encode_message
+from tests.golden.recorded import manifest, record_sha256
 
-STORES = Path(__file__).parents[2] / "golden" / "store"
 KINDS: dict[str, type[PopCheckPoint | AckMsg]] = {"ck": PopCheckPoint, "ack": AckMsg, "bAck": BatchAckMsg}
 ADDED_BY_THE_TIMER = {"REAL_TOPIC", "REAL_QID", "TIMER_OUT_MS", "TIMER_ENQUEUE_MS", "TIMER_DEQUEUE_MS"}
 
 
 def rows(name: str) -> list[dict[str, Any]]:
     """The check points and acks that were stored, as the recording tells of them."""
-    manifest = json.loads((STORES / f"{name}.json").read_text(encoding="utf-8"))
-    stored = [row for row in manifest["messages"] if row.get("tags") in KINDS and "REAL_TOPIC" in row["properties"]]
+    messages = manifest(name)["messages"]
+    stored = [row for row in messages if row.get("tags") in KINDS and "REAL_TOPIC" in row["properties"]]
     # Of the longest bodies the recording has only a hash.
     return [row for row in stored if "bodyText" in row]
 
@@ -74,17 +70,11 @@ def test_a_check_point_is_due_one_second_before_its_messages_can_be_seen(broker:
 
 
 def test_what_is_due_already_is_the_same_record_byte_for_byte(broker: Any) -> None:
-    manifest = json.loads((STORES / "pop-store.json").read_text(encoding="utf-8"))
-    (row,) = [
-        row for row in manifest["messages"] if row.get("tags") in KINDS and "TIMER_OUT_MS" not in row["properties"]
-    ]
+    messages = manifest("pop-store")["messages"]
+    (row,) = [row for row in messages if row.get("tags") in KINDS and "TIMER_OUT_MS" not in row["properties"]]
     message = made(broker, row, row["queueId"])
     message.born_timestamp = row["bornTimestamp"]
-    record = encode_message(
-        message, message.stored_properties(), row["queueOffset"], row["storeTimestamp"], row["commitLogOffset"]
-    )
-    assert len(record) == row["storeSize"]
-    assert sha256(record).hexdigest() == row["recordSha256"]
+    assert record_sha256(message, message.stored_properties(), row) == row["recordSha256"]
 
 
 def test_a_put_answers_at_once_unless_a_flush_has_to_be_waited_for(make_cluster: Callable[..., Any]) -> None:

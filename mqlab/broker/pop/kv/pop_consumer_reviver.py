@@ -5,22 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.broker.pop.kv.pop_consumer_record import PopConsumerRecord
+from mqlab.broker.pop.revive_message import retry_copy
 from mqlab.protocol.errors import RecordError
 from mqlab.protocol.message import MessageExt
-from mqlab.protocol.properties import DECODED_MAP_CAPACITY, encode_properties
+from mqlab.protocol.pop_check_point import REVIVE_GROUP
 from mqlab.protocol.record import decode_record
 from mqlab.protocol.sysflag import PermName
 from mqlab.protocol.topic_config import TopicConfig
-from mqlab.protocol.topics import is_retry_topic, pop_retry_topic
 from mqlab.sim import Future
 from mqlab.store import MessageExtBrokerInner, PutMessageResult
 from mqlab.trace.events.pop import MessageNotRevived, MessageRevived
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts
-
-REVIVE_GROUP = "CID_RMQ_SYS_POP_REVIVE"
-FIRST_POP_TIME = "1ST_POP_TIME"
 
 
 class PopConsumerReviver:
@@ -43,7 +40,8 @@ class PopConsumerReviver:
         if message is None:
             self._not_revived(record, "the queue does not have it")
             return True
-        retry = self._retry_message(record, message)
+        retry = retry_copy(self._broker, message, record.topic, record.group, record.pop_time)
+        self._create_retry_topic_if_needed(record.group, retry.topic)
         result = self._broker.message_store.put_message(retry)
         if isinstance(result, PutMessageResult):
             return self._was_put(record, retry, result)
@@ -61,28 +59,6 @@ class PopConsumerReviver:
         except RecordError:
             # An entry of zeros, as a loss of power may leave one.
             return None
-
-    def _retry_message(self, record: PopConsumerRecord, message: MessageExt) -> MessageExtBrokerInner:
-        config = self._broker.broker_config
-        topic = record.topic
-        if not is_retry_topic(topic):
-            topic = pop_retry_topic(topic, record.group, config.enable_retry_topic_v2)
-        self._create_retry_topic_if_needed(record.group, topic)
-        properties = dict(message.properties)
-        if message.reconsume_times == 0 or FIRST_POP_TIME not in properties:
-            properties[FIRST_POP_TIME] = str(record.pop_time)
-        return MessageExtBrokerInner(
-            topic,
-            message.body,
-            flag=message.flag,
-            sys_flag=message.sys_flag,
-            properties=properties,
-            properties_string=encode_properties(properties, DECODED_MAP_CAPACITY),
-            born_timestamp=message.born_timestamp,
-            born_host=self._broker.store_host,
-            store_host=self._broker.store_host,
-            reconsume_times=message.reconsume_times + 1,
-        )
 
     def _create_retry_topic_if_needed(self, group: str, topic: str) -> None:
         topics = self._broker.topic_config_manager
