@@ -21,7 +21,8 @@ def _bodies(store: Any, topic: str = "TopicTest", queue_id: int = 0) -> list[byt
     queue = store.find_consume_queue(topic, queue_id)
     if queue is None:
         return []
-    return [store.look_message_by_offset(unit.pos).body.rstrip(b".") for unit in queue.units()]
+    # As recovery reads them: whether a body that says that it is packed can be unpacked is asked by nobody there.
+    return [store.look_message_by_offset(unit.pos, decompress=False).body.rstrip(b".") for unit in queue.units()]
 
 
 def _again(sw: Any) -> Any:
@@ -173,6 +174,7 @@ def test_asynchronous_flush_may_lose_what_was_acknowledged(store_world: Any) -> 
     st.booleans(),
 )
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example([(33, b"\x00\x00\x00\x00\x00\x00\x01")], False)
 def test_whatever_is_damaged_recovery_ends_and_keeps_what_lies_before(
     store_world: Any, damage: list[tuple[int, bytes]], clean: bool
 ) -> None:
