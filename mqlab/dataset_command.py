@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from mqlab.data_sets import CARD, Recipe, make, recipes, verify
 from mqlab.errors import LearnerError
+from mqlab.progress import bar
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,9 +30,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.verify:
         print(f"{verify(recipe, options.size, out):,} events in {out} are what {CARD} says")
         return 0
-    card = make(recipe, options.size, out, jobs=options.jobs, progress=_show_progress)
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr)
+    with bar("worlds", 0) as shown:
+        card = make(
+            recipe, options.size, out, jobs=options.jobs,
+            progress=lambda made, worlds, events: shown.to(made, f"{events:,} events", total=worlds),
+        )  # fmt: skip
     print(f"{card['events']:,} events of {card['worlds']:,} worlds in {out}, checksum {card['checksum']}")
     return 0
 
@@ -52,7 +54,3 @@ def _list(known: dict[str, Recipe]) -> None:
     for recipe in known.values():
         print(f"{recipe.name}: {recipe.title}\n    {recipe.question}\n    sizes: {', '.join(recipe.sizes)}")
 
-
-def _show_progress(made: int, worlds: int, events: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{made:,} of {worlds:,} worlds, {events:,} events", end="", file=sys.stderr, flush=True)

@@ -16,6 +16,7 @@ from mqlab.arguments import named_values
 from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.explore import Outcome, Plan, Result, Trial, plan_from_text, plan_text, play_seeds
 from mqlab.fast import COMPILED, running
+from mqlab.progress import bar
 from mqlab.scenarios import Scenario, get
 
 PASSED, FAILED = 0, 1
@@ -118,15 +119,16 @@ def _many(options: argparse.Namespace, scenario: Scenario, parameters: dict[str,
     failures: list[Result] = []
     excused: Counter[str] = Counter()
     played = 0
-    for result in _results(options, scenario, seeds, parameters, plan):
-        played += 1
-        excused.update(result.outcome.excused)
-        if not result.outcome.passed:
-            failures.append(result)
-            if not options.json:
-                _print_failure(result, options)
-        _show_progress(played, len(seeds), len(failures))
-    _clear_progress()
+    with bar("seeds", len(seeds)) as shown:
+        for result in _results(options, scenario, seeds, parameters, plan):
+            played += 1
+            excused.update(result.outcome.excused)
+            if not result.outcome.passed:
+                failures.append(result)
+                if not options.json:
+                    with shown.aside():
+                        _print_failure(result, options)
+            shown.to(played, f"{len(failures):,} failed")
     if options.json:
         print(json.dumps(_summary(options, played, failures, excused), indent=1))
     else:
@@ -151,7 +153,6 @@ def _results(
 
 
 def _print_failure(result: Result, options: argparse.Namespace) -> None:
-    _clear_progress()
     outcome = result.shortest or result.outcome
     print(f"seed {outcome.seed}: {outcome.breaches[0].reason}")
     print(f"  {_command(options, result)}", flush=True)
@@ -200,12 +201,3 @@ def _summary(
         ],
     }
 
-
-def _show_progress(played: int, seeds: int, failed: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{played} of {seeds} seeds, {failed} failed", end="", file=sys.stderr, flush=True)
-
-
-def _clear_progress() -> None:
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)

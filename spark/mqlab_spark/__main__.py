@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from mqlab.errors import MqlabError
 from mqlab_spark import jobs, read_trace, session
 from mqlab_spark.build import build, tell
+from mqlab_spark.progress import steps_bar
+from mqlab_spark.tables import ALL
 
 MOST_ROWS = 1_000
 
@@ -52,7 +54,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _build(spark: SparkSession, options: argparse.Namespace) -> None:
-    place = build(spark, options.trace, options.out, tell)
+    with steps_bar(spark, "tables", len(ALL) + 1) as step:
+
+        def progress(name: str, rows: int, seconds: float) -> None:
+            with step(name):
+                tell(name, rows, seconds)
+
+        place = build(spark, options.trace, options.out, progress)
     for each in place.read()["set_aside"]:
         print(f"set aside: {each['file']}: {each['reason']}", file=sys.stderr)
 

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from mqlab.errors import LearnerError
 from mqlab_spark.java_home import java_home
+from mqlab_spark.progress import watch_cells
 from mqlab_spark.store_source import StoreSource
 from mqlab_spark.world_source import WorldSource
 
@@ -79,9 +80,10 @@ def session(
 
 
 def _with_formats(spark: SparkSession) -> SparkSession:
-    """The same session, which knows the formats of mqlab."""
+    """The same session, which knows the formats of mqlab, and in a notebook shows how far it is."""
     for source in (WorldSource, StoreSource):
         spark.dataSource.register(source)
+    watch_cells(spark)
     return spark
 
 
