@@ -9,7 +9,7 @@ from mqlab.explore.places import Kept, Place
 from mqlab.explore.readers import reader_name, readers_of
 from mqlab.explore.stale_entries import is_passed_over
 from mqlab.protocol.route import MASTER_ID
-from mqlab.protocol.topics import is_retry_topic, retry_topic
+from mqlab.protocol.topics import TIMER_TOPIC, is_retry_topic, retry_topic
 from mqlab.trace.bus import Row
 from mqlab.trace.record import FIRST_FIELD, KIND
 
@@ -68,6 +68,8 @@ class Ledger:
         """(reader, broker, topic, queue id) -> the highest offset that a reader was told, since its own was illegal."""
         self.used_twice: dict[Place, None] = {}
         """Places that were filled again after what lay there was lost."""
+        self.taken_over: dict[tuple[str, int], str] = {}
+        """(broker, commit-log offset) at which a lost timer message began, and now another message, with its key."""
         self.delivered: dict[Delivery, int] = {}
         self.done: dict[Delivery, int] = {}
         """The deliveries that count as consumed, with how often the message had been tried then."""
@@ -80,6 +82,7 @@ class Ledger:
         """When each process was last frozen."""
         self.last: Row | None = None
         self.last_stored_us = 0
+        self._lost_timers: dict[tuple[str, int], None] = {}
         self._last_stored = (-1, "")
         """(slice, unique key) of the newest message."""
         self._tries_of: dict[Delivery, int] = {}
@@ -194,6 +197,8 @@ class Ledger:
         self._last_stored = (row[0], unique_key)
         if self.lost.pop(place, None) is not None or (place in self.stored and place.broker in self.power_lost_us):
             self.used_twice[place] = None
+        if (place.broker, log_offset) in self._lost_timers:
+            self.taken_over[place.broker, log_offset] = unique_key
         self.stored[place] = Kept(unique_key, log_offset, size, row)
         self.last_stored_us = row[TS_US]
 
@@ -211,6 +216,8 @@ class Ledger:
             self.lost[place] = kept = self.stored.pop(place)
             self.lost_keys[kept.unique_key] = None
             self.remains.setdefault(place, {})[kept.commit_log_offset] = None
+            if place.topic == TIMER_TOPIC:
+                self._lost_timers[place.broker, kept.commit_log_offset] = None
 
     def _broker_started(self, row: Row) -> None:
         """Find the messages without an entry: recovery writes none in front of where it begins, nor in front of an

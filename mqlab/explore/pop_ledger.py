@@ -29,24 +29,31 @@ class Queue(NamedTuple):
         return f"{self.broker} {self.topic} queue {self.queue_id}"
 
 
+class Point(NamedTuple):
+    """A check point, by what an acknowledgement says of it: where its batch begins, and when it was popped."""
+
+    queue: Queue
+    start_offset: int
+    pop_time: int
+
+
 class Handed:
     """A message that was handed out once: `until_ms` on the broker's clock nobody else of the group gets it."""
 
     __slots__ = (
-        "ack_read", "acked_by", "acked_us", "changed", "in_order", "pop_time", "popped_us", "queue", "queue_offset",
-        "said_done", "unique_key", "until_ms",
+        "ack_read", "acked_by", "acked_us", "changed", "point", "popped_us", "queue_offset", "revive_qid", "said_done",
+        "unique_key", "until_ms",
     )  # fmt: skip
 
     def __init__(
-        self, queue: Queue, queue_offset: int, unique_key: str, pop_time: int, until_ms: int, popped_us: int
+        self, point: Point, queue_offset: int, unique_key: str, until_ms: int, revive_qid: int, popped_us: int
     ) -> None:
-        self.queue = queue
+        self.point = point
         self.queue_offset = queue_offset
         self.unique_key = unique_key
-        self.pop_time = pop_time
         self.until_ms = until_ms
+        self.revive_qid = revive_qid
         self.popped_us = popped_us
-        self.in_order = False
         self.acked_us = -1
         """When an acknowledgement came in time and was noted; -1: none."""
         self.acked_by = ""
@@ -56,6 +63,16 @@ class Handed:
         """Did its consumer say that it is done, whenever that was?"""
         self.changed = False
         """Did it get another invisible time, and with it another check point?"""
+
+    @property
+    def pop_time(self) -> int:
+        """When it was popped, ms since 1970."""
+        return self.point.pop_time
+
+    @property
+    def in_order(self) -> bool:
+        """Was it popped in order, and so without a check point?"""
+        return self.revive_qid == POP_ORDER_REVIVE_QUEUE
 
     @property
     def counts_as_acked(self) -> bool:
@@ -75,8 +92,14 @@ class PopLedger:
         """(queue, pop time) -> the offsets that the check points of that pop name."""
         self.read: dict[tuple[Queue, int], dict[int, None]] = {}
         """The same of the check points that a reviver has read."""
-        self.acks_alone: dict[tuple[Queue, int], None] = {}
-        """(queue, pop time) of acknowledgements that a reviver has read without having read their check point."""
+        self.settled: dict[Point, None] = {}
+        """The check points that a reviver has dealt with."""
+        self.acks_alone: dict[Point, None] = {}
+        """Those of which a reviver has read acknowledgements without having read them."""
+        self.acks_read: dict[tuple[str, int, int], Point] = {}
+        """(broker, revive queue, offset) of the acknowledgements that its reviver has read, and their check point."""
+        self._offsets: dict[Point, list[int]] = {}
+        """The offsets that a check point names, in the order of its bits."""
         self._dealt_with: dict[tuple[Queue, int, int], None] = {}
         """(queue, offset, pop time) of what a reviver has put back, or does not have to; that can be told before a pop
         is that waits for a slow disk.
@@ -99,6 +122,8 @@ class PopLedger:
             "ReviveAckRead": self._ack_read,
             "MessageRevived": self._revived,
             "MessageNotRevived": self._not_revived,
+            "CheckPointSettled": self._settled,
+            "NodeStarted": self._node_started,
         }
 
     def __call__(self, row: Row) -> None:
@@ -115,7 +140,7 @@ class PopLedger:
 
     def is_dealt_with(self, handed: Handed) -> bool:
         """Has a reviver put this message back, or found that it does not have to?"""
-        return (handed.queue, handed.queue_offset, handed.pop_time) in self._dealt_with
+        return (handed.point.queue, handed.queue_offset, handed.pop_time) in self._dealt_with
 
     def is_popped(self, broker: str, group: str, topic: str) -> bool:
         """Has the group ever popped this topic from this broker?"""
@@ -128,9 +153,10 @@ class PopLedger:
         self.groups.setdefault((row[NODE], group), {})[topic] = None
 
     def _made(self, row: Row) -> None:
-        group, topic, queue_id, _, pop_time, _, _, offsets, _, _ = row[FIRST_FIELD:]
-        named = self.named.setdefault((Queue(row[NODE], group, topic, queue_id), pop_time), {})
-        named.update(dict.fromkeys(map(int, offsets.split(",") if offsets else ())))
+        group, topic, queue_id, start_offset, pop_time, _, _, text, _, _ = row[FIRST_FIELD:]
+        queue = Queue(row[NODE], group, topic, queue_id)
+        self._offsets[Point(queue, start_offset, pop_time)] = offsets = _numbers(text)
+        self.named.setdefault((queue, pop_time), {}).update(dict.fromkeys(offsets))
 
     def _record_written(self, row: Row) -> None:
         group, topic, queue_id, queue_offset, pop_time, *_ = row[FIRST_FIELD:]
@@ -142,10 +168,12 @@ class PopLedger:
             self._acked(row, Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time, MEMORY)
 
     def _popped(self, row: Row) -> None:
-        group, topic, queue_id, queue_offset, key, _, pop_time, invisible_ms, revive_qid, _, _ = row[FIRST_FIELD:]
+        group, topic, queue_id, queue_offset, key, start_offset, pop_time, invisible_ms, revive_qid, _, _ = row[
+            FIRST_FIELD:
+        ]
         queue = Queue(row[NODE], group, topic, queue_id)
-        handed = Handed(queue, queue_offset, key, pop_time, pop_time + invisible_ms, row[TS_US])
-        handed.in_order = revive_qid == POP_ORDER_REVIVE_QUEUE
+        point = Point(queue, start_offset, pop_time)
+        handed = Handed(point, queue_offset, key, pop_time + invisible_ms, revive_qid, row[TS_US])
         self.handed.setdefault((queue, queue_offset), []).append(handed)
         self.groups.setdefault((row[NODE], group), {})[topic] = None
 
@@ -179,7 +207,7 @@ class PopLedger:
             handed.acked_by = how
 
     def _changed(self, row: Row) -> None:
-        group, topic, queue_id, queue_offset, pop_time, new_pop_time, invisible_ms, _, _, _ = row[FIRST_FIELD:]
+        group, topic, queue_id, queue_offset, pop_time, new_pop_time, invisible_ms, revive_qid, _, _ = row[FIRST_FIELD:]
         queue = Queue(row[NODE], group, topic, queue_id)
         handed = self.find(queue, queue_offset, pop_time)
         if handed is None:
@@ -188,10 +216,11 @@ class PopLedger:
             handed.until_ms = pop_time + invisible_ms
             return
         handed.changed = True
-        again = Handed(
-            queue, queue_offset, handed.unique_key, new_pop_time, new_pop_time + invisible_ms, row[TS_US]
-        )
+        point = Point(queue, queue_offset, new_pop_time)
+        until_ms = new_pop_time + invisible_ms
+        again = Handed(point, queue_offset, handed.unique_key, until_ms, revive_qid, row[TS_US])
         self.handed[queue, queue_offset].append(again)
+        self._offsets[point] = [queue_offset]
         self.named.setdefault((queue, new_pop_time), {})[queue_offset] = None
 
     def _put_again(self, row: Row) -> None:
@@ -202,10 +231,13 @@ class PopLedger:
             handed.until_ms = pop_time + invisible_ms
 
     def _check_point_read(self, row: Row) -> None:
-        group, topic, queue_id, _, pop_time, _, _, offsets, _, _ = row[FIRST_FIELD:]
+        group, topic, queue_id, start_offset, pop_time, _, _, text, _, _ = row[FIRST_FIELD:]
         queue = Queue(row[NODE], group, topic, queue_id)
         read = self.read.setdefault((queue, pop_time), {})
-        for offset in map(int, offsets.split(",") if offsets else ()):
+        offsets = _numbers(text)
+        # One that was put again for its first message has the same name.
+        self._offsets.setdefault(Point(queue, start_offset, pop_time), offsets)
+        for offset in offsets:
             read[offset] = None
             handed = self.find(queue, offset, pop_time)
             if handed is not None:
@@ -213,13 +245,14 @@ class PopLedger:
                 handed.ack_read = False
 
     def _ack_read(self, row: Row) -> None:
-        group, topic, queue_id, _, pop_time, bits, _, _ = row[FIRST_FIELD:]
-        queue = Queue(row[NODE], group, topic, queue_id)
-        offsets = sorted(self.named.get((queue, pop_time), {}))
+        group, topic, queue_id, start_offset, pop_time, bits, revive_qid, revive_offset = row[FIRST_FIELD:]
+        point = Point(Queue(row[NODE], group, topic, queue_id), start_offset, pop_time)
+        self.acks_read[row[NODE], revive_qid, revive_offset] = point
+        offsets = self._offsets.get(point, [])
         if not bits:
-            self.acks_alone[queue, pop_time] = None
-        for bit in map(int, bits.split(",") if bits else ()):
-            handed = self.find(queue, offsets[bit], pop_time) if bit < len(offsets) else None
+            self.acks_alone[point] = None
+        for bit in _numbers(bits):
+            handed = self.find(point.queue, offsets[bit], pop_time) if bit < len(offsets) else None
             if handed is not None:
                 handed.ack_read = True
 
@@ -231,3 +264,16 @@ class PopLedger:
     def _not_revived(self, row: Row) -> None:
         group, topic, queue_id, queue_offset, pop_time, _ = row[FIRST_FIELD:]
         self._dealt_with[Queue(row[NODE], group, topic, queue_id), queue_offset, pop_time] = None
+
+    def _settled(self, row: Row) -> None:
+        group, topic, queue_id, start_offset, pop_time, *_ = row[FIRST_FIELD:]
+        self.settled[Point(Queue(row[NODE], group, topic, queue_id), start_offset, pop_time)] = None
+
+    def _node_started(self, row: Row) -> None:
+        """A new process reads everything again that its reviver has not got past."""
+        self.acks_read = {at: point for at, point in self.acks_read.items() if at[0] != row[FIRST_FIELD]}
+
+
+def _numbers(text: str) -> list[int]:
+    """The numbers of a text that joins them by commas."""
+    return list(map(int, text.split(","))) if text else []

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.explore.places import Kept, Place
 from mqlab.explore.pop_ledger import MEMORY, TS_US, Handed, Queue
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import USED_TWICE, USED_TWICE_TEXT
-from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT, TORN, TORN_TEXT
+from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
-from mqlab.protocol.pop_check_point import REVIVE_GROUP, revive_topic
+from mqlab.explore.standing_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
+from mqlab.protocol.pop_check_point import ACK_TAG, BATCH_ACK_TAG, REVIVE_GROUP, revive_topic
 from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
 from mqlab.trace.record import Record
+
+if TYPE_CHECKING:
+    from mqlab.processes import BrokerProcess
 
 FORGOTTEN = "progress that a broker forgets"
 FORGOTTEN_TEXT = (
@@ -70,7 +74,8 @@ ORDER_FORGOTTEN_TEXT = (
 LONE_ACKS = "acks without their check point"
 LONE_ACKS_TEXT = (
     "A reviver does not pass acknowledgements whose check point it has dealt with already: they stay in front of it "
-    "until a later check point takes it past them (enableSkipLongAwaitingAck, which ends that, is off)."
+    "until a later check point takes it past them (enableSkipLongAwaitingAck, which ends that, is off). It has read "
+    "each of them."
 )
 REVIVE_SLACK_MS = 60_000
 """So long after its invisible time a message must have come again: the reviver reads in rounds, with rests."""
@@ -86,6 +91,29 @@ class _PopRule(Rule):
     def lost_power_since(self, broker: str, us: int) -> bool:
         """Did its machine lose power after that moment?"""
         return self.case.ledger.power_lost_us.get(broker, -1) > us
+
+
+    def revive_queues(self, broker: BrokerProcess) -> Iterator[tuple[Place, list[Place]]]:
+        """The place that each reviver of a broker has come to, and all that lies behind it."""
+        if not broker.is_up() or broker.running().made_pop is None:
+            return
+        controller = broker.running()
+        topic = revive_topic(controller.broker_config.broker_cluster_name)
+        for queue_id in range(controller.broker_config.revive_queue_num):
+            offset = controller.consumer_offset_manager.query_offset(REVIVE_GROUP, topic, queue_id)
+            end = controller.message_store.get_max_offset_in_queue(topic, queue_id)
+            at = Place(broker.name, topic, queue_id, offset)
+            yield at, [at._replace(queue_offset=behind) for behind in range(offset + 1, end)]
+
+    def stands(self, broker: BrokerProcess, behind: list[Place]) -> str:
+        """Why a reviver never gets to the end of what lies behind its offset, or never hears that this was the end; ""
+        when it does.
+        """
+        contents = self.case.contents.found
+        if any(place in contents and contents[place].is_torn for place in behind):
+            return TORN
+        stands = standing(self.case.ledger, broker)
+        return "" if stands is None else stands.reason
 
 
 class AckedStaysAway(_PopRule):
@@ -139,7 +167,7 @@ class AckedStaysAway(_PopRule):
                 return GIVEN_UP
             if last.ack_read or self.case.weather.was_fair(last.acked_us, record.ts_us):
                 return ""
-            if (last.queue, record.pop_time) in self.case.pops.acks_alone:
+            if last.point in self.case.pops.acks_alone:
                 return ACK_OVERTAKES
             return ACK_NOT_FLUSHED if self.lost_power_since(broker, last.acked_us) else ACK_ON_ITS_WAY
         if self.started_since(broker, min(handed.popped_us for handed in times)):
@@ -153,7 +181,7 @@ class NothingUnackedIsLost(_PopRule):
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         USED_TWICE: USED_TWICE_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, TORN: TORN_TEXT, DELETED: DELETED_TEXT,
         ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, GIVEN_UP: GIVEN_UP_TEXT, SAME_MILLISECOND: SAME_MILLISECOND_TEXT,
-        NO_RECORD: NO_RECORD_TEXT,
+        NO_RECORD: NO_RECORD_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT,
     }  # fmt: skip
     kinds = ("TimerMessageDropped", "PopRecordsNotWritten")
 
@@ -161,6 +189,10 @@ class NothingUnackedIsLost(_PopRule):
         super().__init__(case)
         self._given_up: dict[str, int] = {}
         self._not_written: dict[str, int] = {}
+        self._stands: dict[tuple[str, int], str] = {}
+        """(broker, revive queue) of the revivers that get no further -> why."""
+        self._now_at: dict[tuple[str, str, int, str], int] = {}
+        """(broker, topic, queue id, unique key) -> the offset at which a message is now that a queue has moved up."""
 
     def on_event(self, record: Record) -> None:
         """Note when a broker's timer gave something up: it may have been a check point; and what was not written."""
@@ -169,6 +201,14 @@ class NothingUnackedIsLost(_PopRule):
 
     def at_end(self) -> None:
         """Look at everything that is stored where a group pops."""
+        for broker_process in self.case.lab.brokers:
+            for at, behind in self.revive_queues(broker_process):
+                reason = self.stands(broker_process, behind)
+                if reason:
+                    self._stands[at.broker, at.queue_id] = reason
+        for found in self.case.contents.found.values():
+            if found.place.broker in self.case.ledger.power_lost_us and found.queue_offset > found.place.queue_offset:
+                self._now_at[(*found.place[:3], found.unique_key)] = found.place.queue_offset
         by_topic: dict[tuple[str, str], list[tuple[Place, Kept]]] = {}
         for place, kept in self.case.ledger.stored.items():
             by_topic.setdefault((place.broker, place.topic), []).append((place, kept))
@@ -179,8 +219,13 @@ class NothingUnackedIsLost(_PopRule):
 
     def _judge(self, group: str, place: Place, kept: Kept) -> None:
         queue = Queue(place.broker, group, place.topic, place.queue_id)
-        times = self.case.pops.handed.get((queue, place.queue_offset), [])
-        times = [handed for handed in times if handed.unique_key in ("", kept.unique_key)]
+        now_at = self._now_at.get((*place[:3], kept.unique_key), place.queue_offset)
+        times = [
+            handed
+            for offset in dict.fromkeys((place.queue_offset, now_at))
+            for handed in self.case.pops.handed.get((queue, offset), [])
+            if handed.unique_key in ("", kept.unique_key)
+        ]
         problem = self._problem(place, times)
         if not problem:
             return
@@ -214,6 +259,8 @@ class NothingUnackedIsLost(_PopRule):
             return DELETED
         if not times and self._not_written.get(place.broker, -1) >= kept.row[TS_US]:
             return NO_RECORD
+        if times and (place.broker, times[-1].revive_qid) in self._stands:
+            return self._stands[place.broker, times[-1].revive_qid]
         if len({handed.pop_time for handed in times}) < len(times):
             return SAME_MILLISECOND
         if times and self.lost_power_since(place.broker, times[-1].popped_us):
@@ -257,7 +304,7 @@ class RevivedIsNamed(_PopRule):
     """What a reviver brings back, and what a pop hands out, is what a check point of its group names."""
 
     kinds = ("MessageRevived", "MessagePopped")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {USED_TWICE: USED_TWICE_TEXT, TORN: TORN_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {USED_TWICE: USED_TWICE_TEXT, TORN: TORN_TEXT, STALE: STALE_TEXT}
 
     def on_event(self, record: Record) -> None:
         """Look the message up in the check points of its pop."""
@@ -277,8 +324,24 @@ class RevivedIsNamed(_PopRule):
                 self.excuse(USED_TWICE)
             elif "\0" in record.unique_key or not record.unique_key:
                 self.excuse(TORN)
+            elif self._has_moved(place, record.unique_key):
+                self.excuse(STALE)
             else:
                 self.found(record.row, f"{record.group} popped {handed.unique_key} at {at}, and gets another one back")
+
+    def _has_moved(self, place: Place, unique_key: str) -> bool:
+        """Has the queue moved up after a loss of power, so that its entry at this place is that of a message behind?"""
+        ledger = self.case.ledger
+        if place.broker not in ledger.power_lost_us or not self.case.is_live:
+            return False
+        queue = self.case.broker(place.broker).store.find_consume_queue(place.topic, place.queue_id)
+        unit = queue.get(place.queue_offset) if queue is not None else None
+        return unit is not None and any(
+            other[:3] == place[:3]
+            and other.queue_offset > place.queue_offset
+            and (kept.unique_key, kept.commit_log_offset) == (unique_key, unit.pos)
+            for other, kept in ledger.stored.items()
+        )
 
     def _is_named(self, record: Record, queue: Queue) -> bool:
         """Does a check point name it? Of one whose broker ended as it was stored nothing is told before it is read."""
@@ -292,34 +355,59 @@ class RevivedIsNamed(_PopRule):
 class ReviversKeepUp(_PopRule):
     """In the end every reviver has dealt with all that lies in its queue."""
 
-    EXCEPTIONS: ClassVar[dict[str, str]] = {LONE_ACKS: LONE_ACKS_TEXT}
+    kinds = ("TimerMessageDropped",)
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        LONE_ACKS: LONE_ACKS_TEXT, ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, FORGOTTEN: FORGOTTEN_TEXT,
+        GIVEN_UP: GIVEN_UP_TEXT, TORN: TORN_TEXT, STALE: STALE_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT,
+    }  # fmt: skip
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._given_up: dict[str, int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note when a broker's timer gave something up: it may have been a check point."""
+        self._given_up[record.node] = record.ts_us
 
     def at_end(self) -> None:
-        """Compare the offsets of the revivers with the ends of their queues."""
-        for queue_id, broker, offset, end, only_acks in self.behind(self.case):
-            if only_acks:
-                self.excuse(LONE_ACKS)
-            else:
-                self.found(None, f"reviver {queue_id} of {broker} stands at offset {offset} of {end}")
+        """Look at what lies behind the offset of each reviver."""
+        for broker in self.case.lab.brokers:
+            for at, behind in self.revive_queues(broker):
+                reason = self.stands(broker, behind) if behind else ""
+                if reason:
+                    self.excuse(reason)
+                else:
+                    self._judge(behind, f"the reviver stands at {at}")
 
-    @staticmethod
-    def behind(case: Case) -> Iterator[tuple[int, str, int, int, bool]]:
-        """(queue, broker, offset, end, are there only acks?) of each reviver that has not dealt with all."""
-        for broker in case.lab.brokers:
-            if not broker.is_up() or broker.running().made_pop is None:
-                continue
-            controller = broker.running()
-            topic = revive_topic(controller.broker_config.broker_cluster_name)
-            store, offsets = controller.message_store, controller.consumer_offset_manager
-            for queue_id in range(controller.broker_config.revive_queue_num):
-                end = store.get_max_offset_in_queue(topic, queue_id)
-                offset = offsets.query_offset(REVIVE_GROUP, topic, queue_id)
-                if offset < end - 1:
-                    queue = store.find_consume_queue(topic, queue_id)
-                    assert queue is not None
-                    units = [queue.get(at) for at in range(offset + 1, end)]
-                    messages = [store.look_message_by_offset(unit.pos) for unit in units if unit is not None]
-                    yield queue_id, broker.name, offset, end, all(m is None or m.tags != "ck" for m in messages)
+    def _judge(self, behind: list[Place], text: str) -> None:
+        reasons: dict[str, None] = {}
+        for place in behind:
+            reason = self._reason(place)
+            if not reason:
+                self.found(None, f"{text}, and has not dealt with offset {place.queue_offset}")
+                return
+            reasons[reason] = None
+        for reason in reasons:
+            self.excuse(reason)
+
+    def _reason(self, place: Place) -> str:
+        """Why a reviver need not get past what lies here: it has read that this is an acknowledgement, and its check
+        point is dealt with, or can never come.
+        """
+        found, pops = self.case.contents.found.get(place), self.case.pops
+        point = pops.acks_read.get((place.broker, place.queue_id, place.queue_offset))
+        if found is None or self.case.is_stale(place):
+            return STALE if self.case.is_stale(place) else ""
+        if found.tags not in (ACK_TAG, BATCH_ACK_TAG) or point is None:
+            return ""
+        if point in pops.settled:
+            return LONE_ACKS
+        popped_us = (point.pop_time - self.case.lab.world.epoch_ms) * 1_000
+        if self.lost_power_since(place.broker, popped_us):
+            return ACK_NOT_FLUSHED
+        if self.started_since(place.broker, popped_us):
+            return FORGOTTEN
+        return GIVEN_UP if self._given_up.get(place.broker, -1) > popped_us else ""
 
 
 class OrderedPopsWait(_PopRule):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from mqlab.explore.places import Place
 from mqlab.explore.readers import Reader, progress, readers_of
 from mqlab.explore.rule import Case, Rule
+from mqlab.explore.standing_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, retry_topic
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class EverythingSettles(Rule):
             "An orderly listener that fails gets the same message again and again, without end unless "
             "maxReconsumeTimes is set, and all that lies behind it in the queue waits."
         ),
+        TORN: TORN_TEXT,
+        WHEEL_AHEAD: WHEEL_AHEAD_TEXT,
     }
 
     def __init__(self, case: Case) -> None:
@@ -49,6 +52,10 @@ class EverythingSettles(Rule):
             self.found(None, f"in the end, with nothing going wrong any more, {text}")
         for _ in self._standing:
             self.excuse(AGAIN_WITHOUT_END)
+        for broker in self.case.lab.brokers:
+            stands = standing(self.case.ledger, broker)
+            if stands is not None:
+                self.excuse(stands.reason)
 
     def has_settled(self, quiet_us: int) -> bool:
         """Is all consumed, and was nothing stored for so long?"""
@@ -84,17 +91,17 @@ class EverythingSettles(Rule):
                 elif not is_dlq_topic(topic):
                     yield from self._behind(readers, broker.name, topic, queue_id, end)
 
-    @staticmethod
-    def _on_the_wheel(broker: BrokerProcess, *, overdue: bool) -> Iterator[str]:
+    def _on_the_wheel(self, broker: BrokerProcess, *, overdue: bool) -> Iterator[str]:
         """What the broker's timer still has."""
         timer = broker.running().timer
         if timer is None:
             return
-        if timer.is_running_enqueue and timer.enqueue_behind_messages > 0:
+        stands = standing(self.case.ledger, broker)
+        if timer.is_running_enqueue and timer.enqueue_behind_messages > 0 and not (stands and stands.stops_enqueuing):
             yield f"{broker.name} has {timer.enqueue_behind_messages} timer messages that are not on its wheel"
         slots = timer.timer_wheel.waiting_slots(timer.curr_read_time_ms)
         due_ms = broker.node.now_ms() - LATE_MS - timer.precision_ms if overdue else 1 << 62
-        if any(slot.time_ms < due_ms for slot in slots):
+        if any(slot.time_ms < due_ms for slot in slots) and not (stands and stands.stops_dequeuing):
             yield f"{broker.name} still has timer messages on its wheel"
 
     def _behind(

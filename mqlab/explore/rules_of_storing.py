@@ -8,6 +8,7 @@ from mqlab.explore.fault_plan import flushes_before_the_answer
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.explore.standing_timer import TORN, TORN_TEXT
 from mqlab.protocol.topics import is_system_topic
 from mqlab.trace.bus import Row
 from mqlab.trace.record import Record
@@ -16,13 +17,6 @@ UNFLUSHED = "acknowledged before the flush"
 UNFLUSHED_TEXT = (
     "With ASYNC_FLUSH a broker answers SEND_OK when the page cache has the message; what was not flushed when the "
     "machine lost power may be gone."
-)
-
-TORN = "a torn record"
-TORN_TEXT = (
-    "The checksum of a record covers its body alone. When the machine loses power and the page with the end of a "
-    "record is gone, recovery takes it for whole, and its properties (id, keys, tags) are "
-    "zeros, or those of a message that lay there before an earlier loss of power."
 )
 
 DELETED = "a file deleted for its space"

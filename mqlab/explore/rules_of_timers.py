@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import ClassVar
 
+from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
-from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT, TORN, TORN_TEXT
+from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.explore.standing_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
 from mqlab.protocol.topics import TIMER_TOPIC
 from mqlab.trace.record import Record
 
@@ -42,7 +44,8 @@ class TimersComeInTime(Rule):
         "TimerLoaded",
     )
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        GIVEN_UP: GIVEN_UP_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, TORN: TORN_TEXT, DELETED: DELETED_TEXT
+        GIVEN_UP: GIVEN_UP_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, TORN: TORN_TEXT, DELETED: DELETED_TEXT,
+        WHEEL_AHEAD: WHEEL_AHEAD_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
@@ -89,7 +92,10 @@ class TimersComeInTime(Rule):
         stored = self._held_at.get(message)
         # What came out since the timer was last written comes out again when the broker was stopped hard.
         if waiting[slot_ms] < 0 and stored is not None and self._begun_us.get(record.node, 0) <= stored.ts_us:
-            self.found(record.row, f"timer message {record.unique_key} came out twice")
+            if (record.node, stored.commit_log_offset) in self.case.ledger.taken_over:
+                self.excuse(WHEEL_AHEAD)
+            else:
+                self.found(record.row, f"timer message {record.unique_key} came out twice")
 
     def _delivered(self, record: Record) -> None:
         self._out(record, record.slot_ms)
@@ -119,7 +125,7 @@ class TimersComeInTime(Rule):
             overdue = [slot_ms for slot_ms, n in waiting.items() if n > 0 and slot_ms + LATE_MS < now_ms]
             if not overdue or unique_key in self.case.ledger.lost_keys:
                 continue
-            exception = self._reason(broker, unique_key)
+            exception = self._reason(message, overdue[0])
             if exception:
                 self.excuse(exception)
             else:
@@ -127,13 +133,18 @@ class TimersComeInTime(Rule):
                 text = f"timer message {unique_key} for {topic} has not come out {late_ms} ms after its slot began"
                 self.found(self._held_at[message].row, text)
 
-    def _reason(self, broker: str, unique_key: str) -> str:
+    def _reason(self, message: Message, slot_ms: int) -> str:
         """Why the timer's topic does not have a message that is stored, where RocketMQ does not promise that."""
-        ledger = self.case.ledger
+        ledger, (broker, _, unique_key) = self.case.ledger, message
+        stands = standing(ledger, self.case.broker(broker))
+        held = self._held_at[message]
+        if stands is not None and stands.holds(slot_ms, held.queue_offset):
+            return stands.reason
         if unique_key in ledger.in_gaps:
             return GAP
         if unique_key in ledger.in_passed_over:
             return STALE
-        if any(found.is_torn for found in self.case.contents.found.values()):
+        found = self.case.contents.found.get(Place(broker, TIMER_TOPIC, held.queue_id, held.queue_offset))
+        if found is not None and found.is_torn:
             return TORN
         return DELETED if any(place.broker == broker for place in ledger.deleted) else ""

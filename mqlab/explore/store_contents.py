@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.explore.places import Place
+from mqlab.explore.standing_timer import is_torn
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
 
@@ -24,16 +25,13 @@ class Found(NamedTuple):
     real_topic: str
     tags: str
     body: bytes
+    is_torn: bool
+    """Did a loss of power cost the message some of its properties?"""
 
     @property
     def is_parked(self) -> bool:
         """Does it wait, or did it wait, for its delay level?"""
         return self.place.topic == RMQ_SYS_SCHEDULE_TOPIC
-
-    @property
-    def is_torn(self) -> bool:
-        """Did a loss of power cost the message its properties, and so its unique key?"""
-        return "\0" in self.unique_key
 
 
 class StoreContents:
@@ -57,7 +55,7 @@ class StoreContents:
                 place = Place(broker, topic, queue_id, offset)
                 unit = queue.get(offset)
                 message = store.look_message_by_offset(unit.pos) if unit is not None else None
-                if message is None:
+                if unit is None or message is None:
                     self.unreadable.append(place)
                     continue
                 properties = message.properties
@@ -70,6 +68,7 @@ class StoreContents:
                     properties.get(MessageConst.REAL_TOPIC, ""),
                     properties.get(MessageConst.TAGS, ""),
                     message.body,
+                    is_torn(store, unit.pos, unit.size),
                 )
         for level, offset in controller.schedule_message_service.offset_table.items():
             self.due_up_to[broker, level - 1] = offset

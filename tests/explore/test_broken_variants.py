@@ -6,7 +6,7 @@ import pytest
 
 from mqlab.client import ProcessQueue
 from mqlab.errors import LearnerError
-from mqlab.explore import Trial
+from mqlab.explore import RULES, Trial, rules_of_pop, rules_of_timers
 
 from .broken.variants import VARIANTS, WORLD_GOES_ON, Variant
 
@@ -24,6 +24,12 @@ def test_a_safeguard_taken_out_is_found(variant: Variant, monkeypatch: pytest.Mo
         if any(breach.rule == rule_name(variant) for breach in outcome.breaches):
             return
     pytest.fail(f"{variant.seeds} seeds of {variant.scenario} found nothing")
+
+
+def test_each_rule_of_pop_and_of_the_timer_has_a_variant_that_it_finds() -> None:
+    rules = {rule for rule in RULES if rule.__module__ in (rules_of_pop.__name__, rules_of_timers.__name__)}
+    assert len(rules) == 7
+    assert rules <= {variant.found_by for variant in VARIANTS}
 
 
 def test_an_error_of_the_world_fails_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:

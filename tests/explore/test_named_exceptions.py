@@ -16,9 +16,10 @@ from mqlab.explore.rules_of_offsets import ILLEGAL, LATE_COMMIT, LISTENER_AT_WOR
 from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER
 from mqlab.explore.rules_of_queues import LATE_PULL
 from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
-from mqlab.explore.rules_of_storing import DELETED, GAP, TORN, UNFLUSHED
+from mqlab.explore.rules_of_storing import DELETED, GAP, UNFLUSHED
 from mqlab.explore.rules_of_time import GHOST_BROKER
 from mqlab.explore.stale_entries import STALE
+from mqlab.explore.standing_timer import TORN
 from mqlab.scenarios import Scenario, add
 from mqlab.scenarios.registry import _SCENARIOS
 from mqlab.store.consume_queue import ConsumeQueue

@@ -6,6 +6,7 @@ import pytest
 
 from mqlab.explore import Trial, plan_from_text
 from mqlab.explore.rules_of_pop import (
+    ACK_NOT_FLUSHED,
     ACK_ON_ITS_WAY,
     ACK_OVERTAKES,
     BEGUN_AGAIN,
@@ -15,8 +16,11 @@ from mqlab.explore.rules_of_pop import (
     ORDER_FORGOTTEN,
     SAME_MILLISECOND,
     TWO_CHECK_POINTS,
+    AckedStaysAway,
 )
 from mqlab.explore.rules_of_timers import GIVEN_UP
+from mqlab.explore.stale_entries import STALE
+from mqlab.explore.standing_timer import TORN, WHEEL_AHEAD
 
 CRASH = "at 8s: crash broker-a for 1s"
 
@@ -40,6 +44,44 @@ def test_an_exception_is_needed_and_covers_all(exception: str, scenario: str, se
     outcome = Trial(scenario, seed, plan=plan_from_text(plan) if plan else ()).outcome
     assert outcome.passed, outcome.breaches[0]
     assert exception in outcome.excused
+
+
+TWO_CUTS = "at 8s: power_off broker-a for 1s; at 20s: power_off broker-a for 2s"
+
+
+@pytest.mark.parametrize(
+    ("exception", "scenario", "seed", "plan"),
+    [
+        (WHEEL_AHEAD, "pop-plain", 1, "at 8s: power_off broker-a for 1s"),
+        (TORN, "pop-plain", 8, TWO_CUTS),
+        (TORN, "pop-mixed-with-push", 0, TWO_CUTS),
+        (STALE, "pop-key-value", 3, TWO_CUTS),
+    ],
+    ids=["a lost timer message", "a torn acknowledgement", "a torn timer message", "a queue that moved up"],
+)
+def test_an_exception_of_async_flush_is_needed_and_covers_all(
+    exception: str, scenario: str, seed: int, plan: str
+) -> None:
+    outcome = Trial(scenario, seed, {"flush": "ASYNC_FLUSH"}, plan_from_text(plan)).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert exception in outcome.excused
+
+
+def test_a_message_is_found_where_it_is_when_its_queue_has_moved_up() -> None:
+    outcome = Trial("pop-ordered", 3, {"flush": "ASYNC_FLUSH"}, plan_from_text(TWO_CUTS)).outcome
+    assert outcome.passed, outcome.breaches[0]
+
+
+def test_two_check_points_of_one_moment_are_told_apart() -> None:
+    """Of one queue, with other first messages: the bits of their acknowledgements are not mixed up."""
+    outcome = Trial("pop-plain", 4, {"flush": "ASYNC_FLUSH"}, plan_from_text(TWO_CUTS)).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert ACK_NOT_FLUSHED in outcome.excused
+
+
+def test_what_was_acknowledged_comes_again_for_eight_named_reasons() -> None:
+    """Ten is the most that may be; docs/checks.md says how many there are."""
+    assert len(AckedStaysAway.EXCEPTIONS) == 8
 
 
 def test_a_message_may_be_put_back_before_the_pop_that_waits_for_a_slow_disk_is_answered() -> None:

@@ -14,8 +14,10 @@ from mqlab.broker.pop.pop_buffer_merge_service import PopBufferMergeService
 from mqlab.broker.pop.pop_revive_service import PopReviveService
 from mqlab.broker.pop.queue_lock_manager import QueueLockManager
 from mqlab.broker.pop.revive_message import ReviveMessage
+from mqlab.broker.pop.revive_rounds import ReviveRounds
 from mqlab.broker.pop.revive_scan import ReviveScan
-from mqlab.protocol.pop_check_point import PopCheckPoint
+from mqlab.protocol.hashing import java_string_hash
+from mqlab.protocol.pop_check_point import CK_TAG, PopCheckPoint
 from mqlab.store.timer.timer_message_store import TimerMessageStore
 
 
@@ -77,6 +79,29 @@ def another_message_comes_back(patch: pytest.MonkeyPatch) -> None:
 def revive_offset_stands_still(patch: pytest.MonkeyPatch) -> None:
     """A reviver never notes how far it is."""
     patch.setattr(PopReviveService, "_commit", lambda self, offset: None)
+
+
+def reviver_sleeps_over_acks(patch: pytest.MonkeyPatch) -> None:
+    """A reviver that has nothing but acknowledgements to read lets them lie."""
+    has_work, ck_code = ReviveRounds.has_work, java_string_hash(CK_TAG)
+
+    def has_check_points(self: ReviveRounds) -> bool:
+        queue = self._broker.message_store.find_consume_queue(self.topic, self.revive_qid)
+        units = queue.iterate_from(self._looked_to, 10_000) if queue is not None else None
+        return has_work(self) and any(unit.tags_code == ck_code for unit in units or ())
+
+    patch.setattr(ReviveRounds, "has_work", has_check_points)
+
+
+def noted_acks_are_stored_too(patch: pytest.MonkeyPatch) -> None:
+    """The merge buffer notes acknowledgements and says that it did not, so that the store gets them as well."""
+    add_ak = PopBufferMergeService.add_ak
+
+    def add_and_deny(self: PopBufferMergeService, revive_qid: int, ack: Any) -> bool:
+        add_ak(self, revive_qid, ack)
+        return False
+
+    patch.setattr(PopBufferMergeService, "add_ak", add_and_deny)
 
 
 def reviver_does_not_wait_for_acks(patch: pytest.MonkeyPatch) -> None:

@@ -212,6 +212,8 @@ VARIANTS = (
     Variant(pop.anybody_gets_the_lock, "pop-plain", RevivedInTime, 20),
     Variant(pop.another_message_comes_back, "pop-plain", RevivedIsNamed, 3),
     Variant(pop.revive_offset_stands_still, "pop-plain", ReviversKeepUp, 3),
+    Variant(pop.reviver_sleeps_over_acks, "pop-plain", ReviversKeepUp, 10),
+    Variant(pop.noted_acks_are_stored_too, "pop-buffer-merge", ReviversKeepUp, 3),
     Variant(pop.nothing_blocks, "pop-ordered", OrderedPopsWait, 3),
     Variant(pop.timer_is_two_seconds_early, "timer-messages", TimersComeInTime, 3),
     Variant(pop.slots_lose_their_oldest, "timer-messages", TimersComeInTime, 3),

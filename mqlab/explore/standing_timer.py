@@ -1,0 +1,87 @@
+"""A timer that gets no further after a loss of power, since a message does not say where it belongs or when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from mqlab.protocol.message import MessageConst
+from mqlab.protocol.topics import TIMER_TOPIC
+from mqlab.store.timer.timer_wheel import NEVER
+
+if TYPE_CHECKING:
+    from mqlab.processes import BrokerProcess
+    from mqlab.store import ReadableStore
+
+TORN = "a torn record"
+TORN_TEXT = (
+    "The checksum of a record covers its body alone. When the machine loses power and the page with the end of a "
+    "record is gone, recovery takes it for whole, and its properties (id, keys, tags) are "
+    "zeros, or those of a message that lay there before an earlier loss of power. The timer stops for good at a "
+    "message that says no more where it belongs or when (timerSkipUnknownError is off), and a reviver at one of its "
+    "queue that it cannot read."
+)
+WHEEL_AHEAD = "a wheel that knows more than the log"
+WHEEL_AHEAD_TEXT = (
+    "The timer flushes its own log every second and does not wait for the commit log, which without SYNC_FLUSH is "
+    "flushed when four pages are full. When the machine loses power, the wheel may keep records of messages that are "
+    "lost, and takes what is stored in their place for them. Another timer message comes out in their slots, too; "
+    "one that is no timer message stops the timer for good (timerSkipUnknownError is off)."
+)
+
+
+class KnownPlaces(Protocol):
+    """What the ledger knows of places in the commit log where a lost timer message was."""
+
+    taken_over: dict[tuple[str, int], str]
+
+
+class Standing(NamedTuple):
+    """Why a timer stands, and what waits for good: what is on the wheel from `slot_ms` on, and what is not on it from
+    `queue_offset` of the timer's queue on.
+    """
+
+    reason: str
+    slot_ms: int = NEVER
+    queue_offset: int = NEVER
+
+    @property
+    def stops_dequeuing(self) -> bool:
+        """Does nothing come off the wheel any more?"""
+        return self.slot_ms < NEVER
+
+    @property
+    def stops_enqueuing(self) -> bool:
+        """Does nothing go onto the wheel any more?"""
+        return self.queue_offset < NEVER
+
+    def holds(self, slot_ms: int, queue_offset: int) -> bool:
+        """Is this message among those that wait for good?"""
+        return self.slot_ms <= slot_ms or self.queue_offset <= queue_offset
+
+
+def is_torn(store: ReadableStore, pos: int, size: int) -> bool:
+    """Is the end of a record, where its properties are, gone? Properties end with a separator, never with a zero."""
+    data = store.commit_log.get_message(pos, size)
+    return data is not None and data.endswith(b"\0")
+
+
+def standing(ledger: KnownPlaces, broker: BrokerProcess) -> Standing | None:
+    """Why the timer of a broker gets no further, as far as RocketMQ's does not either; None when it goes on."""
+    timer = broker.running().timer if broker.is_up() else None
+    if timer is None or timer.config.timer_skip_unknown_error:
+        return None
+    store = timer.message_store
+    for record in timer.chain(timer.timer_wheel.get_slot(timer.curr_read_time_ms)):
+        message = timer.message_at(record.offset_py, record.size_py)
+        if message is None or message.properties.get(MessageConst.REAL_QUEUE_ID, "").isdigit():
+            continue
+        if is_torn(store, record.offset_py, record.size_py):
+            return Standing(TORN, timer.curr_read_time_ms)
+        if (broker.name, record.offset_py) in ledger.taken_over:
+            return Standing(WHEEL_AHEAD, timer.curr_read_time_ms)
+    queue = store.find_consume_queue(TIMER_TOPIC, 0)
+    unit = queue.get(timer.curr_queue_offset) if queue is not None else None
+    message = timer.message_at(unit.pos, unit.size) if unit is not None else None
+    if unit is None or message is None or message.properties.get(MessageConst.TIMER_OUT_MS, "").isdigit():
+        return None
+    return Standing(TORN, queue_offset=unit.queue_offset) if is_torn(store, unit.pos, unit.size) else None
