@@ -11,7 +11,7 @@
 #       - say why a consumer that hangs starves its queues with push, and hurts nobody with Pop
 #       - tell when a message comes again that was taken and not acknowledged, and why not sooner
 #       - choose an invisible time for a given listener, and say what has to be known for it
-#     minutes: 82
+#     minutes: 86
 #     prerequisites: [00 Tour, 07 Rebalance]
 #     wrong_predictions:
 #       - "push-waits: 0, since the others take over; nobody takes over before the broker misses two minutes of heartbeats"
@@ -50,9 +50,9 @@ student_id = ""
 # %%
 from mqlab import Lab, scenarios
 from mqlab.check import NotSolvedYet, check, draws_for, predict, reveal, say, seed_for
-from mqlab.scenarios.take_or_own import owner, taker
+from mqlab.scenarios.take_or_own import owner, taker, three_acts
 from mqlab.views import Delays, Table
-from mqlab_widgets import Stepper
+from mqlab_widgets import SideBySide, Stepper
 from mqlab_widgets.boards.popped_messages import PoppedMessagesBoard
 
 seed = seed_for(student_id, "11")
@@ -184,7 +184,7 @@ def may_take(taken, acked, end, now_ms, invisible_ms):
 check("11/may-take", may_take)
 
 # %% [markdown]
-# ## Round two: more hands (13 minutes)
+# ## Round two: more hands (17 minutes)
 #
 # A new world. Each group has more members than there are queues.
 
@@ -282,6 +282,17 @@ def at_work(members, queues, pops):
 
 # %% tags=["check"]
 check("11/at-work", at_work)
+
+# %% [markdown]
+# ### All three beside each other
+#
+# What you have bet on is one picture here: on the left the owners, on the right the takers, of **one world, at the same moment**.
+# On top of each half are the rows with the orders that wait, below them the members with what they have in hand, and a bar for what was
+# packed in each half second. Choose one of the three acts; its button plays it. Before you do, say what each half will look like, and
+# afterwards break something yourself (**Break**): what happens left, and what right?
+
+# %%
+SideBySide(three_acts(seed))
 
 # %% [markdown]
 # ## Round three: the time is over (18 minutes)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
+from mqlab.scenarios import registry
 from mqlab.scenarios.membership import SUCCESS, TOPIC, open_shop, packer, spawn_orders
 from mqlab.scenarios.registry import scenario, story
 
@@ -61,9 +62,13 @@ async def take_or_own(
     every_ms: int = 100,
     packing_ms: int = 50,
     invisible_s: int = 10,
+    joins_s: float = 0,
     faults: str = "at 30s: freeze push-1; at 30s: freeze pop-1",
 ) -> None:
-    """Two groups of three get the same orders, one by push and one by Pop; a member of each hangs."""
+    """Two groups of three get the same orders, one by push and one by Pop; a member of each hangs.
+
+    With `joins_s` one more joins each group so many seconds after the first order.
+    """
     producer = await open_both(lab, queues=queues)
     for number in range(1, members + 1):
         await owner(lab, f"push-{number}", packing_ms=packing_ms).start()
@@ -72,6 +77,54 @@ async def take_or_own(
     spawn_orders(producer, queues=queues, every_ms=every_ms)
     if faults:
         lab.faults(faults.replace("; ", "\n"))
+    if joins_s:
+        lab.run_for(seconds=joins_s)
+        await owner(lab, f"push-{members + 1}", packing_ms=packing_ms).start()
+        await taker(lab, f"pop-{members + 1}", packing_ms=packing_ms, pop_invisible_time=1_000 * invisible_s).start()
+
+
+class Act(NamedTuple):
+    """What the two groups are compared in: the world, where it is best begun to be watched (ms), at which pace (seconds
+    of the world per second), and what there is to be seen. The world stands where the most is to be seen.
+    """
+
+    title: str
+    look_at: str
+    lab: Lab
+    begins_ms: float
+    pace: float
+
+
+def three_acts(seed: int | str = 0) -> list[Act]:
+    """A member hangs; there are more members than queues; a member joins."""
+    hangs = _played(seed, 37, packing_ms=150)
+    nine = _played(seed, 33, members=9, queues=8, every_ms=60, packing_ms=700, faults="")
+    joins = _played(seed, 29.9, members=2, queues=8, every_ms=25, packing_ms=60, joins_s=4, faults="")
+    return [
+        Act(
+            "A member hangs",
+            "push-1 and pop-1 hang at 30 s. With push, the queues of push-1 fill up, and the bars get lower: a third "
+            "of the orders waits. With Pop, only what pop-1 had in its hands waits, until its time is over.",
+            hangs, 28_000, 2,
+        ),
+        Act(
+            "Nine members, eight queues",
+            "Nine members in each group, and eight queues. With push, one member owns no queue, and stays idle "
+            "however many orders come. With Pop, all nine work.",
+            nine, 25_000, 1,
+        ),
+        Act(
+            "A member joins",
+            "push-3 and pop-3 join at 29 s. With push, queues change their owner: for a second and a half nobody "
+            "pulls them, and their orders pile up. With Pop nothing moves, so nothing stops.",
+            joins, 27_500, 1,
+        ),
+    ]  # fmt: skip
+
+
+def _played(seed: int | str, until_s: float, **parameters: Any) -> Lab:
+    lab = registry.get("take-or-own").build(seed, parameters=parameters)
+    return lab.run_for(ms=until_s * 1_000 - lab.now_ms)
 
 
 @scenario("one-taken", seconds=60)

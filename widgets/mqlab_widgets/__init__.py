@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mqlab_widgets.boards.routes import RoutesBoard
     from mqlab_widgets.boards.space_time import SpaceTimeBoard
     from mqlab_widgets.boards.timer_wheel import TimerWheelBoard
+    from mqlab_widgets.side_by_side import SideBySide
     from mqlab_widgets.stepper import Stepper
     from mqlab_widgets.world_charts import WorldCharts
 
@@ -35,6 +36,7 @@ __all__ = [
     "ResponsesBoard",
     "ReviveQueueBoard",
     "RoutesBoard",
+    "SideBySide",
     "SpaceTimeBoard",
     "Stepper",
     "TimerWheelBoard",
@@ -54,6 +56,7 @@ _HOMES = {
     "ResponsesBoard": "boards.responses",
     "ReviveQueueBoard": "boards.revive_queue",
     "RoutesBoard": "boards.routes",
+    "SideBySide": "side_by_side",
     "SpaceTimeBoard": "boards.space_time",
     "Stepper": "stepper",
     "TimerWheelBoard": "boards.timer_wheel",

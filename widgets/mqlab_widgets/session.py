@@ -15,7 +15,8 @@ from mqlab_widgets.boards.lives import Lives
 from mqlab_widgets.boards.stage import StageBoard
 from mqlab_widgets.breaking import BREAKABLE, LINKS, Breaking
 from mqlab_widgets.player import Player, player_of
-from mqlab_widgets.scene.scene import Look, Scene, scene_of
+from mqlab_widgets.scene.picture import STAGE, Picture
+from mqlab_widgets.scene.scene import Look, Scene
 from mqlab_widgets.search import Search
 from mqlab_widgets.sharing import shared_text
 from mqlab_widgets.story import Beat, Story
@@ -62,7 +63,9 @@ class Session(Breaking, Worlds):
         changed: Callable[[], None],
         on_story: Callable[[list[Beat], int], None] | None = None,
         around: Callable[[], dict[str, str]] = dict,
+        picture: Picture = STAGE,
     ) -> None:
+        self.picture = picture
         self._kinds_of_boards = list(boards)
         self._changed = changed
         self._on_story = on_story
@@ -108,7 +111,7 @@ class Session(Breaking, Worlds):
             self.player.leave(self)
         self.now = number
         lab = self.lab
-        self._stage = Fold(lab.history, [StageBoard(lab)])
+        self._stage = Fold(lab.history, [self.picture.board(lab)])
         self._lives = Fold(lab.history, [Lives(lab)])
         self._fold = Fold(lab.history, [kind(lab) for kind in self._kinds_of_boards])
         self._storyboard = Storyboard(lab)
@@ -228,7 +231,7 @@ class Session(Breaking, Worlds):
         drawn = (self._stage, self.place(), self.look())
         if self._drawn != drawn:
             before = self._scene if self._drawn is not None and self._drawn[0] is self._stage else None
-            self._scene, self._drawn = scene_of(self.stage(), drawn[-1], before), drawn
+            self._scene, self._drawn = self.picture.scene_of(self.stage(), drawn[-1], before), drawn
         return self._scene
 
     @property

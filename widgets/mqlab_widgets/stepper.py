@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mqlab.errors import LearnerError
 from mqlab_widgets import controls, panels
 from mqlab_widgets.boards.board import Board
 from mqlab_widgets.machine import machine_html
+from mqlab_widgets.scene.picture import STAGE, Picture
 from mqlab_widgets.session import Session
 from mqlab_widgets.sharing import reopened, save_shared, shared_text
 from mqlab_widgets.stations import stations_html
@@ -33,13 +34,18 @@ class Stepper(Viewer):
     world, which goes on without it.
     """
 
+    picture: ClassVar[Picture] = STAGE
+    """What is seen of the world; another kind of stepper says another one."""
+
     def __init__(self, lab: Lab, boards: Sequence[type[Board]] = (), *, play: bool = False) -> None:
         if not hasattr(lab, "world"):
             raise LearnerError(f"{lab!r} is not a lab", "write Stepper(lab)")
         given = boards if isinstance(boards, list | tuple) else [None]
         if not all(isinstance(board, type) and issubclass(board, Board) for board in given):
             raise LearnerError(f"{boards!r} is no list of boards", "write Stepper(lab, [RoutesBoard]), with its class")
-        self.session = Session(lab, boards, changed=self._changed, on_story=self._tell, around=self._words)
+        self.session = Session(
+            lab, boards, changed=self._changed, on_story=self._tell, around=self._words, picture=self.picture
+        )
         self.session.watched = False
         self._tabs = [name for name in controls.TABS if name != "boards" or boards]
         self._tab = self._tabs[0]

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mqlab_widgets.scene.acts import Act, Moves, acts_of
+from mqlab_widgets.scene.acts import Act, Moves
 from mqlab_widgets.words import clock
 
 if TYPE_CHECKING:
     from mqlab.trace.record import Record
     from mqlab_widgets.boards.stage import StageBoard
+    from mqlab_widgets.scene.picture import Picture
     from mqlab_widgets.scene.scene import Scene
 
 Beat = dict[str, Any]
@@ -28,6 +29,8 @@ Beat = dict[str, Any]
 
 class Told(Protocol):
     """A view, as far as its story is concerned."""
+
+    picture: Picture
 
     @property
     def watched(self) -> bool:
@@ -77,7 +80,7 @@ class Story:
 
     def moves(self, record: Record, stage: StageBoard) -> Moves:
         """What moves on this view's stage with an event that `stage` has just taken."""
-        return acts_of(record, stage, self._scene)
+        return self._view.picture.moves_of(record, stage, self._scene)
 
     def tell(self, at: int, record: Record, moves: Moves, silence_us: int = 0) -> None:
         """The event belongs to the beat at this time of the screen."""

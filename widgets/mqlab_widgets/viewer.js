@@ -6,7 +6,7 @@ const MOST_SLIDES = 120;
 // The picture that a page keeps is renewed so often while a story is told.
 const KEEP_MS = 2000;
 // The parts of the page from top to bottom, each in its own element.
-const PARTS = ["stage", "caption", "stations", "bar", "more", "said", "timeline", "tabs", "step", "next", "machine",
+const PARTS = ["acts", "stage", "caption", "stations", "bar", "more", "said", "timeline", "tabs", "step", "next", "machine",
   "boards", "worlds", "text", "menu", "handles"];
 // What costs time and is not seen waits until there is nothing else to do.
 const IDLE_MS = 500;
@@ -131,7 +131,7 @@ function render({ model, el }) {
   const scene = document.createElement("div");
   scene.className = "mq-scene";
   scene.append(part("stage"), part("handles"), parsed('<div class="mq-gap" aria-hidden="true"></div>').firstChild);
-  el.prepend(scene);
+  el.prepend(part("acts"), scene);
   part("said").setAttribute("role", "status");
   part("said").setAttribute("aria-live", "polite");
   part("menu").setAttribute("popover", "manual");

@@ -19,8 +19,10 @@ TOKEN_COLOURS = (
 )
 """Fill and ink of messages; a message's number says which it has."""
 
-OWNER_COLOURS = ("#117733", "#882255", "#332288", "#999933", "#44AA99", "#AA4499", "#DDCC77", "#88CCEE")
+OWNER_COLOURS = ("#117733", "#882255", "#332288", "#999933", "#44AA99", "#AA4499", "#DDCC77", "#88CCEE", "#CC6677")
 """Of consumers, and of the queues that they pull from."""
+LIGHT_OWNERS = (3, 4, 6, 7, 8)
+"""Those of them on which a name is dark."""
 
 CHARACTER = 6.7
 """About how wide a character of 12 px is."""
@@ -35,9 +37,10 @@ STYLE = "".join(
             for place, (fill, ink) in enumerate(TOKEN_COLOURS)
         ),
         _RULES.replace("\n", ""),
+        *(f".mq-stage .chip.o{place} text{{fill:#1a1a1a}}" for place in LIGHT_OWNERS),
     ]
 )
-"""What each picture carries with it; the rules of stage.css come last, so that they win over a message's colour."""
+"""What each picture carries with it; the rules of stage.css come after a message's colour, so that they win over it."""
 
 
 def fit(words: str, width: float) -> str:
