@@ -6,6 +6,7 @@ import struct
 from typing import ClassVar
 
 from mqlab.explore.fault_plan import flushes_before_the_answer
+from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, NOT_WAITED_FOR_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
@@ -58,6 +59,7 @@ class RecoveredIsWhole(Rule):
     """After a start the log has whole records up to where recovery says, and no queue has an entry behind that."""
 
     kinds = ("StoreLoaded", "BrokerStarted")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -78,10 +80,14 @@ class RecoveredIsWhole(Rule):
         for (topic, queue_id), queue in sorted(store.consume_queue_store.consume_queue_table.items()):
             last = queue.max_offset_in_queue - 1
             unit = queue.get(last) if last >= queue.min_offset_in_queue else None
-            if unit is not None and unit.pos + unit.size > end:
-                at = f"{record.node} {topic} queue {queue_id} offset {last}"
-                self.found(record.row, f"{at} points to {unit.pos}, and the log ends at {end}")
-
+            if unit is None or unit.pos + unit.size <= end:
+                continue
+            place = Place(record.node, topic, queue_id, last)
+            # Recovery cuts off an entry whose message would begin behind the end.
+            if unit.pos < end and self.case.is_stale(place):
+                self.excuse(STALE)
+            else:
+                self.found(record.row, f"{place} points to {unit.pos}, and the log ends at {end}")
 
     def _newest_safe_ms(self, broker: str) -> int:
         """Up to when all is safe, as the checkpoint file says at this moment: both its times, and 3 s to spare."""

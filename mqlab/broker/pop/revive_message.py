@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.broker.pop import revive_log
+from mqlab.protocol.errors import RecordError
 from mqlab.protocol.hashing import java_map_order
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.pop_check_point import REVIVE_GROUP, PopCheckPoint
@@ -88,12 +89,16 @@ class ReviveMessage:
         """The message at this offset of the check point's queue; None when it is gone.
 
         As in RocketMQ it is the first one that can be read from there on: where the log has lost the message itself,
-        but the queue still knows it, that is another one.
+        but the queue still knows it, that is another one. Where an entry that a loss of power left points into the
+        middle of a record, there is none (EscapeBridge.decodeMsgList).
         """
         result = self.broker.message_store.get_message(REVIVE_GROUP, ck.topic or "", ck.queue_id, offset, 1)
         if result is None or not result.messages:
             return None
-        message = decode_record(result.messages[0], 0, decompress=False)
+        try:
+            message = decode_record(result.messages[0], 0, decompress=False)
+        except RecordError:
+            return None
         message.queue_offset = result.queue_offsets[0]
         return message
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -259,6 +260,18 @@ def test_without_topic_or_group_a_check_point_is_passed_over(make_cluster: Calla
 
 def test_a_message_that_is_gone_needs_nothing(reviving: Reviving) -> None:
     reviving.deliver(reviving.point(99))
+    reviving.cluster.run(3_000)
+    assert [event.reason for event in reviving.seen(events.MessageNotRevived)] == ["it is no longer there"]
+    assert reviving.offset() == 0
+
+
+def test_a_message_whose_entry_points_into_the_middle_of_a_record_needs_nothing(reviving: Reviving) -> None:
+    """A loss of power can leave such an entry; it must not stop the reviver."""
+    queue = reviving.broker.message_store.find_consume_queue("T", 0)
+    unit = queue.get(2)
+    entry = struct.pack(">qiq", unit.pos + 50, unit.size, unit.tags_code)
+    queue.mapped_file_queue.mapped_files[0].file.write(2 * len(entry), entry)
+    reviving.deliver(reviving.point(2))
     reviving.cluster.run(3_000)
     assert [event.reason for event in reviving.seen(events.MessageNotRevived)] == ["it is no longer there"]
     assert reviving.offset() == 0
