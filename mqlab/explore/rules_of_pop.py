@@ -324,7 +324,7 @@ class RevivedIsNamed(_PopRule):
                 self.excuse(USED_TWICE)
             elif "\0" in record.unique_key or not record.unique_key:
                 self.excuse(TORN)
-            elif self._has_moved(place, record.unique_key):
+            elif self.case.is_stale(place) or self._has_moved(place, record.unique_key):
                 self.excuse(STALE)
             else:
                 self.found(record.row, f"{record.group} popped {handed.unique_key} at {at}, and gets another one back")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mqlab.explore import Trial, plan_from_text
+from mqlab.explore.places import Place
 from mqlab.explore.rules_of_pop import (
     ACK_NOT_FLUSHED,
     ACK_ON_ITS_WAY,
@@ -21,6 +22,7 @@ from mqlab.explore.rules_of_pop import (
 from mqlab.explore.rules_of_timers import GIVEN_UP
 from mqlab.explore.stale_entries import STALE
 from mqlab.explore.standing_timer import TORN, WHEEL_AHEAD
+from mqlab.explore.store_contents import StoreContents
 
 CRASH = "at 8s: crash broker-a for 1s"
 
@@ -70,6 +72,16 @@ def test_an_exception_of_async_flush_is_needed_and_covers_all(
 def test_a_message_is_found_where_it_is_when_its_queue_has_moved_up() -> None:
     outcome = Trial("pop-ordered", 3, {"flush": "ASYNC_FLUSH"}, plan_from_text(TWO_CUTS)).outcome
     assert outcome.passed, outcome.breaches[0]
+
+
+def test_a_record_that_a_power_loss_has_left_without_its_id_is_known_by_its_place() -> None:
+    plan = plan_from_text("at 15s: power_off broker-a for 1s")
+    trial = Trial("pop-plain", 5, {"flush": "ASYNC_FLUSH"}, plan)
+    assert trial.lab is not None
+    torn = [found for found in StoreContents(trial.lab).found.values() if found.is_torn]
+    assert [found.place for found in torn] == [Place("broker-a", "Orders", 1, 15)]
+    assert "\0" not in torn[0].unique_key
+    assert trial.outcome.passed, trial.outcome.breaches[0]
 
 
 def test_two_check_points_of_one_moment_are_told_apart() -> None:

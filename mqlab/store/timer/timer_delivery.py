@@ -95,46 +95,44 @@ class TimerDelivery:
         return found
 
     async def deliver(self, due: list[tuple[TimerRecord, MessageExt]]) -> None:
-        """Store all of them, and wait until each is stored or given up."""
+        """Store all of them, and wait until each is stored or given up.
+
+        One that does not say where it belongs keeps its thread for good, or is given up with timerSkipUnknownError.
+        """
+        timer = self._timer
+        threads = free = max(1, timer.config.timer_put_message_thread_num)
         waiting: deque[Due] = deque()
-        for record, message in due:
-            one = await self._converted(record, message)
-            if one is not None:
-                waiting.append(one)
+        for record, message in due if timer.is_running else ():
+            try:
+                waiting.append(self._converted(record, message))
+            except ValueError as error:
+                if timer.config.timer_skip_unknown_error:
+                    self._drop(message.topic, message.properties.get("UNIQ_KEY", ""), str(error))
+                    continue
+                if self._node.hooks.on:
+                    self._node.hooks.emit(TimerStalled(message.queue_offset, str(error)))
+                free -= 1
+                if not free:
+                    break
         while waiting and self._put(waiting[0]):
             waiting.popleft()
-        if waiting:
-            threads = min(len(waiting), max(1, self._timer.config.timer_put_message_thread_num))
-            tasks = [
-                self._node.spawn(self._put_all(waiting), f"TimerDequeuePutMessageService_{number}")
-                for number in range(threads)
-            ]
-            for task in tasks:
-                await task.join()
+        tasks = [
+            self._node.spawn(self._put_all(waiting), f"TimerDequeuePutMessageService_{number}")
+            for number in range(min(len(waiting), max(1, free)))
+        ]
+        for task in tasks:
+            await task.join()
+        while free < threads and timer.is_running:
+            await self._node.sleep(HOLD_MS)
 
-    async def _converted(self, record: TimerRecord, message: MessageExt) -> Due | None:
-        """The message as it is to be stored; one that does not say where it belongs holds everything up, or is given
-        up with timerSkipUnknownError.
-        """
-        timer, hooks = self._timer, self._node.hooks
+    def _converted(self, record: TimerRecord, message: MessageExt) -> Due:
+        """The message as it is to be stored; ValueError when it does not say where it belongs."""
         if record.write_time_ms == NEVER_ENQUEUED:
             slot_ms = int(message.properties[MessageConst.TIMER_OUT_MS])
         else:
             slot_ms = record.slot_ms
-            timer.count(message, -1)
-        said = False
-        while timer.is_running:
-            try:
-                return Due(record, convert(message, record.write_time_ms, record.rolls, self._node.now_ms()), slot_ms)
-            except ValueError as error:
-                if timer.config.timer_skip_unknown_error:
-                    self._drop(message.topic, message.properties.get("UNIQ_KEY", ""), str(error))
-                    return None
-                if hooks.on and not said:
-                    said = True
-                    hooks.emit(TimerStalled(message.queue_offset, str(error)))
-                await self._node.sleep(HOLD_MS)
-        return None
+            self._timer.count(message, -1)
+        return Due(record, convert(message, record.write_time_ms, record.rolls, self._node.now_ms()), slot_ms)
 
     async def _put_all(self, waiting: deque[Due]) -> None:
         """One of the threads: store one message after the other, each up to three times."""
