@@ -23,70 +23,44 @@ async def _shop(lab: Lab, *, queues: int, messages: int, every_ms: int, **broker
     spawn_sending(producer, messages=messages, every_ms=every_ms)
 
 
-@scenario("pop-plain", seconds=40, faults=ANY_FAULT)
-async def pop_plain(
-    lab: Lab,
-    *,
-    poppers: int = 2,
-    queues: int = 2,
-    messages: int = 40,
-    every_ms: int = 500,
-    flush: str = "SYNC_FLUSH",
-) -> None:
-    """A group pops; some messages are acknowledged late, some never, some get another invisible time."""
-    await _shop(lab, queues=queues, messages=messages, every_ms=every_ms, flush_disk_type=flush)
-    for _ in range(poppers):
-        await Popper(lab).start()
+def _popped_by_hand(name: str, summary: str, *, order: bool = False, **broker: Any) -> None:
+    """Register a scenario in which processes of one group pop with their own hands; `broker` are settings of it."""
+
+    async def play(
+        lab: Lab,
+        *,
+        poppers: int = 2,
+        queues: int = 2,
+        messages: int = 40,
+        every_ms: int = 500,
+        flush: str = "SYNC_FLUSH",
+    ) -> None:
+        await _shop(lab, queues=queues, messages=messages, every_ms=every_ms, flush_disk_type=flush, **broker)
+        for _ in range(poppers):
+            await Popper(lab, order=order).start()
+
+    play.__doc__ = summary
+    scenario(name, seconds=40, faults=ANY_FAULT)(play)
 
 
-@scenario("pop-buffer-merge", seconds=40, faults=ANY_FAULT)
-async def pop_buffer_merge(
-    lab: Lab,
-    *,
-    poppers: int = 2,
-    queues: int = 2,
-    messages: int = 40,
-    every_ms: int = 500,
-    flush: str = "SYNC_FLUSH",
-) -> None:
-    """The same with a broker that keeps check points in memory until their acknowledgements have come."""
-    settings = {"flush_disk_type": flush, "enable_pop_buffer_merge": True}
-    await _shop(lab, queues=queues, messages=messages, every_ms=every_ms, **settings)
-    for _ in range(poppers):
-        await Popper(lab).start()
-
-
-@scenario("pop-key-value", seconds=40, faults=ANY_FAULT)
-async def pop_key_value(
-    lab: Lab,
-    *,
-    poppers: int = 2,
-    queues: int = 2,
-    messages: int = 40,
-    every_ms: int = 500,
-    flush: str = "SYNC_FLUSH",
-) -> None:
-    """The same with a broker that keeps a record of each message that is out, in a store of keys and values."""
-    settings = {"flush_disk_type": flush, "pop_consumer_kv_service_enable": True}
-    await _shop(lab, queues=queues, messages=messages, every_ms=every_ms, **settings)
-    for _ in range(poppers):
-        await Popper(lab).start()
-
-
-@scenario("pop-ordered", seconds=40, faults=ANY_FAULT)
-async def pop_ordered(
-    lab: Lab,
-    *,
-    poppers: int = 2,
-    queues: int = 2,
-    messages: int = 40,
-    every_ms: int = 500,
-    flush: str = "SYNC_FLUSH",
-) -> None:
-    """A group pops in order: nothing more of a queue while a message of it is neither done nor visible again."""
-    await _shop(lab, queues=queues, messages=messages, every_ms=every_ms, flush_disk_type=flush)
-    for _ in range(poppers):
-        await Popper(lab, order=True).start()
+_popped_by_hand(
+    "pop-plain", "A group pops; some messages are acknowledged late, some never, some get another invisible time."
+)
+_popped_by_hand(
+    "pop-buffer-merge",
+    "The same with a broker that keeps check points in memory until their acknowledgements have come.",
+    enable_pop_buffer_merge=True,
+)
+_popped_by_hand(
+    "pop-key-value",
+    "The same with a broker that keeps a record of each message that is out, in a store of keys and values.",
+    pop_consumer_kv_service_enable=True,
+)
+_popped_by_hand(
+    "pop-ordered",
+    "A group pops in order: nothing more of a queue while a message of it is neither done nor visible again.",
+    order=True,
+)
 
 
 @scenario("pop-mixed-with-push", seconds=40, faults=ANY_FAULT)
@@ -110,5 +84,3 @@ async def pop_mixed_with_push(
     pulling = new_reader(lab)
     pulling.register_message_listener(reader(pulling))
     await pulling.start()
-
-
