@@ -121,6 +121,15 @@ def source_name(chart: LineChart, place: int) -> str:
     return f"{chart.title} {place}"
 
 
+def frame_of(charts: Iterable[LineChart]) -> dict[str, Any]:
+    """The columns of each source of these charts, with the name of its series: what a live figure is sent."""
+    return {
+        source_name(chart, place): {"name": name, "data": line_columns(points)}
+        for chart in charts
+        for place, (name, points) in enumerate(chart.series.items())
+    }
+
+
 def line_columns(points: Iterable[tuple[float, float]]) -> dict[str, Any]:
     """The columns of a source."""
     taken = list(points)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mqlab_widgets.chart_bokeh import line_columns, source_name
+from mqlab_widgets.chart_bokeh import frame_of
 from mqlab_widgets.live_chart import LiveChart
 from mqlab_widgets.viewer import FramePump, answer_beside_cells
 from mqlab_widgets.weak_sink import WeakSink
@@ -63,8 +63,4 @@ class LiveWorldCharts(LiveChart):
             self._pump.arm()
 
     def _show(self) -> None:
-        self.frame = {
-            source_name(chart, place): {"name": name, "data": line_columns(points)}
-            for chart in self._charts.charts()
-            for place, (name, points) in enumerate(chart.series.items())
-        }
+        self.frame = frame_of(self._charts.charts())

@@ -6,7 +6,7 @@ is sent the new numbers at most twice a second while the world plays; `live_char
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
@@ -95,23 +95,7 @@ class WorldCharts:
 
     def svg(self) -> str:
         """All charts in one picture, two beside each other."""
-        pictures = [chart.svg(WIDTH) for chart in self.charts()]
-        height = row_height = 0
-        placed = []
-        for place, picture in enumerate(pictures):
-            tall = int(picture.split('height="')[1].split('"')[0])
-            x = (WIDTH + GAP) * (place % 2)
-            placed.append(picture.replace("<svg ", f'<svg x="{x}" y="{height}" ', 1))
-            row_height = max(row_height, tall)
-            if place % 2 or place == len(pictures) - 1:
-                height, row_height = height + row_height + GAP, 0
-        width = 2 * WIDTH + GAP
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-            'style="max-width:100%;height:auto" role="img" aria-label="The world in numbers">'
-            f'<title>The world in numbers</title><rect width="100%" height="100%" fill="{PAPER}"/>'
-            f"{''.join(placed)}</svg>"
-        )
+        return side_by_side(self.charts(), "The world in numbers")
 
     def figure(self) -> GridPlot:
         """All charts as Bokeh figures that are moved and zoomed together."""
@@ -130,6 +114,27 @@ class WorldCharts:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         return {"text/plain": str(self), "image/svg+xml": self.svg()}
+
+
+def side_by_side(charts: Sequence[LineChart], title: str) -> str:
+    """Charts in one picture, two beside each other, as SVG text."""
+    pictures = [chart.svg(WIDTH) for chart in charts]
+    height = row_height = 0
+    placed = []
+    for place, picture in enumerate(pictures):
+        tall = int(picture.split('height="')[1].split('"')[0])
+        x = (WIDTH + GAP) * (place % 2)
+        placed.append(picture.replace("<svg ", f'<svg x="{x}" y="{height}" ', 1))
+        row_height = max(row_height, tall)
+        if place % 2 or place == len(pictures) - 1:
+            height, row_height = height + row_height + GAP, 0
+    width = 2 * WIDTH + GAP
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'style="max-width:100%;height:auto" role="img" aria-label="{title}">'
+        f'<title>{title}</title><rect width="100%" height="100%" fill="{PAPER}"/>'
+        f"{''.join(placed)}</svg>"
+    )
 
 
 def _hold_of(reason: str) -> Callable[[Interval], float | None]:
