@@ -26,11 +26,11 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own 
 from mqlab.arguments import check_number
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.lab import Lab
+from mqlab.named_worlds import WorldSpec
 from mqlab.trace.bus import Row
 from mqlab.trace.catalogue import COMMON_TYPES
 from mqlab.trace.recorded import check_header, check_whole
 from mqlab.trace.recorder import END_MARK, PARQUET_KEY, arrow_arrays, parquet_schema, pyarrow
-from mqlab_spark.played import WorldSpec
 from mqlab_spark.schema import WORLD
 from mqlab_spark.world_source import events_schema
 
