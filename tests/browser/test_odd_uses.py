@@ -75,9 +75,11 @@ def test_after_a_restart_of_the_kernel_a_view_says_what_to_do(notebooks: Noteboo
     viewer.until_said("run this cell again")
     notebook.run()
     viewer = notebook.viewer(1)
+    expect(viewer.root).not_to_contain_text("lost its kernel")
     place = viewer.place
     viewer.press("n")
     viewer.until_place(place + 1)
+    assert viewer.length > place
     notebook.close()
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mqlab import DefaultMQPushConsumer, Lab
+from mqlab import ConsumeConcurrentlyStatus, DefaultMQPushConsumer, Lab, Message
 from mqlab.scenarios import get
 from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.stage import StageBoard
@@ -59,6 +59,39 @@ def test_a_popped_message_is_pale_with_a_clock_until_it_is_acknowledged() -> Non
     assert min(map(float, clocks[0])) > max(map(float, clocks[1])) > 0
     lab.run_until(lambda: any(r.kind == "AckStored" and r.pop_time == popped.pop_time for r in lab.history))
     assert board_of(lab).strips[queue].popped[popped.queue_offset].state == "acked"
+
+
+def test_what_is_handed_out_waits_no_more_although_the_offset_is_committed_later() -> None:
+    lab = Lab(seed=1)
+    lab.name_server()
+    broker = lab.broker("broker-a", enable_pop_buffer_merge=True)
+    lab.create_topic("Orders", 1)
+    lab.set_message_request_mode("Orders", "readers", "POP")
+    producer = lab.producer("orders")
+    lab.run(producer.start())
+    for number in range(40):
+        lab.run(producer.send(Message("Orders", f"order {number}".encode())))
+    consumer = lab.consumer("readers", client_rebalance=False, consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    consumer.subscribe("Orders", "*")
+    consumer.register_message_listener(lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
+    lab.run_for(ms=10)
+    before = scene_of(board_of(lab), Look()).svg()
+    assert "Orders: 40 messages, 40 not consumed" in before
+    assert "popped, its time runs" not in before
+    lab.run(consumer.start())
+    lab.run_until_event("PopAnswered")
+    parts = broker.running()
+    handed = parts.pop.pop_buffer_merge_service.get_latest_offset("Orders@readers@0")
+    assert parts.consumer_offset_manager.query_offset("readers", "Orders", 0) < handed < 40
+    board = board_of(lab)
+    strip = board.strips["broker-a", "Orders", 0]
+    assert (strip.waiting(), strip.unnoted()) == (40 - handed, handed)
+    drawn = scene_of(board, Look()).svg()
+    assert f"Orders: 40 messages, {40 - handed} not popped, {handed} not noted" in drawn
+    assert f"40 messages in 1 queues, {40 - handed} not popped" in "".join(board.text())
+    assert "popped, its time runs" in drawn
+    lab.run_until(lambda: parts.consumer_offset_manager.query_offset("readers", "Orders", 0) == 40)
+    assert (strip := board_of(lab).strips["broker-a", "Orders", 0]).waiting() == strip.unnoted() == 0
 
 
 def test_a_consumer_owes_the_acknowledgements_that_it_knows_of() -> None:

@@ -14,7 +14,7 @@ from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, is_system_topic, retry_topic
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.board import Board
-from mqlab_widgets.boards.stage_state import Consumer, Flight, Log, Producer, Strip
+from mqlab_widgets.boards.stage_state import Consumer, Flight, Log, Producer, Strip, words_of_waiting
 from mqlab_widgets.labels import SENDER_LETTERS, label_of
 
 if TYPE_CHECKING:
@@ -343,7 +343,10 @@ class StageBoard(Board):
 
     def on_offset_committed(self, record: Record) -> None:
         group = record.group.removesuffix(BROADCAST)
-        self._strip((record.node, record.topic, record.queue_id)).committed[group] = record.queue_offset
+        strip = self._strip((record.node, record.topic, record.queue_id))
+        strip.committed[group] = record.queue_offset
+        if record.origin == "reset":
+            strip.handed.pop(group, None)
 
     def on_pull_answered(self, record: Record) -> None:
         queue, first = (record.node, record.topic, record.queue_id), record.queue_offset
@@ -369,6 +372,7 @@ class StageBoard(Board):
     def on_message_popped(self, record: Record) -> None:
         invisible_us = 1_000 * record.invisible_ms
         strip = self._strip((record.node, record.topic, record.queue_id))
+        strip.hand_out(record.group, record.queue_offset)
         strip.pop(record.queue_offset, record.ts_us, record.ts_us + invisible_us)
         handed = self.handed.get((record.node, record.remote), ())
         self.handed[record.node, record.remote] = (*handed, record.unique_key)
@@ -551,8 +555,8 @@ class StageBoard(Board):
         for topic, queues in self.queues_of(node).items():
             stored = sum(strip.end for strip in queues.values())
             if stored:
-                waiting = sum(strip.waiting() for strip in queues.values())
-                parts.append(f"{topic}: {stored} messages in {len(queues)} queues, {waiting} not consumed")
+                waiting = words_of_waiting(queues.values())
+                parts.append(f"{topic}: {stored} messages in {len(queues)} queues, {waiting}")
         if self.held.get(node):
             parts.append(f"{len(self.held[node])} pulls held")
         if node in self.trouble:

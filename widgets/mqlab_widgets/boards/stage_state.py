@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -50,8 +51,8 @@ class Out(NamedTuple):
 @dataclass(slots=True)
 class Strip:
     """A queue: where it ends, its newest entries, which consumers pull from it for which group, how far each of them is
-    as it knows itself (`read`), how far each group is as the broker knows (`committed`), and which of the entries were
-    popped by the group that did so last.
+    as it knows itself (`read`), how far each group is as the broker knows (`committed`), up to where each group has
+    popped it (`handed`), and which of the entries were popped by the group that did so last.
     """
 
     end: int = 0
@@ -60,6 +61,11 @@ class Strip:
     committed: dict[str, int] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
     popped: dict[int, Out] = field(default_factory=dict)
+    handed: dict[str, int] = field(default_factory=dict)
+
+    def hand_out(self, group: str, offset: int) -> None:
+        """A group gets a message; the broker commits that later, when the check points before it are done with."""
+        self.handed[group] = max(offset + 1, self.handed.get(group, 0))
 
     def pop(self, offset: int, since_us: int, until_us: int) -> None:
         """A message is handed out, perhaps anew."""
@@ -85,15 +91,18 @@ class Strip:
         """Entries of messages that are not in the commit log any more are gone."""
         while self.cells and self.cells[-1].log_offset >= log_end:
             self.end = self.cells.pop().offset
+        self.handed = {group: min(end, self.end) for group, end in self.handed.items()}
 
     def groups(self) -> list[str]:
         """The groups that read it."""
-        return sorted({*self.committed, *self.owners.values()})
+        return sorted({*self.committed, *self.owners.values(), *self.handed})
 
     def read_by(self, group: str) -> int:
-        """Up to where a group has consumed: as its slowest owner knows, or as the broker does when nobody owns it."""
+        """Up to where a group has consumed: as its slowest owner knows, or as the broker does when nobody owns it; a
+        group that pops, up to where messages were handed out.
+        """
         owners = [self.read[name] for name, of in self.owners.items() if of == group and name in self.read]
-        return min(owners) if owners else self.committed.get(group, 0)
+        return min(owners) if owners else max(self.committed.get(group, 0), self.handed.get(group, 0))
 
     def give_up(self, consumer: str) -> None:
         """A consumer pulls from it no more: what it knew is gone."""
@@ -101,12 +110,20 @@ class Strip:
         self.read.pop(consumer, None)
 
     def waiting(self) -> int:
-        """How many messages the slowest group has not consumed."""
+        """How many messages the slowest group has not consumed, or not popped."""
         return max(0, self.end - min((self.read_by(group) for group in self.groups()), default=0))
 
     def unnoted(self) -> int:
-        """How many messages are consumed, which the broker does not know yet; of the group with the most."""
+        """How many messages are consumed (or handed out), and the group's offset does not say so yet; of the group with
+        the most.
+        """
         return max((max(0, self.read_by(group) - self.committed.get(group, 0)) for group in self.groups()), default=0)
+
+
+def words_of_waiting(strips: Collection[Strip]) -> str:
+    """How many messages of some queues the slowest group has not got yet, in words."""
+    how = "popped" if any(strip.handed for strip in strips) else "consumed"
+    return f"{sum(strip.waiting() for strip in strips):,} not {how}"
 
 
 class Block(NamedTuple):

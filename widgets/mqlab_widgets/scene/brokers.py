@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, is_dlq_topic, is_retry_topic
+from mqlab_widgets.boards.stage_state import words_of_waiting
 from mqlab_widgets.scene.plan import HEAD, LINE, Card, Row
 from mqlab_widgets.scene.queues import MOST_OWNERS, RING, RINGS, SIZES, clocks, put_queue, rings
 from mqlab_widgets.scene.style import CHARACTER, fit
@@ -122,8 +123,7 @@ def _topic_line(topic: str, strips: dict[int, Strip]) -> str:
     unnoted = sum(strip.unnoted() for strip in strips.values())
     count = sum(strip.end for strip in strips.values())
     told = f"{topic_title(topic)}: {count:,} message{'' if count == 1 else 's'}"
-    popped = any(strip.popped for strip in strips.values())
-    told += f", {waiting:,} not {'popped' if popped else 'consumed'}" if waiting else ""
+    told += f", {words_of_waiting(strips.values())}" if waiting else ""
     return told + (f", {unnoted:,} not noted" if unnoted else "")
 
 

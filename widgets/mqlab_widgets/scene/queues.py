@@ -159,7 +159,7 @@ def _pointers(strip: Strip, low: int, across: Callable[[int], float], size: Size
     shapes = []
     for group in strip.groups()[:3]:
         read, noted = strip.read_by(group), strip.committed.get(group, 0)
-        far = "handed out" if strip.popped else "consumed"
+        far = "popped" if strip.handed else "consumed"
         for css, offset, words in (("noted", noted, "noted by the broker"), ("read", read, far)):
             if offset >= low:
                 tip = f"<title>{escape(group)}: {words} up to offset {offset:,}</title>"

@@ -137,7 +137,8 @@ def scene_of(board: StageBoard, look: Look, before: Scene | None = None) -> Scen
     for card in shown.values():
         scene.parts |= _card(board, card, scene, talks=card.name in talking)
     scene.parts["flights"] = f'<g data-key="flights">{"".join(_flights(board, scene))}</g>'
-    scene.parts["legend"] = _legend(width, height, pops=bool(board.pops))
+    pops = any(strip.handed for strip in board.strips.values())
+    scene.parts["legend"] = _legend(width, height, pops=pops)
     return scene
 
 
@@ -348,7 +349,7 @@ def _legend(width: float, height: float, *, pops: bool) -> str:
         (f'<g transform="translate(10 0)">{tokens.pull_ring(8)}</g>', 24, "a pull: “anything new?”"),
         *([(f'<g transform="translate(12 0)">{popped}</g>', 28, "popped, its time runs")] if pops else []),
         ('<circle class="ack" cx="8" r="5"/>', 20, "done"),
-        ('<path class="read" d="M8 -5L13 4L3 4Z"/>', 20, "consumed up to here"),
+        ('<path class="read" d="M8 -5L13 4L3 4Z"/>', 20, f"{'popped' if pops else 'consumed'} up to here"),
         ('<path class="noted" d="M8 -5L13 4L3 4Z"/>', 20, "as the broker knows"),
         (
             f'<g class="fresh" transform="translate(9 0)">{tokens.message("", 14, 14, css="t0 fresh", veil=True)}</g>',
