@@ -31,7 +31,7 @@ def is_timer_message(message: MessageExt) -> bool:
     properties = message.properties
     if message.topic == TIMER_TOPIC or MessageConst.TIMER_OUT_MS in properties:
         return False
-    return any(name in properties for name in _TIMER_PROPERTIES)
+    return any(map(properties.__contains__, _TIMER_PROPERTIES))
 
 
 def park(message: MessageExtBrokerInner, max_level: int) -> int:

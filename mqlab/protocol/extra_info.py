@@ -52,8 +52,11 @@ class ReceiptHandle(NamedTuple):
 
     def encode(self) -> str:
         """The text of the handle."""
-        fields = self if self.commit_log_offset is not None else self[:8]
-        return " ".join(map(str, fields))
+        text = (
+            f"{self.start_offset} {self.pop_time} {self.invisible_time} {self.revive_qid} {self.retry} "
+            f"{self.broker_name} {self.queue_id} {self.queue_offset}"
+        )
+        return text if self.commit_log_offset is None else f"{text} {self.commit_log_offset}"
 
     @property
     def is_order(self) -> bool:

@@ -43,9 +43,9 @@ def handle_in(extra_info: str, queue_id: int, offset: int) -> ReceiptHandle:
     the request, whatever stands in the last two fields.
     """
     end = f" {queue_id} {offset}"
-    fields = extra_info.split(" ")
-    if len(fields) == _FIELDS_USED + 2 and extra_info.endswith(end):
+    if extra_info.endswith(end) and extra_info.count(" ") == _FIELDS_USED + 1:
         return parse_handle(extra_info)
+    fields = extra_info.split(" ")
     if len(fields) < _FIELDS_USED:
         raise ExtraInfoError(f"getBrokerName fail, extraInfoStrs length {len(fields)}")
     return parse_handle(" ".join(fields[:_FIELDS_USED]) + end)

@@ -167,9 +167,10 @@ class PopBufferMergeService(ServiceThread):
         An offset that the check point does not have is passed over; nothing else becomes of it. Where the ack would be
         stored (`revive_qid`) does not matter here.
         """
-        config, now_ms = self._config, self.node.now_ms()
+        config = self._config
         if not config.enable_pop_buffer_merge or not self.serving:
             return False
+        now_ms = self.node.now_ms()
         wrapper = self.buffer.get(ack.merge_key)
         if wrapper is None or wrapper.just_offset:
             return False

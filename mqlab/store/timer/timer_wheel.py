@@ -144,7 +144,8 @@ class TimerWheel:
 
     def get_num(self, time_ms: int) -> int:
         """How many messages wait in the slot of a moment."""
-        return self.get_slot(time_ms).num
+        slot = self._slots.get(self.index_of(time_ms))
+        return slot[3] if slot is not None and slot[0] == time_ms // self.precision_ms else 0
 
     def get_all_num(self, from_ms: int) -> int:
         """How many messages wait in all slots from a moment on."""

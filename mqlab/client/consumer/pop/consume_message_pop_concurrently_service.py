@@ -104,7 +104,7 @@ class PopConsumeRequest:
         except Exception as error:  # noqa: BLE001  # whatever a listener raises means: deliver again later
             self.error = error
             status = None
-        if isinstance(status, Coroutine):
+        if status is not CONSUME_SUCCESS and isinstance(status, Coroutine):
             return self._wait(status)
         self._finish(status)
         return None
@@ -121,7 +121,8 @@ class PopConsumeRequest:
 
     def _finish(self, status: ConcurrentlyResult) -> None:
         service = self._service
-        status = checked_status(service.group_name, status, ConsumeConcurrentlyStatus)
+        if status is not CONSUME_SUCCESS:
+            status = checked_status(service.group_name, status, ConsumeConcurrentlyStatus)
         service.after(self, status, service.node.now_us() - self._began_us)
         if not self.process_queue.dropped and not self.is_pop_timeout:
             service.process_consume_result(RECONSUME_LATER if status is None else status, self)

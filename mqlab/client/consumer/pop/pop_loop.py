@@ -211,8 +211,9 @@ class PopLoop:
             kept = context.msg_list
         most = owner.max_reconsume_times
         allowed = [message for message in kept if message.reconsume_times <= most]
+        to_listener = set(allowed)
         for message in found:
-            if not any(message is other for other in allowed):
+            if message not in to_listener:
                 tried = message.reconsume_times > most
                 self.acks.ack_async(message, "tried too often" if tried else "filtered")
         result.msg_found_list = allowed

@@ -124,6 +124,7 @@ def _give_handles(
             message.queue_id,
             queue_offset,
         ).encode()
-        count = counts.get(message_key(message.topic, message.queue_id, message.queue_offset), counts.get(key, 0))
-        if count > 0:
-            message.reconsume_times = count
+        if counts:
+            count = counts.get(message_key(message.topic, message.queue_id, message.queue_offset), counts.get(key, 0))
+            if count > 0:
+                message.reconsume_times = count
