@@ -233,7 +233,7 @@ class ParquetRecorder(Recorder):
 def arrow_arrays(rows: Sequence[Row], schema: Any) -> list[Any]:
     """Rows of a trace as Arrow arrays, one for each field of the schema; MissingExtraError without pyarrow."""
     arrow = pyarrow()
-    columns = _columns(rows)
+    columns = _columns(rows, frozenset(schema.names))
     return [
         _arrow_array(arrow, columns[field.name], field.type)
         if field.name in columns
@@ -251,15 +251,20 @@ def _arrow_array(arrow: Any, values: Sequence[Any], kind: Any) -> Any:
         return arrow.array(whole, kind)
 
 
-def _columns(rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
-    """The rows as columns: those that occur, None where a row's kind has no such field."""
+def _columns(rows: Sequence[Row], wanted: frozenset[str]) -> dict[str, Sequence[Any]]:
+    """The rows as columns: those of `wanted` that occur, None where a row's kind has no such field."""
     columns: dict[str, Any] = dict(zip(COMMON_TYPES, islice(zip(*rows, strict=False), FIRST), strict=True))
     places: dict[str, list[int]] = {kind: [] for kind in dict.fromkeys(columns["kind"])}
     for place, kind in enumerate(columns["kind"]):
         places[kind].append(place)
     for kind, here in places.items():
+        own = columns_of(kind)
+        if wanted.isdisjoint(own[FIRST:]):
+            continue
         same = zip(*[rows[place] for place in here], strict=True)
-        for name, values in islice(zip(columns_of(kind), same, strict=True), FIRST, None):
+        for name, values in islice(zip(own, same, strict=True), FIRST, None):
+            if name not in wanted:
+                continue
             column = columns.get(name)
             if column is None:
                 column = columns[name] = [None] * len(rows)

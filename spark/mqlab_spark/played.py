@@ -11,21 +11,24 @@ from mqlab.lab import Lab
 from mqlab.named_worlds import WorldSpec, played_world
 from mqlab.trace.record import KIND
 from mqlab.trace.recorder import BATCH_ROWS, arrow_arrays
+from mqlab_spark.schema import WORLD
 
 
 def event_batches(lab: Lab, world: str, schema: Any, kinds: frozenset[str] | None = None) -> Iterator[Any]:
-    """The events of a world as pyarrow RecordBatches of 10,000 rows, with the world's name in front.
+    """The events of a world as pyarrow RecordBatches of 10,000 rows, those columns that the Arrow schema has.
 
-    `schema` is an Arrow schema whose first field is the world's name; `kinds` leaves all other kinds of events out.
+    `world` is the value of the column with the world's name; `kinds` leaves all other kinds of events out.
     """
     import pyarrow as pa
 
     rows = lab.history.rows()
     wanted = iter(rows) if kinds is None else (row for row in rows if row[KIND] in kinds)
-    own = pa.schema(list(schema)[1:])
+    named = schema.get_field_index(WORLD)
     while batch := list(islice(wanted, BATCH_ROWS)):
-        names = pa.array([world] * len(batch), pa.string())
-        yield pa.RecordBatch.from_arrays([names, *arrow_arrays(batch, own)], schema=schema)
+        arrays = arrow_arrays(batch, schema)
+        if named >= 0:
+            arrays[named] = pa.repeat(pa.scalar(world, pa.string()), len(batch))
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def world_row(spec: WorldSpec) -> dict[str, Any]:

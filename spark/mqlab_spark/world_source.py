@@ -6,8 +6,13 @@
 
 Options: `scenario`; `seeds` ("0-99", "3,7"; default 0); `parameters` (JSON, for all worlds); `seconds` (of the world's
 time; default: the scenario's own); `table` ("events", the default, or "worlds": one row for each, with its trace hash);
-`worldsPerTask` (default: so that each core has about four tasks). A filter on `kind` is pushed down: events that nobody
-asks for are never made into rows.
+`kinds` ("PullHeld,PullWoken": of these kinds of events alone, with their columns alone); `worldsPerTask` (default: so
+that each core has about four tasks).
+
+Spark takes all columns that a Python source has, and most of an event's 187 are null: who names a schema
+(`.schema("world string, kind string, ts_us long")`) or kinds has the rest never made. A filter on `kind` is not handed
+down: Spark 4.3 remembers the filters that a source takes for the whole DataFrame and not for the query, so
+the next query on it, or the other side of a join, would miss events.
 """
 
 from __future__ import annotations
@@ -15,21 +20,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, Filter, In, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from mqlab.errors import LearnerError
 from mqlab.named_worlds import WorldSpec, played_world, seeds_of
+from mqlab.trace.catalogue import columns_of
 from mqlab_spark.played import event_batches, world_row
 from mqlab_spark.schema import WORLD, trace_schema
 
 TASKS_PER_CORE = 4
 EVENTS_TABLE, WORLDS_TABLE = "events", "worlds"
-OPTIONS = ("scenario", "seeds", "parameters", "seconds", "table", "worldsPerTask")
+OPTIONS = ("scenario", "seeds", "parameters", "seconds", "table", "kinds", "worldsPerTask")
 
 WORLDS = StructType([
     StructField(WORLD, StringType(), nullable=False),
@@ -71,11 +78,17 @@ class WorldSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of the table that was asked for."""
-        return WORLDS if self._table() == WORLDS_TABLE else events_schema()
+        return _table_schema(self._table(), self._kinds())
 
     def reader(self, schema: StructType) -> WorldReader:
-        """Who plans the tasks and plays the worlds."""
-        return WorldReader(self._specs(), self._table(), self._worlds_per_task())
+        """Who plans the tasks and plays the worlds; LearnerError for a schema with columns that the table lacks."""
+        table = self._table()
+        kinds = self._kinds()
+        for wanted, own in zip(schema, _table_schema(table, kinds, schema.names), strict=True):
+            if wanted.dataType != own.dataType:
+                told = own.dataType.simpleString()
+                raise LearnerError(f"the column {own.name} is a {told}", f'write "{own.name} {told}" in the schema')
+        return WorldReader(self._specs(), table, self._worlds_per_task(), schema, kinds)
 
     def _option(self, name: str, default: str = "") -> str:
         known = {option.lower() for option in OPTIONS} | {"path"}
@@ -89,6 +102,10 @@ class WorldSource(DataSource):
         if table not in (EVENTS_TABLE, WORLDS_TABLE):
             raise LearnerError(f"there is no table {table!r}", f"choose {EVENTS_TABLE!r} or {WORLDS_TABLE!r}")
         return table
+
+    def _kinds(self) -> frozenset[str] | None:
+        named = self._option("kinds")
+        return frozenset(kind.strip() for kind in named.split(",")) if named else None
 
     def _worlds_per_task(self) -> int:
         text = self._option("worldsPerTask", "0")
@@ -114,20 +131,14 @@ class WorldSource(DataSource):
 class WorldReader(DataSourceReader):
     """Plays worlds, some in each task."""
 
-    def __init__(self, specs: list[WorldSpec], table: str, worlds_per_task: int) -> None:
+    def __init__(
+        self, specs: list[WorldSpec], table: str, worlds_per_task: int, schema: StructType, kinds: frozenset[str] | None
+    ) -> None:
         self._specs = specs
         self._table = table
+        self._schema = schema
         self._worlds_per_task = worlds_per_task
-        self._kinds: frozenset[str] | None = None
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
-        """Take filters on the kind of events for ourselves."""
-        for each in filters:
-            kinds = _kinds_of(each) if self._table == EVENTS_TABLE else None
-            if kinds is None:
-                yield each
-            else:
-                self._kinds = kinds if self._kinds is None else self._kinds & kinds
+        self._kinds = kinds
 
     def partitions(self) -> Sequence[InputPartition]:
         """The worlds of each task."""
@@ -139,29 +150,38 @@ class WorldReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Play the worlds of a task and give their rows, as Arrow batches."""
         assert isinstance(partition, Worlds)
+        schema = to_arrow_schema(self._schema)
         if self._table == WORLDS_TABLE:
-            yield from _world_batches(partition.specs)
+            yield from _world_batches(partition.specs, schema)
             return
-        schema = to_arrow_schema(events_schema())
         for spec in partition.specs:
             yield from event_batches(played_world(spec).lab, spec.name, schema, self._kinds)
 
 
-def _world_batches(specs: Iterable[WorldSpec]) -> Iterator[Any]:
+def _world_batches(specs: Iterable[WorldSpec], schema: Any) -> Iterator[Any]:
     import pyarrow as pa
 
-    schema = to_arrow_schema(WORLDS)
     for spec in specs:
         yield pa.RecordBatch.from_pylist([world_row(spec)], schema=schema)
 
 
-def _kinds_of(each: Filter) -> frozenset[str] | None:
-    """The kinds that a filter lets through; None when it speaks of something else."""
-    if isinstance(each, EqualTo) and each.attribute == ("kind",):
-        return frozenset([each.value])
-    if isinstance(each, In) and each.attribute == ("kind",):
-        return frozenset(each.value)
-    return None
+def _table_schema(
+    table: str, kinds: frozenset[str] | None = None, columns: Sequence[str] | None = None
+) -> StructType:
+    """The columns of a table, or some of them; LearnerError for a kind or a column that it does not have."""
+    whole = WORLDS if table == WORLDS_TABLE else events_schema()
+    if kinds is not None:
+        if table == WORLDS_TABLE:
+            raise LearnerError("kinds are of events", 'leave them out, or ask for table="events"')
+        own = {WORLD, *chain.from_iterable(columns_of(kind) for kind in kinds)}
+        whole = StructType([field for field in whole if field.name in own])
+    if columns is None:
+        return whole
+    unknown = [name for name in columns if name not in whole.names]
+    if unknown or not columns:
+        problem = f"the table of {table} has no column {unknown[0]!r}" if unknown else "no column is named"
+        raise LearnerError(problem, "docs/events.md lists the fields of each kind of event, docs/tables.md tables")
+    return StructType([whole[name] for name in columns])
 
 
 def worlds(
@@ -171,11 +191,14 @@ def worlds(
     *,
     seconds: float | None = None,
     table: str = EVENTS_TABLE,
+    kinds: Iterable[str] | None = None,
+    columns: Sequence[str] | None = None,
     **parameters: Any,
 ) -> DataFrame:
     """The events of a scenario's worlds, one for each seed ("0-999", "3,7"), or with table="worlds" what they came to.
 
-    The same as reading the format "mqlab"; but what cannot be is refused at once, with a LearnerError.
+    The same as reading the format "mqlab"; but what cannot be is refused at once, with a LearnerError. Who names
+    the `kinds` or `columns` that a question needs waits half as long: else Spark takes all 187 columns of each event.
     """
     options = {
         "scenario": scenario,
@@ -183,11 +206,14 @@ def worlds(
         "table": table,
         "parameters": json.dumps(parameters),
         **({} if seconds is None else {"seconds": str(seconds)}),
+        **({} if kinds is None else {"kinds": ",".join(kinds)}),
     }
     # Spark asks for the schema in another process, from which an error comes back wrapped in Java's.
     source = WorldSource(options)
-    source.reader(source.schema())
-    return spark.read.format(WorldSource.name()).options(**options).load()
+    whole = source.schema()
+    schema = whole if columns is None else _table_schema(table, None, columns)
+    source.reader(schema)
+    return spark.read.format(WorldSource.name()).schema(schema).options(**options).load()
 
 
 # -- a grid of parameters ---------------------------------------------------------------------------------------------
@@ -204,12 +230,12 @@ def worlds_of(grid: DataFrame, *, table: str = EVENTS_TABLE) -> DataFrame:
     missing = [column for column in ("scenario", "seed") if column not in grid.columns]
     if missing:
         raise LearnerError(f"the grid has no column {missing[0]!r}", "it needs scenario and seed")
-    schema = WORLDS if table == WORLDS_TABLE else events_schema()
+    schema = _table_schema(table)
 
     def play(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
             for row in batch.to_pylist():
-                reader = WorldReader([_spec_of(row)], table, 1)
+                reader = WorldReader([_spec_of(row)], table, 1, schema, None)
                 yield from reader.read(Worlds([_spec_of(row)]))
 
     return grid.mapInArrow(play, schema)

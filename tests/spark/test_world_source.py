@@ -7,14 +7,12 @@ from collections import Counter
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import EqualTo, In
 
 from mqlab import scenarios
 from mqlab.errors import LearnerError
 from mqlab.named_worlds import WorldSpec, seeds_of
 from mqlab.trace.catalogue import columns_of
 from mqlab_spark import world_of, worlds, worlds_of
-from mqlab_spark.world_source import WorldReader
 
 FEW = {"messages": 3}
 
@@ -51,20 +49,35 @@ def test_the_table_of_worlds_has_their_trace_hashes_whatever_the_tasks(spark: Sp
         assert row["problem"] is None
 
 
-def test_only_the_kinds_that_are_asked_for_are_made_into_rows() -> None:
-    reader = WorldReader([WorldSpec("steady-load", 1, FEW, 1.0)], "events", 1)
-    other = EqualTo(("node",), "broker-a")
-    assert list(reader.pushFilters([In(("kind",), ("MessageStored", "SendSucceeded")), other])) == [other]
-    rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
+def test_queries_on_one_frame_do_not_change_each_other(spark: SparkSession) -> None:
+    frame = worlds(spark, "steady-load", "1", seconds=1, **FEW)
+    stored, sent = (frame.where(f"kind = '{kind}'").select("kind") for kind in ("MessageStored", "SendSucceeded"))
+    assert Counter(row["kind"] for row in stored.union(sent).collect()) == {"MessageStored": 3, "SendSucceeded": 3}
+    assert stored.count() == 3
+    assert frame.count() > 40
+
+
+def test_only_the_kinds_that_are_asked_for_are_made_into_rows(spark: SparkSession) -> None:
+    frame = worlds(spark, "steady-load", "1", seconds=1, kinds=("MessageStored", "SendSucceeded"), **FEW)
+    rows = frame.collect()
     assert Counter(row["kind"] for row in rows) == {"MessageStored": 3, "SendSucceeded": 3}
-    assert list(reader.pushFilters([EqualTo(("kind",), "MessageStored")])) == []
-    assert len([row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]) == 3
+    assert set(frame.columns) == {"world", *columns_of("MessageStored"), *columns_of("SendSucceeded")}
+    assert {row["send_status"] for row in rows if row["kind"] == "SendSucceeded"} == {"SEND_OK"}
 
 
-def test_spark_hands_filters_on_kinds_down(spark: SparkSession) -> None:
-    frame = worlds(spark, "steady-load", "1", seconds=1, **FEW).where("kind = 'MessageStored'")
-    assert "Filter (" not in frame._jdf.queryExecution().executedPlan().toString()
-    assert frame.count() == 3
+def test_columns_that_are_not_asked_for_are_not_made(spark: SparkSession) -> None:
+    wanted = ("queue_offset", "world", "kind")
+    few = worlds(spark, "steady-load", "1", seconds=1, columns=wanted, **FEW)
+    whole = worlds(spark, "steady-load", "1", seconds=1, **FEW).select(*wanted)
+    assert few.columns == list(wanted)
+    assert few.where("kind = 'MessageStored'").count() == 3
+    assert Counter(few.collect()) == Counter(whole.collect())
+    source = spark.read.format("mqlab").options(scenario="steady-load", seconds="1", table="worlds")
+    assert source.schema("seed string, events long").load().collect()[0].asDict().keys() == {"seed", "events"}
+    with pytest.raises(LearnerError, match="the table of events has no column 'seed'"):
+        worlds(spark, "steady-load", columns=("world", "seed"))
+    with pytest.raises(Exception, match="the column ts_us is a bigint"):
+        spark.read.format("mqlab").schema("ts_us string").option("scenario", "steady-load").load().collect()
 
 
 def test_a_grid_of_parameters_becomes_worlds(spark: SparkSession) -> None:
@@ -87,6 +100,8 @@ def test_a_grid_of_parameters_becomes_worlds(spark: SparkSession) -> None:
         ({"scenario": "steady-load", "seeds": "9-1"}, "are no seeds"),
         ({"scenario": "steady-load", "seeds": "x"}, "are no seeds"),
         ({"scenario": "steady-load", "table": "rows"}, "there is no table"),
+        ({"scenario": "steady-load", "kinds": ["MassageStored"]}, "MassageStored"),
+        ({"scenario": "steady-load", "kinds": ["PullHeld"], "table": "worlds"}, "kinds are of events"),
         ({"scenario": "steady-load", "massages": 3}, "has no parameter 'massages'"),
         ({"scenario": "steady-load", "messages": "many"}, "is not a int"),
     ],
