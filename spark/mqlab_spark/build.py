@@ -6,6 +6,7 @@ import hashlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial, reduce
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -27,6 +28,10 @@ from mqlab_spark.traces import TraceFile, trace_files, traces_of, with_worlds
 
 LAYERS = (BRONZE, SILVER, GOLD)
 BAD_LINE = "_bad_line"
+
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+TRACE_BYTES_PER_SHUFFLE_PARTITION = 16 * 1024 * 1024
+"""About 800,000 events: what a table sorts or hashes of them is some ten MB."""
 
 Progress = Callable[[str, int, float], None]
 """Told of each table when it is there: its name, its rows, and how many seconds it took (0: it was there already)."""
@@ -58,15 +63,29 @@ def build(spark: SparkSession, traces: str | Path, out: str | Path, progress: Pr
             catalogue["building"] = made
         files = trace_files(whole)
         tables: dict[str, DataFrame] = {}
-        for name, make in ((EVENTS, partial(_events, spark, files, made)), (TRACES, partial(traces_of, spark, files))):
-            tables[name] = _ensure(spark, place, catalogue, made, name, BRONZE, make, progress)
-        for table in ALL:
-            make = partial(table.make, tables)
-            tables[table.name] = _ensure(spark, place, catalogue, made, table.name, table.layer, make, progress)
+        first = ((EVENTS, partial(_events, spark, files, made)), (TRACES, partial(traces_of, spark, files)))
+        with _shuffles_for(spark, sum(file.stat().st_size for file in whole)):
+            for name, make in first:
+                tables[name] = _ensure(spark, place, catalogue, made, name, BRONZE, make, progress)
+            for table in ALL:
+                make = partial(table.make, tables)
+                tables[table.name] = _ensure(spark, place, catalogue, made, table.name, table.layer, make, progress)
         if made is not catalogue:
             place.write({"version": TABLES_VERSION, **made})
         place.remove_others(LAYERS)
     return place
+
+
+@contextmanager
+def _shuffles_for(spark: SparkSession, trace_bytes: int) -> Iterator[None]:
+    """Shuffles in so many parts that each fits into memory, however much there is; not fewer than are set already."""
+    before = spark.conf.get(SHUFFLE_PARTITIONS)
+    assert before is not None
+    spark.conf.set(SHUFFLE_PARTITIONS, max(int(before), -(-trace_bytes // TRACE_BYTES_PER_SHUFFLE_PARTITION)))
+    try:
+        yield
+    finally:
+        spark.conf.set(SHUFFLE_PARTITIONS, before)
 
 
 def sorted_out(traces: str | Path) -> tuple[list[Path], list[dict[str, str]]]:
@@ -174,7 +193,8 @@ def _events(spark: SparkSession, files: list[TraceFile], made: dict[str, Any]) -
             made["set_aside"].append({"file": file_of[row[WORLD]], "reason": reason})
         frames.append(read.where(f"kind IS NOT NULL AND {BAD_LINE} IS NULL"))
     events = reduce(DataFrame.unionByName, [frame.select(WORLD, *names) for frame in frames])
-    return events.repartitionByRange(WORLD).sortWithinPartitions("kind", WORLD, "slice", "i")
+    # What reads files reads whole worlds, many in one task, so nothing has to be moved between tasks.
+    return events.sortWithinPartitions("kind", WORLD, "slice", "i")
 
 
 def _nullable(schema: StructType) -> StructType:
