@@ -104,6 +104,13 @@ browser-test: browser ## run labs and live views in a real browser, which is ins
 bench: all-sets fast ## measure plain and compiled, print the figures beside their aims, and write out/bench.json
 	$(PY) -m benchmarks
 
+# BENCH=spark-build, BENCH='spark-questions --events 10M --data DIRECTORY': one part.
+BENCH ?= spark-build spark-questions spark-explore
+
+.PHONY: bench-spark
+bench-spark: all-sets ## measure Spark with 1, 10 and 100 M events (hours; BENCH='spark-build --events 10M': a part)
+	$(PY) -m benchmarks $(BENCH) --out out/bench-spark.json
+
 .PHONY: fast
 fast: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project ## compile mqlab into out/fast, for mqlab fast COMMAND (needs a C compiler, 1 to 3 min)
 	$(PY) -m mqlab fast build

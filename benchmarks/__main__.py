@@ -1,4 +1,8 @@
-"""`python -m benchmarks`: measures every figure, prints the table, and writes out/bench.json."""
+"""`python -m benchmarks`: measures every figure, prints the table, and writes out/bench.json.
+
+What takes longer than five minutes is measured only when it is named: spark-build, spark-questions, spark-explore, for
+which --events and --data choose sizes and where data sets and tables are.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,27 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
-from benchmarks import clients, compiled, imports, kernel, messages, pop, recording, scale, viewer
+from benchmarks import (
+    clients,
+    compiled,
+    imports,
+    kernel,
+    messages,
+    pop,
+    recording,
+    scale,
+    spark_build,
+    spark_explore,
+    spark_questions,
+    spark_store,
+    spark_worlds,
+    viewer,
+)
 from benchmarks.harness import Figure, python_build
+from benchmarks.spark_data import SIZES, Wanted
 
 Measure = Callable[[], Figure | Iterable[Figure]]
 
@@ -32,9 +53,17 @@ AREAS: dict[str, list[Measure]] = {
         *(viewer.clicks, viewer.frames, viewer.speed, viewer.story),
         *(viewer.many_queues, viewer.memory, viewer.rewind),
     ],
+    "spark-worlds": [spark_worlds.per_core, spark_worlds.two_cores],
+    "spark-store": [spark_store.reading],
 }
 
-_ROW = "{:<46} {:>12} {:<16} {:>12} {:>8} {:>10} {:>4}"
+LONG: dict[str, Callable[[Wanted], Iterable[Figure]]] = {
+    "spark-build": spark_build.building,
+    "spark-questions": spark_questions.questions,
+    "spark-explore": spark_explore.against_the_command_line,
+}
+
+_ROW = "{:<48} {:>12} {:<16} {:>12} {:>8} {:>10} {:>4}"
 
 
 def row(measured: Figure) -> str:
@@ -54,20 +83,35 @@ def row(measured: Figure) -> str:
 def main(arguments: list[str]) -> int:
     """Measure the areas that were asked for (all of them unless told), print and write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("areas", nargs="*", metavar="area", help=f"one or more of {', '.join(AREAS)}; all unless given")
+    parser.add_argument(
+        "areas", nargs="*", metavar="area",
+        help=f"one or more of {', '.join(AREAS)}, all of these unless given; or of {', '.join(LONG)}",
+    )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, default=Path("out/bench.json"), help="the file to write (default: %(default)s)"
     )
+    parser.add_argument(
+        "--events", choices=SIZES, action="append", help="of these sizes alone (beside 1M, that growth is told from)"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=Wanted().directory,
+        help="where the data sets steady-1M, ... are, or are made, and their tables (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--linked", action="store_true", help="make a data set that is missing of the smaller one, ten times over"
+    )
     options = parser.parse_args(arguments)
-    unknown = [area for area in options.areas if area not in AREAS]
+    sizes = [size for size in SIZES if size in {SIZES[0], *(options.events or SIZES)}]
+    wanted = Wanted(sizes, options.data, options.linked)
+    unknown = [area for area in options.areas if area not in {**AREAS, **LONG}]
     if unknown:
-        parser.error(f"there is no area {unknown[0]!r}: choose from {', '.join(AREAS)}")
+        parser.error(f"there is no area {unknown[0]!r}: choose from {', '.join([*AREAS, *LONG])}")
     began = time.monotonic()
     print(python_build())
     print(_ROW.format("name", "value", "unit", "versus", "ratio", "aim", "met"), flush=True)
     figures: list[Figure] = []
     for area in options.areas or AREAS:
-        for measure in AREAS[area]:
+        for measure in [partial(LONG[area], wanted)] if area in LONG else AREAS[area]:
             result = measure()
             for measured in [result] if isinstance(result, Figure) else result:
                 figures.append(measured)

@@ -51,6 +51,11 @@ def beside(name: str, value: float, unit: str, versus: float) -> Figure:
     return Figure(name, _rounded(value), unit, _rounded(versus), _rounded(value / versus), None, "higher", True)
 
 
+def shown(name: str, value: float, unit: str) -> Figure:
+    """A figure that stands alone, without an aim."""
+    return Figure(name, _rounded(value), unit, None, None, None, "higher", True)
+
+
 def python_build() -> str:
     """Which Python measures, and whether it was built with profile-guided optimization, which is worth up to a third.
 

@@ -1,0 +1,36 @@
+WITH sent AS (
+    SELECT topic, '' AS "group", 'send' AS stage, '' AS cause, acknowledged_us - sent_us AS latency_us
+    FROM messages WHERE acknowledged_us IS NOT NULL
+), woken AS (
+    SELECT world, node, remote, opaque, reason FROM events WHERE kind = 'PullWoken'
+), answered AS (
+    SELECT a.world, a.node, a.topic, a.queue_id, a."group", coalesce(w.reason, 'first pull') AS cause,
+           a.ts_us AS answered_us, unnest(range(a.queue_offset, a.next_offset)) AS queue_offset
+    FROM (SELECT * FROM events WHERE kind = 'PullAnswered' AND messages > 0) a
+    LEFT JOIN woken w USING (world, node, remote, opaque)
+), delivered AS (
+    SELECT world, node, topic, queue_id, "group", queue_offset, min(answered_us) AS delivered_us,
+           arg_min(cause, answered_us) AS cause
+    FROM answered GROUP BY ALL
+), stored AS (
+    SELECT world, node, topic, queue_id, queue_offset, ts_us AS stored_us FROM events WHERE kind = 'MessageStored'
+), pulled AS (
+    SELECT topic, "group", 'wait in the queue' AS stage, cause, delivered_us - stored_us AS latency_us
+    FROM stored JOIN delivered USING (world, node, topic, queue_id, queue_offset)
+), got AS (
+    SELECT topic, "group", stored_us, first_us, consumed_us, calls FROM deliveries JOIN messages USING (world, msg_id)
+    WHERE first_us IS NOT NULL AND stored_us IS NOT NULL
+), stages AS (
+    FROM sent
+    UNION ALL FROM pulled
+    UNION ALL SELECT topic, "group", 'stored to listener', '', first_us - stored_us FROM got
+    UNION ALL SELECT topic, "group", 'listener to done', CASE WHEN calls > 1 THEN 'called again' ELSE '' END,
+                     consumed_us - first_us FROM got WHERE consumed_us IS NOT NULL
+), measured AS (
+    SELECT topic, "group", stage, cause, count(*) AS count, quantile_cont(latency_us, [0.5, 0.9, 0.99]) AS part,
+           max(latency_us) AS longest
+    FROM stages GROUP BY ALL
+)
+SELECT topic, "group", stage, cause, count, round(part[1] / 1000, 3) AS p50_ms, round(part[2] / 1000, 3) AS p90_ms,
+       round(part[3] / 1000, 3) AS p99_ms, round(longest / 1000, 3) AS max_ms
+FROM measured

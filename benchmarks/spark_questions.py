@@ -1,0 +1,156 @@
+"""Each gold question, by Spark and by DuckDB on the same tables: how long each takes, and whether the rows agree.
+
+Both read the tables that were built, answer on two cores, and write Parquet; the answers in SQL are in `questions/`.
+Where Spark takes more than three times as long, its plan is in out/bench-plans/. `python -m benchmarks.spark_questions
+PLACE` is one measurement of all questions.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+
+from benchmarks.harness import Figure, figure, shown
+from benchmarks.spark_data import Wanted
+from benchmarks.spark_run import in_a_process, jvm_read_bytes, spark_on, tell
+from mqlab_spark import tables_at
+from mqlab_spark.place import Place
+from mqlab_spark.tables import MARTS, Table
+
+QUESTIONS = Path(__file__).with_name("questions")
+PLANS = Path("out/bench-plans")
+ROUNDS = 3
+CORES = 2
+AIM = 3.0
+SIZE = "10M"
+
+ONE_KIND = "SELECT count(*), max(queue_offset) FROM events WHERE kind = 'PullHeld'"
+ONE_WORLD = "SELECT kind, count(*) FROM events WHERE world = (SELECT min(world) FROM worlds) GROUP BY kind"
+
+
+def measure(place: Path) -> dict[str, Any]:
+    """All questions on these tables: seconds of Spark and of DuckDB, rows, and how many rows differ."""
+    database = open_in_duckdb(place)
+    answers: dict[str, Any] = {}
+    with spark_on(CORES) as spark, TemporaryDirectory() as directory:
+        tables = tables_at(spark, place)
+        for mart in MARTS:
+            if not (QUESTIONS / f"{mart.name}.sql").exists():
+                print(f"{mart.name}: benchmarks/questions has no answer in SQL", flush=True)
+                continue
+            ours, theirs = Path(directory, "ours", mart.name), Path(directory, f"{mart.name}.parquet")
+
+            def by_spark(mart: Table = mart, ours: Path = ours) -> None:
+                mart.make(tables).write.mode("overwrite").option("compression", "zstd").parquet(str(ours))
+
+            def by_duckdb(mart: Table = mart, theirs: Path = theirs) -> None:
+                database.sql(f"COPY ({sql_of(mart)}) TO '{theirs}' (FORMAT parquet, COMPRESSION zstd)")
+
+            spark_seconds, duckdb_seconds = _in_turns(by_spark, by_duckdb)
+            rows, different = compare(database, mart, f"{ours}/*.parquet", str(theirs))
+            answers[mart.name] = {
+                "spark": spark_seconds, "duckdb": duckdb_seconds, "rows": rows, "different": different,
+            }  # fmt: skip
+            if spark_seconds > AIM * duckdb_seconds:
+                PLANS.mkdir(parents=True, exist_ok=True)
+                plan = mart.make(tables)._jdf.queryExecution().explainString(_formatted(spark))
+                (PLANS / f"{mart.name}.txt").write_text(plan, encoding="utf-8")
+        answers["reads"] = _reads(spark, place)
+    return answers
+
+
+def sql_of(mart: Table) -> str:
+    """The question in DuckDB's SQL, with the columns of the table in their order."""
+    names = ", ".join(f'"{name}"' for name in mart.columns)
+    return f"SELECT {names} FROM ({(QUESTIONS / f'{mart.name}.sql').read_text(encoding='utf-8')})"
+
+
+def open_in_duckdb(place: Path) -> duckdb.DuckDBPyConnection:
+    """The tables of a place as views."""
+    database = duckdb.connect()
+    database.execute(f"SET threads = {CORES}")
+    for name, entry in Place(place).entries().items():
+        database.execute(f"CREATE VIEW {name} AS FROM read_parquet('{place.resolve()}/{entry.path}/*.parquet')")
+    return database
+
+
+def compare(database: duckdb.DuckDBPyConnection, mart: Table, ours: str, theirs: str) -> tuple[int, int]:
+    """The rows of our answer, and how many rows are in one answer and not in the other, each counted as often as it is.
+
+    Numbers with a fraction are compared to two thousandths: the last digit that is written was rounded.
+    """
+    columns = ", ".join(
+        f'round("{name}" * 500)::BIGINT AS "{name}"' if column.type == "double" else f'"{name}"'
+        for name, column in mart.columns.items()
+    )
+    one, other = (f"SELECT {columns} FROM read_parquet('{path}')" for path in (ours, theirs))
+    count = database.sql(f"SELECT count(*) FROM ({one})").fetchall()[0][0]
+    different = database.sql(
+        f"SELECT count(*) FROM ((({one}) EXCEPT ALL ({other})) UNION ALL (({other}) EXCEPT ALL ({one})))"
+    )
+    return int(count), int(different.fetchall()[0][0])
+
+
+def _in_turns(*contenders: Callable[[], None]) -> list[float]:
+    """The median seconds of each; a round before them loads what is loaded once."""
+    seconds: list[list[float]] = [[] for _ in contenders]
+    for number in range(ROUNDS + 1):
+        for times, run in zip(seconds, contenders, strict=True):
+            began = time.perf_counter()
+            run()
+            if number:
+                times.append(time.perf_counter() - began)
+    return [median(times) for times in seconds]
+
+
+def _formatted(spark: Any) -> Any:
+    return spark._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("formatted")
+
+
+def _reads(spark: Any, place: Path) -> dict[str, Any]:
+    """The bytes that the JVM reads for a question on one kind of events, and on one world, beside all bytes of events.
+
+    Asked a second time, so that what is read for the program itself is no part of it.
+    """
+    path = Place(place).entries()["events"].path
+    for name, table in tables_at(spark, place).items():
+        table.createOrReplaceTempView(name)
+    told: dict[str, Any] = {"all": sum(file.stat().st_size for file in (place / path).glob("*.parquet"))}
+    for name, query in (("one kind", ONE_KIND), ("one world", ONE_WORLD)):
+        spark.sql(query).collect()
+        before = jvm_read_bytes()
+        spark.sql(query).collect()
+        told[name] = jvm_read_bytes() - before
+    return told
+
+
+def questions(wanted: Wanted) -> Iterator[Figure]:
+    """Spark's seconds beside DuckDB's, rows that differ, and bytes that a narrow question reads."""
+    sizes = [size for size in wanted.sizes if size == SIZE] or list(wanted.sizes[-1:])
+    for size in sizes:
+        place = wanted.tables(size)
+        if not (place / "catalogue.json").exists():
+            in_a_process("spark_build", wanted.traces(size), place)
+        answers = in_a_process("spark_questions", place)
+        reads = answers.pop("reads")
+        for name, told in answers.items():
+            yield figure(f"{name}, {size} events: Spark / DuckDB", told["spark"], "s", versus=told["duckdb"], aim=AIM,
+                         better="lower")  # fmt: skip
+            yield figure(f"{name}: of {told['rows']:,} rows differ", told["different"], "rows", aim=0, better="lower")
+        for name in ("one kind", "one world"):
+            if reads[name]:
+                yield figure(f"a question on {name}: read / the events", reads[name] / 1e6, "MB",
+                             versus=reads["all"] / 1e6, aim=0.25, better="lower")  # fmt: skip
+            else:
+                yield shown(f"a question on {name}: not told here", 0, "MB")
+
+
+if __name__ == "__main__":
+    tell(measure(Path(sys.argv[1])))
