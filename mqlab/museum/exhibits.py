@@ -10,16 +10,21 @@ from mqlab.museum import rules
 
 
 class Exhibit(NamedTuple):
-    """One bug: the numbers of its issues at apache/rocketmq, the rule that it breaks, and a first hint.
+    """One bug: the number of its issue at apache/rocketmq (and of `others`), the rule that it breaks, a first hint.
 
     Its world is the scenario `museum-<number>`, whose parameter `code` says "broken" or "fixed".
     """
 
     number: str
-    issues: tuple[str, ...]
     title: str
     rule: type[Rule]
     hint: str
+    others: tuple[str, ...] = ()
+
+    @property
+    def issues(self) -> tuple[str, ...]:
+        """The numbers of all its issues, the oldest first."""
+        return (*self.others, self.number)
 
     @property
     def scenario(self) -> str:
@@ -34,32 +39,32 @@ class Exhibit(NamedTuple):
 
 EXHIBITS = (
     Exhibit(
-        "3787", ("3787",), "Slow consumers get again what they have acknowledged", rules.AckedStaysAway,
+        "3787", "Slow consumers get again what they have acknowledged", rules.AckedStaysAway,
         "When is a check point written that waits in memory, and when an ack that came before it? Which of the two is "
         "read first?",
     ),
     Exhibit(
-        "3507", ("3507",), "The end of what was read lies in the future", rules.NothingComesEarly,
+        "3507", "The end of what was read lies in the future", rules.NothingComesEarly,
         "A message in the revive queue says when it was to be delivered. What does the reviver add to that?",
     ),
     Exhibit(
-        "4153", ("4153",), "Acks that wait longer than their check point", rules.SettledWithItsAcks,
+        "4153", "Acks that wait longer than their check point", rules.SettledWithItsAcks,
         "Both wait until one moment. How long does each of them wait if there are only 18 lengths of waiting?",
     ),
     Exhibit(
-        "5408", ("3443", "5408"), "Acks that are read again for ever", rules.ReviverGetsThrough,
-        "How far has a reviver come that has read nothing but acks?",
+        "5408", "Acks that are read again for ever", rules.ReviverGetsThrough,
+        "How far has a reviver come that has read nothing but acks?", others=("3443",),
     ),
     Exhibit(
-        "7724", ("7724",), "The neighbour is brought back", rules.RevivedWasPopped,
+        "7724", "The neighbour is brought back", rules.RevivedWasPopped,
         "The store is asked for one message from an offset on. Which one does it give when that one is gone?",
     ),
     Exhibit(
-        "7914", ("7914",), "Messages that came while a pop was on its way", rules.UnackedComesAgain,
+        "7914", "Messages that came while a pop was on its way", rules.UnackedComesAgain,
         "One pop takes from several queues, one after the other, and says one time for all of them.",
     ),
     Exhibit(
-        "8479", ("8479",), "A topic of the same name", rules.ReviveTerminates,
+        "8479", "A topic of the same name", rules.ReviveTerminates,
         "Is a message that cannot be read one that is not there, or one that cannot be read now?",
     ),
 )  # fmt: skip
