@@ -78,6 +78,8 @@ class EverythingSettles(Rule):
             if behind and store.commit_log.read_requests(store.dispatched_offset, store.max_phy_offset)[0]:
                 yield f"{broker.name} has stored {behind} bytes that are in no queue yet"
             yield from self._on_the_wheel(broker, overdue=overdue)
+            if not overdue:
+                yield from self._not_popped(broker)
             # What was dropped, because its record is torn, is behind the loop and not yet noted in the table.
             due = {level: loop.offset for level, loop in broker.running().schedule_message_service.loops.items()}
             for topic, queue_id in sorted(store.consume_queue_store.consume_queue_table):
@@ -103,6 +105,17 @@ class EverythingSettles(Rule):
         due_ms = broker.node.now_ms() - LATE_MS - timer.precision_ms if overdue else 1 << 62
         if any(slot.time_ms < due_ms for slot in slots) and not (stands and stands.stops_dequeuing):
             yield f"{broker.name} still has timer messages on its wheel"
+
+    def _not_popped(self, broker: BrokerProcess) -> Iterator[str]:
+        """What a group that pops has still to be given; nobody is woken for a retry topic, so that can take minutes."""
+        store, offsets = broker.store, broker.running().consumer_offset_manager
+        groups = [group for name, group in self.case.pops.groups if name == broker.name]
+        for topic, queue_id in sorted(store.consume_queue_store.consume_queue_table):
+            end = store.get_max_offset_in_queue(topic, queue_id)
+            for group in groups:
+                is_popped = self.case.pops.is_popped(broker.name, group, topic)
+                if is_popped and offsets.query_offset(group, topic, queue_id) < end:
+                    yield f"{group} has not popped all of {broker.name} {topic} queue {queue_id}"
 
     def _behind(
         self, readers: dict[str, Reader], broker: str, topic: str, queue_id: int, end: int

@@ -84,6 +84,12 @@ def test_a_record_that_a_power_loss_has_left_without_its_id_is_known_by_its_plac
     assert trial.outcome.passed, trial.outcome.breaches[0]
 
 
+def test_a_world_has_not_settled_while_a_group_has_still_to_pop_what_came_back_late() -> None:
+    full = "at 319ms: fill_disk broker-a by 15156 for 1246ms; at 24689ms: fill_disk broker-a by 15308 for 56199ms"
+    outcome = Trial("pop-mixed-with-push", 20453, plan=plan_from_text(full)).outcome
+    assert outcome.passed, outcome.breaches[0]
+
+
 def test_two_check_points_of_one_moment_are_told_apart() -> None:
     """Of one queue, with other first messages: the bits of their acknowledgements are not mixed up."""
     outcome = Trial("pop-plain", 4, {"flush": "ASYNC_FLUSH"}, plan_from_text(TWO_CUTS)).outcome
