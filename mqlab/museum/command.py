@@ -1,4 +1,5 @@
-"""`mqlab museum [NUMBER]`: what there is to be seen, one exhibit with its story, or the table of all."""
+"""`mqlab museum [NUMBER]`: what there is to be seen, one exhibit with its story, a fix of one's own, or the table of
+all."""
 
 from __future__ import annotations
 
@@ -7,15 +8,20 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import takewhile
+from pathlib import Path
 from typing import NamedTuple
 
+from mqlab.check.verdict import OPENS
 from mqlab.errors import LearnerError
 from mqlab.museum.exhibits import EXHIBITS, Exhibit, exhibit
+from mqlab.museum.fixes import OTHER_SEEDS, Fix, fix_of, function_of
 from mqlab.museum.search import Visit, first_broken, shortest, visit, visits
 from mqlab.scenarios.museum import BROKEN, FIXED
 
 HELD, BROKE = 0, 1
 """Exit codes of a visit: its rule held; it was broken."""
+SEEDS = 1_000
+"""So many seeds are tried unless told otherwise."""
 COUNTED = 100
 """In so many seeds the table counts how often a bug shows."""
 
@@ -26,8 +32,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="the seed (default: the first that breaks the rule)")
     parser.add_argument("--fixed", action="store_true", help="with the code that is mended")
     parser.add_argument("--shortest", action="store_true", help="with the fewest messages that still break the rule")
+    parser.add_argument(
+        "--fix", metavar="FILE", help="write the fix: play with the function in this Python file, from seeds that were "
+        "not shown; a file that is not there is made, with the decision as it was",
+    )  # fmt: skip
+    parser.add_argument("--hint", type=int, choices=(1, 2, 3), metavar="N", help="print the first N of three hints")
     parser.add_argument("--table", action="store_true", help="print the table of docs/museum.md")
-    parser.add_argument("--seeds", type=int, default=1_000, metavar="N", help="how many seeds to try (default 1000)")
+    parser.add_argument(
+        "--seeds", type=int, metavar="N", help=f"how many seeds to try (default {SEEDS}; with --fix {len(OTHER_SEEDS)})"
+    )
     parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to play in")
 
 
@@ -36,8 +49,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="mqlab museum", description=__doc__)
     add_arguments(parser)
     options = parser.parse_args(argv)
-    if options.seeds < 1:
+    if options.seeds is not None and options.seeds < 1:
         raise LearnerError(f"--seeds {options.seeds} cannot be", "give a number from 1 on")
+    if (options.fix or options.hint) and not options.number:
+        raise LearnerError("a fix of which exhibit?", f"name one: mqlab museum {EXHIBITS[0].number} --fix my_fix.py")
+    if options.hint:
+        for number, hint in enumerate(fix_of(options.number).all_hints[: options.hint], 1):
+            print(f"{number}. {hint}")
+        return HELD
+    if options.fix:
+        return _try(fix_of(options.number), Path(options.fix), options.seeds or len(OTHER_SEEDS))
+    options.seeds = options.seeds or SEEDS
     if options.table:
         return _table(options.seeds, options.jobs)
     if not options.number:
@@ -58,7 +80,7 @@ def _one(one: Exhibit, options: argparse.Namespace) -> int:
         seen = first_broken(one, range(options.seeds), code)
     if seen is not None and options.shortest and not seen.holds:
         seen = shortest(one, seen.seed) or seen
-    print(f"{one.title} (issue {', '.join(one.issues)})\n{one.invariant}")
+    print(_heading(one))
     if seen is None or seen.holds:
         tried = f"seed {options.seed}" if options.seed is not None else f"{options.seeds} seeds"
         print(f"It holds with the {code} code in {tried}.")
@@ -67,6 +89,34 @@ def _one(one: Exhibit, options: argparse.Namespace) -> int:
     for line in seen.story:
         print(line)
     return BROKE
+
+
+def _heading(one: Exhibit) -> str:
+    return f"{one.title} (issue {', '.join(one.issues)})\n{one.invariant}"
+
+
+# -- a fix of one's own ---------------------------------------------------------------------------------------------
+
+
+def _try(fix: Fix, file: Path, seeds: int) -> int:
+    """Play with the function in a file; make the file when it is not there."""
+    if not file.exists():
+        try:
+            file.write_text(fix.start, encoding="utf-8")
+        except OSError as error:
+            raise LearnerError(f"{file} cannot be written: {error.strerror}", "name another file") from error
+        print(f"{file} holds the decision as it was: {fix.name}. Mend it, and give the same command again.")
+        return HELD
+    try:
+        source = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LearnerError(f"{file} cannot be read", "name a Python file") from error
+    first, answer = OTHER_SEEDS.start, function_of(fix, source, file.name)
+    verdict = fix.check.play(answer, seeds=range(first, first + seeds), failures_wanted=3)
+    print(_heading(exhibit(fix.number)))
+    # Here is no cell in which its world could be opened.
+    print("\n".join(line for line in str(verdict).splitlines() if OPENS not in line))
+    return HELD if verdict.passed else BROKE
 
 
 # -- the table ------------------------------------------------------------------------------------------------------

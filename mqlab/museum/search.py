@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mqlab.explore.rule import Case
+from mqlab.explore.rule import Case, Rule
 from mqlab.museum.exhibits import Exhibit, exhibit
 from mqlab.museum.rules import is_about
 from mqlab.scenarios import registry
 from mqlab.scenarios.museum import BROKEN
 from mqlab.trace.record import Record
+
+if TYPE_CHECKING:
+    from mqlab.lab import Lab
 
 LOOK_EACH_S = 5
 """A world that has broken its rule is not played to its end: one looks so often."""
@@ -42,24 +45,42 @@ def visit(one: Exhibit, seed: int, code: str = BROKEN, **parameters: Any) -> Vis
     """Play an exhibit's world from a seed, with the broken or the fixed code, until its rule is broken or it ends."""
     scenario = registry.get(one.scenario)
     lab = scenario.build(seed, parameters={"code": code, **parameters})
-    rule = one.rule(Case(lab))
+    found = watch(lab, (one.rule,), scenario.seconds)
+    reason, story = (found.reason, found.story) if found is not None else ("", ())
+    return Visit(one.number, seed, code, reason, lab.now_ms, story, tuple(parameters.items()))
+
+
+class Found(NamedTuple):
+    """A rule that was broken: what must hold, what was wrong, and the events about it, as text."""
+
+    invariant: str
+    reason: str
+    story: tuple[str, ...]
+
+
+def watch(lab: Lab, kinds: Sequence[type[Rule]], seconds: float) -> Found | None:
+    """Play a room for so long, or until one of the rules is broken; the first that was, None if all hold."""
+    watching = [kind(Case(lab)) for kind in kinds]
     for row in lab.history.rows():
-        rule(row)
-    lab.world.hooks.attach(rule)
-    until_ms = lab.now_ms + scenario.seconds * 1_000
-    while lab.now_ms < until_ms and not rule.violations:
+        for rule in watching:
+            rule(row)
+    for rule in watching:
+        lab.world.hooks.attach(rule)
+    until_ms = lab.now_ms + seconds * 1_000
+    while lab.now_ms < until_ms and not any(rule.violations for rule in watching):
         lab.run_for(ms=min(LOOK_EACH_S * 1_000, until_ms - lab.now_ms))
-    lab.world.hooks.detach(rule)
-    if not rule.violations:
-        for row in lab.history.rows():
-            rule.case.ledger.last = row
-        rule.at_end()
-    given = tuple(parameters.items())
-    if not rule.violations:
-        return Visit(one.number, seed, code, "", lab.now_ms, parameters=given)
-    breach = rule.violations[0]
-    story = tuple(str(record) for record in story_of(lab.history.rows(), breach.record))
-    return Visit(one.number, seed, code, breach.reason, lab.now_ms, story, given)
+    for rule in watching:
+        lab.world.hooks.detach(rule)
+    if not any(rule.violations for rule in watching):
+        for rule in watching:
+            rule.case.ledger.last = lab.history.row(len(lab.history) - 1)
+            rule.at_end()
+    for rule in watching:
+        if rule.violations:
+            breach = rule.violations[0]
+            story = tuple(str(record) for record in story_of(lab.history.rows(), breach.record))
+            return Found(rule.rule, breach.reason, story)
+    return None
 
 
 def story_of(rows: Iterable[Any], breach: Record) -> list[Record]:

@@ -6,13 +6,14 @@ them. What each one was, and which worlds show it, stands in docs/museum.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mqlab.broker.pop.revive_message import ReviveMessage
 from mqlab.broker.pop.revive_scan import ReviveScan, deliver_time_ms
+from mqlab.errors import LearnerError
 from mqlab.protocol.message import MessageConst
-from mqlab.protocol.pop_check_point import is_revive_topic
+from mqlab.protocol.pop_check_point import CK_TAG, is_revive_topic
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_controller import BrokerController
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from mqlab.protocol.message import MessageExt
     from mqlab.protocol.pop_check_point import PopCheckPoint
 
+EARLIER_MS = 1_000
+"""So much before the end of the invisible time a check point is to be read, and with it each of its acks
+(PopMessageProcessor.buildCkMsg)."""
 Prepare = Callable[["BrokerController"], None]
 """Puts a part into a broker that has not started yet."""
 
@@ -154,6 +158,66 @@ def decided_by(decide: Decision) -> Prepare:
         broker.change_pop = _revives_with(Decided)
 
     return prepare
+
+
+DeliverAt = Callable[[str, int, int, Sequence[int]], object]
+"""When a note is put into the revive queue, from: "ck" or "ack", the end of the invisible time, now, and the delay
+levels, all in ms."""
+
+
+def delivered_at(decide: DeliverAt) -> Prepare:
+    """A broker that asks somebody when each check point and each ack shall be put into the revive queue."""
+
+    def prepare(broker: BrokerController) -> None:
+        def ask(message: MessageExt) -> None:
+            due = message.properties.get(MessageConst.TIMER_DELIVER_MS)
+            if due is not None and is_revive_topic(message.topic):
+                kind = "ck" if message.tags == CK_TAG else "ack"
+                until_ms = int(due) + (EARLIER_MS if kind == "ck" else 0)
+                said = decide(kind, until_ms, broker.node.now_ms(), tuple(broker.message_store.delays_ms))
+                message.properties[MessageConst.TIMER_DELIVER_MS] = str(_number(said))
+
+        broker.message_store.put_message_hooks.insert(0, ask)
+
+    return prepare
+
+
+def read_up_to(decide: Callable[[int, int], object]) -> Prepare:
+    """A reviver that asks somebody up to which time it has read, from when a message was to be delivered (ms since
+    1970) and for how long it waited for that (ms).
+    """
+
+    class Asks(ReviveScan):
+        def due_ms(self, message: MessageExt) -> int:
+            due_ms = deliver_time_ms(message)
+            return _number(decide(due_ms, max(0, due_ms - message.born_timestamp)))
+
+    def prepare(broker: BrokerController) -> None:
+        broker.change_pop = _reads_with(Asks)
+
+    return prepare
+
+
+def passes_acks(decide: Callable[[int, int], object], patience_ms: int) -> Prepare:
+    """A reviver that asks somebody whether an ack without a check point is passed, from how long ago it was due and for
+    how long it should wait (ms).
+    """
+
+    class Asks(ReviveScan):
+        def passes(self, waited_ms: int) -> bool:
+            return bool(decide(waited_ms, patience_ms))
+
+    def prepare(broker: BrokerController) -> None:
+        broker.change_pop = _reads_with(Asks)
+
+    return prepare
+
+
+def _number(said: object) -> int:
+    """A time that somebody's function has said."""
+    if isinstance(said, bool) or not isinstance(said, int | float):
+        raise LearnerError(f"{said!r} is no time", "return a number of ms")
+    return round(said)
 
 
 # -- putting them in --------------------------------------------------------------------------------------------------

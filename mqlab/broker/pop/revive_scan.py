@@ -58,6 +58,11 @@ class ReviveScan:
         """When this message was to be delivered, ms since 1970."""
         return deliver_time_ms(message)
 
+    def passes(self, waited_ms: int) -> bool:
+        """Whether an ack that was due so long ago need not wait for its check point any more."""
+        config = self._broker.broker_config
+        return config.enable_skip_long_awaiting_ack and waited_ms > config.revive_ack_wait_ms
+
     def oldest_behind_ms(self, offset: int) -> int:
         """When the oldest of what was read behind an offset of the revive queue was due, ms since 1970; 0: nothing."""
         return min(self._due_ms[offset - self.old_offset :], default=0)
@@ -117,11 +122,7 @@ class ReviveScan:
         """An ack without its check point has no effect; if it was due long ago, it stands for one without messages, so
         that the reviver gets past it (PopReviveService.mockCkForAck).
         """
-        due_ms = self.due_ms(message)
-        config = self._broker.broker_config
-        if not config.enable_skip_long_awaiting_ack:
-            return
-        if self._broker.node.now_ms() - due_ms <= config.revive_ack_wait_ms:
+        if not self.passes(self._broker.node.now_ms() - self.due_ms(message)):
             return
         mock = PopCheckPoint(
             start_offset=ack.start_offset,

@@ -1,0 +1,345 @@
+"""The fix to write for each bug: the decision that went wrong, as a function of its own that plugs into the room.
+
+`fix_of(number)` gives it: the decision as it was (`start`), hints, and a check that plays the room with a function of
+one's own in it, from other seeds than those that are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, NamedTuple
+
+from mqlab.check import LabCheck, Wrong, draws_for
+from mqlab.check.draws import Draws
+from mqlab.errors import LearnerError
+from mqlab.explore.rule import Rule
+from mqlab.lab import Lab
+from mqlab.museum import rules
+from mqlab.museum.exhibits import exhibit
+from mqlab.museum.search import watch
+from mqlab.scenarios import museum, registry
+from mqlab.scenarios import museum_parts as parts
+from mqlab.scenarios.museum_parts import Prepare
+
+OTHER_SEEDS = range(100_001, 100_011)
+"""The seeds of a check: far from those that a visitor is shown."""
+
+Answer = Callable[..., Any]
+Told = Callable[[Answer, Draws], str]
+"""Asks a function about single cases; what is wrong with an answer, "" if nothing is."""
+
+
+class Fix(NamedTuple):
+    """What is to be written for an exhibit: the decision as it was, two hints beside that of the exhibit, how a
+    function is put into the room, the room itself, what else must hold there, and cases that a world seldom brings.
+    """
+
+    number: str
+    start: str
+    hints: tuple[str, str]
+    plug: Callable[[Answer], Prepare]
+    room: Callable[[Lab, Prepare], Coroutine[Any, Any, None]]
+    told: Told
+    also: tuple[type[Rule], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.start.partition("(")[0].removeprefix("def ")
+
+    @property
+    def all_hints(self) -> tuple[str, str, str]:
+        """From a nudge to nearly the answer."""
+        return (exhibit(self.number).hint, *self.hints)
+
+    @property
+    def check(self) -> LabCheck:
+        """Judges a function over seeds."""
+
+        def judged(answer: Answer, *, seed: int) -> Wrong | None:
+            """Your decision plays its part in the room, and is then asked about single cases."""
+            return judge(self, answer, seed=seed)
+
+        return LabCheck(f"museum/{self.number}", 1, judged)
+
+
+def judge(fix: Fix, answer: Answer, *, seed: int, world: bool = True) -> Wrong | None:
+    """Play the room with the function, and then ask it about single cases; `world=False` leaves the room out."""
+    one = exhibit(fix.number)
+    if world:
+        found = watch(_room(fix, answer, seed), (one.rule, *fix.also), registry.get(one.scenario).seconds)
+        if found is not None:
+            return Wrong(f"{found.invariant} {found.reason}", "\n".join(found.story))
+    told = fix.told(answer, draws_for(seed))
+    return Wrong(told, world=partial(_played, fix, answer, seed)) if told else None
+
+
+def _room(fix: Fix, answer: Answer, seed: int) -> Lab:
+    lab = Lab(seed)
+    lab.finish_building(fix.room(lab, fix.plug(answer)))
+    return lab
+
+
+def _played(fix: Fix, answer: Answer, seed: int) -> Lab:
+    lab = _room(fix, answer, seed)
+    watch(lab, (exhibit(fix.number).rule, *fix.also), registry.get(exhibit(fix.number).scenario).seconds)
+    return lab
+
+
+def function_of(fix: Fix, source: str, file: str) -> Answer:
+    """The function that a file defines; LearnerError if it cannot be read or defines none of that name."""
+    names: dict[str, Any] = {"__name__": "my_fix"}
+    try:
+        exec(compile(source, file, "exec"), names)  # noqa: S102  who gives the file wants it to be run
+    except Exception as error:
+        raise LearnerError(f"{file} cannot be run: {type(error).__name__}: {error}", "mend it and try again") from error
+    answer = names.get(fix.name)
+    if not callable(answer):
+        raise LearnerError(f"{file} defines no function {fix.name}", f"the decision begins with\n\n{fix.start}")
+    return answer  # type: ignore[no-any-return]
+
+
+# -- 3787 and 4153 --------------------------------------------------------------------------------------------------
+
+DELIVER_AT = '''def deliver_at(kind, until_ms, now_ms, levels_ms):
+    """When a note about a popped batch is put into the revive queue, ms since 1970.
+
+    `kind` is "ck" (a check point: these were popped) or "ack" (these are done); `until_ms` is the end of the invisible
+    time, ms since 1970; the note is written at `now_ms`; `levels_ms` are the 18 lengths of waiting of a broker that has
+    no timer wheel. (This broker has one.)
+    """
+    due_ms = until_ms - 1_000 if kind == "ck" else until_ms
+    for level_ms in levels_ms:
+        if due_ms - now_ms < level_ms:
+            return now_ms + level_ms
+    return now_ms + levels_ms[-1]
+'''
+DELIVER_HINTS = (
+    "A broker with a timer wheel can keep a message until any second. Then nobody needs the levels.",
+    "The check point has to be read before its acks, so it comes a second before them, whenever each was written.",
+)
+
+
+def _asked_when(answer: Answer, draw: Draws) -> str:
+    now_ms = 1_767_225_600_000 + draw.between("now", 0, 60_000)
+    levels_ms = tuple(1_000 * seconds for seconds in (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600))
+    for kind, before_ms in (("ck", 1_000), ("ack", 0)):
+        until_ms = now_ms + draw.between(f"left {kind}", 2_000, 60_000)
+        got = answer(kind, until_ms, now_ms, levels_ms)
+        if got != until_ms - before_ms:
+            return (
+                f"a note {kind!r}, written {until_ms - now_ms} ms before the end of the invisible time, is to come "
+                f"{before_ms} ms before that end; yours comes {_apart(got, until_ms)}"
+            )
+    return ""
+
+
+def _apart(got: object, until_ms: int) -> str:
+    """Where a time lies."""
+    if isinstance(got, bool) or not isinstance(got, int | float):
+        return f"at {got!r}, which is no time"
+    return f"{abs(got - until_ms):g} ms {'behind' if got > until_ms else 'before'} it"
+
+
+# -- 3507 -----------------------------------------------------------------------------------------------------------
+
+READ_UP_TO = '''def read_up_to(deliver_ms, waited_ms):
+    """Up to which time a reviver has read when it has read this note, ms since 1970.
+
+    The note was to be put into the revive queue at `deliver_ms` (ms since 1970), and had waited for that `waited_ms`.
+    """
+    return deliver_ms + waited_ms
+'''
+
+
+def _asked_how_far(answer: Answer, draw: Draws) -> str:
+    deliver_ms, waited_ms = 1_767_225_600_000 + draw.between("deliver", 0, 60_000), draw.between("waited", 1, 60_000)
+    got = answer(deliver_ms, waited_ms)
+    if got == deliver_ms:
+        return ""
+    return f"a note that came at {deliver_ms}: up to then everything has been read, and yours says {got!r}"
+
+
+# -- 5408 -----------------------------------------------------------------------------------------------------------
+
+PASSES = '''def passes(waited_ms, patience_ms):
+    """Whether a reviver passes an ack of which it has read no check point.
+
+    The ack was due `waited_ms` ago; a check point may still come for `patience_ms`. While it is not passed, the reviver
+    reads it again in each round, and does not get behind it.
+    """
+    return False
+'''
+
+
+def _asked_whether_it_passes(answer: Answer, draw: Draws) -> str:
+    patience_ms = draw.between("patience", 10_000, 180_000)
+    for waited_ms, want in ((0, False), (patience_ms // 2, False), (patience_ms, False), (patience_ms + 1, True)):
+        got = answer(waited_ms, patience_ms)
+        if bool(got) is not want:
+            why = "it has waited long enough" if want else "its check point may still come"
+            told = f"an ack that was due {waited_ms} ms ago, with a patience of {patience_ms} ms"
+            return f"{told}: {why}, and yours says {got!r}"
+    return ""
+
+
+# -- 7724, 7914 and 8479 --------------------------------------------------------------------------------------------
+
+IS_IT = '''def is_it(asked, found):
+    """Whether the message that the store gave is the one that was popped.
+
+    `asked` is the offset that the check point names; `found` that of the first message from there on which the store
+    still has, None if it has none.
+    """
+    return found is not None
+'''
+COMES_BACK = '''def comes_back(asked, found, pop_time, stored):
+    """Whether a message that nobody acknowledged is brought back.
+
+    `asked` and `found` are the offsets that the check point names and that the store gave a message of (None: it gave
+    none); the pop began at `pop_time`, and the message was stored at `stored` (both ms since 1970).
+    """
+    return found is not None and stored <= pop_time
+'''
+WHAT_NOW = '''def what_now(asked, found, queue_end, reads):
+    """What becomes of a message that nobody acknowledged: "back", "gone", or "later" (to try once more).
+
+    `asked` and `found` are the offsets that the check point names and that the store gave a message of (None: it gave
+    none); `queue_end` is the offset that the queue's next message will get; `reads` says whether the store reads now.
+    """
+    if asked >= queue_end or not reads:
+        return "later"
+    return "back" if found == asked else "gone"
+'''
+
+
+def _asked_is_it(answer: Answer, draw: Draws) -> str:
+    asked, later = draw.between("asked", 0, 900), draw.between("later", 1, 40)
+    for found, want in ((asked, True), (asked + later, False), (None, False)):
+        got = answer(asked, found)
+        if bool(got) is not want:
+            return f"offset {asked} was popped, and the store gave {found}: yours says {got!r}"
+    return ""
+
+
+def _asked_back(answer: Answer, draw: Draws) -> str:
+    asked, later = draw.between("asked", 0, 900), draw.between("later", 1, 40)
+    pop_time = 1_767_225_600_000 + draw.between("popped", 0, 60_000)
+    cases = (
+        (asked, pop_time - later, True),
+        (asked, pop_time + later, True),
+        (asked + later, pop_time - later, False),
+        (None, None, False),
+    )
+    for found, stored, want in cases:
+        got = answer(asked, found, pop_time, stored)
+        if bool(got) is not want:
+            when = "nothing" if stored is None else f"offset {found}, stored {stored - pop_time} ms behind the pop time"
+            return f"offset {asked} was popped, and the store gave {when}: yours says {got!r}"
+    return ""
+
+
+def _asked_what_now(answer: Answer, draw: Draws) -> str:
+    asked, later = draw.between("asked", 0, 900), draw.between("later", 1, 40)
+    cases = (
+        (asked, asked + later, True, "back"),
+        (asked + later, asked + later + 1, True, "gone"),
+        (None, asked // 2, True, "gone"),
+        (None, asked, True, "gone"),
+        (None, asked + later, False, "later"),
+    )
+    for found, end, reads, want in cases:
+        got = answer(asked, found, end, reads)
+        if got != want:
+            told = f"asked {asked}, found {found}, the queue ends at {end}, reads {reads}"
+            return f"{told}: it is {want!r}, and yours says {got!r}"
+    return ""
+
+
+def _by_offset(is_it: Answer) -> Prepare:
+    def decide(
+        asked: int, found: int | None, pop_time: int, stored: int | None, queue_end: int, reads: bool
+    ) -> object:
+        return "later" if not reads else "back" if is_it(asked, found) else "gone"
+
+    return parts.decided_by(decide)
+
+
+def _by_time(comes_back: Answer) -> Prepare:
+    def decide(
+        asked: int, found: int | None, pop_time: int, stored: int | None, queue_end: int, reads: bool
+    ) -> object:
+        return "later" if not reads else "back" if comes_back(asked, found, pop_time, stored) else "gone"
+
+    return parts.decided_by(decide)
+
+
+def _by_end(what_now: Answer) -> Prepare:
+    def decide(
+        asked: int, found: int | None, pop_time: int, stored: int | None, queue_end: int, reads: bool
+    ) -> object:
+        return what_now(asked, found, queue_end, reads)
+
+    return parts.decided_by(decide)
+
+
+FIXES = (
+    Fix(
+        "3787", DELIVER_AT, DELIVER_HINTS, parts.delivered_at, museum.acks_while_the_check_point_waits, _asked_when,
+        (rules.SettledWithItsAcks,),
+    ),
+    Fix(
+        "3507", READ_UP_TO,
+        ("The time that a note has waited is over when it is delivered: `deliver_ms` is its end.",
+         "`waited_ms` is not needed at all."),
+        parts.read_up_to, museum.quick_consumer, _asked_how_far, (rules.AckedStaysAway,),
+    ),
+    Fix(
+        "4153", DELIVER_AT, DELIVER_HINTS, parts.delivered_at, museum.acks_one_after_the_other, _asked_when,
+        (rules.AckedStaysAway,),
+    ),
+    Fix(
+        "5408", PASSES,
+        ("An ack that is passed too soon has no effect if its check point comes after all. Which number says how long "
+         "that may take?",
+         "Compare the two numbers; with exactly `patience_ms` it may still come."),
+        lambda answer: parts.passes_acks(answer, museum.ACK_WAIT_MS),
+        # The setting lets the reviver look again when the time is over; whether it passes the ack is asked.
+        lambda lab, prepare: museum.quick_consumer(
+            lab, prepare, messages=8, every_ms=500, work_ms=20,
+            enable_skip_long_awaiting_ack=True, revive_ack_wait_ms=museum.ACK_WAIT_MS,
+        ),
+        _asked_whether_it_passes, (rules.AckedStaysAway,),
+    ),
+    Fix(
+        "7724", IS_IT,
+        ("What lies at another offset is another message, and what lies at the same offset is the same.",
+         "Compare `found` with `asked`; None is equal to no number."),
+        _by_offset,
+        lambda lab, prepare: museum.log_that_is_cleaned(lab, prepare, messages=100, too_slow_ms=25_000),
+        _asked_is_it, (rules.ReviveTerminates,),
+    ),
+    Fix(
+        "7914", COMES_BACK,
+        ("A message may be stored behind the pop time and popped all the same. So what can the two times tell?",
+         "Nothing: compare the offsets."),
+        _by_time,
+        lambda lab, prepare: museum.pops_that_wait_for_flushes(lab, prepare, messages=150, flush_us=58_000),
+        _asked_back, (rules.RevivedWasPopped,),
+    ),
+    Fix(
+        "8479", WHAT_NOW,
+        ('"Not there" and "not now" are two things; `reads` tells them apart.',
+         "The end of the queue is not needed: what is behind it is not there."),
+        _by_end,
+        lambda lab, prepare: museum.topic_made_again(lab, prepare, messages=20, deleted_after_ms=4_000),
+        _asked_what_now, (rules.RevivedWasPopped,),
+    ),
+)  # fmt: skip
+"""In the order of docs/museum.md."""
+
+
+def fix_of(number: str) -> Fix:
+    """The fix of an exhibit, also by another of its issues; LearnerError when there is none."""
+    return next(fix for fix in FIXES if fix.number == exhibit(number).number)
