@@ -144,6 +144,23 @@ VIEWS = (
         BOARD, 900,
     ),
     View(
+        "side-by-side", "Push and Pop side by side", "One world, two groups that get the same orders: on the left "
+        "each queue has an owner, on the right whoever is free takes. A member of each hangs. A button for each of "
+        "three acts plays it.",
+        "from mqlab.scenarios.take_or_own import three_acts\n\nSideBySide(three_acts(7))", WHOLE, 1200,
+    ),
+    View(
+        "ordered-pops", "Ordered pops", "The batch that is out of a queue, the attempt that has it, what is done of "
+        "it, and who was turned away meanwhile.",
+        'lab = get("pop-ordered").build(7)\nlab.run_until_event("OrderBlocked")\nStepper(lab, [OrderedPopsBoard])',
+        BOARD, 900,
+    ),
+    View(
+        "pop-records", "Records of the key-value engine", "A record for each message that is out: in memory alone, on "
+        "the disk, or deleted, and why.",
+        'lab = get("pop-key-value").build(7).run_for(seconds=8)\nStepper(lab, [PopRecordsBoard])', BOARD, 900,
+    ),
+    View(
         "charts", "Charts", "Throughput, backlog, messages in flight, lag and hold times against the world's time, "
         "drawn by Bokeh and at most twice a second while the world plays.",
         'lab = get("slow-listener").build(7, parameters={"messages": 500})\n'

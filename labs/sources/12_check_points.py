@@ -95,8 +95,9 @@ reveal("written", stored() - before, why=f"one check point for the whole pop, an
 # until when. Each acknowledgement is a message, too. That is the price of this way: for each order that is done one more
 # message goes through the store. (Lab 13 is about a broker that saves most of it.)
 #
-# The topic is `rmq_sys_wheel_timer`. Messages there wait for their time and go to where they belong when it has come. So the
-# check point has a time of its own, at which it leaves the wheel. One could set it to anything. Remember for your bet what it is
+# The table says where they are now: in the topic `rmq_sys_wheel_timer`. Messages there wait for their time and go to where they belong
+# when it has come. (The broker's timer is built like a wheel with a slot for each second, so people say that a message is "on the wheel".)
+# So the check point has a time of its own, at which it leaves the wheel. One could set it to anything. Remember for your bet what it is
 # for: somebody will read it, and the acknowledgements, and then know what is missing.
 
 # %%

@@ -30,7 +30,8 @@ student_id = ""
 # A kitchen takes orders from a message queue. It does not own a queue, as the consumers of the earlier labs did. It
 # **pops**: it asks the broker for some orders, whatever the queue, and the broker hides them from everybody else for a
 # while, the **invisible time**. When an order is done, the kitchen **acknowledges** it (an *ack*). What is not acknowledged
-# when the invisible time is over comes again, to whoever pops next. So no order is lost when a cook faints.
+# when the invisible time is over comes again, to whoever pops next: a copy of it lies in another queue then, the **retry topic**
+# of those who share the work (their **group**). So no order is lost when a cook faints.
 #
 # For that the broker must remember what it has handed out, and what was done of it. This lab is about *where* it remembers:
 # on its disk, which is safe and slow, or in its memory.
@@ -292,8 +293,8 @@ reveal("killed-soon", len(soon.keys()), why="check point, ticks and offset were 
 
 # %% [markdown]
 # Every one of them, those that were done as well, and at once: the group's offset on the disk was where it had been before the
-# pop. To the broker these orders were never handed out. `reconsumeTimes` is 0, so the cook cannot see that they come for the
-# second time. That is what "at least once" means: a kitchen that must not cook twice has to look into its own books
+# pop. To the broker these orders were never handed out. `reconsumeTimes`, which comes with each order and says how often it was handed
+# out before, is 0, so the cook cannot see that they come for the second time. That is what "at least once" means: a kitchen that must not cook twice has to look into its own books
 # (lab 09).
 
 # %%

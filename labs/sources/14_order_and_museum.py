@@ -10,8 +10,8 @@
 #     objectives:
 #       - say what a second pop in order brings, and why messages that are done are among them
 #       - tell what an acknowledgement with an old handle does, and make the new handle
-#       - read a real bug in a trace, and repair three of them with one function
-#     minutes: 75
+#       - read a real bug in a trace, and repair it with one function
+#     minutes: 95
 #     prerequisites: [00 Tour, 02 Store, 11 Pop]
 #     wrong_predictions:
 #       - "other-attempt: the orders behind; then two consumers would cook one guest's courses at once"
@@ -38,10 +38,10 @@ student_id = ""
 # %%
 from mqlab import Lab
 from mqlab.check import NotSolvedYet, check, draws_for, predict, reveal, say, seed_for
-from mqlab.museum import EXHIBITS, exhibit, visit
+from mqlab.museum import EXHIBITS, exhibit, fix_of, visit
 from mqlab.scenarios.ordered_kitchen import open_ordered_kitchen
 from mqlab.views import Table
-from mqlab_widgets import Stepper
+from mqlab_widgets import OrderedPopsBoard, PopRecordsBoard, Stepper
 
 seed = seed_for(student_id, "14")
 draw = draws_for(seed)
@@ -113,6 +113,14 @@ Table("the second pop of monday-1", ("offset", "acknowledged before"),
 #
 # So order costs this: done is done only in a row. A cook who is given the roast twice must know by himself that he has served it.
 #
+# The board *Ordered pops* shows what the broker keeps: the batch with its attempt, a tick for each order that is done, a triangle where the
+# group goes on, and who was turned away. Step back with **p** to the moment at which `tuesday-1` asked, and on with **n**: what becomes of the ticks
+# when `monday-1` asks again?
+
+# %%
+Stepper(lab, [OrderedPopsBoard])
+
+# %% [markdown]
 # ### A small exercise: what comes again?
 #
 # A batch has these `offsets`, some of them `acked`. Return the list of the offsets that the next pop of the same attempt begins with, as far as
@@ -265,6 +273,12 @@ reveal("after-crash", len([offset for offset in again if offset < sum(sizes)]),
        why="the group goes on where its last pop began; the records survive, too, so these orders will come once more by the retry topic")
 
 # %% [markdown]
+# The board *Records* shows where each record is: in memory alone, on the disk, or deleted, and why. Step back to the kill, and look at what it left.
+
+# %%
+Stepper(lab, [PopRecordsBoard])
+
+# %% [markdown]
 # ### A small exercise: how much is written?
 #
 # With the first engine: `orders` were popped by `pops` pops from one queue, and each order was acknowledged by itself, in time. How many records
@@ -357,12 +371,93 @@ def decide(asked, found, pop_time, stored, queue_end, reads):
 check("14/decide", decide)
 
 # %% [markdown]
+# ## Four more rooms, if you like (20 minutes)
+#
+# In each room of the museum you can write the fix: the decision that went wrong is a function of its own, which plugs into the broker of the room.
+# Your function is played there from seeds that nobody was shown. Outside this notebook `mqlab museum 3507 --fix my_fix.py` does the same
+# (it makes the file, with the decision as it was), and `mqlab museum 3507 --hint 1` gives the first of three hints.
+#
+# ### 3787 and 4153: when is a note delivered?
+#
+# You have seen 3787. In 4153 the same decision does harm without the memory: an ack waits for longer than its check point, which is judged without
+# it. This is the decision as it was, in a broker that knew 18 lengths of waiting and nothing between them:
+
+# %%
+print(fix_of("3787").start)
+
+# %% [markdown]
+# A broker of today has a timer that keeps a message until any second. When is each note to come? (A check point has to be read before its acks.)
+
+# %% [markdown] tags=["hints"]
+# - Which of the two has to be in the revive queue first, whichever was written first?
+# - Both times follow from `until_ms` alone. The levels, and the time at which the note is written, are not needed.
+# - The check point comes a second before the end: `return until_ms - 1_000 if kind == "ck" else until_ms`.
+
+# %% tags=["exercise"]
+def deliver_at(kind, until_ms, now_ms, levels_ms):
+    """When a note of this kind, "ck" or "ack", is put into the revive queue, ms since 1970."""
+    ### BEGIN SOLUTION
+    return until_ms - 1_000 if kind == "ck" else until_ms
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("14/deliver-at", deliver_at)
+
+# %% [markdown]
+# ### 3507: how far has the reviver read?
+#
+# The reviver judges a check point when it has read up to two seconds behind that one's time (lab 11). "Up to when have I read" is the newest
+# time of delivery that it has seen. The decision as it was:
+
+# %%
+print(fix_of("3507").start)
+
+# %% [markdown] tags=["hints"]
+# - Draw a line: the note is written, it waits, it is delivered. Where on the line is `deliver_ms`, and where `deliver_ms + waited_ms`?
+# - What was read a moment ago cannot have been delivered in the future.
+# - `return deliver_ms`
+
+# %% tags=["exercise"]
+def read_up_to(deliver_ms, waited_ms):
+    """Up to which time a reviver has read that has read this note, ms since 1970."""
+    ### BEGIN SOLUTION
+    return deliver_ms
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("14/read-up-to", read_up_to)
+
+# %% [markdown]
+# ### 5408: for how long does an ack wait for its check point?
+#
+# How far a reviver has come is where the last check point stands that it has settled. If nobody pops any more, acks are the end of its queue, and
+# are read in every round. The decision as it was, and is, unless `enableSkipLongAwaitingAck` is set:
+
+# %%
+print(fix_of("5408").start)
+
+# %% [markdown] tags=["hints"]
+# - An ack may come before its check point, so it must not be passed at once. What would happen to it?
+# - For `patience_ms` the check point may still come; after that it won't.
+# - `return waited_ms > patience_ms`
+
+# %% tags=["exercise"]
+def passes(waited_ms, patience_ms):
+    """Whether a reviver passes an ack, due so long ago, of which it has read no check point."""
+    ### BEGIN SOLUTION
+    return waited_ms > patience_ms
+    ### END SOLUTION
+
+# %% tags=["check"]
+check("14/passes", passes)
+
+# %% [markdown]
 # ## In today's RocketMQ
 #
 # - Order: `org.apache.rocketmq.broker.offset.ConsumerOrderInfoManager`. Change: `...broker.processor.ChangeInvisibleTimeProcessor`. The engine
 #   with records: `...broker.pop.PopConsumerService`, off by default (`popConsumerKVServiceEnable`). Its store is a RocksDB there; ours is a
 #   sorted map with a log, which promises the same after a crash.
-# - The four rooms that were not repaired here: 3507, 3787, 4153, 5408. `mqlab museum 3507` plays one of them.
+# - `mqlab museum` lists the rooms, `mqlab museum 3507` plays one and tells its story, and with `--shortest` the shortest one.
 #
 # Three questions to take home. Why may the broker not simply refuse an ack with an old handle? What would an order of `comes_again` cost that
 # never repeats? And which test would have found 7914 before its users did?

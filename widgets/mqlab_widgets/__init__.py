@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from mqlab_widgets.boards.lights import LightsBoard
     from mqlab_widgets.boards.merge_buffer import MergeBufferBoard
     from mqlab_widgets.boards.offsets import OffsetsBoard
+    from mqlab_widgets.boards.ordered_pops import OrderedPopsBoard
     from mqlab_widgets.boards.owners import OwnersBoard
+    from mqlab_widgets.boards.pop_records import PopRecordsBoard
     from mqlab_widgets.boards.popped_messages import PoppedMessagesBoard
     from mqlab_widgets.boards.responses import ResponsesBoard
     from mqlab_widgets.boards.revive_queue import ReviveQueueBoard
@@ -31,7 +33,9 @@ __all__ = [
     "LightsBoard",
     "MergeBufferBoard",
     "OffsetsBoard",
+    "OrderedPopsBoard",
     "OwnersBoard",
+    "PopRecordsBoard",
     "PoppedMessagesBoard",
     "ResponsesBoard",
     "ReviveQueueBoard",
@@ -51,7 +55,9 @@ _HOMES = {
     "LightsBoard": "boards.lights",
     "MergeBufferBoard": "boards.merge_buffer",
     "OffsetsBoard": "boards.offsets",
+    "OrderedPopsBoard": "boards.ordered_pops",
     "OwnersBoard": "boards.owners",
+    "PopRecordsBoard": "boards.pop_records",
     "PoppedMessagesBoard": "boards.popped_messages",
     "ResponsesBoard": "boards.responses",
     "ReviveQueueBoard": "boards.revive_queue",

@@ -388,6 +388,7 @@ SENTENCES: dict[str, Sentence] = {
     "MessageRevived": "{node}: nobody acknowledged {message} in time, so it comes again",
     "MessageNotRevived": "{node} could not bring {popped} of {queue} back: {why}",
     "CheckPointPutAgain": "{node} will try again to bring {popped} of {queue} back: {why}",
+    "OrderTaken": "{node} hands out messages of {queue} in order, and nothing more until they are settled",
     "OrderBlocked": "{node} hands out nothing of {queue} in order while earlier messages are not settled",
     "OrderFreed": "{node} can hand out messages of {queue} in order again",
     "OrderAcked": "{node} ticks off {popped} of {queue}; the group goes on at {next_offset}",

@@ -10,7 +10,7 @@ from mqlab.broker.pop.order_info import NO_NEED_TO_COMMIT, OrderInfo
 from mqlab.protocol.errors import BodyError
 from mqlab.protocol.extra_info import queue_id_order_count_info, queue_offset_order_count_info
 from mqlab.protocol.hashing import java_map_order, java_number_order
-from mqlab.trace.events.pop import OrderFreed
+from mqlab.trace.events.pop import OrderFreed, OrderTaken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +68,10 @@ class ConsumerOrderInfoManager(ConfigManager):
         if previous is not None:
             info.merge_offset_consumed_count(previous)
         queues[queue_id] = info
+        hooks = self._node.hooks
+        if hooks.on:
+            numbers = ",".join(map(str, offsets))
+            hooks.emit(OrderTaken(group, topic, queue_id, attempt_id or "", numbers, pop_time, invisible_time))
         counts = info.offset_consumed_count or {}
         for offset, count in counts.items():
             order_count_info.append(queue_offset_order_count_info(topic, queue_id, offset, count))

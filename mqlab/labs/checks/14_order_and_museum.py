@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from mqlab import Lab
 from mqlab.check import Wrong, draws_for, lab_check
 from mqlab.explore.rule import Case, Rule
-from mqlab.museum import rules
+from mqlab.museum import fix_of, rules
+from mqlab.museum.fixes import judge
 from mqlab.scenarios import museum
 from mqlab.scenarios.museum_parts import Decision, Prepare, decided_by
 from mqlab.scenarios.ordered_kitchen import OrderedKitchen, open_ordered_kitchen
@@ -144,6 +145,34 @@ def decide(answer: Decision, *, seed: int) -> Wrong | None:
         if rule.violations:
             return Wrong(f"{rule.rule} {rule.violations[0].reason}")
     return None
+
+
+# -- more rooms --------------------------------------------------------------------------------------------------------
+
+_WORLD_EACH = 5
+"""A world for each fifth seed is enough: it says no more with the others, and one waits for it."""
+
+
+@lab_check("14/deliver-at", points=1)
+def deliver_at(answer: Callable[[str, int, int, Sequence[int]], object], *, seed: int) -> Wrong | None:
+    """Your times of delivery in the rooms 3787 and 4153, and for single notes."""
+    fix = fix_of("3787" if seed % (2 * _WORLD_EACH) else "4153")
+    return judge(fix, answer, seed=seed, world=not seed % _WORLD_EACH)
+
+
+@lab_check("14/read-up-to", points=1)
+def read_up_to(answer: Callable[[int, int], object], *, seed: int) -> Wrong | None:
+    """Your reviver in the room 3507, and single notes."""
+    return judge(fix_of("3507"), answer, seed=seed, world=not seed % _WORLD_EACH)
+
+
+@lab_check("14/passes", points=1)
+def passes(answer: Callable[[int, int], object], *, seed: int) -> Wrong | None:
+    """Your reviver in the room 5408, and single acks."""
+    return judge(fix_of("5408"), answer, seed=seed, world=not seed % _WORLD_EACH)
+
+
+# -- what becomes of a message, told one by one ------------------------------------------------------------------------
 
 
 def _played(answer: Decision, seed: int) -> Lab:

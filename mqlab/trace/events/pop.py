@@ -393,6 +393,20 @@ class ReviveOffsetCommitted(NamedTuple):
     revive_offset: int
 
 
+class OrderTaken(NamedTuple):
+    """Messages are handed out in order under the name of an attempt ("": without one): until they are settled or
+    visible again, `invisible_ms` behind `pop_time`, every other attempt is turned away.
+    """
+
+    group: str
+    topic: str
+    queue_id: int
+    attempt_id: str
+    offsets: str
+    pop_time: int
+    invisible_ms: int
+
+
 class OrderBlocked(NamedTuple):
     """Nothing is popped in order from a queue: messages of the last batch are neither settled nor visible again."""
 

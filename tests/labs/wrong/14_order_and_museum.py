@@ -106,6 +106,37 @@ def never_back(asked, found, pop_time, stored, queue_end, reads):
     return "later" if not reads else "gone"
 
 
+def both_at_the_end(kind, until_ms, now_ms, levels_ms):
+    """Check point and ack come together: which is read first is luck."""
+    return until_ms
+
+
+def next_level(kind, until_ms, now_ms, levels_ms):
+    """Issues 3787 and 4153: the next one of 18 lengths of waiting."""
+    due_ms = until_ms - 1_000 if kind == "ck" else until_ms
+    return now_ms + next((level for level in levels_ms if due_ms - now_ms < level), levels_ms[-1])
+
+
+def wait_once_more(deliver_ms, waited_ms):
+    """Issue 3507: what has waited waits again."""
+    return deliver_ms + waited_ms
+
+
+def when_written(deliver_ms, waited_ms):
+    """The reviver has read up to the time at which the note was written."""
+    return deliver_ms - waited_ms
+
+
+def waits_for_ever(waited_ms, patience_ms):
+    """Issue 5408: a check point may always come."""
+    return False
+
+
+def passes_at_once(waited_ms, patience_ms):
+    """What has no check point now will have none."""
+    return True
+
+
 WRONG = {
     "14/comes-again": [only_open_ones, nothing_when_all_are_done, all_of_it, behind_the_last_ack],
     "14/new-handle": [old_batch, old_time],
@@ -121,4 +152,7 @@ WRONG = {
         within_the_queue,
         never_back,
     ],
+    "14/deliver-at": [both_at_the_end, next_level],
+    "14/read-up-to": [wait_once_more, when_written],
+    "14/passes": [waits_for_ever, passes_at_once],
 }

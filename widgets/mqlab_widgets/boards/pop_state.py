@@ -256,6 +256,11 @@ class PopBoard(Board):
     def on_order_acked(self, record: Record) -> None:
         self._settle(record, record.queue_offset, ACKED)
 
+    def on_pop_record_deleted(self, record: Record) -> None:
+        """The key-value engine has no check points: an acknowledged message has no record any more."""
+        if record.reason == "acked":
+            self._settle(record, record.queue_offset, ACKED)
+
     def on_invisible_time_changed(self, record: Record) -> None:
         """A new delivery of the same message follows the old one."""
         key = _delivery(record)
