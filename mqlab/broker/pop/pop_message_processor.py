@@ -115,7 +115,11 @@ class PopMessageProcessor(RequestProcessor):
     # -- checks -----------------------------------------------------------------------------------------------------
 
     def _check(self, channel: Channel, header: PopMessageRequestHeader) -> TopicConfig:
-        """The topic to pop from; RequestError, in RocketMQ's order, with its codes and texts."""
+        """The topic to pop from; RequestError, in RocketMQ's order, with its codes and texts.
+
+        The age of a request is counted from when its client says that it made it: where the broker's clock is ahead by
+        more than the polling time, all are refused at once, and a client of RocketMQ pops again without a pause.
+        """
         broker, ip = self._broker, self._broker.broker_ip
         if self._node.now_ms() - header.born_time - header.poll_time > TOO_OLD_MS:
             raise RequestError(ResponseCode.POLLING_TIMEOUT, f"the broker[{ip}] pop message is timeout too much")
