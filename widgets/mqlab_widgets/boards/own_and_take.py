@@ -12,7 +12,8 @@ from typing import ClassVar, NamedTuple
 from mqlab.scenarios.membership import TOPIC
 from mqlab.scenarios.take_or_own import OWNERS, TAKERS
 from mqlab.trace.record import Record
-from mqlab_widgets.boards.stage import FROZEN, Queue, StageBoard
+from mqlab_widgets.boards.stage import StageBoard
+from mqlab_widgets.boards.stage_state import FROZEN, Queue
 
 INTERVAL_US = 500_000
 """So much of the world's time is one bar of what was packed."""

@@ -6,6 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
+
+RUNNING, FROZEN, DOWN = "running", "frozen", "down"
+DELAYED = RMQ_SYS_SCHEDULE_TOPIC
 MOST_CELLS = 24
 MOST_BLOCKS = 40
 MOST_RANGES = 64
@@ -28,6 +32,16 @@ class Flight(NamedTuple):
     messages: int
     queue: Queue | None
     since_us: int
+
+
+class Held(NamedTuple):
+    """A pull that a broker holds."""
+
+    topic: str
+    queue_id: int
+    since_us: int
+    hold_ms: int
+    consumer: str
 
 
 class Cell(NamedTuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mqlab_widgets.boards.stage import DELAYED
+from mqlab_widgets.boards.stage_state import DELAYED
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.scene import rest_of
 from mqlab_widgets.story_clock import FLIGHT_MS

@@ -13,8 +13,8 @@ from mqlab_widgets.scene.style import CHARACTER, fit
 from mqlab_widgets.scene.tokens import sliding, token
 
 if TYPE_CHECKING:
-    from mqlab_widgets.boards.stage import Held, StageBoard
-    from mqlab_widgets.boards.stage_state import Block, Strip
+    from mqlab_widgets.boards.stage import StageBoard
+    from mqlab_widgets.boards.stage_state import Block, Held, Strip
     from mqlab_widgets.scene.scene import Look
 
 LOG = 34

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mqlab.protocol.topics import is_retry_topic
-from mqlab_widgets.boards.stage import DOWN
+from mqlab_widgets.boards.stage_state import DOWN
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.plan import HEAD, LINE, Card
 from mqlab_widgets.scene.tokens import token

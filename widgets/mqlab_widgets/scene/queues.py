@@ -12,8 +12,8 @@ from mqlab_widgets.scene.plan import Card, Point, Row
 from mqlab_widgets.scene.tokens import sliding, token
 
 if TYPE_CHECKING:
-    from mqlab_widgets.boards.stage import Held, StageBoard
-    from mqlab_widgets.boards.stage_state import Cell, Strip
+    from mqlab_widgets.boards.stage import StageBoard
+    from mqlab_widgets.boards.stage_state import Cell, Held, Strip
     from mqlab_widgets.scene.scene import Look
 
 LABEL = 38

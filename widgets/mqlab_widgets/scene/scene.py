@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from mqlab_widgets.boards.stage import DOWN, FROZEN
+from mqlab_widgets.boards.stage_state import DOWN, FROZEN
 from mqlab_widgets.scene import cards, plan, tokens
 from mqlab_widgets.scene.plan import Card, Sheet
 from mqlab_widgets.scene.style import STYLE

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.scenarios.take_or_own import OWNERS, TAKERS
 from mqlab_widgets.boards.own_and_take import INTERVAL_US, INTERVALS, OwnAndTakeBoard
-from mqlab_widgets.boards.stage import DOWN, FROZEN
+from mqlab_widgets.boards.stage_state import DOWN, FROZEN
 from mqlab_widgets.scene import plan, tokens
 from mqlab_widgets.scene.acts import RESTS, Moves
 from mqlab_widgets.scene.plan import EDGE, Sheet

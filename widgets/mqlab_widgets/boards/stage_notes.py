@@ -1,0 +1,96 @@
+"""What the stage notes while it folds the events, and what its parts have in common: names, queues, clients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.trace.record import Record
+from mqlab_widgets.boards.board import Board
+from mqlab_widgets.boards.stage_state import Consumer, Flight, Held, Log, Producer, Queue, Strip
+from mqlab_widgets.labels import label_of
+
+if TYPE_CHECKING:
+    from mqlab import Lab
+
+
+class StageNotes(Board):
+    """All that is noted. The parts of the stage fill it, each from the events of its subject."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._keys: dict[tuple[str, str, int, int], str] = {}
+        """Place of a message -> its unique key. Any state agrees with it, so it is not copied with the state."""
+        self._senders: dict[str, str] = {}
+        """What the keys of one process have in common -> the machine; it is not copied either."""
+        self._names: dict[str, str] = {}
+        """Address of a machine -> its name."""
+        super().__init__(lab)
+
+    def begin(self) -> None:
+        """Nobody is there yet."""
+        self.states: dict[str, str] = {}
+        self.roles: dict[str, str] = {}
+        self.groups: dict[str, str] = {}
+        self.masters: dict[str, str] = {}
+        """Name of a broker in the routes -> the machine of its master."""
+        self.slaves: dict[str, str] = {}
+        """Machine of a slave -> the name of its broker."""
+        self.wires: dict[tuple[str, str], None] = {}
+        self.connections: dict[int, tuple[str, str]] = {}
+        self.cut: dict[tuple[str, str], bool] = {}
+        self.flights: dict[str, Flight] = {}
+        self.lost: dict[str, Flight] = {}
+        """Frames that died with the newest event that ended a process or a connection."""
+        self.landed: dict[str, Flight] = {}
+        """Machine -> the frame that it got last."""
+        self.strips: dict[Queue, Strip] = {}
+        self.logs: dict[str, Log] = {}
+        self.held: dict[str, dict[tuple[int, str], Held]] = {}
+        self.trouble: dict[str, str] = {}
+        """Machine -> what is wrong with its disk."""
+        self.producers: dict[str, Producer] = {}
+        self.consumers: dict[str, Consumer] = {}
+        self.answers: dict[tuple[str, int, str], tuple[Queue, tuple[str, ...], int]] = {}
+        """(broker, opaque, remote) -> (queue, first few unique keys, messages) of a pull that is being answered."""
+        self.handed: dict[tuple[str, str], tuple[str, ...]] = {}
+        """(broker, remote) -> unique keys of messages that are popped, and not in an answer yet."""
+        self.pops: dict[tuple[str, str], None] = {}
+        """(broker, topic) of which messages are popped from any queue."""
+        self.sending: dict[str, tuple[tuple[int, int], str]] = {}
+        """Producer -> event and key of its newest attempt, which tells what the next frame carries."""
+        self.asking: dict[str, tuple[tuple[int, int], Queue]] = {}
+        """Consumer -> event and queue of its newest pull."""
+
+    # -- names --------------------------------------------------------------------------------------------------------
+
+    def name_of(self, address: str) -> str:
+        """The machine at an address; the address itself if nobody has it."""
+        host = address.partition(":")[0]
+        if host not in self._names:
+            self._names = {node.spec.ip: name for name, node in self.lab.world.nodes.items()}
+        return self._names.get(host, address)
+
+    def key_at(self, queue: Queue, offset: int) -> str:
+        """The unique key of the message at a place; "" if it is not known (any more)."""
+        return self._keys.get((*queue, offset), "")
+
+    def label(self, key: str) -> str:
+        """What is written on a message."""
+        return label_of(key, self.lab)
+
+    def queue_of(self, record: Record) -> Queue:
+        """The queue that a client's event is about."""
+        return self.masters.get(record.broker_name, record.broker_name), record.topic, record.queue_id
+
+    # -- queues and clients -------------------------------------------------------------------------------------------
+
+    def _strip(self, queue: Queue) -> Strip:
+        strip = self.strips.get(queue)
+        if strip is None:
+            strip = self.strips[queue] = Strip()
+        return strip
+
+    def _producer(self, node: str) -> Producer:
+        return self.producers.setdefault(node, Producer())
+
+    def _consumer(self, node: str) -> Consumer:
+        return self.consumers.setdefault(node, Consumer())
