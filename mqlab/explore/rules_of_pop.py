@@ -69,7 +69,8 @@ BEGUN_AGAIN_TEXT = (
 ORDER_FORGOTTEN = "a broker forgets what is out in order"
 ORDER_FORGOTTEN_TEXT = (
     "What was popped in order is written every 10 s: a broker that was killed knows nothing of what was handed out "
-    "since, and hands out what lies behind it."
+    "since, and hands out what lies behind it. When something behind it is acknowledged, the group goes on behind "
+    "that, and what was not done in front of it is passed over."
 )
 LONE_ACKS = "acks without their check point"
 LONE_ACKS_TEXT = (
@@ -181,7 +182,7 @@ class NothingUnackedIsLost(_PopRule):
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         USED_TWICE: USED_TWICE_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, TORN: TORN_TEXT, DELETED: DELETED_TEXT,
         ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, GIVEN_UP: GIVEN_UP_TEXT, SAME_MILLISECOND: SAME_MILLISECOND_TEXT,
-        NO_RECORD: NO_RECORD_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT,
+        NO_RECORD: NO_RECORD_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT, ORDER_FORGOTTEN: ORDER_FORGOTTEN_TEXT,
     }  # fmt: skip
     kinds = ("TimerMessageDropped", "PopRecordsNotWritten")
 
@@ -229,7 +230,7 @@ class NothingUnackedIsLost(_PopRule):
         problem = self._problem(place, times)
         if not problem:
             return
-        exception = self._reason(place, kept, times)
+        exception = self._reason(place, kept, times) or self._reason_in_order(group, place, times)
         if exception:
             self.excuse(exception)
         else:
@@ -269,6 +270,20 @@ class NothingUnackedIsLost(_PopRule):
             return GIVEN_UP
         found = self.case.contents.found.get(place)
         return TORN if found is not None and found.is_torn else ""
+
+
+    def _reason_in_order(self, group: str, place: Place, times: list[Handed]) -> str:
+        """Why a group that pops in order is past a message that it has not done, or never gets to it."""
+        offsets = self.case.broker(place.broker).running().consumer_offset_manager
+        at = place._replace(queue_offset=offsets.query_offset(group, place.topic, place.queue_id))
+        if times:
+            last = times[-1]
+            is_past = at.queue_offset > place.queue_offset
+            killed = last.in_order and is_past and self.started_since(place.broker, last.popped_us)
+            return ORDER_FORGOTTEN if killed else ""
+        in_front = self.case.pops.handed.get((Queue(place.broker, group, *place[1:3]), at.queue_offset), [])
+        stands = at.queue_offset < place.queue_offset and any(handed.in_order for handed in in_front)
+        return STALE if stands and self.case.is_stale(at) else ""
 
 
 class RevivedInTime(_PopRule):
@@ -334,13 +349,14 @@ class RevivedIsNamed(_PopRule):
         ledger = self.case.ledger
         if place.broker not in ledger.power_lost_us or not self.case.is_live:
             return False
-        queue = self.case.broker(place.broker).store.find_consume_queue(place.topic, place.queue_id)
+        store = self.case.broker(place.broker).store
+        queue = store.find_consume_queue(place.topic, place.queue_id)
         unit = queue.get(place.queue_offset) if queue is not None else None
-        return unit is not None and any(
-            other[:3] == place[:3]
-            and other.queue_offset > place.queue_offset
-            and (kept.unique_key, kept.commit_log_offset) == (unique_key, unit.pos)
-            for other, kept in ledger.stored.items()
+        message = store.look_message_by_offset(unit.pos) if unit is not None else None
+        return (
+            message is not None
+            and (message.topic, message.queue_id, message.msg_id) == (place.topic, place.queue_id, unique_key)
+            and message.queue_offset > place.queue_offset
         )
 
     def _is_named(self, record: Record, queue: Queue) -> bool:

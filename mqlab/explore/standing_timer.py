@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from mqlab.explore.places import Place
+from mqlab.explore.stale_entries import STALE
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.topics import TIMER_TOPIC
 from mqlab.store.timer.timer_wheel import NEVER
@@ -11,6 +13,7 @@ from mqlab.store.timer.timer_wheel import NEVER
 if TYPE_CHECKING:
     from mqlab.processes import BrokerProcess
     from mqlab.store import ReadableStore
+    from mqlab.store.timer.timer_message_store import TimerMessageStore
 
 TORN = "a torn record"
 TORN_TEXT = (
@@ -33,6 +36,7 @@ class KnownPlaces(Protocol):
     """What the ledger knows of places in the commit log where a lost timer message was."""
 
     taken_over: dict[tuple[str, int], str]
+    remains: dict[Place, dict[int, None]]
 
 
 class Standing(NamedTuple):
@@ -70,18 +74,36 @@ def standing(ledger: KnownPlaces, broker: BrokerProcess) -> Standing | None:
     timer = broker.running().timer if broker.is_up() else None
     if timer is None or timer.config.timer_skip_unknown_error:
         return None
-    store = timer.message_store
+    off, onto = _off_the_wheel(ledger, broker.name, timer), _onto_the_wheel(ledger, broker.name, timer)
+    if not off and not onto:
+        return None
+    return Standing(
+        off or onto, timer.curr_read_time_ms if off else NEVER, timer.curr_queue_offset if onto else NEVER
+    )
+
+
+def _off_the_wheel(ledger: KnownPlaces, broker: str, timer: TimerMessageStore) -> str:
+    """Why nothing comes off the wheel; "" when it does."""
     for record in timer.chain(timer.timer_wheel.get_slot(timer.curr_read_time_ms)):
         message = timer.message_at(record.offset_py, record.size_py)
         if message is None or message.properties.get(MessageConst.REAL_QUEUE_ID, "").isdigit():
             continue
-        if is_torn(store, record.offset_py, record.size_py):
-            return Standing(TORN, timer.curr_read_time_ms)
-        if (broker.name, record.offset_py) in ledger.taken_over:
-            return Standing(WHEEL_AHEAD, timer.curr_read_time_ms)
-    queue = store.find_consume_queue(TIMER_TOPIC, 0)
+        if is_torn(timer.message_store, record.offset_py, record.size_py):
+            return TORN
+        if (broker, record.offset_py) in ledger.taken_over:
+            return WHEEL_AHEAD
+    return ""
+
+
+def _onto_the_wheel(ledger: KnownPlaces, broker: str, timer: TimerMessageStore) -> str:
+    """Why nothing goes onto the wheel; "" when it does."""
+    queue = timer.message_store.find_consume_queue(TIMER_TOPIC, 0)
     unit = queue.get(timer.curr_queue_offset) if queue is not None else None
     message = timer.message_at(unit.pos, unit.size) if unit is not None else None
     if unit is None or message is None or message.properties.get(MessageConst.TIMER_OUT_MS, "").isdigit():
-        return None
-    return Standing(TORN, queue_offset=unit.queue_offset) if is_torn(store, unit.pos, unit.size) else None
+        return ""
+    if is_torn(timer.message_store, unit.pos, unit.size):
+        return TORN
+    # The entry of a lost message points to another one.
+    place = Place(broker, TIMER_TOPIC, 0, unit.queue_offset)
+    return STALE if unit.pos in ledger.remains.get(place, ()) else ""

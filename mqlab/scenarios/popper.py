@@ -72,7 +72,9 @@ class Popper:
                 await self._node.sleep(PAUSE_MS)
                 continue
             for message in messages:
-                number_of(message)
+                # An entry that a loss of power has left may give a message of the timer.
+                if MessageConst.REAL_TOPIC not in message.properties:
+                    number_of(message)
                 await self._work_on(message)
 
     async def _pop(self, attempt_id: str) -> list[MessageExt]:

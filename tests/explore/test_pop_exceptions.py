@@ -49,6 +49,10 @@ def test_an_exception_is_needed_and_covers_all(exception: str, scenario: str, se
 
 
 TWO_CUTS = "at 8s: power_off broker-a for 1s; at 20s: power_off broker-a for 2s"
+FOUR_STOPS = (
+    "at 6s: power_off broker-a for 1s; at 13s: power_off broker-a for 3s; at 22s: power_off broker-a for 1s; "
+    "at 28s: crash broker-a for 500ms"
+)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +62,16 @@ TWO_CUTS = "at 8s: power_off broker-a for 1s; at 20s: power_off broker-a for 2s"
         (TORN, "pop-plain", 8, TWO_CUTS),
         (TORN, "pop-mixed-with-push", 0, TWO_CUTS),
         (STALE, "pop-key-value", 3, TWO_CUTS),
+        (STALE, "pop-buffer-merge", 124, FOUR_STOPS),
+        (STALE, "pop-buffer-merge", 128, FOUR_STOPS),
+        (STALE, "pop-ordered", 100, FOUR_STOPS),
+        (ORDER_FORGOTTEN, "pop-ordered", 122, FOUR_STOPS),
     ],
-    ids=["a lost timer message", "a torn acknowledgement", "a torn timer message", "a queue that moved up"],
+    ids=[
+        "a lost timer message", "a torn acknowledgement", "a torn timer message", "a queue that moved up",
+        "an entry in front of the timer", "an entry of a message of the timer", "an entry in front of an ordered group",
+        "a message that an ordered group is past",
+    ],
 )
 def test_an_exception_of_async_flush_is_needed_and_covers_all(
     exception: str, scenario: str, seed: int, plan: str
