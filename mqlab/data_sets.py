@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from mqlab.lab import Lab
 
 CARD = "card.json"
-LOST, TWICE = "lost", "twice"
+LOST, TWICE, LATE = "lost", "twice", "late"
+"""What a sealed list may be of: see `hidden`."""
 
 
 class Size(NamedTuple):
@@ -48,7 +49,7 @@ class Recipe(NamedTuple):
     parameters: dict[str, Any]
     faults: tuple[str, ...]
     settle_seconds: float
-    sealed: bool
+    sealed: tuple[str, ...]
     oddities: tuple[str, ...]
     sizes: dict[str, Size]
     first_seed: int = 0
@@ -92,13 +93,16 @@ def read_recipe(file: Path) -> Recipe:
             dict(told.get("parameters", {})),
             tuple(told.get("faults", ())),
             float(told.get("settle_seconds", 0)),
-            bool(told.get("sealed", False)),
+            tuple(told.get("sealed", ())),
             tuple(told.get("oddities", ())),
             sizes,
             int(told.get("first_seed", 0)),
         )
     except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, AttributeError) as problem:
         raise LearnerError(f"{file} is no recipe: {problem}", "see datasets/README.md for what one must have") from None
+    unknown = set(recipe.sealed) - {LOST, TWICE, LATE}
+    if unknown:
+        raise LearnerError(f"{file}: nothing {min(unknown)!r} can be sealed", f"choose among {LOST}, {TWICE}, {LATE}")
     scenarios.get(recipe.scenario).check(dict(recipe.parameters))
     return recipe
 
@@ -189,7 +193,7 @@ def _make_world(task: tuple[Recipe, int, Path]) -> Made:
         return known
     spec = world(recipe, seed)
     lab = spec.play()
-    seals = seal(recipe.name, seed, hidden(lab)) if recipe.sealed else []
+    seals = seal(recipe.name, seed, (each for each in hidden(lab) if each[0] in recipe.sealed)) if recipe.sealed else []
     about = {**spec.header(lab), "data_set": recipe.name, "events": len(lab.history), "sealed": seals}
     made = Made(file.name, about["events"], about[TRACE_HASH], seals)
     with ParquetRecorder(file, about) as recorder:
@@ -241,10 +245,11 @@ def _card(recipe: Recipe, size: str, made: list[Made]) -> dict[str, Any]:
 
 
 def hidden(lab: Lab) -> list[tuple[str, str, str]]:
-    """What went wrong in a world: (what, group, unique key) of each message that was lost or was consumed twice.
+    """What went wrong in a world: (what, group, unique key) of each message that was lost, consumed twice, or late.
 
     Lost is what a producer was told is stored, what the group was never done with, and what will not come any more: no
-    broker has it, or the group's offset was committed behind it.
+    broker has it, or the group's offset was committed behind it. Late is what the group was first done with after a
+    later one of the queue in which the message was first stored.
     """
     acknowledged = {key for record in lab.history.find("SendSucceeded") for key in record.msg_id.split(",")}
     done: Counter[tuple[str, str]] = Counter(
@@ -261,7 +266,39 @@ def hidden(lab: Lab) -> list[tuple[str, str, str]]:
     lost = [(LOST, group, key) for group in groups for key in acknowledged if not done[group, key]
             and (group, key) not in to_come]  # fmt: skip
     twice = [(TWICE, group, key) for (group, key), times in done.items() if times > 1 and key in acknowledged]
-    return sorted(lost + twice)
+    late = [(LATE, group, key) for group, key in _overtaken(lab)]
+    return sorted(lost + twice + late)
+
+
+def _overtaken(lab: Lab) -> Iterator[tuple[str, str]]:
+    """(group, unique key) of each message that a group was first done with after a later one of its queue."""
+    places: dict[str, tuple[tuple[str, str, int], int]] = {}
+    attempted: dict[str, str] = {}
+    furthest: dict[tuple[object, ...], int] = {}
+    seen: set[tuple[str, str]] = set()
+    at_once: list[tuple[tuple[object, ...], int]] = []
+    now_us = -1
+    for record in lab.history:
+        if record.ts_us != now_us:
+            # What ends in the same microsecond has no order that anybody could see.
+            for queue, offset in at_once:
+                furthest[queue] = max(furthest.get(queue, -1), offset)
+            at_once, now_us = [], record.ts_us
+        if record.kind == "SendAttempted":
+            attempted.update(dict.fromkeys(record.msg_id.split(","), record.topic))
+        elif record.kind == "MessageStored" and attempted.get(record.unique_key) == record.topic:
+            places.setdefault(
+                record.unique_key, ((record.node, record.topic, record.queue_id), record.queue_offset)
+            )  # fmt: skip
+        elif record.kind == "ConsumeFinished" and record.status in CONSUMED and record.msg_id in places:
+            whose = (record.group, record.msg_id)
+            if whose not in seen:
+                seen.add(whose)
+                place, offset = places[record.msg_id]
+                queue = (record.group, *place)
+                if furthest.get(queue, -1) > offset:
+                    yield whose
+                at_once.append((queue, offset))
 
 
 def seal(name: str, seed: int, found: Iterable[tuple[str, str, str]]) -> list[str]:

@@ -14,8 +14,11 @@ from typing import Any, get_type_hints
 from mqlab.errors import LearnerError
 from mqlab.trace.bus import COMMON_FIELDS, Row
 
-SCHEMA_VERSION = 1
-"""Rises when a recorded trace can no longer be read as it was: a field renamed, removed or given another type."""
+SCHEMA_VERSION = 2
+"""Rises when what a trace may hold changes. 1: before Pop, timers and proxies; kinds have come since, and none went."""
+
+OLDEST_VERSION = 1
+"""The oldest version that can be read: since then no field was renamed, removed or given another type."""
 
 AREAS = ("world", "network", "remoting", "namesrv", "store", "timer", "broker", "pop", "client", "proxy")
 """The files of events, from the ground up."""

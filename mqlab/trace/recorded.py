@@ -14,7 +14,7 @@ from typing import Any
 
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.trace.bus import Row
-from mqlab.trace.catalogue import CATALOGUE, SCHEMA_VERSION, columns_of
+from mqlab.trace.catalogue import CATALOGUE, OLDEST_VERSION, SCHEMA_VERSION, columns_of
 from mqlab.trace.recorder import BATCH_ROWS, END_MARK, PARQUET_KEY, ParquetRecorder, pyarrow
 
 LAST_BYTES = 4_096
@@ -22,17 +22,20 @@ LAST_BYTES = 4_096
 
 
 def check_header(text: str | bytes, path: str | Path) -> dict[str, Any]:
-    """The header as a dict. ProtocolError if it is none, or if it is of another schema version."""
+    """The header as a dict. ProtocolError if it is none, or of a schema version that cannot be read."""
     try:
         header = json.loads(text)
     except ValueError:
         header = None
     if not isinstance(header, dict) or "mqlab_trace" not in header:
         raise ProtocolError(f"{path} is not a trace of mqlab: it does not begin with a header")
-    if header["mqlab_trace"] != SCHEMA_VERSION:
+    version = header["mqlab_trace"]
+    if type(version) is not int or not OLDEST_VERSION <= version <= SCHEMA_VERSION:
+        is_newer = type(version) is int and version > SCHEMA_VERSION
         raise ProtocolError(
-            f"{path} has trace schema version {header['mqlab_trace']} (written by mqlab {header.get('mqlab')}), "
-            f"this mqlab reads version {SCHEMA_VERSION}: record the trace again"
+            f"{path} has trace schema version {version} (written by mqlab {header.get('mqlab')}), this mqlab reads "
+            f"versions {OLDEST_VERSION} to {SCHEMA_VERSION}: "
+            f"{'install that mqlab, or a newer one' if is_newer else 'record the trace again'}"
         )
     return header
 
@@ -87,7 +90,7 @@ def _not_whole(path: str | Path, count: int | None = None) -> ProtocolError:
 
 
 def read_json_lines(path: str | Path, *, whole: bool = True) -> Iterator[Row]:
-    """The rows of a JSON lines trace, lazily. ProtocolError for another schema version, a line that is no event, and,
+    """The rows of a JSON lines trace, lazily. ProtocolError for an unknown schema version, a line that is no event, and,
     behind the last event, a trace that is not whole (unless `whole` is False).
     """
     marked = bool(_json_header(path).get("end_mark"))
@@ -144,7 +147,7 @@ def _row_of(line: str, place: str) -> Row:
 
 
 def read_parquet(path: str | Path, *, whole: bool = True) -> Iterator[Row]:
-    """The rows of a Parquet trace, lazily. ProtocolError for another schema version or a trace that is not whole
+    """The rows of a Parquet trace, lazily. ProtocolError for an unknown schema version or a trace that is not whole
     (unless `whole` is False); needs the extra `trace`.
     """
     _parquet_header(path)

@@ -28,6 +28,8 @@ from mqlab_spark.traces import TraceFile, trace_files, traces_of, with_worlds
 
 LAYERS = (BRONZE, SILVER, GOLD)
 BAD_LINE = "_bad_line"
+LAYOUT = {"compression": "zstd", "parquet.page.row.count.limit": "2000"}
+"""Small pages, each with its least and its greatest value: who asks for one kind of one world reads few of them."""
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 TRACE_BYTES_PER_SHUFFLE_PARTITION = 16 * 1024 * 1024
@@ -152,7 +154,7 @@ def _ensure(
     if known is None:
         path = _free_path(place, f"{layer}/{name}/{made['key']}")
         table = make()
-        table.write.mode("errorifexists").option("compression", "zstd").parquet(place.address(path))
+        table.write.mode("errorifexists").options(**LAYOUT).parquet(place.address(path))
         rows = spark.read.parquet(place.address(path)).count()
         columns = {field.name: field.dataType.simpleString() for field in table.schema}
         known = made["tables"][name] = Entry(path, rows, made["key"], columns)._asdict()

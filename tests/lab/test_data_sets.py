@@ -84,7 +84,12 @@ def test_another_checksum_than_the_recipe_s_is_an_error(made: Path) -> None:
 
 def test_answers_are_judged_without_being_told(made: Path) -> None:
     card = card_of(made)
-    planted = [(seed, *each) for seed in range(2) for each in hidden(world(LOST_ORDERS, seed).play())]
+    planted = [
+        (seed, *each)
+        for seed in range(2)
+        for each in hidden(world(LOST_ORDERS, seed).play())
+        if each[0] in LOST_ORDERS.sealed
+    ]
     assert any(what == "lost" for _, what, _, _ in planted)
     assert judge(card, planted) == {"right": len(planted), "wrong": 0, "missing": 0}
     assert judge(card, [*planted[1:], (0, "lost", "readers", "nothing")]) == {

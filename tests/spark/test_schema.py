@@ -84,6 +84,14 @@ def test_another_schema_version_is_refused(spark: SparkSession, tmp_path: Path) 
         read_trace(spark, path)
 
 
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_an_older_version_is_read_with_null_in_columns_that_are_new(spark: SparkSession, ending: str) -> None:
+    old = Path(__file__).parents[1] / "golden" / "traces" / "old" / f"version-1.{ending}"
+    trace = read_trace(spark, old)
+    (counted,) = trace.selectExpr("count(*)", "count(topic)", "count(invisible_ms)").collect()
+    assert counted[0] == 213 > counted[1] > counted[2] == 0
+
+
 def test_a_path_without_a_trace_says_how_to_make_one(spark: SparkSession, tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none.parquet", tmp_path / "*.jsonl"):
         with pytest.raises(LearnerError, match="there is no trace at"):

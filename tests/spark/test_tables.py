@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from mqlab import ConsumeConcurrentlyStatus, Lab
-from mqlab.data_sets import Size, judge, make, read_recipe
+from mqlab.data_sets import LATE, Size, hidden, judge, make, read_recipe
 from mqlab.errors import LearnerError
 from mqlab.protocol import Message, MessageExt
 from mqlab.protocol.record import decode_record
@@ -23,6 +23,8 @@ from mqlab_spark.__main__ import main
 from mqlab_spark.place import LOCK, Place
 from mqlab_spark.tables import ALL, EVENTS, MARTS
 from mqlab_spark.tables.table import TEXT, Column, Table
+
+from tests.spark.conftest import TraceOf
 
 MESSAGES = 20
 
@@ -121,6 +123,9 @@ def test_the_audit_finds_what_was_lost_and_what_came_twice(
         (recovered,) = [r.ts_us for r in lab.history.find("StoreRecovered") if r.cut_bytes or r.ts_us > 1_000_000]
         assert rows[msg_id]["proof_us"] == recovered
     assert {row["status"] for msg_id, row in rows.items() if msg_id not in gone} == {"consumed"}
+    assert {row["msg_id"] for row in tables["order_violations"].collect()} == {
+        key for what, _, key in hidden(lab) if what == LATE
+    }
     calls = Counter(record.msg_id for record in lab.history.find("ConsumeStarted"))
     assert {msg_id: row["calls"] for msg_id, row in rows.items() if row["calls"]} == calls
     twice = {msg_id for msg_id, count in calls.items() if count > 1}
@@ -155,6 +160,51 @@ def test_the_lag_ends_at_nothing_and_the_seconds_are_all_there(tables: dict[str,
     assert seconds == list(range(seconds[0], seconds[-1] + 1))
     assert rows[-1]["end_offset"] >= MESSAGES
     assert rows[-1]["consumed_offset"] == MESSAGES
+
+
+def test_a_life_goes_from_the_first_attempt_to_its_end(
+    tables: dict[str, DataFrame], lossy: tuple[Lab, list[str]]
+) -> None:
+    lab, sent = lossy
+    rows = {row["msg_id"]: row for row in tables["lives"].collect()}
+    assert set(rows) == set(sent)
+    dispatched = {r.queue_offset: r.ts_us for r in reversed(list(lab.history.find("MessageDispatched", topic="T")))}
+    held = 0
+    for row in rows.values():
+        assert row["dispatched_us"] == dispatched[row["queue_offset"]]
+        stages = ("sent", "stored", "dispatched", "delivered", "listened", "consumed")
+        times = [row[f"{stage}_us"] for stage in stages if row[f"{stage}_us"] is not None]
+        assert times == sorted(times)
+        assert (row["lost_us"] is not None) == (row["msg_id"] in set(sent) - stored_now(lab))
+        held += row["held_us"] is not None
+        assert row["held_us"] is None or row["held_us"] < row["delivered_us"]
+    assert sum(row["calls"] for row in rows.values()) == sum(1 for _ in lab.history.find("ConsumeStarted"))
+    assert held == 0, "all messages were there before the consumer asked"
+
+
+def test_every_move_of_a_queue_is_told(tables: dict[str, DataFrame], lossy: tuple[Lab, list[str]]) -> None:
+    rows = tables["rebalances"].where("topic = 'T'").orderBy("taken_us").collect()
+    taken = list(lossy[0].history.find("QueueAllocated", topic="T"))
+    assert [(row["taken_us"], row["from_offset"]) for row in rows] == [(r.ts_us, r.queue_offset) for r in taken]
+    crashes = [r.ts_us for r in lossy[0].history.find("NodeCrashed", target="consumer-1")]
+    assert [row["left_us"] for row in rows] == [*crashes, None]
+    assert [row["gap_us"] for row in rows] == [None, *(t.ts_us - c for t, c in zip(taken[1:], crashes, strict=True))]
+
+
+def test_the_anomalies_are_those_of_the_world_and_each_has_its_event(
+    tables: dict[str, DataFrame], lossy: tuple[Lab, list[str]]
+) -> None:
+    lab, sent = lossy
+    found: dict[str, list[Any]] = {}
+    for row in tables["anomalies"].collect():
+        found.setdefault(row["anomaly"], []).append(row)
+    assert found.keys() == {"lost write", "redelivered"}
+    assert {row["msg_id"] for row in found["lost write"]} == set(sent) - stored_now(lab)
+    done = Counter(record.msg_id for record in lab.history.find("ConsumeFinished"))
+    assert {row["msg_id"] for row in found["redelivered"]} == {msg_id for msg_id, times in done.items() if times > 1}
+    times = {record.ts_us for record in lab.history}
+    assert all(row["ts_us"] in times and row["before_us"] in times for rows in found.values() for row in rows)
+    assert all(row["reason"] for rows in found.values() for row in rows)
 
 
 def test_owners_and_flow_control_in_the_worlds_that_have_them(spark: SparkSession) -> None:
@@ -249,6 +299,71 @@ def test_every_table_and_column_is_explained() -> None:
 
 def test_the_data_dictionary_is_that_of_the_tables() -> None:
     assert dictionary.PAGE.read_text("utf-8") == dictionary.page(), "run: python -m mqlab_spark.dictionary"
+
+
+def test_the_order_violations_are_those_that_were_planted_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
+    recipe = read_recipe(Path(__file__).parents[2] / "datasets" / "out-of-order.toml")
+    card = make(recipe._replace(sizes={"one": Size(1, None)}, sealed=(LATE,)), "one", tmp_path)
+    made: dict[str, Any] = {EVENTS: read_trace(spark, tmp_path).cache()}
+    for table in ALL:
+        if table.name in ("messages", "deliveries", "order_violations"):
+            made[table.name] = table.make(made).cache()
+    rows = made["order_violations"].collect()
+    answers = [(int(world_of(row["world"]).seed), LATE, row["group"], row["msg_id"]) for row in rows]
+    assert len(answers) > 10
+    assert judge(card, answers) == {"right": len(answers), "wrong": 0, "missing": 0}
+    assert all(row["later_offset"] > row["queue_offset"] and row["later_us"] < row["consumed_us"] for row in rows)
+    assert not any(row["in_order"] for row in rows)
+
+
+def test_each_kind_of_anomaly_is_found(trace_of: TraceOf) -> None:
+    """Rows made by hand: what no healthy world shows."""
+    rows: list[Any] = []
+
+    def tell(node: str, kind: str, *fields: Any) -> None:
+        rows.append((len(rows), 0, len(rows) * 1_000, node, "task", -1, -1, kind, *fields))
+
+    def send(key: str, offset: int | None, *, acknowledged: bool = True) -> None:
+        tell("shop", "SendAttempted", "T", "a", 0, key, "SYNC", 3_000, 10)
+        if offset is not None:
+            tell("broker-a", "MessageStored", "T", 0, offset, offset * 100, 100, key)
+        if acknowledged:
+            tell("shop", "SendSucceeded", "T", "a", 0, offset, key, "SEND_OK")
+
+    def consume(key: str, offset: int) -> None:
+        tell("reader", "ConsumeStarted", "G", "T", "a", 0, offset, key, 1, 0)
+        tell("reader", "ConsumeFinished", "G", "T", "a", 0, offset, key, "CONSUME_SUCCESS", 1_000)
+
+    tell("broker-a", "BrokerStarted", "a", 0, "10.0.0.1:10911")
+    tell("broker-a", "SubscriptionChanged", "G", "T", "*", 1)
+    tell("reader", "QueueAllocated", "client", "G", "T", "a", 0, 0)
+    for key, offset in (("k0", 0), ("k1", 1), ("k2", 2), ("k4", 4), ("k3", 3)):
+        send(key, offset)
+    send("k5", 5, acknowledged=False)
+    tell("broker-a", "MessageStored", "T", 0, 6, 600, 100, "k5")
+    tell("shop", "SendFailed", "T", "k5", 2, 1, "no answer")
+    consume("k0", 0)
+    consume("k3", 3)
+    consume("k1", 1)
+    consume("k5", 5)
+    tell("broker-a", "MessageStored", "T", 0, 6, 600, 100, "k7")
+    made: dict[str, Any] = {EVENTS: trace_of(rows).cache()}
+    for table in ALL:
+        if table.name in ("messages", "deliveries", "audit", "order_violations", "anomalies"):
+            made[table.name] = table.make(made).cache()
+    found = {(row["anomaly"], row["msg_id"], row["before_msg_id"]) for row in made["anomalies"].collect()}
+    assert found == {
+        ("nonmonotonic send", "k3", "k4"),
+        ("duplicate", "k5", "k5"),
+        ("aborted read", "k5", None),
+        ("skip", "k3", "k0"),
+        ("skip", "k5", "k3"),
+        ("nonmonotonic", "k1", "k3"),
+        ("out of order", "k1", "k3"),
+        ("inconsistent offsets", "k7", "k5"),
+        ("unobserved", "k2", None),
+        ("unobserved", "k4", None),
+    }
 
 
 def test_the_audit_finds_what_was_planted_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_the_first_line_is_a_header_and_each_other_line_has_the_fields_of_its_ki
     record(JsonLinesRecorder(path, {"seed": 7}), [(3, 0, 5, "broker-a", "x", -1, -1, "BrokerShutDown", "broker-a", 0)])
     header, line, end = path.read_text().splitlines()
     assert json.loads(header) == read_header(path)
-    assert read_header(path) == {"mqlab_trace": 1, "mqlab": "0.1.0", "end_mark": True, "metadata": {"seed": 7}}
+    assert read_header(path) == {"mqlab_trace": 2, "mqlab": "0.1.0", "end_mark": True, "metadata": {"seed": 7}}
     assert line == (
         '{"slice":3,"i":0,"ts_us":5,"node":"broker-a","task":"x","cause_slice":-1,"cause_i":-1,'
         '"kind":"BrokerShutDown","broker_name":"broker-a","broker_id":0}'
@@ -236,8 +236,9 @@ def test_metadata_that_is_not_json_is_refused_before_anything_is_written(tmp_pat
         ('{"slice": 1}\n', "does not begin with a header"),
         (
             '{"mqlab_trace": 99, "mqlab": "9.0", "metadata": {}}\n',
-            "schema version 99 .*written by mqlab 9.0.*reads version 1",
+            "schema version 99 .*written by mqlab 9.0.*reads versions 1 to 2: install that mqlab",
         ),
+        ('{"mqlab_trace": 0, "metadata": {}}\n', "schema version 0 .*reads versions 1 to 2: record the trace again"),
         ('{"mqlab_trace": 1, "metadata": {}}\nnonsense\n', "line 2: this is not an event: 'nonsense'"),
         (
             '{"mqlab_trace": 1, "metadata": {}}\n{"kind": "Strange"}\n',
@@ -252,6 +253,19 @@ def test_a_file_that_is_no_trace_says_so(tmp_path: Path, text: str, reason: str)
     path.write_text(text)
     with pytest.raises(ProtocolError, match=reason):
         list(read_json_lines(path))
+
+
+OLD = Path(__file__).parents[1] / "golden" / "traces" / "old"
+"""A first message as mqlab recorded it before there were Pop, timers and proxies: 111 kinds, and fewer columns."""
+
+
+def test_a_trace_of_an_older_version_is_read() -> None:
+    lines = list(read_json_lines(OLD / "version-1.jsonl"))
+    assert list(read_parquet(OLD / "version-1.parquet")) == lines
+    assert read_header(OLD / "version-1.parquet")["mqlab_trace"] == 1
+    assert len(lines) == 213
+    (received,) = [row for row in lines if row[7] == "MessageSendReceived"]
+    assert received[8:11] == ("TopicTest", 0, "orders")
 
 
 def test_another_version_is_refused_before_the_first_row_is_asked_for(tmp_path: Path) -> None:

@@ -6,12 +6,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import WORLD, of_kind
+from mqlab_spark.tables.copies import MESSAGE, surviving
 from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
 
 CONSUMED, DEAD, IN_RETRY, WAITING, FILTERED, LOST = "consumed", "dead", "in retry", "waiting", "filtered", "LOST"
-
-MESSAGE = [WORLD, "msg_id"]
-
 
 def expected(tables: Tables) -> DataFrame:
     """A row for each acknowledged message and each group of its topic, with what the group wants of it."""
@@ -23,37 +21,6 @@ def expected(tables: Tables) -> DataFrame:
     )
     acknowledged = tables["messages"].where("acknowledged_us IS NOT NULL")
     return acknowledged.join(F.broadcast(wants), [WORLD, "topic"])
-
-
-def torn_away(events: DataFrame) -> DataFrame:
-    """A row for each copy of a message that its broker no longer had after a restart: it was behind the log's end.
-
-    A copy that was written again (by the producer's retry, say) has another row of its own in the trace.
-    """
-    copies = of_kind(events, "MessageStored").select(
-        WORLD, "node", "topic", F.col("unique_key").alias("msg_id"), "commit_log_offset", "ts_us"
-    )
-    ends = of_kind(events, "StoreRecovered").select(
-        WORLD, "node", "commit_log_max_offset", F.col("ts_us").alias("recovered_us")
-    )
-    lost = copies.join(F.broadcast(ends), [WORLD, "node"]).where(
-        "recovered_us > ts_us AND commit_log_offset >= commit_log_max_offset"
-    )
-    return lost.groupBy(WORLD, "node", "topic", "msg_id", "commit_log_offset").agg(
-        F.min("recovered_us").alias("torn_us")
-    )
-
-
-def surviving(events: DataFrame) -> DataFrame:
-    """A row for each message and topic with how many copies are still there, and when the last one was torn away."""
-    copies = of_kind(events, "MessageStored").select(
-        WORLD, "node", "topic", F.col("unique_key").alias("msg_id"), "commit_log_offset"
-    )
-    return (
-        copies.join(torn_away(events), [WORLD, "node", "topic", "msg_id", "commit_log_offset"], "left")
-        .groupBy(*MESSAGE, "topic")
-        .agg(F.count(F.when(F.col("torn_us").isNull(), 1)).alias("left"), F.max("torn_us").alias("torn_us"))
-    )
 
 
 def passed_over(events: DataFrame) -> DataFrame:
@@ -79,6 +46,7 @@ def _query(tables: Tables) -> DataFrame:
         .join(tables["deliveries"], [*MESSAGE, "group"], "left")
         .join(surviving(events), [*MESSAGE, "topic"], "left")
         .join(passed_over(events), [WORLD, "broker", "group", "topic", "queue_id"], "left")
+        .join(F.broadcast(_woken(events)), [WORLD, "last_consumer"], "left")
     )
     never_got = F.col("first_us").isNull()
     passed = never_got & (F.col("committed_offset") > F.col("queue_offset"))
@@ -117,13 +85,23 @@ def _query(tables: Tables) -> DataFrame:
 
 def _why_again() -> Column:
     """Why a group was done with a message more than once; null: it was not."""
+    woke = (F.col("consumer") != F.col("last_consumer")) & F.col("thawed_us").between(
+        F.col("consumed_us"), F.col("last_done_us")
+    )
     return F.when(
         F.coalesce("successes", F.lit(0)) > 1,
         F.when(F.col("copies") > 1, "stored twice: the producer tried again")
         .when(F.col("given_back") > 0, "given back: a listener failed or took too long")
+        .when(woke, "a member that hung went on with what it held, though others had consumed it meanwhile")
         .when(F.col("consumers") > 1, "the queue moved: the new owner began at the committed offset")
         .otherwise("the consumer began again at the committed offset"),
     )
+
+
+def _woken(events: DataFrame) -> DataFrame:
+    """A row for each machine that hung and went on, with when it last did."""
+    thawed = of_kind(events, "NodeThawed").groupBy(WORLD, F.col("target").alias("last_consumer"))
+    return thawed.agg(F.max("ts_us").alias("thawed_us"))
 
 
 AUDIT = Table(

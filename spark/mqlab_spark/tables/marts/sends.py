@@ -29,6 +29,8 @@ def _query(tables: Tables) -> DataFrame:
             F.sum("attempts").alias("attempts"),
             F.count(F.when(F.col("attempts") > 1, 1)).alias("tried_again"),
             F.max("attempts").alias("most_attempts"),
+            F.sum("failed_attempts").alias("failed_attempts"),
+            F.sum("timed_out").alias("timed_out"),
             F.count(F.when(F.col("stored_us").isNotNull(), 1)).alias("stored"),
             F.count(F.when(F.col("copies") > 1, 1)).alias("stored_again"),
         )
@@ -48,6 +50,8 @@ SENDS = Table(
         attempts=(WHOLE, "how many attempts in all"),
         tried_again=(WHOLE, "how many messages took more than one"),
         most_attempts=(WHOLE, "the most that one took"),
+        failed_attempts=(WHOLE, "how many attempts failed"),
+        timed_out=(WHOLE, "how many of these because no answer came in time"),
         stored=(WHOLE, "how many are in a commit log, whatever the producer knows"),
         stored_again=(WHOLE, "how many were stored more than once: a retry after an answer that was lost"),
     ),

@@ -57,9 +57,15 @@ def _query(tables: Tables) -> DataFrame:
     )
     finished = (
         _finished(events)
-        .unionByName(polled.select(*KEY, F.col("ts_us").alias("consumed_us")))
+        .unionByName(polled.select(*KEY, "node", F.col("ts_us").alias("done_us")))
         .groupBy(KEY)
-        .agg(F.min("consumed_us").alias("consumed_us"), F.count("*").alias("successes"))
+        .agg(
+            F.min("done_us").alias("consumed_us"),
+            F.min_by("node", "done_us").alias("consumer"),
+            F.max("done_us").alias("last_done_us"),
+            F.max_by("node", "done_us").alias("last_consumer"),
+            F.count("*").alias("successes"),
+        )
     )
     back = (
         of_kind(events, "SendBackStored")
@@ -68,6 +74,7 @@ def _query(tables: Tables) -> DataFrame:
         .groupBy(KEY)
         .agg(
             F.count(F.when(~F.col("is_dead"), 1)).alias("given_back"),
+            F.min(F.when(~F.col("is_dead"), F.col("ts_us"))).alias("first_back_us"),
             F.min(F.when(F.col("is_dead"), F.col("ts_us"))).alias("dead_us"),
             F.max(F.when(~F.col("is_dead"), F.col("ts_us"))).alias("last_back_us"),
         )
@@ -92,7 +99,7 @@ def _finished(events: DataFrame) -> DataFrame:
         .select(*KEY, "node", *PLACE[1:], "messages", "reconsume_times", "ts_us")
         .distinct()
     )
-    return _members(events, calls).select(*KEY, F.col("ts_us").alias("consumed_us"))
+    return _members(events, calls).select(*KEY, "node", F.col("ts_us").alias("done_us"))
 
 
 DELIVERIES = Table(
@@ -109,8 +116,12 @@ DELIVERIES = Table(
         consumers=(WHOLE, "on how many machines"),
         reconsume_times=(WHOLE, "how often it had been given back before, at most"),
         consumed_us=(WHOLE, "when the application was first done with it; null: never"),
+        consumer=(TEXT, "the machine that was first done with it"),
+        last_done_us=(WHOLE, "when the application was last done with it"),
+        last_consumer=(TEXT, "the machine that was last done with it"),
         successes=(WHOLE, "how often the application was done with it"),
         given_back=(WHOLE, "how often the broker took it back to deliver it again"),
+        first_back_us=(WHOLE, "when the broker first took it back"),
         dead_us=(WHOLE, "when it became a dead letter of the group; null: it is none"),
         last_back_us=(WHOLE, "when the broker last took it back"),
     ),

@@ -28,6 +28,15 @@ def _query(tables: Tables) -> DataFrame:
         .groupBy(KEY)
         .agg(F.min("ts_us").alias("acknowledged_us"), F.min_by("send_status", "ts_us").alias("send_status"))
     )
+    tries = (
+        of_kind(events, "SendAttemptFailed")
+        .withColumn("msg_id", F.explode(F.split("msg_id", ",")))
+        .groupBy(KEY)
+        .agg(
+            F.count("*").alias("failed_attempts"),
+            F.count(F.when(F.col("reason").contains("timeout"), 1)).alias("timed_out"),
+        )
+    )
     failed = (
         of_kind(events, "SendFailed")
         .withColumn("msg_id", F.explode(F.split("msg_id", ",")))
@@ -51,7 +60,8 @@ def _query(tables: Tables) -> DataFrame:
         attempted.join(answered, KEY, "left")
         .join(failed, KEY, "left")
         .join(stored, KEY, "left")
-        .withColumn("copies", F.coalesce("copies", F.lit(0)))
+        .join(tries, KEY, "left")
+        .withColumns({name: F.coalesce(name, F.lit(0)) for name in ("copies", "failed_attempts", "timed_out")})
     )
 
 
@@ -67,6 +77,8 @@ MESSAGES = Table(
         mode=(TEXT, "SYNC, ASYNC or ONEWAY"),
         sent_us=(WHOLE, "first attempt, us since the world began"),
         attempts=(WHOLE, "how often it was handed to remoting"),
+        failed_attempts=(WHOLE, "how many of these failed"),
+        timed_out=(WHOLE, "how many of these failed because no answer came in time"),
         acknowledged_us=(WHOLE, "when the producer knew that it is stored; null: never"),
         send_status=(TEXT, "what the producer was told, SEND_OK or a weaker one"),
         failed_us=(WHOLE, "when the producer gave up; null: it did not"),
