@@ -93,7 +93,7 @@ def read_recipe(file: Path) -> Recipe:
             dict(told.get("parameters", {})),
             tuple(told.get("faults", ())),
             float(told.get("settle_seconds", 0)),
-            tuple(told.get("sealed", ())),
+            _sealed(told.get("sealed", False)),
             tuple(told.get("oddities", ())),
             sizes,
             int(told.get("first_seed", 0)),
@@ -105,6 +105,12 @@ def read_recipe(file: Path) -> Recipe:
         raise LearnerError(f"{file}: nothing {min(unknown)!r} can be sealed", f"choose among {LOST}, {TWICE}, {LATE}")
     scenarios.get(recipe.scenario).check(dict(recipe.parameters))
     return recipe
+
+
+def _sealed(told: bool | list[str]) -> tuple[str, ...]:
+    if isinstance(told, bool):
+        return (LOST, TWICE) if told else ()
+    return tuple(told)
 
 
 # -- making -----------------------------------------------------------------------------------------------------------
@@ -194,7 +200,9 @@ def _make_world(task: tuple[Recipe, int, Path]) -> Made:
     spec = world(recipe, seed)
     lab = spec.play()
     seals = seal(recipe.name, seed, (each for each in hidden(lab) if each[0] in recipe.sealed)) if recipe.sealed else []
-    about = {**spec.header(lab), "data_set": recipe.name, "events": len(lab.history), "sealed": seals}
+    about = {
+        **spec.header(lab), "data_set": recipe.name, "events": len(lab.history), "seals": recipe.sealed, "sealed": seals
+    }  # fmt: skip
     made = Made(file.name, about["events"], about[TRACE_HASH], seals)
     with ParquetRecorder(file, about) as recorder:
         for row in lab.history.rows():
@@ -211,7 +219,8 @@ def _known(recipe: Recipe, seed: int, file: Path) -> Made | None:
         check_whole(file)
     except (OSError, ProtocolError):
         return None
-    if about.get("data_set") != recipe.name or about.get(NAME) != world(recipe, seed).name:
+    wanted = {"data_set": recipe.name, NAME: world(recipe, seed).name, "seals": list(recipe.sealed)}
+    if any(about.get(key) != value for key, value in wanted.items()):
         return None
     return Made(file.name, about["events"], about[TRACE_HASH], about["sealed"])
 
@@ -230,10 +239,12 @@ def _card(recipe: Recipe, size: str, made: list[Made]) -> dict[str, Any]:
         "scenario": recipe.scenario,
         "parameters": recipe.parameters,
         "faults": list(recipe.faults),
+        "settle_seconds": recipe.settle_seconds,
         "seeds": f"{recipe.first_seed}-{recipe.first_seed + len(made) - 1}",
         "worlds": len(made),
         "events": sum(each.events for each in made),
         "checksum": checksum(each.trace_hash for each in made),
+        "seals": list(recipe.sealed),
         "sealed": sorted(text for each in made for text in each.sealed),
         "oddities": list(recipe.oddities),
         "made_by": f"mqlab {__version__}",

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from mqlab.data_set_pages import write_pages
 from mqlab.data_sets import CARD, Recipe, make, recipes, verify
 from mqlab.errors import LearnerError
 from mqlab.progress import bar
@@ -18,6 +19,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     known = recipes(Path(options.recipes))
     if not known:
         raise LearnerError(f"there are no recipes in {options.recipes}", "run this in the root of a clone")
+    if options.pages:
+        print(*(f"wrote {file}" for file in write_pages(Path(options.recipes))), sep="\n")
+        return 0
     if options.name is None:
         _list(known)
         return 0
@@ -47,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--recipes", metavar="DIR", default="datasets", help="where the recipes are (default datasets)")
     parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to play in")
     parser.add_argument("--verify", action="store_true", help="read what is there again and compare it with its card")
+    parser.add_argument("--pages", action="store_true", help="write the page of every data set, from its sample")
     return parser
 
 

@@ -90,8 +90,8 @@ def _not_whole(path: str | Path, count: int | None = None) -> ProtocolError:
 
 
 def read_json_lines(path: str | Path, *, whole: bool = True) -> Iterator[Row]:
-    """The rows of a JSON lines trace, lazily. ProtocolError for an unknown schema version, a line that is no event, and,
-    behind the last event, a trace that is not whole (unless `whole` is False).
+    """The rows of a JSON lines trace, lazily. ProtocolError for an unknown schema version, a line that is no event
+    and, behind the last event, a trace that is not whole (unless `whole` is False).
     """
     marked = bool(_json_header(path).get("end_mark"))
     return _json_rows(path, marked=marked, whole=whole)

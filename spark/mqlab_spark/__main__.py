@@ -1,4 +1,4 @@
-"""`python -m mqlab_spark latency|holds TRACE` prints tables of a recorded trace, `build TRACES OUT` makes all of them.
+"""`python -m mqlab_spark latency|holds|audit TRACE` prints tables of a trace, `build TRACES OUT` makes all of them.
 
 The same command lines work under spark-submit.
 """
@@ -10,9 +10,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab.errors import MqlabError
 from mqlab_spark import jobs, read_trace, session
+from mqlab_spark.auditing import audited, verdict
 from mqlab_spark.build import build, tell
 from mqlab_spark.progress import steps_bar
 from mqlab_spark.tables import ALL
@@ -46,7 +48,9 @@ def _parser() -> argparse.ArgumentParser:
     holds.set_defaults(command=_holds)
     making = commands.add_parser("build", help="make bronze, silver and gold tables of traces, or go on making them")
     making.set_defaults(command=_build)
-    for command in (latency, holds, making):
+    auditing = commands.add_parser("audit", help="what became of every message, and is what was planted found?")
+    auditing.set_defaults(command=_audit)
+    for command in (latency, holds, auditing, making):
         command.add_argument("trace", help="a .parquet or .jsonl file, a directory or a pattern")
         command.add_argument("--master", help="the Spark master (default: what is given from outside, else local[*])")
     making.add_argument("out", help="the directory for the tables: of this machine, or hdfs://..., s3://...")
@@ -54,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _build(spark: SparkSession, options: argparse.Namespace) -> None:
-    with steps_bar(spark, "tables", len(ALL) + 1) as step:
+    with steps_bar(spark, "tables", len(ALL) + 2) as step:
 
         def progress(name: str, rows: int, seconds: float) -> None:
             with step(name):
@@ -78,6 +82,18 @@ def _holds(trace: DataFrame, options: argparse.Namespace) -> None:
     holds = jobs.hold_times(trace)
     _print("hold times", jobs.histogram(holds, options.bin_ms, "reason"))
     _print("pulls that brought messages", jobs.delivered_by_cause(trace))
+
+
+def _audit(trace: DataFrame, options: argparse.Namespace) -> None:
+    tables = audited(trace)
+    counted = tables["audit"].groupBy("group", "status", "proof").agg(F.count("*").alias("messages"))
+    _print("every acknowledged message in every group", counted)
+    again = tables["audit"].where("duplicates > 0").groupBy("duplicate_reason").agg(F.count("*").alias("messages"))
+    _print("done more than once", again)
+    _print("done after a later one of the queue", tables["order_violations"].groupBy("reason").count())
+    judged = verdict(tables, options.trace)
+    if judged is not None:
+        print(f"of what was planted: {judged['right']} found, {judged['missing']} missing; {judged['wrong']} others")
 
 
 def _print(title: str, table: DataFrame) -> None:

@@ -21,7 +21,7 @@ from mqlab import __version__
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.trace.catalogue import SCHEMA_VERSION
 from mqlab.trace.recorded import check_whole, read_header
-from mqlab_spark.place import TABLES_VERSION, Entry, Place
+from mqlab_spark.place import TABLES_VERSION, Entry, Place, saying_no_room
 from mqlab_spark.schema import WORLD, trace_schema
 from mqlab_spark.tables import ALL, BRONZE, EVENTS, GOLD, SILVER, TRACES
 from mqlab_spark.traces import TraceFile, trace_files, traces_of, with_worlds
@@ -154,7 +154,8 @@ def _ensure(
     if known is None:
         path = _free_path(place, f"{layer}/{name}/{made['key']}")
         table = make()
-        table.write.mode("errorifexists").options(**LAYOUT).parquet(place.address(path))
+        with saying_no_room(f"the table {name!r} cannot be written to {place.where}"):
+            table.write.mode("errorifexists").options(**LAYOUT).parquet(place.address(path))
         rows = spark.read.parquet(place.address(path)).count()
         columns = {field.name: field.dataType.simpleString() for field in table.schema}
         known = made["tables"][name] = Entry(path, rows, made["key"], columns)._asdict()

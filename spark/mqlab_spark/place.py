@@ -18,7 +18,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyarrow import fs
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from mqlab.errors import LearnerError
@@ -29,6 +31,24 @@ CATALOGUE = "catalogue.json"
 LOCK = "_building"
 TABLES_VERSION = 1
 """Rises when a table can no longer be read as it was: a column renamed, removed or given another type."""
+
+
+NO_ROOM = ("No space left on device", "Disk quota exceeded", "File too large")
+
+
+@contextmanager
+def saying_no_room(what: str) -> Iterator[None]:
+    """LearnerError instead of the long error in which Spark or Arrow wraps that a disk is full."""
+    try:
+        yield
+    except (OSError, Py4JError, PySparkException) as problem:
+        told = str(problem)
+        words = next((words for words in NO_ROOM if words in told), None)
+        if words is None:
+            raise
+        raise LearnerError(
+            f"{what}: {words.lower()}", "make room and run the same command again: it keeps the tables that are whole"
+        ) from None
 
 
 class Entry(NamedTuple):
@@ -76,9 +96,10 @@ class Place:
         """Replace the catalogue in one step."""
         path = f"{self.root}/{CATALOGUE}"
         self.files.create_dir(self.root, recursive=True)
-        with self.files.open_output_stream(f"{path}.new") as stream:
-            stream.write(json.dumps(catalogue, indent=1, sort_keys=True).encode())
-        self.files.move(f"{path}.new", path)
+        with saying_no_room(f"the catalogue {path} cannot be written"):
+            with self.files.open_output_stream(f"{path}.new") as stream:
+                stream.write(json.dumps(catalogue, indent=1, sort_keys=True).encode())
+            self.files.move(f"{path}.new", path)
 
     def entries(self) -> dict[str, Entry]:
         """The tables that are whole, by name."""

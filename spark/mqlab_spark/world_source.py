@@ -24,6 +24,7 @@ from itertools import chain
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType
@@ -230,6 +231,7 @@ def worlds_of(grid: DataFrame, *, table: str = EVENTS_TABLE) -> DataFrame:
     missing = [column for column in ("scenario", "seed") if column not in grid.columns]
     if missing:
         raise LearnerError(f"the grid has no column {missing[0]!r}", "it needs scenario and seed")
+    _check_grid(grid)
     schema = _table_schema(table)
 
     def play(batches: Iterable[Any]) -> Iterator[Any]:
@@ -241,6 +243,19 @@ def worlds_of(grid: DataFrame, *, table: str = EVENTS_TABLE) -> DataFrame:
     return grid.mapInArrow(play, schema)
 
 
+OF_EVERY_WORLD = ("scenario", "seed", "seconds")
+
+
+def _check_grid(grid: DataFrame) -> None:
+    """LearnerError for a scenario that does not exist, and for a column that is no parameter of it, before Spark plays.
+
+    One row of each scenario is looked at, with the greatest value of each column.
+    """
+    parameters = [name for name in grid.columns if name not in OF_EVERY_WORLD]
+    for row in grid.groupBy("scenario").agg(*(F.max(name).alias(name) for name in ("seed", *parameters))).collect():
+        _spec_of(row.asDict())
+
+
 def _spec_of(row: dict[str, Any]) -> WorldSpec:
-    parameters = {k: v for k, v in row.items() if k not in ("scenario", "seed", "seconds") and v is not None}
+    parameters = {k: v for k, v in row.items() if k not in OF_EVERY_WORLD and v is not None}
     return WorldSpec(row["scenario"], row["seed"], parameters, row.get("seconds")).check()

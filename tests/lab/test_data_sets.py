@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mqlab import __version__
 from mqlab.cli import main
+from mqlab.data_set_pages import SAMPLE, SAMPLES, page
 from mqlab.data_sets import CARD, Recipe, Size, file_name, hidden, judge, make, read_recipe, recipes, verify, world
 from mqlab.errors import LearnerError
 
@@ -34,6 +36,25 @@ def test_every_recipe_can_be_read_and_says_what_it_is_for() -> None:
     for name, recipe in recipes(ROOT / "datasets").items():
         assert recipe.question.endswith("?"), name
         assert recipe.sizes["small"].checksum
+
+
+def test_the_samples_are_what_their_cards_say_and_the_pages_what_the_samples_are() -> None:
+    known = recipes(ROOT / "datasets")
+    samples = ROOT / "datasets" / SAMPLES
+    for name, recipe in known.items():
+        assert verify(recipe, SAMPLE, samples / name) == card_of(samples / name)["events"]
+        assert card_of(samples / name)["checksum"] == recipe.sizes[SAMPLE].checksum
+        assert (ROOT / "datasets" / f"{name}.md").read_text("utf-8") == page(recipe, ROOT / "datasets"), (
+            "run: mqlab dataset --pages"
+        )
+    assert {file.name for file in samples.iterdir()} == set(known)
+    assert sum(file.stat().st_size for file in samples.rglob("*") if file.is_file()) < 5_000_000
+
+
+def test_a_sample_is_what_its_command_makes(tmp_path: Path) -> None:
+    recipe = read_recipe(ROOT / "datasets" / "twice.toml")
+    kept = card_of(ROOT / "datasets" / SAMPLES / "twice")
+    assert make(recipe, SAMPLE, tmp_path) == {**kept, "made_by": f"mqlab {__version__}"}
 
 
 def test_what_is_made_is_what_the_card_says(made: Path) -> None:
@@ -99,7 +120,8 @@ def test_answers_are_judged_without_being_told(made: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["title = ", "title = 'a'", "title='a'\nquestion='b'\nscenario='nope'\n[sizes]\nsmall={worlds=1}"]
+    "text", ["title = ", "title = 'a'", "title='a'\nquestion='b'\nscenario='nope'\n[sizes]\nsmall={worlds=1}",
+     "title='a'\nquestion='b'\nscenario='steady-load'\nsealed=['all']\n[sizes]\nsmall={worlds=1}"],
 )
 def test_a_recipe_that_cannot_be_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "odd.toml").write_text(text)

@@ -122,6 +122,22 @@ def test_a_grid_without_seeds_is_refused(spark: SparkSession) -> None:
         worlds_of(spark.createDataFrame([("steady-load",)], "scenario string"))
 
 
+@pytest.mark.parametrize(
+    ("scenario", "column", "value", "words"),
+    [
+        ("steady-load", "massages", 3, "has no parameter 'massages'"),
+        ("steady-load", "messages", "many", "is not a int"),
+        ("steady-loud", "messages", 3, "did you mean steady-load"),
+    ],
+)
+def test_a_grid_that_cannot_be_is_refused_at_once(
+    spark: SparkSession, scenario: str, column: str, value: object, words: str
+) -> None:
+    kind = "long" if isinstance(value, int) else "string"
+    with pytest.raises(LearnerError, match=words):
+        worlds_of(spark.createDataFrame([(scenario, 1, value)], f"scenario string, seed long, {column} {kind}"))
+
+
 @pytest.mark.parametrize("name", ["", "steady-load --seed", "steady-load --speed 3", "steady-load 7"])
 def test_a_text_that_names_no_world_is_refused(name: str) -> None:
     with pytest.raises(LearnerError):
