@@ -155,7 +155,7 @@ def _ensure(
         path = _free_path(place, f"{layer}/{name}/{made['key']}")
         table = make()
         with saying_no_room(f"the table {name!r} cannot be written to {place.where}"):
-            table.write.mode("errorifexists").options(**LAYOUT).parquet(place.address(path))
+            table.write.mode("error").options(**LAYOUT).parquet(place.address(path))
         rows = spark.read.parquet(place.address(path)).count()
         columns = {field.name: field.dataType.simpleString() for field in table.schema}
         known = made["tables"][name] = Entry(path, rows, made["key"], columns)._asdict()

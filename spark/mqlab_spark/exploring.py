@@ -59,7 +59,7 @@ def outcomes(
     given = {name: checked[name] for name in parameters or {}}
     plan = None if faults is None else plan_from_text(faults) if faults else ()
     tasks = max(1, -(-len(seeds) // SEEDS_PER_TASK))
-    numbers = spark.sparkContext.parallelize([(seed,) for seed in seeds], tasks).toDF("seed long")
+    places = spark.range(0, len(seeds), 1, tasks)
 
     def play(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -67,10 +67,10 @@ def outcomes(
 
         schema = to_arrow_schema(OUTCOMES)
         for batch in batches:
-            for seed in batch.column("seed").to_pylist():
-                yield pa.RecordBatch.from_pylist([_row(scenario, seed, given, plan)], schema=schema)
+            for place in batch.column("id").to_pylist():
+                yield pa.RecordBatch.from_pylist([_row(scenario, seeds[place], given, plan)], schema=schema)
 
-    return numbers.mapInArrow(play, OUTCOMES)
+    return places.mapInArrow(play, OUTCOMES)
 
 
 def results(frame: DataFrame) -> Iterator[Result]:

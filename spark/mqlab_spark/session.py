@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from mqlab.errors import LearnerError
 from mqlab_spark.java_home import java_home
 from mqlab_spark.progress import watch_cells
+from mqlab_spark.remote import MODE_VARIABLE, SCHEME, address, connect, connected, is_remote
 from mqlab_spark.store_source import StoreSource
 from mqlab_spark.world_source import WorldSource
 
@@ -56,15 +57,25 @@ def session(
     """The Spark session of this Python process; it is started when there is none yet (4 to 6 seconds).
 
     The master is the argument, else what the variable MQLAB_SPARK_MASTER says, else what spark-submit,
-    PYSPARK_SUBMIT_ARGS or Spark's own configuration say, else `local[*]`. Settings given from outside win over the ones
+    PYSPARK_SUBMIT_ARGS or Spark's own configuration say, else `local[*]`; `sc://host:15002` is a server of Spark
+    Connect (`mqlab_spark.remote`). Settings given from outside win over the ones
     made here. LearnerError if there is no Java to run on, or if a session on another master runs already.
     """
     wanted = master or os.environ.get(MASTER_VARIABLE)
     for name in TALKATIVE_LOGGERS:
         PySparkLogger.getLogger(name).disabled = True
-    running = SparkSession.getActiveSession()
+    remote = connected()
+    running = remote or SparkSession.getActiveSession()
     if running is not None:
         return _with_formats(_same_master(running, wanted))
+    # A session of Spark Connect that has ended leaves it, and PySpark would build no other.
+    os.environ.pop(MODE_VARIABLE, None)
+    if (wanted or "").startswith(SCHEME):
+        assert wanted is not None
+        spark = connect(app_name, wanted)
+        for key, value in SETTINGS.items():
+            spark.conf.set(key, value)
+        return _with_formats(spark)
     _prepare_environment(wanted)
     # A JVM takes these only when it starts; one that spark-submit has started has its own already.
     SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(_jvm_settings(driver_memory)))
@@ -87,7 +98,7 @@ def _with_formats(spark: SparkSession) -> SparkSession:
 
 
 def _same_master(running: SparkSession, wanted: str | None) -> SparkSession:
-    master = running.sparkContext.master
+    master = address() if is_remote(running) else running.sparkContext.master
     if wanted is not None and wanted != master:
         raise LearnerError(f"a Spark session on {master} runs already, not on {wanted}", "end it first: spark.stop()")
     return running

@@ -6,8 +6,8 @@
 
 Options: `scenario`; `seeds` ("0-99", "3,7"; default 0); `parameters` (JSON, for all worlds); `seconds` (of the world's
 time; default: the scenario's own); `table` ("events", the default, or "worlds": one row for each, with its trace hash);
-`kinds` ("PullHeld,PullWoken": of these kinds of events alone, with their columns alone); `worldsPerTask` (default: so
-that each core has about four tasks).
+`kinds` ("PullHeld,PullWoken": of these kinds of events alone, with their columns alone); `worldsPerTask` (default:
+at most 20, and fewer as long as there are fewer than 32 tasks).
 
 Spark takes all columns that a Python source has, and most of an event's 187 are null: who names a schema
 (`.schema("world string, kind string, ts_us long")`) or kinds has the rest never made. A filter on `kind` is not handed
@@ -35,7 +35,10 @@ from mqlab.trace.catalogue import columns_of
 from mqlab_spark.played import event_batches, world_row
 from mqlab_spark.schema import WORLD, trace_schema
 
-TASKS_PER_CORE = 4
+ENOUGH_TASKS = 32
+"""So many keep some cores busy to the end. (Spark asks in a process that does not know how many cores there are.)"""
+MOST_WORLDS_PER_TASK = 20
+"""They take seconds, beside which starting a task is nothing."""
 EVENTS_TABLE, WORLDS_TABLE = "events", "worlds"
 OPTIONS = ("scenario", "seeds", "parameters", "seconds", "table", "kinds", "worldsPerTask")
 
@@ -143,9 +146,7 @@ class WorldReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """The worlds of each task."""
-        active = SparkSession.getActiveSession()
-        cores = active.sparkContext.defaultParallelism if active is not None else 1
-        each = self._worlds_per_task or max(1, len(self._specs) // (TASKS_PER_CORE * cores))
+        each = self._worlds_per_task or max(1, min(MOST_WORLDS_PER_TASK, len(self._specs) // ENOUGH_TASKS))
         return [Worlds(self._specs[at : at + each]) for at in range(0, len(self._specs), each)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
