@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import socket
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
@@ -58,10 +59,8 @@ def connect(app_name: str, server: str) -> SparkSession:
     another session; MissingExtraError without grpcio.
     """
     global _address  # noqa: PLW0603  a process has one
-    try:
-        import grpc  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("grpcio", "spark") from None
+    if find_spec("grpc") is None:
+        raise MissingExtraError("grpcio", "spark")
     if SparkContext._active_spark_context is not None:
         raise LearnerError(
             f"a Spark session runs already in this process, not on {server}", "end it first: spark.stop()"

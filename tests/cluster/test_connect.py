@@ -84,7 +84,7 @@ def here() -> Lab:
 def test_worlds_and_grids_are_played_by_the_workers(told: dict[str, Any], here: Lab) -> None:
     assert told["hashes"] == {str(seed): scenarios.get("async-send").play(seed).trace_hash() for seed in range(4)}
     assert told["grid"] == here.trace_hash()
-    assert told["kind"] == len(here.history.find("MessageStored"))
+    assert told["kind"] == len(list(here.history.find("MessageStored")))
 
 
 def test_traces_stores_and_jobs_are_read(told: dict[str, Any], here: Lab) -> None:
@@ -98,7 +98,7 @@ def test_an_exploration_says_what_the_command_line_says(told: dict[str, Any]) ->
 
 
 def test_all_tables_are_built(told: dict[str, Any], here: Lab) -> None:
-    assert set(told["tables"]) == {"events", *(table.name for table in ALL)}
+    assert set(told["tables"]) >= {"events", *(table.name for table in ALL)}
     assert told["tables"]["events"] == len(here.history)
     sent = {record.msg_id for record in here.history.find("SendAttempted")}
     assert told["tables"]["messages"] == told["read again"] == len(sent)

@@ -1,0 +1,87 @@
+"""What a job of Spark came to: its stages, with their tasks and the rows and bytes that went between them.
+
+    for stage in stages_of(spark, lambda: trace.groupBy("kind").count().collect()):
+        print(stage.tasks, stage.rows_read, stage.rows_shuffled)
+
+The numbers are Spark's own, those that its web page shows. Which rows a task gets depends on the data and the plan
+alone, so unlike seconds they are the same on every machine with as many cores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
+from itertools import count
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+
+from mqlab.errors import LearnerError
+from mqlab_spark.remote import is_remote
+
+_numbers = count(1)
+
+
+class Stage(NamedTuple):
+    """One stage: tasks that need nothing of each other.
+
+    `rows_read` came from files, `rows_fetched` from an earlier stage, `rows_shuffled` (in `bytes_shuffled` bytes, as
+    they are packed) go to a later one. `of_tasks` says for each task how many rows it fetched or read.
+    """
+
+    tasks: int
+    rows_read: int
+    rows_fetched: int
+    rows_shuffled: int
+    bytes_shuffled: int
+    of_tasks: tuple[int, ...]
+
+
+def stages_of(spark: SparkSession, action: Callable[[], object]) -> list[Stage]:
+    """Do something with Spark, and say in which stages it was done; those that were not needed are left out.
+
+    LearnerError on Spark Connect, whose clients do not get to know it.
+    """
+    if is_remote(spark):
+        raise LearnerError(
+            "a client of Spark Connect is not told of its stages", "look at the web page of the server, port 4040"
+        )
+    context = spark.sparkContext
+    group = f"mqlab-stages-{next(_numbers)}"
+    context.setJobGroup(group, "counted")
+    try:
+        action()
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    scala = context._jsc.sc()
+    # Spark notes what has happened in a thread of its own.
+    scala.listenerBus().waitUntilEmpty()
+    tracker = context.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in sorted(tracker.getJobIdsForGroup(group))]
+    numbers = sorted({stage for job in jobs if job is not None for stage in job.stageIds})
+    store = scala.statusStore()
+    found = [store.lastStageAttempt(number) for number in numbers]
+    return [_stage(store, each) for each in found if each.status().toString() == "COMPLETE"]
+
+
+def _stage(store: Any, data: Any) -> Stage:
+    tasks = store.taskList(data.stageId(), data.attemptId(), data.numTasks())
+    metrics = [tasks.apply(at).taskMetrics().get() for at in range(tasks.size())]
+    rows = [each.shuffleReadMetrics().recordsRead() or each.inputMetrics().recordsRead() for each in metrics]
+    return Stage(
+        data.numTasks(), data.inputRecords(), data.shuffleReadRecords(), data.shuffleWriteRecords(),
+        data.shuffleWriteBytes(), tuple(rows),
+    )  # fmt: skip
+
+
+def columns_read(frame: DataFrame) -> list[str]:
+    """The columns that Spark will read from Parquet files for this table, as its plan says, in the order of the names.
+
+    Those of a nested type are not among them.
+    """
+    with redirect_stdout(StringIO()) as plan:
+        frame.explain(mode="formatted")
+    read = re.findall(r"ReadSchema: struct<(.*)>", plan.getvalue())
+    return sorted({column.partition(":")[0] for schema in read for column in schema.split(",") if column})
