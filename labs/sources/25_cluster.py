@@ -241,11 +241,11 @@ show_bars("Rows of each of four tasks, dealt out by shop", "task", "rows", [str(
 reveal("largest", round(100 * max(four) / sum(four)),
        why="A shop stays whole: the task with the large one has all of that, and what fell to it beside.")
 
-# %% [markdown]
-# This is **skew**: keys are dealt out evenly, rows are not. What helps? More tasks, says many an article.
-
 # %%
 say(f"With four tasks the largest has **{max(four):,}** of {sum(four):,} rows.")
+
+# %% [markdown]
+# This is **skew**: keys are dealt out evenly, rows are not. What helps? More tasks, says many an article.
 
 # %% tags=["prediction"]
 predict("sixteen", "We take sixteen tasks in place of four. How many rows has the largest one then?",

@@ -152,6 +152,7 @@ class ConnectServer(Daemon):
             "spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port),
             "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
             "spark.driver.memory": MEMORY, "spark.sql.shuffle.partitions": "4",
+            "spark.connect.progress.reportInterval": "200ms",
         }  # fmt: skip
         super().__init__(
             "spark-submit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master",

@@ -62,7 +62,7 @@ def steps_bar(spark: SparkSession, unit: str, total: int) -> Iterator[Callable[[
 @contextmanager
 def watched(spark: SparkSession, report: Report) -> Iterator[Watch]:
     """Have Spark's tasks reported while the block runs; where nobody looks, nothing is asked."""
-    watch = _RemoteWatch(spark, report) if is_remote(spark) else _LocalWatch(spark, report)
+    watch = RemoteWatch(spark, report) if is_remote(spark) else LocalWatch(spark, report)
     if place() is None:
         yield watch
         return
@@ -97,7 +97,7 @@ class Watch:
             self._report(sum(done for done, _ in self._stages.values()), self.known)
 
 
-class _LocalWatch(Watch):
+class LocalWatch(Watch):
     """Asks the driver, which is at hand."""
 
     def start(self) -> None:
@@ -130,7 +130,7 @@ class _LocalWatch(Watch):
         return info is not None and info.status == "RUNNING"
 
 
-class _RemoteWatch(Watch):
+class RemoteWatch(Watch):
     """Is told by the server of Spark Connect."""
 
     def start(self) -> None:

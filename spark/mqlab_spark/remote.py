@@ -61,11 +61,11 @@ def connect(app_name: str, server: str) -> SparkSession:
     global _address  # noqa: PLW0603  a process has one
     if find_spec("grpc") is None:
         raise MissingExtraError("grpcio", "spark")
+    _answers(server)
     if SparkContext._active_spark_context is not None:
         raise LearnerError(
             f"a Spark session runs already in this process, not on {server}", "end it first: spark.stop()"
         )
-    _answers(server)
     spark = SparkSession.builder.appName(app_name).remote(server).getOrCreate()
     if spark.version.split(".")[:2] != own_version.split(".")[:2]:
         spark.stop()

@@ -58,8 +58,8 @@ def session(
 
     The master is the argument, else what the variable MQLAB_SPARK_MASTER says, else what spark-submit,
     PYSPARK_SUBMIT_ARGS or Spark's own configuration say, else `local[*]`; `sc://host:15002` is a server of Spark
-    Connect (`mqlab_spark.remote`). Settings given from outside win over the ones
-    made here. LearnerError if there is no Java to run on, or if a session on another master runs already.
+    Connect (`mqlab_spark.remote`). Settings given from outside win over the ones made here.
+    LearnerError if there is no Java to run on, or if a session on another master runs already.
     """
     wanted = master or os.environ.get(MASTER_VARIABLE)
     for name in TALKATIVE_LOGGERS:

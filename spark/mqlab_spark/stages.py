@@ -79,9 +79,10 @@ def _stage(store: Any, data: Any) -> Stage:
 def columns_read(frame: DataFrame) -> list[str]:
     """The columns that Spark will read from Parquet files for this table, as its plan says, in the order of the names.
 
-    Those of a nested type are not among them.
+    Those of a nested type are not among them, nor what Spark itself adds for the names of files.
     """
     with redirect_stdout(StringIO()) as plan:
         frame.explain(mode="formatted")
     read = re.findall(r"ReadSchema: struct<(.*)>", plan.getvalue())
-    return sorted({column.partition(":")[0] for schema in read for column in schema.split(",") if column})
+    names = {column.partition(":")[0] for schema in read for column in schema.split(",") if column}
+    return sorted(name for name in names if not name.startswith("_tmp_metadata"))

@@ -27,6 +27,8 @@ from mqlab.errors import LearnerError
 from mqlab_spark import build, read_store, read_trace, session, tables_at, worlds, worlds_of
 from mqlab_spark.exploring import outcomes, results
 from mqlab_spark.jobs import delivery_latency, percentiles
+from mqlab_spark.progress import RemoteWatch
+from mqlab_spark.stages import stages_of
 
 address, traces, store, out = sys.argv[1:]
 told = {}
@@ -53,6 +55,16 @@ try:
     worlds(spark, "nope")
 except LearnerError as error:
     told["no scenario"] = str(error).splitlines()[0]
+try:
+    stages_of(spark, trace.count)
+except LearnerError as error:
+    told["stages"] = str(error).splitlines()[0]
+seen = []
+watch = RemoteWatch(spark, lambda done, known: seen.append((done, known)))
+watch.start()
+told["played"] = worlds(spark, "async-send", "0-7").count()
+watch.stop()
+told["tasks"] = max(known for _, known in seen)
 told["java"] = "JAVA_HOME" in os.environ
 spark.stop()
 print(json.dumps(told))
@@ -107,6 +119,11 @@ def test_all_tables_are_built(told: dict[str, Any], here: Lab) -> None:
 def test_what_cannot_be_is_refused_in_a_sentence(told: dict[str, Any]) -> None:
     assert "runs already, not on local[1]" in told["other master"]
     assert "no scenario" in told["no scenario"]
+    assert "not told of its stages" in told["stages"]
+
+
+def test_the_server_tells_of_its_tasks(told: dict[str, Any]) -> None:
+    assert told["tasks"] >= 8
 
 
 def test_the_client_needs_no_java(told: dict[str, Any]) -> None:

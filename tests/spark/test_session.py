@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 from mqlab.errors import LearnerError
 from mqlab_spark import session
 from mqlab_spark.java_home import java_home, wrapped
+from mqlab_spark.remote import connect
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,6 +77,20 @@ def test_asking_for_another_master_while_one_runs_says_what_to_do(
         session()
     with pytest.raises(LearnerError, match=r"not on local\[2\](.|\n)*spark.stop\(\)"):
         session(master="local[2]")
+
+
+def test_spark_connect_is_refused_where_it_cannot_be(spark: SparkSession) -> None:
+    with pytest.raises(LearnerError, match=r"runs already, not on sc://elsewhere"):
+        session(master="sc://elsewhere:15002")
+    for nonsense in ("sc://", "sc://host:port"):
+        with pytest.raises(LearnerError, match="is no address of Spark Connect"):
+            connect("tests", nonsense)
+    with socket.create_server(("127.0.0.1", 0)) as somebody:
+        address = f"sc://127.0.0.1:{somebody.getsockname()[1]}"
+        with pytest.raises(LearnerError, match=r"runs already in this process(.|\n)*spark.stop\(\)"):
+            connect("tests", address)
+    with pytest.raises(LearnerError, match=r"no Spark Connect server answers at 127\.0\.0\.1"):
+        connect("tests", address)
 
 
 def test_a_session_runs_on_a_wrapped_java_and_starts_again(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ Answer = Callable[["DataFrame", int], "DataFrame"]
 TS_US = COMMON_FIELDS.index("ts_us")
 SCENARIO = "steady-load"
 WORLDS_IN_ONE_JOB = 50
+LARGE_S, SMALL_S = 90, 3
 SLICE_US = 250_000
 TASKS = 16
 MOST_OF_ONE_TASK = 0.5
@@ -111,7 +112,7 @@ def _play(seed: int) -> Lab:
     """The world of a seed; every fiftieth is a large one."""
     large = seed % WORLDS_IN_ONE_JOB == 1
     messages = 900 if large else draws_for(seed).between("messages", 1, 5)
-    return scenarios.get(SCENARIO).play(seed, seconds=None if large else 4, parameters={"messages": messages})
+    return scenarios.get(SCENARIO).play(seed, seconds=LARGE_S if large else SMALL_S, parameters={"messages": messages})
 
 
 def _name(seed: int) -> str:
