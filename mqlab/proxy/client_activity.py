@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError, MqlabError
@@ -12,6 +12,7 @@ from mqlab.protocol.v2.definition import (
     Code,
     FilterExpression,
     FilterType,
+    Resource,
     Settings,
     Status,
     SubscriptionEntry,
@@ -109,41 +110,41 @@ class ClientActivity:
 
     async def heartbeat(self, ctx: ProxyContext, request: HeartbeatRequest) -> HeartbeatResponse:
         """Note that a client is still there."""
-        settings = await self._settings.settings_of(ctx.client_id)
-        if settings is None:
-            return HeartbeatResponse(
-                Status(Code.UNRECOGNIZED_CLIENT_TYPE, "cannot find client settings for this client")
-            )
-        if settings.client_type == ClientType.PRODUCER and settings.publishing is not None:
-            for topic in settings.publishing.topics:
-                self._clients.register_producer(topic.name, ctx.client_id)
-        elif settings.client_type in CONSUMERS:
-            validate_consumer_group(request.group)
-            assert request.group is not None
-            self._clients.register_consumer(request.group.name, ctx.client_id)
-        else:
-            return HeartbeatResponse(Status(Code.UNRECOGNIZED_CLIENT_TYPE, str(settings.client_type)))
-        return HeartbeatResponse(OK)
+        settings, clients = await self._settings.settings_of(ctx.client_id), self._clients
+        return HeartbeatResponse(
+            _for_each_place(ctx, settings, request.group, clients.register_producer, clients.register_consumer)
+        )
 
     async def notify_client_termination(
         self, ctx: ProxyContext, request: NotifyClientTerminationRequest
     ) -> NotifyClientTerminationResponse:
         """Forget a client."""
-        settings = self._settings.remove(ctx.client_id)
-        if settings is None:
-            return NotifyClientTerminationResponse(
-                Status(Code.UNRECOGNIZED_CLIENT_TYPE, "cannot find client settings for this client")
-            )
-        if settings.client_type == ClientType.PRODUCER and settings.publishing is not None:
-            for topic in settings.publishing.topics:
-                self._clients.unregister_producer(topic.name, ctx.client_id)
-        elif settings.client_type in CONSUMERS:
-            validate_consumer_group(request.group)
-            assert request.group is not None
-            self._clients.unregister_consumer(request.group.name, ctx.client_id)
-        else:
-            return NotifyClientTerminationResponse(Status(Code.UNRECOGNIZED_CLIENT_TYPE, str(settings.client_type)))
-        return NotifyClientTerminationResponse(OK)
+        settings, clients = self._settings.remove(ctx.client_id), self._clients
+        return NotifyClientTerminationResponse(
+            _for_each_place(ctx, settings, request.group, clients.unregister_producer, clients.unregister_consumer)
+        )
+
+
+def _for_each_place(
+    ctx: ProxyContext,
+    settings: Settings | None,
+    group: Resource | None,
+    producer: Callable[[str, str], object],
+    consumer: Callable[[str, str], object],
+) -> Status:
+    """Call `producer` with each topic of a producer and its id, or `consumer` with a consumer's group and its id."""
+    if settings is None:
+        return Status(Code.UNRECOGNIZED_CLIENT_TYPE, "cannot find client settings for this client")
+    if settings.client_type == ClientType.PRODUCER and settings.publishing is not None:
+        for topic in settings.publishing.topics:
+            producer(topic.name, ctx.client_id)
+    elif settings.client_type in CONSUMERS:
+        validate_consumer_group(group)
+        assert group is not None
+        consumer(group.name, ctx.client_id)
+    else:
+        return Status(Code.UNRECOGNIZED_CLIENT_TYPE, str(settings.client_type))
+    return OK
 
 
 def check_subscriptions(entries: Sequence[SubscriptionEntry]) -> None:

@@ -23,9 +23,10 @@ from mqlab_widgets.boards.pop_picture import (
     seconds,
     square,
     squares,
+    state_of,
     text,
 )
-from mqlab_widgets.boards.pop_state import MEMORY, Point, PointKey, PopBoard
+from mqlab_widgets.boards.pop_state import Point, PointKey, PopBoard
 from mqlab_widgets.words import clock
 
 MOST_CARDS, MOST_BITS = 5, 7
@@ -97,7 +98,7 @@ class CheckPointsBoard(PopBoard):
         where = place_words(key.topic, key.group, key.queue_id)
         yield text(x + PAD, y + 18, fit(where, wide - 2 * PAD, BOLD), "strong")
         yield text(x + PAD, y + 18 + LINE, f"{key.group}, from offset {key.start_offset:,} on", "faint")
-        bits = [_state(point, offset) for offset in point.offsets]
+        bits = [state_of(point, offset) for offset in point.offsets]
         labels = self.labels(self.unique_keys(key))
         shown = len(bits) if len(bits) <= MOST_BITS else MOST_BITS - 1
         for place in range(shown):
@@ -122,7 +123,7 @@ class CheckPointsBoard(PopBoard):
 
     def _line(self, key: PointKey, point: Point) -> str:
         bits = ", ".join(
-            f"{label} {_state(point, offset).replace('store', 'acked').replace('memory', 'acked in memory')}"
+            f"{label} {state_of(point, offset).replace('store', 'acked').replace('memory', 'acked in memory')}"
             for label, offset in zip(self.labels(self.unique_keys(key)), point.offsets, strict=True)
         )
         due = clock(self.us_of(key.pop_time + point.invisible_ms))
@@ -139,12 +140,3 @@ class CheckPointsBoard(PopBoard):
             for key, point in cards[:MOST_CARDS]
         ]
         return lines or ["no check point has been made yet"]
-
-
-def _state(point: Point, offset: int) -> str:
-    """How the square of one message is drawn."""
-    if offset in point.revived:
-        return BACK
-    if offset in point.acked:
-        return IN_MEMORY if point.acked[offset] == MEMORY else IN_STORE
-    return LOST if point.done.startswith("lost") else OPEN

@@ -7,22 +7,21 @@ from html import escape
 from typing import ClassVar, NamedTuple
 
 from mqlab_widgets.boards.pop_picture import (
-    BACK,
     BOLD,
     HIGH,
     IN_MEMORY,
     IN_STORE,
     LINE,
-    NOTED,
     OPEN,
-    READ,
     WIDE,
     fit,
     legend,
     picture,
     place_words,
+    pointer,
     square,
     squares,
+    state_of,
     text,
 )
 from mqlab_widgets.boards.pop_state import ACKED, MEMORY, DeliveryKey, Point, PointKey, PopBoard
@@ -36,8 +35,8 @@ Queue = tuple[str, str, str, int]
 _FRAMES = (
     ('<rect class="danger" x="1" y="1" width="24" height="13" rx="4"/>', 26, "noted in memory alone"),
     ('<rect class="lane" x="1" y="1" width="24" height="13" rx="4"/>', 26, "the check point is stored, too"),
-    (f'<path class="noted" transform="translate(9 7)" d="{NOTED}"/>', 18, "on disk: the group goes on here after it"),
-    (f'<path class="read" transform="translate(7 7)" d="{READ}"/>', 14, "in memory: here it goes on"),
+    (pointer(9, 7, "noted"), 18, "on disk: the group goes on here after it"),
+    (pointer(7, 7, "read"), 14, "in memory: here it goes on"),
 )
 
 
@@ -128,7 +127,7 @@ class MergeBufferBoard(PopBoard):
             yield f'<rect class="{css}" x="{x:g}" y="{y + 3:g}" width="{wide}" height="{HIGH + 8}" rx="6"/>'
             for bit, offset in enumerate(point.offsets[:count]):
                 tip = f"bit {bit}, offset {offset:,}"
-                yield square(x + 4 + bit * (WIDE + 2), y + 7, labels[bit], _state(point, offset), tip)
+                yield square(x + 4 + bit * (WIDE + 2), y + 7, labels[bit], state_of(point, offset), tip)
             yield "</g>"
             x += wide + GAP
             if len(point.offsets) > count:
@@ -166,19 +165,10 @@ class MergeBufferBoard(PopBoard):
         return lines or ["nothing is known in memory alone"]
 
 
-def _state(point: Point, offset: int) -> str:
-    if offset in point.revived:
-        return BACK
-    if offset in point.acked:
-        return IN_MEMORY if point.acked[offset] == MEMORY else IN_STORE
-    return OPEN
-
-
 def _pointer(x: float, y: float, css: str, offset: int) -> str:
     place = "on its disk" if css == "noted" else "in memory"
     words = f"the broker has {f'offset {offset:,}' if offset >= 0 else 'no offset of the group'} {place}"
-    shape = f'class="{css}" d="{NOTED if css == "noted" else READ}"'
-    return f'<path {shape} transform="translate({x:g} {y:g})"><title>{words}</title></path>'
+    return pointer(x, y, css, words)
 
 
 def _told(loss: Loss) -> str:

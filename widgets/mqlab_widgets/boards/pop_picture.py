@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from html import escape
 
 from mqlab.protocol.topics import is_retry_topic, parse_normal_topic
+from mqlab_widgets.boards.pop_state import MEMORY, Point
 from mqlab_widgets.scene.style import TOKEN_COLOURS
 from mqlab_widgets.scene.tokens import colour_of
 
@@ -96,6 +97,22 @@ def square(x: float, y: float, label: str, state: str, tip: str = "") -> str:
         f'rx="4"/><path class="{colour}" d="M{x:g} {half - 1:g}v-13q0 -4 4 -4h{WIDE - 8}q4 0 4 4v13z"/>'
         f'<text class="mid {colour}" x="{middle:g}" y="{half - 9:g}">{escape(label)}</text>{mark}</g>'
     )
+
+
+def state_of(point: Point, offset: int) -> str:
+    """How the square of one message of a check point is drawn."""
+    if offset in point.revived:
+        return BACK
+    if offset in point.acked:
+        return IN_MEMORY if point.acked[offset] == MEMORY else IN_STORE
+    return LOST if point.done.startswith("lost") else OPEN
+
+
+def pointer(x: float, y: float, css: str, tip: str = "") -> str:
+    """Points up at (x, y); `css` is "noted" for what is noted, "read" for how far somebody has come."""
+    told = f"<title>{escape(tip)}</title>" if tip else ""
+    shape = NOTED if css == "noted" else READ
+    return f'<path class="{css}" transform="translate({x:g} {y:g})" d="{shape}">{told}</path>'
 
 
 def sample(x: float, y: float, state: str) -> str:

@@ -14,14 +14,13 @@ from mqlab_widgets.boards.pop_picture import (
     LINE,
     LOST,
     MARKS,
-    NOTED,
     OPEN,
-    READ,
     WIDE,
     fit,
     legend,
     picture,
     place_words,
+    pointer,
     sample,
     square,
     text,
@@ -100,11 +99,9 @@ class ReviveQueueBoard(PopBoard):
         base = top + HIGH + 12
         if offsets:
             x = LEFT + 3 + noted * CELL
-            tip = f"<title>noted up to offset {reviver.committed:,}: it will not read that again</title>"
-            yield f'<path class="noted" transform="translate({x:g} {base:g})" d="{NOTED}">{tip}</path>'
+            yield pointer(x, base, "noted", f"noted up to offset {reviver.committed:,}: it will not read that again")
             x = LEFT + 3 + len(offsets) * CELL
-            yield f'<path class="read" transform="translate({x:g} {base:g})" d="{READ}">'
-            yield f"<title>read up to offset {reviver.to_offset - 1:,}</title></path>"
+            yield pointer(x, base, "read", f"read up to offset {reviver.to_offset - 1:,}")
         for line, words in enumerate(self._words(broker, revive_qid, reviver)):
             yield text(LEFT + 4, base + 22 + line * LINE, fit(words, room + 40), "" if line else "faint")
 
@@ -176,8 +173,8 @@ def _ack(x: float, y: float, *, known: bool = True) -> str:
 
 
 _LEGEND = (
-    (f'<path class="noted" transform="translate(9 7)" d="{NOTED}"/>', 18, "not read again up to here"),
-    (f'<path class="read" transform="translate(7 7)" d="{READ}"/>', 14, "read up to here"),
+    (pointer(9, 7, "noted"), 18, "not read again up to here"),
+    (pointer(7, 7, "read"), 14, "read up to here"),
     (_ack(8, 8), 16, "an acknowledgement"),
     (sample(0, 0, OPEN), 16, "a check point: undecided"),
     (sample(0, 0, IN_STORE), 16, "all acknowledged"),
