@@ -22,6 +22,7 @@ from mqlab_spark.streaming.state import ANSWER_US, OUTPUT, carry_on
 from mqlab_spark.tables.silver.deliveries import DELIVERIES
 from mqlab_spark.tables.silver.messages import MESSAGES
 from mqlab_spark.tables.table import EVENTS
+from mqlab_widgets.stream_charts import StreamCharts
 
 SECONDS = 40
 HANG = ("consumer-1", 4.0, 18.0)
@@ -120,7 +121,15 @@ def test_nothing_is_lost_or_doubled_when_a_stream_dies_between_two_batches_or_in
     shutil.copy2(next(iter((into / "lives").glob("part-*.parquet"))), into / "lives" / "part-99999-half.parquet")
     grow(99)
     shutil.copy2(shop / END, growing)
-    last = go_on()
+    last = follow(spark, growing, into, late_s=15)
+    stopping.append(last)
+    live = StreamCharts(last).live()
+    live._answer(None, {"do": "shown"}, None)
+    last.catch_up()
+    drawn = live.frame["Lives in the state 0"]
+    assert drawn["data"]["y"] == [n.open for n in last.numbers][: len(drawn["data"]["y"])] != []
+    live.close()
+    assert last.watchers == []
     assert last.ended
     assert ended(last) == rows(lives(recorded(spark, shop)))
     assert rows(last.open()) == rows(open_lives(recorded(spark, shop)))
@@ -246,7 +255,7 @@ class Bucket:
     def take(self, watermark_ms: int, *marks: tuple[str, str, int]) -> list[tuple[Any, ...]]:
         """The lives that are put out: (msg_id, outcome, consumed_us); marks are (msg_id, what, ts_us)."""
         state = GroupState(
-            optionalValue=self._kept, batchProcessingTimeMs=0, eventTimeWatermarkMs=watermark_ms,
+            optionalValue=self._kept or Row(), batchProcessingTimeMs=0, eventTimeWatermarkMs=watermark_ms,
             timeoutConf=GroupStateTimeout.EventTimeTimeout, hasTimedOut=not marks, watermarkPresent=True,
             defined=self._kept is not None, updated=False, removed=False, timeoutTimestamp=-1,
             keyAsUnsafe=b"", valueSchema=StructType([StructField("lives", StringType())]),

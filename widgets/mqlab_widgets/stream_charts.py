@@ -60,7 +60,7 @@ class StreamCharts:
         ended = [(n.newest_us / 1e6, n.latencies_us) for n in batches if n.latencies_us]
         state: dict[str, Points] = {
             "open: sent, not consumed": tuple((n.newest_us / 1e6, n.open) for n in batches),
-            "ended, waiting for the watermark": tuple((n.newest_us / 1e6, n.waiting) for n in batches),
+            "ended, not put out yet": tuple((n.newest_us / 1e6, n.waiting) for n in batches),
         }
         latency: dict[str, Points] = {
             "median": tuple((at, _ms(took[(len(took) - 1) // 2])) for at, took in ended),

@@ -27,7 +27,7 @@ from mqlab.arguments import check_count, check_number
 from mqlab.errors import LearnerError, MqlabError
 from mqlab.views import Table
 from mqlab_spark.streaming.lives import LIFE, OBSERVED, lives_as_they_end, with_event_time
-from mqlab_spark.streaming.segments import check_live, check_segments, end_of, segments_of
+from mqlab_spark.streaming.segments import check_end, check_live, check_segments, end_of, segments_of
 from mqlab_spark.streaming.state import FINISHED, GIVEN_UP, IN_STATE, KEPT
 from mqlab_spark.world_source import events_schema
 
@@ -39,7 +39,8 @@ SETTINGS = {
     # A batch without a segment would come or not come by the clock of this machine, and move what is too late.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "10000",
-    "spark.sql.streaming.metricsEnabled": "false",
+    # Java code made for each plan takes longer to compile than a segment to read, and stays in memory.
+    "spark.sql.codegen.wholeStage": "false",
 }
 
 
@@ -149,7 +150,7 @@ class Following:
         except BaseException:
             self.stop()
             raise
-        check_segments(self.trace)
+        check_end(self.trace)
         return self
 
     def _told(self, error: StreamingQueryException) -> MqlabError:

@@ -244,14 +244,18 @@ def check_live(directory: str | Path) -> Path:
     return place
 
 
-def check_segments(directory: Path) -> None:
-    """ProtocolError that names the first segment that is cut or missing, or says how many the end mark lacks."""
-    count = segments_of(directory)
-    for number in range(1, count + 1):
-        check_whole(segment_path(directory, number))
-    end = end_of(directory)
+def check_end(directory: Path) -> None:
+    """ProtocolError if there are not as many segments as the end mark says, or one is missing among them."""
+    count, end = segments_of(directory), end_of(directory)
     if end is not None and end["segments"] != count:
         raise ProtocolError(f"{directory} has {count} segments, but its end mark counts {end['segments']}: it is cut")
+
+
+def check_segments(directory: Path) -> None:
+    """The same, and ProtocolError that names the first segment that is cut; each is opened for that."""
+    check_end(directory)
+    for number in range(1, segments_of(directory) + 1):
+        check_whole(segment_path(directory, number))
 
 
 def recorded(spark: SparkSession, directory: str | Path, *, whole: bool = True) -> DataFrame:
