@@ -20,7 +20,7 @@ from mqlab.protocol.v2.definition import (
     Settings,
 )
 from mqlab.rpc import RpcClient, RpcError
-from mqlab.sim import Future, PeriodicTask
+from mqlab.sim import Future, PeriodicTask, public_call
 from mqlab.trace.events.client import ClientStarted, ClientStopped, RouteMissing, RouteUpdated
 
 if TYPE_CHECKING:
@@ -253,15 +253,30 @@ class ClientImpl:
             self.isolated.pop(endpoints, None)
 
 
-async def start_again(client: Any) -> None:
-    """Start a client whose process was started again; as long as that fails, try with a new client every second."""
-    while True:
-        try:
-            await client.impl.start()
-            return
-        except ClientException:
-            await client.node.sleep(START_AGAIN_MS)
-            client.begin_life()
+class Startable:
+    """How an application, or its process when it was started again, starts a client of 5.x."""
+
+    node: Node
+    impl: ClientImpl
+
+    def begin_life(self) -> None:
+        """Make what dies with the process from what this client was given: at first, and at each restart."""
+        raise NotImplementedError
+
+    @public_call
+    async def start(self) -> None:
+        """Start the client; ClientException when a topic is unknown or no proxy answers."""
+        await self.impl.start()
+
+    async def start_again(self) -> None:
+        """Start anew in a process that was started again; as long as that fails, try anew every second."""
+        while True:
+            try:
+                await self.impl.start()
+                return
+            except ClientException:
+                await self.node.sleep(START_AGAIN_MS)
+                self.begin_life()
 
 
 def is_readable(queue: MessageQueue) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.client.client_config import checked_settings
 from mqlab.client.v5.client_configuration import ProducerConfiguration
-from mqlab.client.v5.client_impl import MASTER_BROKER_ID, ClientImpl, is_writable, start_again
+from mqlab.client.v5.client_impl import MASTER_BROKER_ID, ClientImpl, Startable, is_writable
 from mqlab.client.v5.errors import ClientException, check_status
 from mqlab.client.v5.message import Message, MessageIdCodec, check_body
 from mqlab.client.v5.retry import PRODUCER_POLICY, next_attempt_delay_ms
@@ -35,7 +35,7 @@ class SendReceipt(NamedTuple):
     """By which a message with a time of delivery could be called back; empty for others."""
 
 
-class Producer(ProducerConfiguration):
+class Producer(Startable, ProducerConfiguration):
     """Sends messages through proxies (org.apache.rocketmq.client.apis.producer.Producer).
 
         producer = lab.producer_v5()
@@ -48,6 +48,7 @@ class Producer(ProducerConfiguration):
 
     call_name = "producer"
     speaks_to_proxies = True
+    impl: ProducerImpl
 
     def __init__(self, node: Node, producer_group: str = "", **settings: Any) -> None:
         """A 5.x producer has no group: `producer_group` is there for the callers that make all kinds of clients."""
@@ -58,15 +59,6 @@ class Producer(ProducerConfiguration):
     def begin_life(self) -> None:
         """Make what dies with the process from what this producer was given: at first, and at each restart."""
         self.impl = ProducerImpl(self.node, self)
-
-    async def start_again(self) -> None:
-        """Start anew in a process that was started again, however often that takes."""
-        await start_again(self)
-
-    @public_call
-    async def start(self) -> None:
-        """Start the producer; ClientException when a topic is unknown or no proxy answers."""
-        await self.impl.start()
 
     @public_call
     async def shutdown(self) -> None:

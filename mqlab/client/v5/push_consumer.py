@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.client.client_config import checked_group, checked_settings
 from mqlab.client.service_state import ServiceState
 from mqlab.client.v5.client_configuration import PushConsumerConfiguration
-from mqlab.client.v5.client_impl import MASTER_BROKER_ID, start_again
+from mqlab.client.v5.client_impl import MASTER_BROKER_ID, Startable
 from mqlab.client.v5.consume_service import (
     ConsumeService,
     FifoConsumeService,
@@ -37,7 +37,7 @@ DEFAULT_LONG_POLLING_MS = 30_000
 WAIT_FOR_RECEIVES_MS = 100
 
 
-class PushConsumer(PushConsumerConfiguration):
+class PushConsumer(Startable, PushConsumerConfiguration):
     """Gives each message to a listener (org.apache.rocketmq.client.apis.consumer.PushConsumer).
 
         consumer = lab.push_consumer_v5("orders")
@@ -50,6 +50,7 @@ class PushConsumer(PushConsumerConfiguration):
 
     call_name = "consumer"
     speaks_to_proxies = True
+    impl: PushConsumerImpl
 
     def __init__(self, node: Node, consumer_group: str, **settings: Any) -> None:
         super().__init__(**checked_settings(PushConsumerConfiguration, settings))
@@ -83,15 +84,6 @@ class PushConsumer(PushConsumerConfiguration):
                 "make a new consumer: await consumer.shutdown(), then lab.push_consumer_v5(...)",
             )
         self.message_listener = checked_listener(self.consumer_group, listener)
-
-    async def start_again(self) -> None:
-        """Start anew in a process that was started again, however often that takes."""
-        await start_again(self)
-
-    @public_call
-    async def start(self) -> None:
-        """Start the consumer; ClientException when a topic is unknown or no proxy answers."""
-        await self.impl.start()
 
     @public_call
     async def shutdown(self) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.arguments import check_whole
 from mqlab.client.client_config import checked_group, checked_settings
 from mqlab.client.v5.client_configuration import SimpleConsumerConfiguration
-from mqlab.client.v5.client_impl import MASTER_BROKER_ID, is_readable, start_again
+from mqlab.client.v5.client_impl import MASTER_BROKER_ID, Startable, is_readable
 from mqlab.client.v5.consumer_impl import ConsumerImpl
 from mqlab.client.v5.errors import ClientException
 from mqlab.client.v5.filter_expression import SUB_ALL_EXPRESSION, FilterExpression, checked_filter
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MILLISECONDS = "give ms, for example 30_000"
 
 
-class SimpleConsumer(SimpleConsumerConfiguration):
+class SimpleConsumer(Startable, SimpleConsumerConfiguration):
     """Receives when asked (org.apache.rocketmq.client.apis.consumer.SimpleConsumer).
 
         consumer = lab.simple_consumer("orders")
@@ -37,6 +37,7 @@ class SimpleConsumer(SimpleConsumerConfiguration):
 
     call_name = "consumer"
     speaks_to_proxies = True
+    impl: SimpleConsumerImpl
 
     def __init__(self, node: Node, consumer_group: str, **settings: Any) -> None:
         super().__init__(**checked_settings(SimpleConsumerConfiguration, settings))
@@ -56,15 +57,6 @@ class SimpleConsumer(SimpleConsumerConfiguration):
     def unsubscribe(self, topic: str) -> None:
         """Receive this topic no more."""
         self.subscription_expressions.pop(topic, None)
-
-    async def start_again(self) -> None:
-        """Start anew in a process that was started again, however often that takes."""
-        await start_again(self)
-
-    @public_call
-    async def start(self) -> None:
-        """Start the consumer; ClientException when a topic is unknown or no proxy answers."""
-        await self.impl.start()
 
     @public_call
     async def shutdown(self) -> None:
