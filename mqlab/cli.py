@@ -160,12 +160,15 @@ def _trace(options: argparse.Namespace) -> int:
 
 
 def write_trace(rows: Any, path: str, metadata: dict[str, Any]) -> int:
-    """Write rows to a .jsonl or .parquet file; returns how many."""
+    """Write rows to a .jsonl or .parquet file, in a directory that is made where it is missing; returns how many."""
+    from pathlib import Path
+
     from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
 
     recorder_class: Any = {"jsonl": JsonLinesRecorder, "parquet": ParquetRecorder}.get(path.rpartition(".")[2])
     if recorder_class is None:
         raise LearnerError(f"{path} is neither .jsonl nor .parquet", "choose one of these endings")
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     count = 0
     with recorder_class(path, metadata) as recorder:
         for row in rows:

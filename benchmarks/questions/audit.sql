@@ -23,6 +23,8 @@ WITH wants AS (
     QUALIFY row_number() OVER (
         PARTITION BY world, node, "group", topic, queue_id ORDER BY ts_us DESC, slice DESC, i DESC
     ) = 1
+), woken AS (
+    SELECT world, target AS last_consumer, max(ts_us) AS thawed_us FROM events WHERE kind = 'NodeThawed' GROUP BY ALL
 ), together AS (
     SELECT *, first_us IS NULL AS never_got,
            first_us IS NULL AND coalesce(committed_offset > queue_offset, false) AS passed,
@@ -31,6 +33,7 @@ WITH wants AS (
     LEFT JOIN deliveries USING (world, msg_id, "group")
     LEFT JOIN surviving USING (world, msg_id, topic)
     LEFT JOIN passed_over USING (world, broker, "group", topic, queue_id)
+    LEFT JOIN woken USING (world, last_consumer)
 )
 SELECT world, "group", topic, msg_id, broker, queue_id, queue_offset, acknowledged_us,
        CASE WHEN consumed_us IS NOT NULL THEN 'consumed'
@@ -55,6 +58,8 @@ SELECT world, "group", topic, msg_id, broker, queue_id, queue_offset, acknowledg
        CASE WHEN coalesce(successes, 0) > 1 THEN
             CASE WHEN together.copies > 1 THEN 'stored twice: the producer tried again'
                  WHEN given_back > 0 THEN 'given back: a listener failed or took too long'
+                 WHEN consumer != last_consumer AND thawed_us BETWEEN consumed_us AND last_done_us
+                 THEN 'a member that hung went on with what it held, though others had consumed it meanwhile'
                  WHEN consumers > 1 THEN 'the queue moved: the new owner began at the committed offset'
                  ELSE 'the consumer began again at the committed offset' END END AS duplicate_reason
 FROM together

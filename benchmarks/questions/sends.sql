@@ -8,6 +8,8 @@ SELECT world, topic, mode,
        sum(attempts)::BIGINT AS attempts,
        count(*) FILTER (attempts > 1) AS tried_again,
        max(attempts) AS most_attempts,
+       sum(failed_attempts)::BIGINT AS failed_attempts,
+       sum(timed_out)::BIGINT AS timed_out,
        count(stored_us) AS stored,
        count(*) FILTER (copies > 1) AS stored_again
 FROM messages

@@ -32,6 +32,7 @@ LAYOUT = {"compression": "zstd", "parquet.page.row.count.limit": "2000"}
 """Small pages, each with its least and its greatest value: who asks for one kind of one world reads few of them."""
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 TRACE_BYTES_PER_SHUFFLE_PARTITION = 16 * 1024 * 1024
 """About 800,000 events: what a table sorts or hashes of them is some ten MB."""
 
@@ -66,7 +67,7 @@ def build(spark: SparkSession, traces: str | Path, out: str | Path, progress: Pr
         files = trace_files(whole)
         tables: dict[str, DataFrame] = {}
         first = ((EVENTS, partial(_events, spark, files, made)), (TRACES, partial(traces_of, spark, files)))
-        with _shuffles_for(spark, sum(file.stat().st_size for file in whole)):
+        with _tasks_for(spark, sum(file.stat().st_size for file in whole)):
             for name, make in first:
                 tables[name] = _ensure(spark, place, catalogue, made, name, BRONZE, make, progress)
             for table in ALL:
@@ -79,15 +80,20 @@ def build(spark: SparkSession, traces: str | Path, out: str | Path, progress: Pr
 
 
 @contextmanager
-def _shuffles_for(spark: SparkSession, trace_bytes: int) -> Iterator[None]:
-    """Shuffles in so many parts that each fits into memory, however much there is; not fewer than are set already."""
-    before = spark.conf.get(SHUFFLE_PARTITIONS)
-    assert before is not None
-    spark.conf.set(SHUFFLE_PARTITIONS, max(int(before), -(-trace_bytes // TRACE_BYTES_PER_SHUFFLE_PARTITION)))
+def _tasks_for(spark: SparkSession, trace_bytes: int) -> Iterator[None]:
+    """Shuffles in so many parts that each fits into memory, however much there is; not fewer than are set already.
+
+    Files are listed by as many tasks: Spark would take one for each file, which costs more than the listing.
+    """
+    before = {name: spark.conf.get(name) for name in (SHUFFLE_PARTITIONS, LISTING_TASKS)}
+    parts = max(int(before[SHUFFLE_PARTITIONS] or 1), -(-trace_bytes // TRACE_BYTES_PER_SHUFFLE_PARTITION))
     try:
+        for name in before:
+            spark.conf.set(name, parts)
         yield
     finally:
-        spark.conf.set(SHUFFLE_PARTITIONS, before)
+        for name, value in before.items():
+            spark.conf.set(name, str(value))
 
 
 def sorted_out(traces: str | Path) -> tuple[list[Path], list[dict[str, str]]]:

@@ -7,8 +7,28 @@ from pathlib import Path
 import duckdb
 
 from benchmarks.spark_data import Wanted
-from benchmarks.spark_questions import compare
+from benchmarks.spark_questions import compare, sql_of
+from mqlab_spark.tables import ALL, MARTS
 from mqlab_spark.tables.marts.pop import POP_OUTCOMES
+from mqlab_spark.world_source import events_schema
+
+SQL_TYPES = {
+    "bigint": "BIGINT", "string": "VARCHAR", "double": "DOUBLE", "boolean": "BOOLEAN", "array<string>": "VARCHAR[]",
+}  # fmt: skip
+
+
+def test_every_question_has_an_answer_in_sql_with_its_columns_and_types() -> None:
+    database = duckdb.connect()
+    events = {field.name: field.dataType.simpleString() for field in events_schema()}
+    tables = {"events": events, **{table.name: {n: c.type for n, c in table.columns.items()} for table in ALL}}
+    for name, columns in tables.items():
+        declared = ", ".join(f'"{column}" {SQL_TYPES[kind]}' for column, kind in columns.items())
+        database.execute(f"CREATE TABLE {name} ({declared})")
+    for mart in MARTS:
+        found = database.sql(sql_of(mart))
+        assert dict(zip(found.columns, map(str, found.types), strict=True)) == {
+            name: SQL_TYPES[column.type] for name, column in mart.columns.items()
+        }
 
 
 def test_rows_that_differ_are_counted_each_as_often_as_it_is(tmp_path: Path) -> None:

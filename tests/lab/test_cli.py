@@ -38,7 +38,7 @@ def test_trace_prints_events_of_a_kind(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_trace_writes_json_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(tmp_path / "t.jsonl")
+    path = str(tmp_path / "out" / "t.jsonl")
     assert main(["trace", "first-message", "--seed", "7", "--out", path]) == 0
     assert list(read_json_lines(path)) == list(get("first-message").play(7).history.rows())
 

@@ -15,10 +15,16 @@ from mqlab_spark import read_trace, session
 TraceOf = Callable[[list[Row]], DataFrame]
 
 
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""What the tests do once is not worth a second compilation: a third of their CPU time."""
+
+
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
     """A session on one thread of this machine."""
-    return session("tests", "local[1]")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", QUICK_JVM)
+        return session("tests", "local[1]")
 
 
 @pytest.fixture

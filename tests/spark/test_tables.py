@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from benchmarks.spark_questions import compare, open_in_duckdb, sql_of
 from mqlab import ConsumeConcurrentlyStatus, Lab
 from mqlab.data_sets import LATE, Size, hidden, judge, make, read_recipe
 from mqlab.errors import LearnerError
@@ -106,6 +107,14 @@ def test_every_event_of_both_kinds_of_file_is_in_bronze(
     told = Counter(record.kind for record in lossy[0].history.records())
     for world in ("a.parquet", "b.jsonl"):
         assert {row["kind"]: row["count"] for row in counted if row["world"] == world} == told
+
+
+@pytest.mark.parametrize("mart", MARTS, ids=lambda mart: mart.name)
+def test_another_engine_has_the_same_answer(place: Place, mart: Table, tmp_path: Path) -> None:
+    database, theirs = open_in_duckdb(Path(place.where)), str(tmp_path / "theirs.parquet")
+    database.sql(f"COPY ({sql_of(mart)}) TO '{theirs}' (FORMAT parquet)")
+    entry = place.entries()[mart.name]
+    assert compare(database, mart, f"{place.where}/{entry.path}/*.parquet", theirs) == (entry.rows, 0)
 
 
 def test_the_audit_finds_what_was_lost_and_what_came_twice(
