@@ -105,6 +105,8 @@ def test_a_full_disk_is_said_plainly_and_nothing_half_written_is_read(
     spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None
 ) -> None:
     out = tmp_path / "out"
+    # What Java unpacks when it first writes must not be what fails.
+    build(spark, traces, tmp_path / "before")
     assert spark._jvm is not None
     jvm = spark._jvm.java.lang.ProcessHandle.current().pid()
     with no_room_for(jvm, 1_000), pytest.raises(LearnerError, match=r"'events' cannot be written .*file too large"):
