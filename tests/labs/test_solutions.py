@@ -6,7 +6,6 @@ them, where a check is given several).
 
 from __future__ import annotations
 
-import importlib
 import runpy
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from mqlab.check import checks_of, find_check
+from mqlab.labs import many_worlds
 from mqlab.labs.build import read_lab
 from mqlab.labs.reference import reference_answers, unsolved_answers
 from mqlab.labs.source import LabSource
@@ -49,7 +49,7 @@ def label(answer: Any) -> str:
 @pytest.fixture
 def small_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Spark job for ten worlds in place of fifty: what is wrong shows in one of them."""
-    monkeypatch.setattr(importlib.import_module("mqlab.labs.checks.20_trace"), "WORLDS_IN_ONE_JOB", 10)
+    monkeypatch.setattr(many_worlds, "WORLDS_IN_ONE_JOB", 10)
 
 
 @pytest.fixture(params=WRONG_OF, ids=NAMES)

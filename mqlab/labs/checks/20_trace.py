@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mqlab import scenarios
 from mqlab.check import Wrong, draws_for, lab_check
+from mqlab.labs.many_worlds import Answer, ManyWorlds
 from mqlab.trace.history import History
 from mqlab.trace.record import Record
-from mqlab.trace.recorder import ParquetRecorder
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-Answer = Callable[["DataFrame"], "DataFrame"]
 
 SCENARIO = "every-delivery"
 COLUMNS = ("world", "node", "group", "topic", "queue_id", "queue_offset", "cause", "wait_us", "held_us")
 FIRST_PULL = "first pull"
-WORLDS_IN_ONE_JOB = 50
 LINES_SHOWN, ROWS_SHOWN = 12, 3
 
 
@@ -116,139 +106,27 @@ def every_world(answer: Callable[[list[tuple[str, int]], int], set[int]], *, see
 @lab_check("20/time-to-delivery", points=3)
 def time_to_delivery(answer: Answer, *, seed: int) -> Wrong | None:
     """Traces of fifty worlds: backlogs, wake-ups, slow brokers, two groups, crashes. Each message has its one row."""
-    found = _job.deliveries(answer, seed)
-    wrong = found if isinstance(found, Wrong) else _compare(found, _histories.of(seed))
+    found = _found(answer, seed)
+    wrong = found if isinstance(found, Wrong) else _compare(found, _worlds.lab(seed).history)
     return wrong and replace(wrong, world=partial(scenarios.get(SCENARIO).play, seed))
 
 
 # -- one job for many worlds ---------------------------------------------------------------------------------------
 
 
-class _Histories:
-    """Worlds of the scenario, each played once."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, History] = {}
-
-    def of(self, seed: int) -> History:
-        if seed not in self._known:
-            self._known[seed] = scenarios.get(SCENARIO).play(seed).history
-        return self._known[seed]
+_worlds = ManyWorlds(scenarios.get(SCENARIO).play, COLUMNS)
 
 
-class _Traces:
-    """The worlds of fifty seeds as one DataFrame, held in Spark's memory: the last fifty that were asked for."""
-
-    def __init__(self) -> None:
-        self._key: tuple[str, range] | None = None
-        self._frame: DataFrame | None = None
-
-    def of(self, spark: SparkSession, block: int) -> DataFrame:
-        key = (spark.sparkContext.applicationId, _seeds_of(block))
-        if self._frame is None or self._key != key:
-            self._key, self._frame = key, _recorded(spark, key[1]).cache()
-        return self._frame
-
-
-class _Job:
-    """What an answer found in each world. A world is judged once by a job; asked for it again, the job runs again."""
-
-    def __init__(self) -> None:
-        self._answer: Answer | None = None
-        self._left: dict[int, Deliveries | Wrong] = {}
-
-    def deliveries(self, answer: Answer, seed: int) -> Deliveries | Wrong:
-        if answer is not self._answer or seed not in self._left:
-            self._answer, self._left = answer, {}
-            self._left = _run(answer, (seed - 1) // WORLDS_IN_ONE_JOB)
-        return self._left.pop(seed)
-
-
-_histories, _traces, _job = _Histories(), _Traces(), _Job()
-
-
-def _seeds_of(block: int) -> range:
-    return range(block * WORLDS_IN_ONE_JOB + 1, (block + 1) * WORLDS_IN_ONE_JOB + 1)
-
-
-def _file_of(seed: int) -> str:
-    return f"seed-{seed}.parquet"
-
-
-def _recorded(spark: SparkSession, seeds: Iterable[int]) -> DataFrame:
-    """The worlds in one file, since Spark takes longer to open fifty small ones than to read them."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    from mqlab_spark import trace_schema
-
-    directory = Path(mkdtemp(prefix="mqlab-lab-20-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    one, tables = directory / "one.parquet", []
-    for seed in seeds:
-        with ParquetRecorder(one, {"scenario": SCENARIO, "seed": seed}) as recorder:
-            for row in _histories.of(seed).rows():
-                recorder(row)
-        table = parquet.read_table(one)
-        tables.append(table.append_column("world", pa.repeat(pa.scalar(_file_of(seed)), len(table))))
-    one.unlink()
-    parquet.write_table(pa.concat_tables(tables), directory / "worlds.parquet")
-    return spark.read.parquet(str(directory / "worlds.parquet")).select("world", *trace_schema().names)
-
-
-def _run(answer: Answer, block: int) -> dict[int, Deliveries | Wrong]:
-    """The answer's rows for each seed of a block, from one job; what is wrong with all of them stands at every seed."""
-    from pyspark.errors import PySparkException
-
-    from mqlab_spark import session
-
-    spark = session()
-    try:
-        wrong = _wrong_shape(answer(_empty_trace(spark)))
-        if wrong is None:
-            rows = answer(_traces.of(spark, block)).select(*COLUMNS).collect()
-            return _by_seed(rows, block)
-    except PySparkException as error:
-        wrong = Wrong(f"Spark refuses your transform: {_first_line(error)}")
-    return dict.fromkeys(_seeds_of(block), wrong)
-
-
-def _empty_trace(spark: SparkSession) -> DataFrame:
-    """A trace of no events: enough to see whether a plan can be made, and which columns it has."""
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    from mqlab_spark import trace_schema
-
-    schema = StructType([StructField("world", StringType()), *trace_schema().fields])
-    return spark.createDataFrame([], schema)
-
-
-def _wrong_shape(result: Any) -> Wrong | None:
-    from pyspark.sql import DataFrame
-
-    if not isinstance(result, DataFrame):
-        return Wrong(f"a DataFrame is wanted, and yours gives {type(result).__name__}; return what you have built")
-    missing = [column for column in COLUMNS if column not in result.columns]
-    if missing:
-        return Wrong(f"your table lacks {', '.join(missing)}; it has {', '.join(result.columns) or 'no columns'}")
-    return None
-
-
-def _first_line(error: Exception) -> str:
-    """What Spark says first; the plan that follows has numbers that differ from run to run."""
-    return str(error).strip().partition("\n")[0].partition(" SQLSTATE")[0]
-
-
-def _by_seed(rows: Iterable[Any], block: int) -> dict[int, Deliveries | Wrong]:
-    seed_of = {_file_of(seed): seed for seed in _seeds_of(block)}
-    found: dict[int, Deliveries] = {seed: {} for seed in seed_of.values()}
+def _found(answer: Answer, seed: int) -> Deliveries | Wrong:
+    """What an answer says of each message of a world."""
+    rows = _worlds.rows(answer, seed)
+    if isinstance(rows, Wrong):
+        return rows
+    found: Deliveries = {}
     for row in rows:
-        if row.world not in seed_of:
-            unknown = Wrong(f"a row of yours is of the world {row.world!r}, and no trace has that name")
-            return dict.fromkeys(found, unknown)
         message = Message(row.node, row.group, row.topic, row.queue_id, row.queue_offset)
-        found[seed_of[row.world]].setdefault(message, []).append(Delivery(row.cause, row.wait_us, row.held_us))
-    return dict(found)
+        found.setdefault(message, []).append(Delivery(row.cause, row.wait_us, row.held_us))
+    return found
 
 
 # -- what is right -------------------------------------------------------------------------------------------------

@@ -1,0 +1,145 @@
+"""One Spark job for the worlds of fifty seeds: how an answer that is a function from DataFrame to DataFrame is judged.
+
+A check judges one seed at a time, and Spark takes a second for each job. So the first seed of a block asks for all of
+them, and the others find their rows there.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+from mqlab.check import Wrong
+from mqlab.lab import Lab
+from mqlab.trace.recorder import ParquetRecorder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Answer = Callable[["DataFrame"], "DataFrame"]
+
+WORLDS_IN_ONE_JOB = 50
+
+
+class ManyWorlds:
+    """The worlds of many seeds, as one trace for Spark and each by itself for the judge.
+
+    `play` makes the world of a seed; `columns` are those that an answer must have.
+    """
+
+    def __init__(self, play: Callable[[int], Lab], columns: Sequence[str]) -> None:
+        self._play = play
+        self._columns = tuple(columns)
+        self._labs: dict[int, Lab] = {}
+        self._key: tuple[str, range] | None = None
+        self._frame: DataFrame | None = None
+        self._answer: Answer | None = None
+        self._left: dict[int, list[Any] | Wrong] = {}
+
+    def lab(self, seed: int) -> Lab:
+        """The world of a seed, played once."""
+        if seed not in self._labs:
+            self._labs[seed] = self._play(seed)
+        return self._labs[seed]
+
+    def rows(self, answer: Answer, seed: int) -> list[Any] | Wrong:
+        """What an answer says of the world of a seed; asked for the same one again, the job runs again."""
+        if answer is not self._answer or seed not in self._left:
+            self._answer, self._left = answer, {}
+            self._left = self._run(answer, (seed - 1) // WORLDS_IN_ONE_JOB)
+        return self._left.pop(seed)
+
+    def _run(self, answer: Answer, block: int) -> dict[int, list[Any] | Wrong]:
+        """The answer's rows for each seed of a block; what is wrong with all of them stands at every seed."""
+        from pyspark.errors import PySparkException
+
+        from mqlab_spark import session
+
+        spark = session()
+        try:
+            wrong = self._wrong_shape(answer(_empty_trace(spark)))
+            if wrong is None:
+                rows = answer(self._trace(spark, block)).select(*self._columns).collect()
+                return _by_seed(rows, block)
+        except PySparkException as error:
+            wrong = Wrong(f"Spark refuses your transform: {_first_line(error)}")
+        return dict.fromkeys(_seeds_of(block), wrong)
+
+    def _trace(self, spark: SparkSession, block: int) -> DataFrame:
+        """The worlds of a block, held in Spark's memory: the last block that was asked for."""
+        key = (spark.sparkContext.applicationId, _seeds_of(block))
+        if self._frame is None or self._key != key:
+            if self._frame is not None and self._key is not None and self._key[0] == key[0]:
+                self._frame.unpersist()
+            self._key, self._frame = key, self._recorded(spark, key[1]).cache()
+        return self._frame
+
+    def _recorded(self, spark: SparkSession, seeds: Iterable[int]) -> DataFrame:
+        """The worlds in one file, since Spark takes longer to open fifty small ones than to read them."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        from mqlab_spark import trace_schema
+
+        directory = Path(mkdtemp(prefix="mqlab-many-worlds-"))
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+        one, tables = directory / "one.parquet", []
+        for seed in seeds:
+            with ParquetRecorder(one, {"seed": seed}) as recorder:
+                for row in self.lab(seed).history.rows():
+                    recorder(row)
+            table = parquet.read_table(one)
+            tables.append(table.append_column("world", pa.repeat(pa.scalar(_file_of(seed)), len(table))))
+        one.unlink()
+        parquet.write_table(pa.concat_tables(tables), directory / "worlds.parquet")
+        return spark.read.parquet(str(directory / "worlds.parquet")).select("world", *trace_schema().names)
+
+    def _wrong_shape(self, result: Any) -> Wrong | None:
+        from pyspark.sql import DataFrame
+
+        if not isinstance(result, DataFrame):
+            return Wrong(f"a DataFrame is wanted, and yours gives {type(result).__name__}; return what you have built")
+        missing = [column for column in self._columns if column not in result.columns]
+        if missing:
+            return Wrong(f"your table lacks {', '.join(missing)}; it has {', '.join(result.columns) or 'no columns'}")
+        return None
+
+
+def _seeds_of(block: int) -> range:
+    return range(block * WORLDS_IN_ONE_JOB + 1, (block + 1) * WORLDS_IN_ONE_JOB + 1)
+
+
+def _file_of(seed: int) -> str:
+    return f"seed-{seed}.parquet"
+
+
+def _empty_trace(spark: SparkSession) -> DataFrame:
+    """A trace of no events: enough to see whether a plan can be made, and which columns it has."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    from mqlab_spark import trace_schema
+
+    schema = StructType([StructField("world", StringType()), *trace_schema().fields])
+    return spark.createDataFrame([], schema)
+
+
+def _first_line(error: Exception) -> str:
+    """What Spark says first; the plan that follows has numbers that differ from run to run."""
+    return str(error).strip().partition("\n")[0].partition(" SQLSTATE")[0]
+
+
+def _by_seed(rows: Iterable[Any], block: int) -> dict[int, list[Any] | Wrong]:
+    seed_of = {_file_of(seed): seed for seed in _seeds_of(block)}
+    found: dict[int, list[Any] | Wrong] = {seed: [] for seed in seed_of.values()}
+    for row in rows:
+        if row.world not in seed_of:
+            unknown = Wrong(f"a row of yours is of the world {row.world!r}, and no trace has that name")
+            return dict.fromkeys(found, unknown)
+        mine = found[seed_of[row.world]]
+        assert isinstance(mine, list)
+        mine.append(row)
+    return found
