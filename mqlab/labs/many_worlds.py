@@ -28,12 +28,11 @@ WORLDS_IN_ONE_JOB = 50
 class ManyWorlds:
     """The worlds of many seeds, as one trace for Spark and each by itself for the judge.
 
-    `play` makes the world of a seed; `columns` are those that an answer must have.
+    `play` makes the world of a seed.
     """
 
-    def __init__(self, play: Callable[[int], Lab], columns: Sequence[str]) -> None:
+    def __init__(self, play: Callable[[int], Lab]) -> None:
         self._play = play
-        self._columns = tuple(columns)
         self._labs: dict[int, Lab] = {}
         self._key: tuple[str, range] | None = None
         self._frame: DataFrame | None = None
@@ -46,14 +45,17 @@ class ManyWorlds:
             self._labs[seed] = self._play(seed)
         return self._labs[seed]
 
-    def rows(self, answer: Answer, seed: int) -> list[Any] | Wrong:
-        """What an answer says of the world of a seed; asked for the same one again, the job runs again."""
+    def rows(self, answer: Answer, seed: int, columns: Sequence[str]) -> list[Any] | Wrong:
+        """What an answer says of the world of a seed; asked for the same one again, the job runs again.
+
+        `columns` are those that the answer must have.
+        """
         if answer is not self._answer or seed not in self._left:
             self._answer, self._left = answer, {}
-            self._left = self._run(answer, (seed - 1) // WORLDS_IN_ONE_JOB)
+            self._left = self._run(answer, (seed - 1) // WORLDS_IN_ONE_JOB, columns)
         return self._left.pop(seed)
 
-    def _run(self, answer: Answer, block: int) -> dict[int, list[Any] | Wrong]:
+    def _run(self, answer: Answer, block: int, columns: Sequence[str]) -> dict[int, list[Any] | Wrong]:
         """The answer's rows for each seed of a block; what is wrong with all of them stands at every seed."""
         from pyspark.errors import PySparkException
 
@@ -61,9 +63,9 @@ class ManyWorlds:
 
         spark = session()
         try:
-            wrong = self._wrong_shape(answer(_empty_trace(spark)))
+            wrong = _wrong_shape(answer(_empty_trace(spark)), columns)
             if wrong is None:
-                rows = answer(self._trace(spark, block)).select(*self._columns).collect()
+                rows = answer(self._trace(spark, block)).select(*columns).collect()
                 return _by_seed(rows, block)
         except PySparkException as error:
             wrong = Wrong(f"Spark refuses your transform: {_first_line(error)}")
@@ -98,16 +100,6 @@ class ManyWorlds:
         parquet.write_table(pa.concat_tables(tables), directory / "worlds.parquet")
         return spark.read.parquet(str(directory / "worlds.parquet")).select("world", *trace_schema().names)
 
-    def _wrong_shape(self, result: Any) -> Wrong | None:
-        from pyspark.sql import DataFrame
-
-        if not isinstance(result, DataFrame):
-            return Wrong(f"a DataFrame is wanted, and yours gives {type(result).__name__}; return what you have built")
-        missing = [column for column in self._columns if column not in result.columns]
-        if missing:
-            return Wrong(f"your table lacks {', '.join(missing)}; it has {', '.join(result.columns) or 'no columns'}")
-        return None
-
 
 def _seeds_of(block: int) -> range:
     return range(block * WORLDS_IN_ONE_JOB + 1, (block + 1) * WORLDS_IN_ONE_JOB + 1)
@@ -125,6 +117,17 @@ def _empty_trace(spark: SparkSession) -> DataFrame:
 
     schema = StructType([StructField("world", StringType()), *trace_schema().fields])
     return spark.createDataFrame([], schema)
+
+
+def _wrong_shape(result: Any, columns: Sequence[str]) -> Wrong | None:
+    from pyspark.sql import DataFrame
+
+    if not isinstance(result, DataFrame):
+        return Wrong(f"a DataFrame is wanted, and yours gives {type(result).__name__}; return what you have built")
+    missing = [column for column in columns if column not in result.columns]
+    if missing:
+        return Wrong(f"your table lacks {', '.join(missing)}; it has {', '.join(result.columns) or 'no columns'}")
+    return None
 
 
 def _first_line(error: Exception) -> str:

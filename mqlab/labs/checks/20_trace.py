@@ -114,12 +114,12 @@ def time_to_delivery(answer: Answer, *, seed: int) -> Wrong | None:
 # -- one job for many worlds ---------------------------------------------------------------------------------------
 
 
-_worlds = ManyWorlds(scenarios.get(SCENARIO).play, COLUMNS)
+_worlds = ManyWorlds(scenarios.get(SCENARIO).play)
 
 
 def _found(answer: Answer, seed: int) -> Deliveries | Wrong:
     """What an answer says of each message of a world."""
-    rows = _worlds.rows(answer, seed)
+    rows = _worlds.rows(answer, seed, COLUMNS)
     if isinstance(rows, Wrong):
         return rows
     found: Deliveries = {}
