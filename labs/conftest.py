@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import Any
 
+from mqlab.labs.execute import SMALL_DATA
+
 PICTURE = "text/html"
 TEXT = "text/plain"
+
+
+os.environ.setdefault(*SMALL_DATA)
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:

@@ -71,7 +71,7 @@ monday
 # (Run the cell above again now and then: it says how far the process has come.) Meanwhile Spark starts, and the first day is there already.
 
 # %% tags=["nbval-ignore-output"]
-from mqlab_spark import of_kind, read_trace, session
+from mqlab_spark import of_kind, open_at, read_trace, session
 
 spark = session("lab 23", driver_memory="512m")
 
@@ -265,7 +265,7 @@ reveal("after-back", round(median_us / 1_000), why="the victims came when all se
 # %%
 victim = (alive.join(copies.where("NOT torn"), ["world", "msg_id"]).orderBy("world", "stored_us")
           .select("world", "msg_id", "queue_id", "queue_offset", F.col("stored_us").alias("ts_us")).first())
-#open_at(victim)
+open_at(victim)
 
 # %% [markdown]
 # And the same as data. This is the queue of that order around the accident: what was stored at which offset, and from which offset the packer asked.

@@ -10,12 +10,14 @@ import ast
 import asyncio
 import inspect
 import io
+import os
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from mqlab.check import predictions
+from mqlab.labs.execute import SMALL_DATA
 from mqlab.labs.source import Cell, LabSource, text_argument
 
 
@@ -51,6 +53,7 @@ def _play(lab: LabSource, student_id: str) -> dict[str, str]:
     """Run the lab for one student, and read what its reveals have shown."""
     names: dict[str, Any] = {"__name__": f"lab_{lab.name}"}
     before = predictions.take_all()
+    os.environ.setdefault(*SMALL_DATA)
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             asyncio.run(_run(lab, student_id, names))

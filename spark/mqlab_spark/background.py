@@ -12,7 +12,6 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -25,6 +24,8 @@ from pyspark.sql import DataFrame
 
 from mqlab import data_sets
 from mqlab.errors import LearnerError
+from mqlab.named_worlds import world_of
+from mqlab.progress import bar
 from mqlab_spark.schema import WORLD
 
 SIZE_VARIABLE = "MQLAB_LAB_DATA"
@@ -32,9 +33,6 @@ SIZE_VARIABLE = "MQLAB_LAB_DATA"
 
 MILLION, SMALL = "million", "small"
 POLL_S = 0.1
-SEED = re.compile(r"seed[- ]0*(\d+)")
-"""Where the name of a world has its seed."""
-
 
 def size_of(size: str, *, small: int, million: int) -> int:
     """How many worlds a lab takes: for `size` or, where that is empty, for what MQLAB_LAB_DATA says, else a million.
@@ -100,7 +98,7 @@ class GrowingDataSet:
     def first(self, number: int = 0) -> str:
         """The file of the first world, or of the one with that number; waits until it is there."""
         file = self._out / data_sets.file_name(self.seeds[number])
-        self._wait(file, quiet=True)
+        self._wait(file)
         return str(file)
 
     def whole(self) -> str:
@@ -120,7 +118,8 @@ class GrowingDataSet:
         self.whole()
         card = json.loads((self._out / data_sets.CARD).read_text(encoding="utf-8"))
         rows = found.select(*wanted).collect()
-        return data_sets.judge(card, [(seed_in(world), what, group, key) for world, what, group, key in rows])
+        answers = [(int(world_of(world).seed), what, group, key) for world, what, group, key in rows]
+        return data_sets.judge(card, answers)
 
     def end(self) -> None:
         """Stop the process, if it is at work, and remove what it made."""
@@ -129,26 +128,16 @@ class GrowingDataSet:
             self._process.wait()
         self._directory.cleanup()
 
-    def _wait(self, file: Path, *, quiet: bool = False) -> None:
-        while not file.exists():
-            if self._process.poll() not in (None, 0):
-                told = self._told.read_text(encoding="utf-8").strip()
-                raise LearnerError(f"the data set {self.recipe.name} was not made: {told}", "begin it again")
-            if not quiet:
-                print(f"\r{self!r}", end="", file=sys.stderr, flush=True)
-            time.sleep(POLL_S)
-        if not quiet:
-            print(f"\r{self!r}", file=sys.stderr)
+    def _wait(self, file: Path) -> None:
+        with bar("worlds", len(self.seeds)) as shown:
+            while not file.exists():
+                if self._process.poll() not in (None, 0):
+                    told = self._told.read_text(encoding="utf-8").strip()
+                    raise LearnerError(f"the data set {self.recipe.name} was not made: {told}", "begin it again")
+                shown.to(self.made)
+                time.sleep(POLL_S)
 
 
 def begin(text: str) -> GrowingDataSet:
     """Begin to make the data set of a recipe (see `recipe`) in a process of its own."""
     return GrowingDataSet(text)
-
-
-def seed_in(world: str) -> int:
-    """The seed in the name of a world of a data set; LearnerError when there is none."""
-    found = SEED.search(world)
-    if found is None:
-        raise LearnerError(f"{world!r} is no world of a data set", "keep the column world as it was")
-    return int(found[1])

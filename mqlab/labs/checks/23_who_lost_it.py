@@ -9,10 +9,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from mqlab.check import Wrong, draws_for, lab_check
-from mqlab.data_sets import LOST, Recipe, hidden, play
-from mqlab.explore.store_contents import StoreContents
+from mqlab.data_sets import LOST, hidden
 from mqlab.lab import Lab
 from mqlab.labs.many_worlds import Answer, ManyWorlds
+from mqlab.named_worlds import WorldSpec
+from mqlab.trace.history import History
 from mqlab.trace.record import Record
 
 TORN, PASSED = "torn off", "passed over"
@@ -31,15 +32,11 @@ class Case(NamedTuple):
     can_be_told: bool
 
 
-def _recipe(seed: int) -> Recipe:
-    """Small worlds with power cuts; every third is cut short, so that orders still wait in it."""
+def _play(seed: int) -> Lab:
+    """A small world with power cuts; every third is cut short, so that orders still wait in it."""
     parameters = {"flush": "ASYNC_FLUSH", "messages": 160, "every_ms": 300, "size": 3_000}
     settle_s = CUT_SHORT_S if seed % 3 == 0 else SETTLED_S
-    return Recipe("hidden", "", "", "power-cuts", parameters, ("power_off",), settle_s, True, (), {})
-
-
-def _play(seed: int) -> Lab:
-    return play(_recipe(seed), seed)
+    return WorldSpec("power-cuts", seed, parameters, faults=("power_off",), settle_seconds=settle_s).play()
 
 
 _worlds = ManyWorlds(_play)
@@ -49,12 +46,22 @@ def _case(lab: Lab) -> Case:
     history = lab.history
     acknowledged = {record.msg_id for record in history.find("SendSucceeded")}
     packed = {record.msg_id for record in history.find("ConsumeFinished") if record.status == "CONSUME_SUCCESS"}
-    in_log = {found.unique_key for found in StoreContents(lab).found.values()}
-    lost = {key: PASSED if key in in_log else TORN for what, _, key in hidden(lab) if what == LOST}
+    left = _left(history)
+    lost = {key: PASSED if key in left else TORN for what, _, key in hidden(lab) if what == LOST}
     # A world that ends while its broker is down, or has just come back, does not tell yet what will become of it.
     ends = list(history.find(("PowerLost", "StoreRecovered")))
     is_up = ends[-1].kind == "StoreRecovered" and (len(ends) == 1 or lab.now_ms - ends[-1].ts_ms > ROOM_MS)
     return Case(lost, acknowledged - packed, is_up and bool(packed))
+
+
+def _left(history: History) -> set[str]:
+    """The orders of which a copy lies before the end of the log at every recovery that came later."""
+    ends = [(record.ts_us, record.commit_log_max_offset) for record in history.find("StoreRecovered")]
+    return {
+        copy.unique_key
+        for copy in history.find("MessageStored")
+        if all(copy.commit_log_offset < end for back_us, end in ends if back_us > copy.ts_us)
+    }
 
 
 @lab_check("23/never-packed", points=1)
