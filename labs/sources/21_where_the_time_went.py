@@ -182,7 +182,14 @@ reveal("p99-all", round(overall.p[2] / 1_000_000, 1), why="the slowest hundredth
 DECADES = [(0, "below 2 s"), (2, "2 to 5 s"), (5, "5 to 10 s"), (10, "10 to 20 s"), (20, "20 to 50 s"), (50, "50 s and more")]
 own = [row.p99_us / 1_000_000 for row in of_days.collect()]
 counts = [sum(low <= s < high for s in own) for (low, _), (high, _) in zip(DECADES, [*DECADES[1:], (1e9, "")], strict=True)]
-show_bars("The p99 of each day by itself", "the day's own p99", "days", [name for _, name in DECADES], {"days": counts})
+by_day = show_bars("The p99 of each day by itself", "the day's own p99", "days", [name for _, name in DECADES], {"days": counts})
+by_day
+
+# %% [markdown]
+# The same chart, drawn by Bokeh in your browser: point at a bar for its numbers. (Where no browser is at work, this cell shows nothing.)
+
+# %% tags=["nbval-ignore-output"]
+by_day.live()
 
 # %%
 shown = sum(s >= overall.p[2] / 2_000_000 for s in own)
