@@ -274,7 +274,8 @@ slowest = slow.orderBy(F.desc("total_us"), "world", "msg_id").select("world", "m
 open_at(slowest)
 
 # %% [markdown]
-# The packer's orders wait in their queues while it hangs, all of them. But what about the broker? It hangs as often and as long as the packer.
+# Whoever hangs, the orders wait: in their queues for a packer that hangs, at the door of a broker that does. But now look from the other side, from the counter, and
+# at nothing but its sends. That is what most producers measure.
 
 # %%
 longest_hang = hangs.where("target = 'broker-a'").agg(F.max(F.col("to_us") - F.col("from_us"))).first()[0]
@@ -297,7 +298,8 @@ reveal("longest-send", round(sends.longest / 1_000_000, 2), why="whatever takes 
 
 # %% [markdown]
 # A send has 3 s in all (`sendMsgTimeout`), its second try included. What takes longer is not slow, it is an error; and errors do not stand in a table of latencies. **The worst moments of the broker are
-# missing from its latency chart.** Measured on a real RocketMQ 5.3.3 with a broker that hung for 143 s: 18 of 143 calls failed, each after 3.0 s.
+# missing from its latency chart.** (Compare the two numbers in front: some sends were never acknowledged. Many of these orders were stored and packed all the same, when the broker woke and read what lay in its
+# sockets: an error does not say that the order is not there, lab 04.) Measured on a real RocketMQ 5.3.3 with a broker that hung for 143 s: 18 of 143 calls failed, each after 3.0 s.
 #
 # And there is a second hole. The counter sends one order after the other. While it waits for an answer it sends nothing: a broker that hangs for 2.5 s makes *one* order slow, where six customers came to the counter.
 # The chart shows one slow order of many, the street sees six people. This is called **coordinated omission**: who measures waits politely until the trouble is over.
