@@ -85,8 +85,9 @@ def with_omitted(answer: Callable[[list[int], int], list[int]], *, seed: int) ->
 
 
 def _play(seed: int) -> Lab:
-    parameters = {"consumers": 2, "messages": 25, "every_ms": 400}
-    faults = ("freeze",) if seed % 2 else ("freeze", "crash")
+    """Processes hang; in every second world there are two brokers, and what one refuses is sent to the other."""
+    parameters = {"consumers": 2, "messages": 25, "every_ms": 400, "brokers": 1 if seed % 2 else 2}
+    faults = ("freeze",) if seed % 2 else ("freeze", "crash", "disconnect")
     return WorldSpec("push-clustering", seed, parameters, faults=faults, settle_seconds=60).play()
 
 

@@ -183,11 +183,11 @@ def _key(record: Record) -> str:
 
 
 def _line(record: Record) -> str:
-    what = {
-        "MessageStored": lambda: (
-            f"queue {record.queue_id} offset {record.queue_offset}, at {record.commit_log_offset} of the log"
-        ),
-        "StoreRecovered": lambda: f"the log ends at {record.commit_log_max_offset}",
-        "OffsetCommitted": lambda: f"queue {record.queue_id} up to offset {record.queue_offset}",
-    }.get(record.kind, lambda: "")
-    return f"{record.ts_us:>10} us  {record.kind:<15}  {what()}".rstrip()
+    what = ""
+    if record.kind == "MessageStored":
+        what = f"queue {record.queue_id} offset {record.queue_offset}, at {record.commit_log_offset} of the log"
+    elif record.kind == "StoreRecovered":
+        what = f"the log ends at {record.commit_log_max_offset}"
+    elif record.kind == "OffsetCommitted":
+        what = f"queue {record.queue_id} up to offset {record.queue_offset}"
+    return f"{record.ts_us:>10} us  {record.kind:<15}  {what}".rstrip()
