@@ -16,6 +16,7 @@ from mqlab.trace.record import FIRST_FIELD, KIND
 if TYPE_CHECKING:
     from mqlab.explore.readers import Reader
     from mqlab.lab import Lab
+    from mqlab.store import ReadableStore
 
 TS_US, NODE = 2, 3
 
@@ -213,11 +214,14 @@ class Ledger:
     def _recovered(self, row: Row) -> None:
         end = row[FIRST_FIELD + 4]
         for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and kept.commit_log_offset >= end]:
-            self.lost[place] = kept = self.stored.pop(place)
-            self.lost_keys[kept.unique_key] = None
-            self.remains.setdefault(place, {})[kept.commit_log_offset] = None
-            if place.topic == TIMER_TOPIC:
-                self._lost_timers[place.broker, kept.commit_log_offset] = None
+            self._is_lost(place)
+
+    def _is_lost(self, place: Place) -> None:
+        self.lost[place] = kept = self.stored.pop(place)
+        self.lost_keys[kept.unique_key] = None
+        self.remains.setdefault(place, {})[kept.commit_log_offset] = None
+        if place.topic == TIMER_TOPIC:
+            self._lost_timers[place.broker, kept.commit_log_offset] = None
 
     def _broker_started(self, row: Row) -> None:
         """Find the messages without an entry: recovery writes none in front of where it begins, nor in front of an
@@ -229,6 +233,8 @@ class Ledger:
         store = broker.controller.message_store
         recovery = store.recovery
         assert recovery is not None
+        for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and _is_another(store, kept)]:
+            self._is_lost(place)
         cut = [(piece["topic"], piece["queueId"]) for piece in recovery.cuts if piece["what"] == "consume queue"]
         for place, kept in self.stored.items():
             if place.broker != row[NODE]:
@@ -339,3 +345,12 @@ class Ledger:
 
     def _node_frozen(self, row: Row) -> None:
         self.frozen_us[row[FIRST_FIELD]] = row[TS_US]
+
+
+def _is_another(store: ReadableStore, kept: Kept) -> bool:
+    """Does the log have another message there? What was cut off stays on the disk; when the page that was written over
+    it is lost, the older one comes back.
+    """
+    message = store.look_message_by_offset(kept.commit_log_offset)
+    unique_key = message.properties.get("UNIQ_KEY", "") if message is not None else ""
+    return bool(unique_key) and "\0" not in unique_key and unique_key != kept.unique_key

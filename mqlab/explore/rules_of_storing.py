@@ -16,7 +16,7 @@ from mqlab.trace.record import Record
 UNFLUSHED = "acknowledged before the flush"
 UNFLUSHED_TEXT = (
     "With ASYNC_FLUSH a broker answers SEND_OK when the page cache has the message; what was not flushed when the "
-    "machine lost power may be gone."
+    "machine lost power may be gone. Where recovery had cut off a record, that one may come back in its place."
 )
 
 DELETED = "a file deleted for its space"

@@ -19,6 +19,7 @@ from mqlab.explore.rules_of_pop import (
     TWO_CHECK_POINTS,
     AckedStaysAway,
 )
+from mqlab.explore.rules_of_storing import UNFLUSHED
 from mqlab.explore.rules_of_timers import GIVEN_UP
 from mqlab.explore.stale_entries import STALE
 from mqlab.explore.standing_timer import TORN, WHEEL_AHEAD
@@ -100,6 +101,13 @@ def test_a_world_has_not_settled_while_a_group_has_still_to_pop_what_came_back_l
     full = "at 319ms: fill_disk broker-a by 15156 for 1246ms; at 24689ms: fill_disk broker-a by 15308 for 56199ms"
     outcome = Trial("pop-mixed-with-push", 20453, plan=plan_from_text(full)).outcome
     assert outcome.passed, outcome.breaches[0]
+
+
+def test_a_record_that_was_cut_off_may_come_back_in_the_place_of_one_that_is_lost() -> None:
+    plan = "at 5s: power_off broker-a for 2s; at 17s: power_off broker-a for 1s; at 26s: power_off broker-a for 1s"
+    outcome = Trial("pop-ordered", 211, {"flush": "ASYNC_FLUSH"}, plan_from_text(plan)).outcome
+    assert outcome.passed, outcome.breaches[0]
+    assert UNFLUSHED in outcome.excused
 
 
 def test_two_check_points_of_one_moment_are_told_apart() -> None:
