@@ -24,9 +24,13 @@ DELAY_S = 0.5
 
 DRAW_EVERY_S = 0.1
 
-FORMAT = "{desc} {percentage:3.0f}%|{bar:30}| {elapsed} gone, {remaining} to go{postfix}"
-
 TERMINAL, NOTEBOOK = "terminal", "notebook"
+
+FORMATS = {
+    TERMINAL: "{desc} {percentage:3.0f}%|{bar:30}| {elapsed} gone, {remaining} to go{postfix}",
+    # Here the bar itself is a widget between two texts.
+    NOTEBOOK: "{desc} {percentage:3.0f}%|{bar}| {elapsed} gone, {remaining} to go{postfix}",
+}
 
 
 class Bar:
@@ -110,6 +114,6 @@ def _drawn() -> tqdm[Any] | None:
     # tqdm's own thread would wake bars that are never told anything.
     quiet: type[tqdm[Any]] = type("QuietBar", (base,), {"monitor_interval": 0})
     return quiet(
-        total=1, file=sys.stderr, leave=False, bar_format=FORMAT, delay=DELAY_S, miniters=0,
+        total=1, file=sys.stderr, leave=False, bar_format=FORMATS[where], delay=DELAY_S, miniters=0,
         mininterval=DRAW_EVERY_S, dynamic_ncols=True,
     )  # fmt: skip

@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -81,7 +82,10 @@ class Daemon:
 
 
 class LocalCluster:
-    """A master and workers, from `with` to its end; `master` is the address for `session(master=...)`."""
+    """A master and workers, from `with` to its end; `master` is the address for `session(master=...)`.
+
+    LearnerError where there is too little memory for it, or when one of its processes does not start.
+    """
 
     def __init__(self, workers: int = 2) -> None:
         if workers < 1:
@@ -92,6 +96,7 @@ class LocalCluster:
         self._running: list[Daemon] = []
 
     def __enter__(self) -> LocalCluster:
+        _require_memory()
         self._place = TemporaryDirectory(prefix="mqlab-cluster-", ignore_cleanup_errors=True)
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(OUTSIDE)},
@@ -170,6 +175,20 @@ class ConnectServer(Daemon):
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _require_memory() -> None:
+    """LearnerError where a cluster would make the machine swap; where psutil is not installed nobody knows."""
+    if find_spec("psutil") is None:
+        return
+    import psutil
+
+    free_mib = psutil.virtual_memory().available >> 20
+    if free_mib < MEMORY_NEEDED_MIB:
+        raise LearnerError(
+            f"a cluster needs {MEMORY_NEEDED_MIB:,} MiB of memory, and {free_mib:,} MiB are free",
+            "close something, or stay with local[1]",
+        )
 
 
 def free_port() -> int:
