@@ -1,6 +1,6 @@
 """The code as one archive for a cluster's workers: `python -m mqlab_spark.archive out/mqlab-spark.zip`.
 
-Pure Python: mqlab without its labs, mqlab_spark, and sortedcontainers. pyspark and pyarrow must be on the workers.
+Pure Python: mqlab without its labs, and mqlab_spark. pyspark and pyarrow must be on the workers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-PACKAGES = ("mqlab", "mqlab_spark", "sortedcontainers")
+PACKAGES = ("mqlab", "mqlab_spark")
 LEFT_OUT = ("mqlab/labs/", "mqlab/fast/")
 """The checks of the labs, which no job needs, and the compiled copy, which is none of pure Python."""
 

@@ -21,7 +21,6 @@ from pyspark import __version__ as own_version
 from pyspark.sql import SparkSession
 
 from mqlab.errors import LearnerError, MissingExtraError
-from mqlab_spark.archive import write_archive
 
 SCHEME = "sc://"
 PORT = 15002
@@ -73,6 +72,9 @@ def connect(app_name: str, server: str) -> SparkSession:
             f"{server} is Spark {spark.version}, and pyspark here is {own_version}",
             "have the same on both sides, up to the second number",
         )
+    # Here, so that `python -m mqlab_spark.archive` does not find itself imported already.
+    from mqlab_spark.archive import write_archive
+
     with TemporaryDirectory(prefix="mqlab-archive-") as place:
         archive = Path(place) / "mqlab-spark.zip"
         write_archive(archive)
