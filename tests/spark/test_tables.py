@@ -24,6 +24,7 @@ from mqlab_spark.__main__ import main
 from mqlab_spark.place import LOCK, Place
 from mqlab_spark.tables import ALL, EVENTS, MARTS
 from mqlab_spark.tables.table import TEXT, Column, Table
+from tests.spark.conftest import TraceOf
 
 MESSAGES = 20
 
@@ -321,6 +322,60 @@ def test_the_order_violations_are_those_that_were_planted_and_nothing_else(spark
     assert judge(card, answers) == {"right": len(answers), "wrong": 0, "missing": 0}
     assert all(row["later_offset"] > row["queue_offset"] and row["later_us"] < row["consumed_us"] for row in rows)
     assert not any(row["in_order"] for row in rows)
+
+
+def test_each_kind_of_anomaly_is_found(trace_of: TraceOf) -> None:
+    """Rows made by hand: what no healthy world shows."""
+    rows: list[Any] = []
+
+    def tell(node: str, kind: str, *fields: Any) -> None:
+        rows.append((len(rows), 0, len(rows) * 1_000, node, "task", -1, -1, kind, *fields))
+
+    def send(key: str, offset: int | None, *, acknowledged: bool = True) -> None:
+        tell("shop", "SendAttempted", "T", "a", 0, key, "SYNC", 3_000, 10)
+        if offset is not None:
+            tell("broker-a", "MessageStored", "T", 0, offset, offset * 100, 100, key)
+        if acknowledged:
+            tell("shop", "SendSucceeded", "T", "a", 0, offset, key, "SEND_OK")
+
+    def consume(key: str, offset: int) -> None:
+        tell("reader", "ConsumeStarted", "G", "T", "a", 0, offset, key, 1, 0)
+        tell("reader", "ConsumeFinished", "G", "T", "a", 0, offset, key, "CONSUME_SUCCESS", 1_000)
+
+    tell("broker-a", "BrokerStarted", "a", 0, "10.0.0.1:10911")
+    tell("broker-a", "SubscriptionChanged", "G", "T", "*", 1)
+    tell("reader", "QueueAllocated", "client", "G", "T", "a", 0, 0)
+    for key, offset in (("k0", 0), ("k1", 1), ("k2", 2), ("k4", 4), ("k3", 3)):
+        send(key, offset)
+    send("k5", 5, acknowledged=False)
+    tell("broker-a", "MessageStored", "T", 0, 6, 600, 100, "k5")
+    tell("shop", "SendFailed", "T", "k5", 2, 1, "no answer")
+    consume("k0", 0)
+    consume("k3", 3)
+    consume("k1", 1)
+    consume("k5", 5)
+    tell("broker-a", "MessageStored", "T", 0, 6, 600, 100, "k7")
+    made: dict[str, Any] = {EVENTS: trace_of(rows).cache()}
+    for table in ALL:
+        if table.name in ("messages", "deliveries", "audit", "order_violations", "anomalies"):
+            made[table.name] = table.make(made).cache()
+            # One after the other, as a build does: each join of a small table takes some 16 MB for itself.
+            made[table.name].count()
+    found = {(row["anomaly"], row["msg_id"], row["before_msg_id"]) for row in made["anomalies"].collect()}
+    for frame in made.values():
+        frame.unpersist()
+    assert found == {
+        ("nonmonotonic send", "k3", "k4"),
+        ("duplicate", "k5", "k5"),
+        ("aborted read", "k5", None),
+        ("skip", "k3", "k0"),
+        ("skip", "k5", "k3"),
+        ("nonmonotonic", "k1", "k3"),
+        ("out of order", "k1", "k3"),
+        ("inconsistent offsets", "k7", "k5"),
+        ("unobserved", "k2", None),
+        ("unobserved", "k4", None),
+    }
 
 
 def test_the_audit_finds_what_was_planted_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
