@@ -27,6 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         "museum": _museum,
         "dataset": _dataset,
         "my-labs": _my_labs,
+        "course": _course,
+        "grade": _grade,
     }
     if arguments and arguments[0] in passed_on:
         return _guarded(lambda: passed_on[arguments[0]](arguments[1:]))
@@ -103,6 +105,8 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("dataset", help="make a data set of traces (see mqlab dataset --help)", add_help=False)
     commands.add_parser("run", help="execute every lab headless (see mqlab run --help)", add_help=False)
     commands.add_parser("my-labs", help="copy the labs to a directory to work in, my-labs/", add_help=False)
+    commands.add_parser("course", help="hand out labs to a class (see mqlab course --help)", add_help=False)
+    commands.add_parser("grade", help="mark what a class has handed in (see mqlab grade --help)", add_help=False)
     commands.add_parser("fast", help="run a command with mqlab compiled (see mqlab fast --help)", add_help=False)
     commands.add_parser("doctor", help="say what is missing on this machine and how to mend it", add_help=False)
     return parser
@@ -219,6 +223,18 @@ def _doctor(arguments: list[str]) -> int:
     from mqlab.doctor import main as doctor
 
     return doctor(arguments)
+
+
+def _course(arguments: list[str]) -> int:
+    from mqlab.course_command import main as course
+
+    return course(arguments)
+
+
+def _grade(arguments: list[str]) -> int:
+    from mqlab.grade_command import main as grade
+
+    return grade(arguments)
 
 
 def _dataset(arguments: list[str]) -> int:

@@ -1,4 +1,6 @@
-"""Executes one lab with papermill, in a process of its own: `python -m mqlab.run_one_lab LAB OUT RESULT TIMEOUT_S`.
+"""Executes one lab with papermill, in a process of its own.
+
+    python -m mqlab.run_one_lab LAB OUT RESULT TIMEOUT_S [PARAMETERS]
 
 RESULT gets one JSON object, `{"verdict": ...}`, as the last thing that happens. A run that dies leaves none, and so
 can't be taken for one that went well. What papermill writes into the notebook says "completed" of cells that never ran,
@@ -13,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 
-def run(lab: Path, out: Path, timeout_s: int) -> str:
+def run(lab: Path, out: Path, timeout_s: int, parameters: dict[str, Any] | None = None) -> str:
     """Execute the lab into `out`; returns "ok", or in one line what ended it."""
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
@@ -23,6 +25,7 @@ def run(lab: Path, out: Path, timeout_s: int) -> str:
         papermill.execute_notebook(
             str(lab),
             str(out),
+            parameters=parameters,
             cwd=str(lab.parent),
             execution_timeout=timeout_s,
             progress_bar=False,
@@ -69,8 +72,9 @@ def main(arguments: list[str]) -> int:
     from mqlab.labs.execute import jupyter_apart
 
     lab, out, result, timeout_s = Path(arguments[0]), Path(arguments[1]), Path(arguments[2]), int(arguments[3])
+    parameters = json.loads(arguments[4]) if arguments[4:] else None
     with jupyter_apart():
-        verdict = run(lab, out, timeout_s)
+        verdict = run(lab, out, timeout_s, parameters)
     result.write_text(json.dumps({"verdict": verdict}), encoding="utf-8")
     return 0
 

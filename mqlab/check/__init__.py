@@ -10,6 +10,7 @@ from mqlab.check.draws import Draws, Said, draws_for, say
 from mqlab.check.predictions import Prediction, Predictions, Reveal, Revealed, predict, predictions, reveal
 from mqlab.check.registry import (
     PUBLIC_SEEDS,
+    CheckFailed,
     LabCheck,
     NotSolvedYet,
     Right,
@@ -26,6 +27,7 @@ __all__ = [
     "DEFAULT_SEED",
     "PUBLIC_SEEDS",
     "VERDICT_MIME",
+    "CheckFailed",
     "Draws",
     "LabCheck",
     "NotSolvedYet",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import pkgutil
 import sys
 import traceback
@@ -26,10 +27,12 @@ from typing import Any
 
 from mqlab.check.patience import PATIENCE_S, EndlessLoop, Patience
 from mqlab.check.verdict import Verdict
-from mqlab.errors import LearnerError
+from mqlab.errors import LearnerError, MqlabError
 from mqlab.lab import noting_labs
 
 PUBLIC_SEEDS = range(1, 51)
+GRADED = "MQLAB_GRADED"
+"""The environment variable that says that a notebook is run to be marked."""
 _FRAMES_SHOWN = 5
 
 
@@ -38,6 +41,14 @@ class NotSolvedYet(LearnerError):
 
     def __init__(self) -> None:
         super().__init__("this exercise is not solved yet", "write your code in place of `raise NotSolvedYet`")
+
+
+class CheckFailed(MqlabError):
+    """Where a notebook is marked (`MQLAB_GRADED` is set), a check that does not pass raises, as nbgrader expects."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(repr(verdict))
+        self.verdict = verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +120,7 @@ class LabCheck:
                     f"your code does not come to an end: it was broken off after {patience_s:g} s of computing. "
                     "Look for a loop whose condition stays true"
                 )
-                failures.append((seed, Wrong(told, _students_frames(endless))))
+                failures.append((seed, Wrong(told, students_frames(endless))))
                 played += 1
                 break
             played += 1
@@ -151,7 +162,7 @@ class LabCheck:
                 raise EndlessLoop() from error
             if _was_not_solved(error):
                 raise NotSolvedYet() from error
-            return Wrong(f"your code raised {type(error).__name__}: {error}", _students_frames(error))
+            return Wrong(f"your code raised {type(error).__name__}: {error}", students_frames(error))
 
 
 def _add_up(figures: dict[str, dict[str, float]], more: Mapping[str, Mapping[str, float]]) -> None:
@@ -171,11 +182,16 @@ def _was_not_solved(error: BaseException) -> bool:
     return False
 
 
-def _students_frames(error: BaseException) -> str:
-    """Where the exception first came from, in the student's own lines; file names differ between machines."""
+def students_frames(error: BaseException) -> str:
+    """Where the exception first came from, in the student's own lines; file names differ between machines.
+
+    An exception from another process says so itself: `students_frames`.
+    """
     first: BaseException = error
     while first.__cause__ is not None:
         first = first.__cause__
+    if hasattr(first, "students_frames"):
+        return str(first.students_frames)
     frames = [
         f"in {frame.f_code.co_name}, line {number}"
         for frame, number in traceback.walk_tb(first.__traceback__)
@@ -250,4 +266,7 @@ def check(name: str, *answers: Any, seeds: Iterable[int] = PUBLIC_SEEDS) -> Verd
                 f"the check {name!r} wants your function itself, and got {type(answer).__name__}",
                 f'write check("{name}", your_function), without brackets behind the function\'s name',
             )
-    return found.play(*answers, seeds=seeds)
+    verdict = found.play(*answers, seeds=seeds)
+    if os.environ.get(GRADED) and not verdict.passed:
+        raise CheckFailed(verdict)
+    return verdict

@@ -64,7 +64,7 @@ def _make_cell(lab: LabSource, cell: Cell, version: Version) -> dict[str, Any]:
     metadata: dict[str, Any] = {"tags": list(cell.tags)} if cell.tags else {}
     metadata |= _grading(lab, cell)
     made: dict[str, Any] = {"cell_type": cell.kind, "metadata": metadata, "source": source}
-    name = _given_name(lab, cell)
+    name = given_name(lab, cell)
     if name:
         made["id"] = name
     if cell.kind == "code":
@@ -72,7 +72,7 @@ def _make_cell(lab: LabSource, cell: Cell, version: Version) -> dict[str, Any]:
     return made
 
 
-def _given_name(lab: LabSource, cell: Cell) -> str | None:
+def given_name(lab: LabSource, cell: Cell) -> str | None:
     """The name of a cell that is found by it: an exercise, a check, a prediction."""
     if "check" in cell.tags:
         return _called(cell, "check").replace("/", "-check-")
@@ -89,7 +89,7 @@ def _called(cell: Cell, function: str) -> str:
 
 def _grading(lab: LabSource, cell: Cell) -> dict[str, Any]:
     """nbgrader's metadata of a cell, and Jupyter's own locks, which nbgrader sets too."""
-    graded = {"schema_version": 3, "grade_id": _given_name(lab, cell), "task": False}
+    graded = {"schema_version": 3, "grade_id": given_name(lab, cell), "task": False}
     if "check" in cell.tags:
         graded |= {"grade": True, "solution": False, "locked": True}
         graded |= {"points": find_check(_called(cell, "check")).points}

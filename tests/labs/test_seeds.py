@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mqlab.check import DEFAULT_SEED, seed_for
 
 
@@ -16,3 +18,9 @@ def test_seeds_are_the_committed_ones() -> None:
 
 def test_case_and_spaces_of_an_id_do_not_count() -> None:
     assert seed_for(" Anna ", "02") == seed_for("anna", "02")
+
+
+def test_on_a_hub_the_user_is_the_student(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUPYTERHUB_USER", "anna")
+    assert seed_for("", "02") == 841157433
+    assert seed_for("bo", "02") == 928194099

@@ -10,7 +10,18 @@ from contextlib import suppress
 import pytest
 
 from mqlab import Lab, Message
-from mqlab.check import VERDICT_MIME, LabCheck, NotSolvedYet, Right, Wrong, check, checks_of, find_check, lab_check
+from mqlab.check import (
+    VERDICT_MIME,
+    CheckFailed,
+    LabCheck,
+    NotSolvedYet,
+    Right,
+    Wrong,
+    check,
+    checks_of,
+    find_check,
+    lab_check,
+)
 from mqlab.errors import LearnerError
 
 
@@ -244,3 +255,13 @@ def test_a_name_that_is_almost_right_is_told() -> None:
         check(int)  # type: ignore[arg-type]
     with pytest.raises(LearnerError, match="there is no check 'nothing like it'"):
         check("nothing like it", 3)
+
+
+@pytest.mark.usefixtures("twice")
+def test_in_a_graded_notebook_a_check_that_does_not_pass_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check("95/twice", lambda n: n).state == "wrong"
+    monkeypatch.setenv("MQLAB_GRADED", "1")
+    assert check("95/twice", lambda n: 2 * n).passed
+    with pytest.raises(CheckFailed, match="95/twice: not right yet") as failed:
+        check("95/twice", lambda n: n)
+    assert failed.value.verdict.state == "wrong"

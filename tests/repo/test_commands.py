@@ -13,7 +13,8 @@ from .tree import ROOT, make_targets, read
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/dependencies.md")
 PROMISED = {
-    "help", "lab", "run", "test", "bench", "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
+    "help", "lab", "run", "test", "bench", "bench-spark",
+    "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
     "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
     "mutants", "spark-archive", "spark-cluster-test",
 }  # fmt: skip

@@ -1,0 +1,70 @@
+"""`mqlab grade`: marks a class."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mqlab.progress import bar
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Mark what was handed in; 0 when all of it could be marked, 1 when the marker failed with something."""
+    options = _parser().parse_args(argv)
+    from mqlab.grading.confine import Limits, what_holds
+    from mqlab.grading.course import HandedIn, Settings, handed_in, mark_all
+    from mqlab.grading.gradebook import write_gradebook
+    from mqlab.grading.report import write_report
+
+    limits = Limits(wall_s=options.wall, memory_bytes=int(options.memory * 2**30))
+    settings = Settings(
+        options.key, options.out, options.root / "labs" / "sources", tuple(options.lab), options.hidden,
+        not options.no_run, options.jobs, limits,
+    )  # fmt: skip
+    work, left = handed_in(options.submissions, settings)
+    for line in left:
+        print(f"left out: {line}")
+    for what, holds in what_holds().items():
+        if not holds:
+            print(f"this machine can't enforce for you: {what}; the watchdog looks after the rest")
+    options.out.mkdir(parents=True, exist_ok=True)
+    done = 0
+    with bar("notebooks", len(work)) as shown:
+
+        def told(each: HandedIn, result: dict[str, Any], known: bool) -> None:
+            nonlocal done
+            done += 1
+            place = settings.out / each.student / each.source.stem
+            if not known:
+                write_report(result, place / "report.html")
+            with shown.aside():
+                print(f"{each.student:<20} {each.source.stem:<20} {result['points']:>6g} of {result['most']}"
+                      f"{'  (was marked already)' if known else ''}", flush=True)  # fmt: skip
+            shown.to(done, f"{each.student} {each.source.stem}")
+
+        results = mark_all(work, settings, told)
+    write_gradebook(results, options.out)
+    failed = [result for result in results if result.get("failed")]
+    for result in failed:
+        print(f"{result['student']} {result['lab']}: {result['unreadable']}")
+    print(f"{len(results)} notebooks marked; {options.out / 'gradebook.csv'}")
+    return 1 if failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="mqlab grade", description="Mark what students have handed in.")
+    parser.add_argument("submissions", type=Path, help="a directory with a directory for each student, named by the id")
+    parser.add_argument("--key", type=Path, required=True, help="the course's key (mqlab course key FILE makes one)")
+    parser.add_argument("--out", type=Path, required=True, help="where results, reports and the gradebook go")
+    parser.add_argument("--lab", action="append", default=[], metavar="NAME", help="only this lab: 05 (repeatable)")
+    parser.add_argument("--jobs", type=int, default=0, help="how many at once (default: one for each processor)")
+    parser.add_argument("--hidden", type=int, default=20, metavar="N", help="hidden seeds of a check (%(default)s)")
+    parser.add_argument("--no-run", action="store_true", help="only judge the solutions; execute no notebook")
+    parser.add_argument(
+        "--wall", type=float, default=300, metavar="S", help="how long a notebook, or a check, may run (%(default)s)"
+    )
+    parser.add_argument("--memory", type=float, default=2, metavar="GIB", help="what it may fill (%(default)s)")
+    parser.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
+    return parser

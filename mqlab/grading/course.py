@@ -1,0 +1,175 @@
+"""A whole class: finds what was handed in, marks it in parallel, and goes on where an interruption left it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mqlab.errors import LearnerError
+from mqlab.grading.confine import Limits
+from mqlab.grading.judging import HIDDEN_SEEDS
+from mqlab.grading.marking import RESULT, Job, made_of, read_key, read_result
+
+MOST_OF_A_MARK_S = 3_600
+"""A marking process that has not ended after this time is ended, and said to have failed."""
+
+
+class HandedIn(NamedTuple):
+    """A notebook, whose it is, and which lab it is of."""
+
+    notebook: Path
+    student: str
+    source: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a class is marked."""
+
+    key_file: Path
+    out: Path
+    sources: Path
+    """The directory with the labs' sources."""
+    labs: Sequence[str] = ()
+    """Numbers or names of the labs that are marked; none: all."""
+    hidden: int = HIDDEN_SEEDS
+    run: bool = True
+    jobs: int = 0
+    """How many at once; 0: as many as there are processors."""
+    limits: Limits = field(default_factory=Limits)
+
+
+def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list[str]]:
+    """What is to be marked in DIRECTORY/STUDENT/.../NN_lab.ipynb, and what there is besides, with the reason.
+
+    A name that is a link is not followed. Of two notebooks of one lab by one student the newer one counts.
+    """
+    if not directory.is_dir():
+        raise LearnerError(f"{directory} is no directory", "give the one with a directory for each student")
+    sources = {path.stem[:2]: path for path in sorted(settings.sources.glob("*.py"))}
+    if not sources:
+        raise LearnerError(f"there is no lab source in {settings.sources}", "run this in a clone, or give --root")
+    wanted = {number for number, path in sources.items() if not settings.labs or _is_one_of(path, settings.labs)}
+    found: dict[tuple[str, str], HandedIn] = {}
+    left: list[str] = []
+    for path in _files(directory):
+        inside = path.relative_to(directory)
+        number = path.name[:2]
+        if len(inside.parts) < 2:
+            left.append(f"{inside}: lies beside the students' directories, so nobody knows whose it is")
+        elif path.suffix != ".ipynb":
+            left.append(f"{inside}: is no notebook (.ipynb)")
+        elif number not in sources:
+            left.append(f"{inside}: does not begin with the number of a lab")
+        elif number in wanted:
+            this = HandedIn(path, inside.parts[0], sources[number])
+            other = found.get((this.student, number))
+            if other is not None:
+                this, older = (this, other) if _modified(path) >= _modified(other.notebook) else (other, this)
+                left.append(f"{older.notebook.relative_to(directory)}: there is a newer one")
+            found[this.student, number] = this
+    return sorted(found.values(), key=lambda each: (each.student, each.source.stem)), left
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    for place, directories, names in os.walk(directory, followlinks=False):
+        directories[:] = sorted(name for name in directories if not name.startswith("."))
+        yield from (Path(place) / name for name in sorted(names) if not name.startswith("."))
+
+
+def _modified(path: Path) -> float:
+    return path.lstat().st_mtime
+
+
+def _is_one_of(path: Path, labs: Sequence[str]) -> bool:
+    return path.stem in labs or path.stem[:2] in labs
+
+
+Told = Callable[[HandedIn, dict[str, Any], bool], None]
+"""Told of each result: whose, what, and whether it was there already."""
+
+
+def mark_all(work: Sequence[HandedIn], settings: Settings, told: Told) -> list[dict[str, Any]]:
+    """Mark all of it, several at once; results in the order of the work. What is marked already is not marked again."""
+    read_key(str(settings.key_file))
+    results: dict[HandedIn, dict[str, Any]] = {}
+    jobs = settings.jobs or os.cpu_count() or 1
+    with ThreadPoolExecutor(jobs) as pool:
+        begun = {}
+        for each in work:
+            job = job_of(each, settings)
+            known = read_result(Path(job.out))
+            if known is not None and known.get("made_of") == made_of(job):
+                results[each] = known
+                told(each, known, True)
+            else:
+                begun[pool.submit(_mark_in_a_process, job)] = each
+        try:
+            for done in as_completed(begun):
+                each = begun[done]
+                results[each] = done.result()
+                told(each, results[each], False)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [results[each] for each in work]
+
+
+def job_of(each: HandedIn, settings: Settings) -> Job:
+    """The job of marking one notebook."""
+    return Job(
+        str(each.notebook.absolute()),
+        each.student,
+        str(each.source.absolute()),
+        str((settings.out / each.student / each.source.stem).absolute()),
+        str(settings.key_file.absolute()),
+        settings.hidden,
+        settings.run,
+        settings.limits,
+    )
+
+
+def _mark_in_a_process(job: Job) -> dict[str, Any]:
+    out = Path(job.out)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / RESULT).unlink(missing_ok=True)
+    with (out / "marker.log").open("wb") as log:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "mqlab.grading.marking", job.as_text()],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            child.wait(MOST_OF_A_MARK_S)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+    result = read_result(out)
+    if result is not None:
+        (out / "marker.log").unlink()
+        return result
+    return {
+        "student": job.student,
+        "lab": Path(job.source).stem,
+        "points": 0,
+        "most": 0,
+        "marks": [],
+        "remarks": [],
+        "bets": [],
+        "run": None,
+        "unreadable": f"the marker could not mark it (status {child.returncode}); see {out / 'marker.log'}",
+        "failed": True,
+    }

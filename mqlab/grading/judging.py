@@ -1,0 +1,142 @@
+"""The judge of one submission: each check over public and hidden seeds, with the solution in another process."""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+from mqlab.check import PUBLIC_SEEDS, LabCheck, NotSolvedYet, Verdict, find_check
+from mqlab.check.patience import PATIENCE_S, EndlessLoop
+from mqlab.grading.confine import Limits
+from mqlab.grading.students_process import ASLEEP_S, StudentsProcess
+from mqlab.grading.submission import Submission
+from mqlab.labs.rules import answers_of
+from mqlab.labs.source import LabSource, text_argument
+
+HIDDEN_SEEDS = 20
+FIRST_HIDDEN, LAST_HIDDEN = 1_000, 2**31
+"""Hidden seeds are far from the public ones."""
+
+
+@dataclass(slots=True)
+class Mark:
+    """What one check gave."""
+
+    check: str
+    points: float
+    most: int
+    reason: str
+    """Why these points: a sentence."""
+    public: tuple[int, int]
+    """How many public seeds went well, and of how many."""
+    hidden: tuple[int, int]
+    functions: list[str] = field(default_factory=list)
+    """What the check was given."""
+    failing_seed: int | None = None
+    """The seed with the shortest story, public if one failed."""
+    story: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """For `result.json`."""
+        return asdict(self)
+
+
+def hidden_seeds(key: bytes, student: str, check: str, count: int = HIDDEN_SEEDS) -> list[int]:
+    """The seeds that a student does not know: from the course key, the id and the check, the same on every machine."""
+    seeds = []
+    for number in range(count):
+        digest = hmac.new(key, f"{check}/{student.strip().lower()}/{number}".encode(), sha256).digest()
+        seeds.append(FIRST_HIDDEN + int.from_bytes(digest[:8], "big") % (LAST_HIDDEN - FIRST_HIDDEN))
+    return seeds
+
+
+def checks_in(lab: LabSource) -> Iterator[tuple[str, list[str]]]:
+    """The name of each check of a lab, and of the functions that it is given."""
+    for cell in lab.tagged("check"):
+        for call in cell.calls("check"):
+            yield text_argument(call) or "", list(answers_of(call))
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges submissions of one lab; `key` is the course's secret."""
+
+    lab: LabSource
+    key: bytes
+    public: Sequence[int] = field(default_factory=lambda: list(PUBLIC_SEEDS))
+    hidden: int = HIDDEN_SEEDS
+    limits: Limits = field(default_factory=Limits)
+
+    def mark(self, submission: Submission) -> Iterator[Mark]:
+        """One mark for each check of the lab, in the lab's order."""
+        for name, functions in checks_in(self.lab):
+            yield self._mark(find_check(name), functions, submission)
+
+    def _mark(self, check: LabCheck, functions: list[str], submission: Submission) -> Mark:
+        seeds = [*self.public, *hidden_seeds(self.key, submission.student, check.name, self.hidden)]
+        if submission.unreadable:
+            return self._nothing(check, submission.unreadable)
+        verdicts = self._played(check, functions, list(submission.cells.values()), seeds)
+        mark = self._nothing(check, verdicts) if isinstance(verdicts, str) else self._counted(check, verdicts)
+        mark.functions = functions
+        return mark
+
+    def _played(
+        self, check: LabCheck, functions: list[str], cells: list[str], seeds: list[int]
+    ) -> list[tuple[int, Verdict]] | str:
+        """A verdict for each seed that was played, or why none could be."""
+        verdicts: list[tuple[int, Verdict]] = []
+        try:
+            with StudentsProcess(cells, limits=self.limits, patience_s=PATIENCE_S, asleep_s=ASLEEP_S) as theirs:
+                answers = theirs.answers(functions)
+                end_s = time.monotonic() + self.limits.wall_s
+                for seed in seeds:
+                    verdict = check.play(*answers, seeds=[seed])
+                    if verdict.state == "not solved yet":
+                        return "not solved: the stub is still there"
+                    verdicts.append((seed, verdict))
+                    if theirs.is_over or time.monotonic() > end_s:
+                        # What was not played did not go well.
+                        late = replace(verdict, state="wrong", explanation=verdict.explanation or self._too_long)
+                        verdicts += [(left, late) for left in seeds[len(verdicts) :]]
+                        break
+        except NotSolvedYet:
+            return "not solved: the stub is still there"
+        except EndlessLoop:
+            return "the cells of the exercises do not come to an end when they are run"
+        except KeyError as missing:
+            return f"no cell of an exercise defines {missing.args[0]}"
+        except Exception as error:  # noqa: BLE001  a student's cell may raise anything
+            said = str(error).partition("\n")[0]
+            return f"the cells of the exercises can't be run: {type(error).__name__}: {said}"
+        return verdicts
+
+    @property
+    def _too_long(self) -> str:
+        return f"the seeds took more than {self.limits.wall_s:g} s; those that were left did not count"
+
+    def _counted(self, check: LabCheck, verdicts: list[tuple[int, Verdict]]) -> Mark:
+        public = [verdict for seed, verdict in verdicts if seed in set(self.public)]
+        hidden = [verdict for seed, verdict in verdicts if seed not in set(self.public)]
+        went_well = [verdict.passed for _, verdict in verdicts]
+        points = round(check.points * sum(went_well) / len(went_well), 2)
+        failed = [(seed, verdict) for seed, verdict in verdicts if not verdict.passed]
+        mark = Mark(
+            check.name,
+            points,
+            check.points,
+            "all seeds went well",
+            (sum(verdict.passed for verdict in public), len(public)),
+            (sum(verdict.passed for verdict in hidden), len(hidden)),
+        )
+        if failed:
+            seed, shortest = min(failed, key=lambda found: len(found[1].trace.splitlines()))
+            mark.reason, mark.failing_seed, mark.story = shortest.explanation, seed, shortest.trace
+        return mark
+
+    def _nothing(self, check: LabCheck, reason: str) -> Mark:
+        return Mark(check.name, 0, check.points, reason, (0, len(self.public)), (0, self.hidden))

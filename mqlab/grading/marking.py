@@ -1,0 +1,143 @@
+"""Marks one submission and writes what came of it: `python -m mqlab.grading.marking JOB`, a process for each.
+
+The result, a JSON object with `"end": true` as its last member, gets its name when it is whole. So one that is there is
+complete, and a marker that was killed goes on with those that are not.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from mqlab import __version__
+from mqlab.errors import LearnerError
+from mqlab.grading.confine import Limits, limits_of, what_holds
+from mqlab.grading.judging import HIDDEN_SEEDS, Judge
+from mqlab.grading.running import run_notebook
+from mqlab.grading.submission import Submission, read_submission
+from mqlab.labs.source import LabSource
+
+RESULT, EXECUTED = "result.json", "executed.ipynb"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be marked, and how."""
+
+    notebook: str
+    student: str
+    source: str
+    """The lab's source file."""
+    out: str
+    """The directory of the result."""
+    key_file: str
+    hidden: int = HIDDEN_SEEDS
+    run: bool = True
+    limits: Limits = field(default_factory=Limits)
+
+    def as_text(self) -> str:
+        """As `python -m mqlab.grading.marking` takes it."""
+        return json.dumps(asdict(self))
+
+
+def read_key(path: str) -> bytes:
+    """The course's secret. LearnerError when there is none, or when it is too short to be one."""
+    try:
+        key = Path(path).read_bytes().strip()
+    except OSError as error:
+        raise LearnerError(f"the key can't be read: {error}", f"make one: mqlab course key {path}") from None
+    if len(key) < 16:
+        raise LearnerError(f"{path} has fewer than 16 bytes", f"make a key: mqlab course key {path}")
+    return key
+
+
+def made_of(job: Job) -> dict[str, Any]:
+    """What a result depends on: the same again, and it need not be made again."""
+    notebook = Path(job.notebook)
+    digest = sha256(notebook.read_bytes()).hexdigest() if notebook.is_file() and not notebook.is_symlink() else ""
+    return {
+        "mqlab": __version__,
+        "notebook": digest,
+        "lab": sha256(Path(job.source).read_bytes()).hexdigest()[:16],
+        "key": sha256(read_key(job.key_file)).hexdigest()[:16],
+        "hidden_seeds": job.hidden,
+        "run": job.run,
+        "limits": json.loads(job.limits.as_text()),
+    }
+
+
+def mark(job: Job, lab: LabSource) -> dict[str, Any]:
+    """Run and judge one submission; the result as JSON has it, without its end mark."""
+    began = time.monotonic()
+    out = Path(job.out)
+    submission = read_submission(Path(job.notebook), job.student, lab)
+    ran = None
+    if job.run and not submission.unreadable:
+        ran = run_notebook(Path(job.notebook), job.student, out / EXECUTED, job.limits)
+    judge = Judge(lab, read_key(job.key_file), hidden=job.hidden, limits=job.limits)
+    marks = [found.as_json() for found in judge.mark(submission)]
+    return {
+        "student": job.student,
+        "lab": lab.name,
+        "made_of": made_of(job),
+        "enforced": what_holds(),
+        "points": round(sum(found["points"] for found in marks), 2),
+        "most": sum(found["most"] for found in marks),
+        "marks": marks,
+        "unreadable": submission.unreadable,
+        "remarks": submission.remarks,
+        "run": None if ran is None else ran._asdict(),
+        "bets": _bets(submission, lab, out / EXECUTED),
+        "seconds": round(time.monotonic() - began, 2),
+    }
+
+
+def _bets(submission: Submission, lab: LabSource, executed: Path) -> list[dict[str, Any]]:
+    """Each bet of the lab: what was asked and bet, and the truth as the student's own notebook has shown it."""
+    from mqlab.grading.truths import truths_in
+    from mqlab.labs.source import text_argument
+
+    shown = truths_in(executed)
+    found = []
+    for cell in lab.tagged("prediction"):
+        for call in cell.calls("predict"):
+            name = text_argument(call) or ""
+            found.append({"bet": name, "said": submission.bets.get(name), "truth": shown.get(name)})
+    return found
+
+
+def write_result(out: Path, result: dict[str, Any]) -> None:
+    """Write a result under its name when it is whole."""
+    unfinished = out / f".{RESULT}.unfinished"
+    unfinished.write_text(json.dumps({**result, "end": True}, indent=1, ensure_ascii=False), encoding="utf-8")
+    unfinished.replace(out / RESULT)
+
+
+def read_result(out: Path) -> dict[str, Any] | None:
+    """The result in that directory; None while there is none that is whole."""
+    try:
+        result = json.loads((out / RESULT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return result if isinstance(result, dict) and result.get("end") is True else None
+
+
+def main(arguments: list[str]) -> int:
+    """Mark what the command line names."""
+    from mqlab.labs.build import read_lab
+
+    fields = json.loads(arguments[0])
+    job = Job(**{**fields, "limits": limits_of(fields["limits"])})
+    out = Path(job.out)
+    out.mkdir(parents=True, exist_ok=True)
+    write_result(out, mark(job, read_lab(Path(job.source))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

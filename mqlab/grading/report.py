@@ -1,0 +1,103 @@
+"""What a student gets back: one page of HTML that needs nothing beside it."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+table { border-collapse: collapse; width: 100%; }
+td, th { text-align: left; padding: .3rem .6rem; vertical-align: top; }
+tr { border-bottom: 1px solid #ddd; } .points { white-space: nowrap; font-variant-numeric: tabular-nums; }
+.all { color: #00614b; } .some { color: #8a5a00; } .none { color: #8f1d3f; }
+pre { background: #f4f4f4; padding: .6rem; overflow-x: auto; font-size: .85rem; }
+"""
+
+
+def write_report(result: dict[str, Any], path: Path) -> None:
+    """Write the page of one result."""
+    path.write_text(report(result), encoding="utf-8")
+
+
+def report(result: dict[str, Any]) -> str:
+    """The page as text. Everything that a student wrote stands in it as text."""
+    title = f"{result['lab']}: {_points(result['points'])} of {result['most']} points"
+    parts = [
+        f"<h1>{escape(title)}</h1><p>{escape(result['student'])}</p>",
+        _paragraphs([result["unreadable"], *result["remarks"]]),
+        "<h2>Checks</h2>",
+        *(_mark(mark) for mark in result["marks"]),
+        _bets(result["bets"]),
+        _run(result["run"]),
+        _how(result),
+    ]
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+
+
+def share_line(mark: dict[str, Any]) -> str:
+    """A line for a notebook, below the exercise: it opens the world in which the solution failed."""
+    given = ", ".join([f'"{mark["check"]}"', *mark["functions"]])
+    return f"Stepper(check({given}, seeds=[{mark['failing_seed']}]).open())"
+
+
+def _mark(mark: dict[str, Any]) -> str:
+    colour = "all" if mark["points"] == mark["most"] else "some" if mark["points"] else "none"
+    rows = [
+        f'<h3 class="{colour}">{escape(mark["check"])}: '
+        f'<span class="points">{_points(mark["points"])} of {mark["most"]}</span></h3>',
+        f"<p>Public seeds: {mark['public'][0]} of {mark['public'][1]} went well. Hidden seeds: {mark['hidden'][0]} of "
+        f"{mark['hidden'][1]}.</p>",
+    ]
+    if mark["failing_seed"] is not None:
+        rows.append(f"<p>With seed {mark['failing_seed']}: {escape(mark['reason'])}</p>")
+        rows.append(f"<pre>{escape(mark['story'])}</pre>" if mark["story"] else "")
+        rows.append(f"<p>To look into it, in your notebook:</p><pre>{escape(share_line(mark))}</pre>")
+    elif mark["points"] < mark["most"]:
+        rows.append(f"<p>{escape(mark['reason'])}</p>")
+    return "".join(rows)
+
+
+def _bets(bets: list[dict[str, Any]]) -> str:
+    if not bets:
+        return ""
+    rows = "".join(
+        f"<tr><td>{escape(bet['bet'])}</td><td>{_said(bet['said'])}</td><td>{_said(bet['truth'])}</td></tr>"
+        for bet in bets
+    )
+    made = sum(bet["said"] is not None for bet in bets)
+    return (
+        f"<h2>Bets</h2><p>{made} of {len(bets)} were made. A bet gives no points: it is there to be wrong.</p>"
+        f"<table><tr><th>bet</th><th>you said</th><th>your notebook showed</th></tr>{rows}</table>"
+    )
+
+
+def _said(value: Any) -> str:
+    return "<i>nothing</i>" if value is None else escape(str(value))
+
+
+def _run(run: dict[str, Any] | None) -> str:
+    if run is None:
+        return ""
+    return f"<h2>The notebook</h2><p>It was run from its top: {escape(run['verdict'])} ({run['seconds']:.0f} s).</p>"
+
+
+def _how(result: dict[str, Any]) -> str:
+    if "made_of" not in result:
+        return ""
+    made = result["made_of"]
+    left = [what for what, holds in result["enforced"].items() if not holds]
+    told = f"Marked by mqlab {made['mqlab']}; notebook {made['notebook'][:12]}."
+    told += f" Not enforced here: {'; '.join(left)}." if left else ""
+    return f"<p><small>{escape(told)}</small></p>"
+
+
+def _paragraphs(texts: list[str]) -> str:
+    return "".join(f"<p><b>{escape(text)}</b></p>" for text in texts if text)
+
+
+def _points(points: float) -> str:
+    return f"{points:g}"

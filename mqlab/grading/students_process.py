@@ -1,0 +1,228 @@
+"""The judge's end: starts the process of a solution, and gives its functions as if they were here."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from inspect import isawaitable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Self
+
+from mqlab.check.patience import PATIENCE_S, EndlessLoop
+from mqlab.grading.clock import Clock
+from mqlab.grading.confine import Limits, confined
+from mqlab.grading.frames import Frames
+from mqlab.grading.peer import Peer, PeerLost, trait_of
+from mqlab.grading.watchdog import Watchdog
+from mqlab.sim import Future, Node, Task
+
+LONGEST_LINE = 64 * 1024 * 1024
+_LOOK_S = 0.1
+ASLEEP_S = 120.0
+"""A process that does nothing (it sleeps, or the machine is busy) is waited for so long."""
+
+_OURS = ("mqlab.protocol.", "mqlab.client.", "mqlab.trace.record.", "mqlab.errors.", "mqlab.rebalance.")
+"""Objects of these modules are what applications have of RocketMQ."""
+_GIVEN = (*_OURS, "mqlab.labs.checks.", "mqlab.scenarios.")
+"""Objects of these come from the check itself: a ledger, a pull that waits."""
+_LITTLE: dict[type, tuple[str, ...]] = {
+    Node: ("name", "now_ms", "now_us", "sleep", "spawn", "call_later"),
+    Clock: ("future", "sleep_us", "at_most"),
+    Future: ("set_result",),
+    Task: ("cancel", "done", "result"),
+}
+"""What a solution may do with the machine that it is given, and with a task that it has begun there."""
+_MAY_SET = ("ConsumeConcurrentlyContext", "ConsumeOrderlyContext")
+
+
+def bare_environment(place: str) -> dict[str, str]:
+    """What a confined process knows of this machine: where programs are, and where it may write."""
+    kept = {name: os.environ[name] for name in ("PATH", "JAVA_HOME", "LANG") if name in os.environ}
+    java = f"-Djava.io.tmpdir={place} -XX:-UsePerfData"
+    places = dict.fromkeys(("HOME", "TMPDIR", "SPARK_LOCAL_DIRS"), place)
+    own = {"JAVA_TOOL_OPTIONS": java, "MQLAB_SPARK_MASTER": "local[1]", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**kept, **places, **own}
+
+
+class JudgeGate:
+    """A solution may have what it was given: no world, no judge, no file."""
+
+    has_the_clock = True
+
+    def may_have(self, value: Any, *, read: bool) -> bool:
+        """What applications have of RocketMQ, functions, and what the check hands it."""
+        module = f"{type(value).__module__}."
+        if type(value) in _LITTLE:
+            return not read
+        if callable(value) and not isinstance(value, type):
+            return not module.startswith("mqlab.") or module.startswith(_GIVEN)
+        if isawaitable(value) or trait_of(value) == "compared":
+            return True
+        return module.startswith(_OURS if read else _GIVEN)
+
+    def may_read(self, owner: Any, name: str) -> bool:
+        """Of a machine little, of all else what is public."""
+        return name in _LITTLE.get(type(owner), (name,))
+
+    def may_set(self, owner: Any, name: str) -> bool:
+        """What a listener sets in its context."""
+        return type(owner).__name__ in _MAY_SET and hasattr(owner, name)
+
+    def may_import(self, module: str) -> bool:
+        """Modules that are here already, but for those of the judge."""
+        return (
+            module in sys.modules
+            and f"{module}.".startswith("mqlab.")
+            and not module.startswith(("mqlab.labs", "mqlab.grading", "mqlab.check"))
+        )
+
+    def told(self, error: BaseException) -> str:
+        """Nothing: where the judge raised something is no business of a solution."""
+        return ""
+
+
+class StudentsProcess:
+    """A process with the exercise cells of one submission.
+
+        with StudentsProcess(cells) as theirs:
+            find_check("05/hold").play(*theirs.answers(["HoldService"]))
+
+    EndlessLoop when an answer takes more than `patience_s` of processor time, or `asleep_s` in all.
+    """
+
+    def __init__(
+        self,
+        cells: Iterable[str],
+        *,
+        module: str = "your_solution",
+        patience_s: float = PATIENCE_S,
+        asleep_s: float = ASLEEP_S,
+        limits: Limits | None = None,
+    ) -> None:
+        self._cells = list(cells)
+        self._module = module
+        self._patience_s = patience_s
+        self._asleep_s = asleep_s
+        self._limits = limits or Limits()
+
+    def __enter__(self) -> Self:
+        self._place = TemporaryDirectory(prefix="mqlab-solution-")
+        ours, theirs = os.pipe(), os.pipe()
+        command = [sys.executable, "-I", "-m", "mqlab.grading.far_side", str(ours[0]), str(theirs[1])]
+        own = self._place.name
+        limits = replace(self._limits, writes=(own,), reads=(own,))
+        self._process = subprocess.Popen(
+            confined(limits, command),
+            cwd=own,
+            env=bare_environment(own),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(ours[0], theirs[1]),
+            start_new_session=True,
+        )
+        self._watchdog = Watchdog(self._process.pid, limits)
+        os.close(ours[0])
+        os.close(theirs[1])
+        self._writes, self._reads = ours[1], theirs[0]
+        self._got = bytearray()
+        self._began = False
+        self._answered = selectors.DefaultSelector()
+        self._answered.register(self._reads, selectors.EVENT_READ)
+        place = Path(self._place.name)
+        for name in ("in", "out"):
+            (place / name).mkdir()
+        self._peer = Peer(self, JudgeGate(), Frames(place / "in", place / "out"))
+        self._peer.hand_out(Clock())
+        self.write(json.dumps({"module": self._module}).encode() + b"\n")
+        self.read()
+        self._began = True
+        self._solution = self._peer.remote(0)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self._peer.is_closed = True
+        self._end()
+        self._answered.close()
+        os.close(self._writes)
+        os.close(self._reads)
+        self._place.cleanup()
+
+    def _end(self) -> None:
+        self._watchdog.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def answers(self, names: Iterable[str]) -> tuple[Any, ...]:
+        """The functions of those names. What a cell raises while it is run is raised here."""
+        for cell in self._cells:
+            self._solution.define(cell)
+        return tuple(self._solution.function(name) for name in names)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the process has ended, or was broken off: there will be no more answers."""
+        return self._process.poll() is not None
+
+    # -- the pipe --
+
+    def write(self, line: bytes) -> None:
+        """Send a line; PeerLost when nobody reads it."""
+        try:
+            view = memoryview(line)
+            while view:
+                view = view[os.write(self._writes, view) :]
+        except BrokenPipeError:
+            raise self._lost() from None
+
+    def read(self) -> bytes:
+        """The next line; PeerLost when the process has ended, EndlessLoop when it does not come to an end."""
+        cpu_s, began_s = None, time.monotonic()
+        while (end := self._got.find(b"\n")) < 0:
+            ready = self._answered.select(_LOOK_S)
+            if ready:
+                piece = os.read(self._reads, 1 << 20)
+                if not piece:
+                    raise self._lost()
+                self._got += piece
+                if len(self._got) > LONGEST_LINE:
+                    raise PeerLost("your code gave more than 64 MiB at once")
+            if not ready:
+                excess = self._watchdog.excess()
+                if excess:
+                    self._end()
+                    raise PeerLost(f"your code was broken off: {excess}")
+                cpu_s = self._watchdog.cpu_s() if cpu_s is None else cpu_s
+                waited_s = time.monotonic() - began_s
+                if not self._began:
+                    continue
+                if self._watchdog.cpu_s() - cpu_s > self._patience_s or waited_s > self._asleep_s:
+                    self._end()
+                    raise EndlessLoop
+        line = bytes(self._got[:end])
+        del self._got[: end + 1]
+        return line
+
+    def _lost(self) -> PeerLost:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        code = self._process.returncode
+        if code is None:
+            return PeerLost("your code closed the pipe to the judge")
+        number = -code if code < 0 else code - 128
+        known = number in signal.valid_signals()
+        how = f"signal {number} ({signal.Signals(number).name})" if known else f"exit code {code}"
+        return PeerLost(f"the process of your solution ended with {how} before it answered")

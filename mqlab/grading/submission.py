@@ -1,0 +1,168 @@
+"""What a student has handed in, read as text: a notebook that nobody here runs.
+
+The exercises are the cells that carry their names (nbgrader's `grade_id`). Everything else in the notebook may be
+changed, moved or missing.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from mqlab.errors import LearnerError
+from mqlab.labs.notebook import given_name
+from mqlab.labs.source import LabSource, text_argument
+
+MOST_BYTES = 50 * 1024 * 1024
+"""A notebook with all its pictures has less than 2 MB."""
+MOST_CELL = 100_000
+"""The characters of an exercise; the longest reference solution has less than 3,000."""
+
+
+@dataclass(slots=True)
+class Submission:
+    """One notebook of one student."""
+
+    path: Path
+    student: str
+    lab: str
+    """The lab's number: "05"."""
+    digest: str = ""
+    """SHA-256 of the file."""
+    cells: dict[str, str] = field(default_factory=dict)
+    """grade_id of an exercise -> its text."""
+    bets: dict[str, Any] = field(default_factory=dict)
+    """name of a bet -> what was bet, where it can be read without running anything."""
+    said_id: str = ""
+    """The student's id as the notebook itself says it."""
+    remarks: list[str] = field(default_factory=list)
+    """What is odd, and takes no points by itself."""
+    unreadable: str = ""
+    """Why nothing of it can be marked; "" when it can."""
+
+
+def read_submission(path: Path, student: str, lab: LabSource) -> Submission:
+    """Read a notebook. What is wrong with it is said in the submission; nothing is raised."""
+    submission = Submission(path, student, lab.name[:2])
+    try:
+        notebook = _notebook(path, submission)
+    except LearnerError as problem:
+        submission.unreadable = str(problem).partition("\n")[0]
+        return submission
+    wanted = exercises_of(lab)
+    for name, source in _code_cells(notebook):
+        if name in wanted:
+            _take(submission, name, source)
+        _note_bets(submission, source)
+        if "student_id" in source and not submission.said_id:
+            submission.said_id = _said_id(source)
+    for name in wanted:
+        if name not in submission.cells:
+            submission.remarks.append(f"the exercise {name} is not in the notebook")
+    if submission.said_id and submission.said_id.strip().lower() != student.strip().lower():
+        submission.remarks.append(
+            f"the notebook says that it is of {submission.said_id!r}, and it was handed in by {student!r}"
+        )
+    return submission
+
+
+def _notebook(path: Path, submission: Submission) -> dict[str, Any]:
+    try:
+        status = path.lstat()
+    except OSError as error:
+        raise LearnerError(f"the notebook can't be read: {error.strerror}", "hand it in again") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise LearnerError("this is no file but a link or a device, which is not followed", "hand in the notebook")
+    if status.st_size > MOST_BYTES:
+        size = f"{status.st_size / 2**20:.0f} MiB"
+        raise LearnerError(f"the notebook has {size}, and at most 50 MiB are read", "clear its outputs")
+    data = path.read_bytes()
+    submission.digest = sha256(data).hexdigest()
+    try:
+        notebook = json.loads(data)
+    except (ValueError, RecursionError):
+        raise LearnerError("this is no notebook: it is no JSON", "hand in the .ipynb file") from None
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise LearnerError("this is no notebook: it has no cells", "hand in the .ipynb file")
+    return notebook
+
+
+def _code_cells(notebook: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The name (or "") and the text of each code cell."""
+    for cell in notebook["cells"]:
+        if not isinstance(cell, dict) or cell.get("cell_type") != "code":
+            continue
+        source = cell.get("source")
+        if isinstance(source, list) and all(isinstance(line, str) for line in source):
+            source = "".join(source)
+        if not isinstance(source, str):
+            continue
+        metadata = cell.get("metadata")
+        graded = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+        name = graded.get("grade_id") if isinstance(graded, dict) else None
+        yield name if isinstance(name, str) else "", source
+
+
+def _take(submission: Submission, name: str, source: str) -> None:
+    if len(source) > MOST_CELL:
+        submission.remarks.append(f"the exercise {name} has {len(source):,} characters; at most {MOST_CELL:,} are read")
+        return
+    if name in submission.cells and submission.cells[name] != source:
+        submission.remarks.append(f"the exercise {name} is there more than once; the last one counts")
+    submission.cells[name] = source
+
+
+def exercises_of(lab: LabSource) -> list[str]:
+    """The names (nbgrader's grade_id) of a lab's exercises, in their order."""
+    return [given_name(lab, cell) or "" for cell in lab.tagged("exercise")]
+
+
+def _calls(source: str, name: str) -> list[ast.Call]:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    ]
+
+
+def _note_bets(submission: Submission, source: str) -> None:
+    if "predict(" not in source or len(source) > MOST_CELL:
+        return
+    for call in _calls(source, "predict"):
+        name = text_argument(call)
+        for keyword in call.keywords:
+            if keyword.arg == "prediction" and name:
+                value = _literal(keyword.value)
+                if isinstance(value, str | int | float) and not isinstance(value, bool):
+                    submission.bets[name] = value
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return None
+
+
+def _said_id(source: str) -> str:
+    if len(source) > MOST_CELL:
+        return ""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "student_id" for t in node.targets):
+            value = _literal(node.value)
+            return value if isinstance(value, str) else ""
+    return ""

@@ -1,0 +1,40 @@
+"""What an executed notebook has shown of its bets: read as text, and never believed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+_REVEALED = re.compile(r"""\breveal\(\s*["']([\w-]+)["']""")
+_SEEN = re.compile(r"(?m)^  it is:    (.{1,200})$")
+
+
+def truths_in(notebook: Path) -> dict[str, str]:
+    """name of a bet -> what the notebook's own output says is true; nothing where it says nothing."""
+    try:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    found: dict[str, str] = {}
+    for cell in cells if isinstance(cells, list) else ():
+        name = _REVEALED.search(_text(cell.get("source"))) if isinstance(cell, dict) else None
+        if name is not None:
+            for seen in _SEEN.findall(_outputs(cell)):
+                found.setdefault(name[1], seen)
+    return found
+
+
+def _outputs(cell: dict[str, Any]) -> str:
+    outputs = cell.get("outputs")
+    texts = [
+        _text(output["data"].get("text/plain"))
+        for output in (outputs if isinstance(outputs, list) else ())
+        if isinstance(output, dict) and isinstance(output.get("data"), dict)
+    ]
+    return "\n".join(texts)
+
+
+def _text(source: Any) -> str:
+    return "".join(map(str, source)) if isinstance(source, list) else str(source or "")

@@ -1,0 +1,58 @@
+"""Looks after what no limit of the system holds for a whole family of processes: memory, and how many they are."""
+
+from __future__ import annotations
+
+import psutil
+
+from mqlab.grading.confine import Limits
+
+
+class Watchdog:
+    """The processes below one, that one included."""
+
+    def __init__(self, pid: int, limits: Limits) -> None:
+        self._pid = pid
+        self._limits = limits
+        self.most_bytes = 0
+        """The most that they held at once, when somebody looked."""
+
+    def cpu_s(self) -> float:
+        """Their processor time so far; of those that have ended, too, when somebody has waited for them."""
+        used = 0.0
+        for process in self._family():
+            try:
+                used += sum(process.cpu_times()[:4])
+            except psutil.Error:
+                continue
+        return used
+
+    def excess(self) -> str:
+        """What they have too much of, in words; "" for nothing."""
+        held = count = 0
+        for process in self._family():
+            try:
+                held += process.memory_info().rss
+                count += process.num_threads()
+            except psutil.Error:
+                continue
+        self.most_bytes = max(self.most_bytes, held)
+        if held > self._limits.memory_bytes:
+            return f"it used {held / 2**30:.1f} GiB of memory; {self._limits.memory_bytes / 2**30:g} GiB are allowed"
+        if count > self._limits.processes:
+            return f"it had {count} processes and threads; {self._limits.processes} are allowed"
+        return ""
+
+    def _family(self) -> list[psutil.Process]:
+        try:
+            first = psutil.Process(self._pid)
+            return [first, *first.children(recursive=True)]
+        except psutil.Error:
+            return []
+
+    def kill(self) -> None:
+        """End all of them."""
+        for process in reversed(self._family()):
+            try:
+                process.kill()
+            except psutil.Error:
+                continue

@@ -1,0 +1,213 @@
+"""A class: what is handed out, found, marked, resumed and written down."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from mqlab.cli import main
+from mqlab.errors import LearnerError
+from mqlab.grading.course import Settings, handed_in
+from mqlab.grading.gradebook import write_gradebook
+from mqlab.grading.judging import hidden_seeds
+from mqlab.grading.marking import RESULT, read_key, read_result, write_result
+from mqlab.grading.release import make_key, release, students_in
+from mqlab.grading.report import report, share_line
+from mqlab.labs.build import read_lab
+
+ROOT = Path(__file__).parents[2]
+LAB = "12_check_points"
+NAMES = ["12-dues", "12-bitmap", "12-ripe", "12-settle"]
+
+
+def solved(notebook: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The notebook with the reference solutions of those exercises."""
+    lab = read_lab(ROOT / "labs" / "sources" / f"{LAB}.py")
+    sources = {f"12-{cell.definitions[-1]}": cell.source for cell in lab.tagged("exercise")}
+    for cell in notebook["cells"]:
+        name = cell["metadata"].get("nbgrader", {}).get("grade_id")
+        if name in names:
+            cell["source"] = sources[name]
+    return notebook
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A class of three: released, and handed in with all, one and none of the exercises."""
+    place = tmp_path_factory.mktemp("course")
+    (place / "roster.csv").write_text("name,id\nAda,ada\nBob,bob\nEve,eve\n")
+    assert main(["course", "key", str(place / "key")]) == 0
+    command = ["course", "release", str(place / "handed-in"), "--students", str(place / "roster.csv"), "--lab", "12"]
+    assert main([*command, "--root", str(ROOT)]) == 0
+    for student, names in (("ada", NAMES), ("bob", NAMES[:1])):
+        path = place / "handed-in" / student / f"{LAB}.ipynb"
+        path.write_text(json.dumps(solved(json.loads(path.read_text()), names)))
+    (place / "handed-in" / "eve" / f"{LAB}.ipynb").write_text("{}")
+    return place
+
+
+def grade(course: Path, *more: str) -> int:
+    """Mark the class without executing its notebooks."""
+    command = ["grade", str(course / "handed-in"), "--key", str(course / "key"), "--out", str(course / "marks")]
+    return main([*command, "--root", str(ROOT), "--no-run", "--hidden", "2", *more])
+
+
+def test_a_class_from_release_to_gradebook(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert grade(course) == 0
+    said = capsys.readouterr().out
+    assert "3 notebooks marked" in said
+    points = {row["student"]: row for row in csv.DictReader((course / "marks" / "gradebook.csv").open())}
+    assert float(points["ada"]["points"]) == float(points["ada"]["most"]) > 0
+    assert 0 < float(points["bob"]["points"]) < float(points["ada"]["points"])
+    assert float(points["eve"]["points"]) == 0
+    assert points["eve"]["remarks"] == "this is no notebook: it has no cells"
+    rows = parquet.read_table(course / "marks" / "gradebook.parquet").to_pylist()
+    assert len(rows) == 3 * len(NAMES)
+    assert {row["hidden_passed"] for row in rows if row["student"] == "ada"} == {2}
+    for student in ("ada", "bob", "eve"):
+        assert (course / "marks" / student / LAB / "report.html").read_text().startswith("<!doctype html>")
+
+    # Marked once more: nothing is made again but what has changed, or was cut off.
+    kept = course / "marks" / "ada" / LAB / RESULT
+    before = kept.stat().st_mtime_ns
+    (course / "marks" / "bob" / LAB / RESULT).write_text((kept.read_text())[:200])
+    assert grade(course) == 0
+    said = capsys.readouterr().out
+    assert said.count("was marked already") == 2
+    assert kept.stat().st_mtime_ns == before
+    again = {row["student"]: row for row in csv.DictReader((course / "marks" / "gradebook.csv").open())}
+    assert again == points
+
+
+def test_a_released_notebook_has_the_id_and_no_outputs(course: Path) -> None:
+    notebook = json.loads((course / "handed-in" / "ada" / f"{LAB}.ipynb").read_text())
+    (parameters,) = [cell for cell in notebook["cells"] if "parameters" in cell["metadata"].get("tags", ())]
+    assert "student_id = 'ada'" in parameters["source"]
+    assert not any(cell.get("outputs") for cell in notebook["cells"])
+
+
+def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
+    labs = [ROOT / "labs" / f"{LAB}.ipynb"]
+    (tmp_path / "bob").mkdir()
+    (tmp_path / "bob" / f"{LAB}.ipynb").write_text("mine")
+    with pytest.raises(LearnerError, match="is there already"):
+        release(labs, tmp_path, ["ada", "bob"])
+    assert not (tmp_path / "ada").exists()
+
+
+def test_an_exam_has_no_hints(tmp_path: Path) -> None:
+    labs = [ROOT / "labs" / f"{LAB}.ipynb"]
+    release(labs, tmp_path / "exam", exam=True)
+    release(labs, tmp_path / "usual")
+    texts = [(tmp_path / how / f"{LAB}.ipynb").read_text() for how in ("exam", "usual")]
+    assert ["Hint 1 of 3" in text for text in texts] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("roster", "said"),
+    [
+        ("", "names nobody"),
+        ("id\n", "names nobody"),
+        ("id\nada\nADA\n", "are the same id"),
+        ("id\n../ada\n", "can't be the name of a directory"),
+        ("id\n.ada\n", "can't be the name of a directory"),
+        ("name,mail\nada,a@b\n", "has no column `id`"),
+    ],
+)
+def test_a_roster_that_cannot_be_used_is_refused(roster: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "roster.csv").write_text(roster)
+    with pytest.raises(LearnerError, match=said):
+        students_in(tmp_path / "roster.csv")
+
+
+def test_rosters(tmp_path: Path) -> None:
+    roster = tmp_path / "roster.csv"
+    roster.write_text("ada\n\nbob\n")
+    assert students_in(roster) == ["ada", "bob"]
+    roster.write_bytes(b"\xef\xbb\xbfName,Student_ID\nAda,a1\nBob,b2\n")
+    assert students_in(roster) == ["a1", "b2"]
+
+
+def test_a_key_is_not_written_over_and_not_too_short(tmp_path: Path) -> None:
+    make_key(tmp_path / "key")
+    assert (tmp_path / "key").stat().st_mode & 0o077 == 0
+    with pytest.raises(LearnerError, match="is there already"):
+        make_key(tmp_path / "key")
+    (tmp_path / "short").write_text("secret")
+    with pytest.raises(LearnerError, match="fewer than 16 bytes"):
+        read_key(str(tmp_path / "short"))
+    with pytest.raises(LearnerError, match="can't be read"):
+        read_key(str(tmp_path / "none"))
+
+
+def test_hidden_seeds_belong_to_key_student_and_check() -> None:
+    key = b"a key of more than sixteen bytes"
+    seeds = hidden_seeds(key, "ada", "05/hold", 4)
+    assert seeds == hidden_seeds(key, " ADA ", "05/hold", 4)
+    assert len({*seeds, *hidden_seeds(key, "bob", "05/hold", 4), *hidden_seeds(key, "ada", "05/wakes", 4)}) == 12
+    assert not set(seeds) & set(hidden_seeds(key + b"!", "ada", "05/hold", 4))
+    assert min(seeds) >= 1_000
+
+
+def test_what_is_handed_in_is_found_and_the_rest_is_told(tmp_path: Path) -> None:
+    place = tmp_path / "in"
+    for student, name in (("ada", f"first/{LAB}.ipynb"), ("ada", "12_again.ipynb"), ("bob", "notes.txt")):
+        path = place / student / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    (place / "loose.ipynb").write_text("{}")
+    (place / "bob" / "99_none.ipynb").write_text("{}")
+    (place / "outside").symlink_to("/etc")
+    found, left = handed_in(place, Settings(tmp_path / "key", tmp_path / "out", ROOT / "labs" / "sources"))
+    assert [(each.student, each.source.stem) for each in found] == [("ada", LAB)]
+    assert {line.partition(": ")[2] for line in left} == {
+        "there is a newer one",
+        "is no notebook (.ipynb)",
+        "does not begin with the number of a lab",
+        "lies beside the students' directories, so nobody knows whose it is",
+    }
+
+
+def test_a_result_without_its_end_mark_is_none(tmp_path: Path) -> None:
+    write_result(tmp_path, {"points": 3})
+    assert read_result(tmp_path) == {"points": 3, "end": True}
+    (tmp_path / RESULT).write_text('{"points": 3}')
+    assert read_result(tmp_path) is None
+    (tmp_path / RESULT).write_text('{"points": 3, "end": tr')
+    assert read_result(tmp_path) is None
+
+
+EVIL = "<script>alert(1)</script>"
+
+
+def a_result(**changed: Any) -> dict[str, Any]:
+    mark = {
+        "check": "05/hold", "points": 1.5, "most": 3, "reason": EVIL, "public": [25, 50], "hidden": [9, 20],
+        "functions": ["HoldService"], "failing_seed": 7, "story": EVIL,
+    }  # fmt: skip
+    own = {"student": "=cmd()", "lab": "05_push_is_pull", "points": 1.5, "most": 3, "marks": [mark], "remarks": [EVIL]}
+    bets = [{"bet": "held", "said": EVIL, "truth": None}]
+    run = {"verdict": EVIL, "seconds": 3.0, "peak_mib": 200}
+    return {**own, "unreadable": "", "bets": bets, "run": run, **changed}
+
+
+def test_what_a_student_wrote_is_text_in_the_report() -> None:
+    page = report(a_result())
+    assert EVIL not in page
+    assert page.count("&lt;script&gt;") == 5
+    assert "Public seeds: 25 of 50 went well. Hidden seeds: 9 of 20." in page
+    assert 'Stepper(check(&quot;05/hold&quot;, HoldService, seeds=[7]).open())' in page
+    assert share_line(a_result()["marks"][0]) == 'Stepper(check("05/hold", HoldService, seeds=[7]).open())'
+
+
+def test_a_spreadsheet_takes_no_text_for_a_formula(tmp_path: Path) -> None:
+    write_gradebook([a_result()], tmp_path)
+    for name in ("gradebook.csv", "nbgrader.csv"):
+        assert "'=cmd()" in (tmp_path / name).read_text()
+    assert parquet.read_table(tmp_path / "gradebook.parquet").to_pylist()[0]["reason"] == EVIL
