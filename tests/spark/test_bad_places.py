@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from mqlab.errors import LearnerError
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
-from mqlab_spark import build as build_module
 from mqlab_spark import tables_at
 from mqlab_spark.build import build, sorted_out
 from mqlab_spark.place import Place
@@ -36,7 +36,8 @@ def traces(tmp_path: Path) -> Path:
 @pytest.fixture
 def few_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only one table besides bronze, so that a build is quick."""
-    monkeypatch.setattr(build_module, "ALL", tuple(table for table in TABLES if table.name == "worlds"))
+    only = tuple(table for table in TABLES if table.name == "worlds")
+    monkeypatch.setattr(sys.modules["mqlab_spark.build"], "ALL", only)
 
 
 class Killed(BaseException):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +15,8 @@ from mqlab.errors import LearnerError
 from mqlab.store import Damage, StoreError, Stretch, list_records, log_stretches
 from mqlab_spark import read_store
 from mqlab_spark.store_source import StoreReader, StoreSource
-from tests.store.conftest import GOLDEN, unpack
+from tests.golden import recorded
+from tests.store.conftest import unpack
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def read(directory: str, bytes_per_task: int = 0) -> list[dict[str, Any]]:
 
 
 def manifest(name: str) -> list[dict[str, Any]]:
-    return list(json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))["messages"])
+    return list(recorded.manifest(name)["messages"])
 
 
 @pytest.mark.parametrize("name", ["plain", "compressed", "ipv6"])

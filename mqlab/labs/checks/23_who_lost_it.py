@@ -20,8 +20,8 @@ TORN, PASSED = "torn off", "passed over"
 NEVER_PACKED = ("world", "msg_id")
 VERDICTS = ("world", "msg_id", "how")
 LINES_SHOWN = 10
-SETTLED_S, CUT_SHORT_S = 150, 5
-ROOM_MS = 5_000
+SETTLED_S, CUT_SHORT_S = 150, 2
+ROOM_MS = 1_500
 
 
 class Case(NamedTuple):
