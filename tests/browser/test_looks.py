@@ -82,10 +82,11 @@ BOARDS = """import inspect, pkgutil
 from importlib import import_module
 import mqlab_widgets.boards as package
 from mqlab_widgets.boards.board import Board
+from mqlab_widgets.boards.stage import StageBoard
 modules = [import_module(f"{package.__name__}.{found.name}") for found in pkgutil.iter_modules(package.__path__)]
 kinds = {kind for module in modules for kind in vars(module).values() if inspect.isclass(kind)}
 boards = sorted((kind for kind in kinds if issubclass(kind, Board) and kind.title), key=lambda kind: kind.title)
-boards = [kind for kind in boards if kind.__name__ != "StageBoard"]"""
+boards = [kind for kind in boards if not issubclass(kind, StageBoard)]"""
 
 
 @pytest.fixture
