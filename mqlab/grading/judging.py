@@ -120,8 +120,9 @@ class Judge:
         return f"the seeds took more than {self.limits.wall_s:g} s; those that were left did not count"
 
     def _counted(self, check: LabCheck, verdicts: list[tuple[int, Verdict]]) -> Mark:
-        public = [verdict for seed, verdict in verdicts if seed in set(self.public)]
-        hidden = [verdict for seed, verdict in verdicts if seed not in set(self.public)]
+        known = set(self.public)
+        public = [verdict for seed, verdict in verdicts if seed in known]
+        hidden = [verdict for seed, verdict in verdicts if seed not in known]
         went_well = [verdict.passed for _, verdict in verdicts]
         points = round(check.points * sum(went_well) / len(went_well), 2)
         failed = [(seed, verdict) for seed, verdict in verdicts if not verdict.passed]

@@ -111,7 +111,10 @@ class Peer:
         self._send(["ask", "call", reference, *map(self._values.encode, (arguments, named))])
         result, changed = self._wait()
         for place, content in changed.items():
-            _refill(named[place] if isinstance(place, str) else arguments[place], content)
+            given = named[place] if isinstance(place, str) else arguments[place]
+            if not _is_mutable(given) or type(content) is not type(given):
+                raise WireError("only lists, dictionaries and sets come back changed")
+            _refill(given, content)
         return result
 
     def get(self, remote: Remote, name: str) -> Any:

@@ -71,8 +71,8 @@ class JudgeGate:
         return module.startswith(_OURS if read else _GIVEN)
 
     def may_read(self, owner: Any, name: str) -> bool:
-        """Of a machine little, of all else what is public."""
-        return name in _LITTLE.get(type(owner), (name,))
+        """Of a machine little, of other objects of mqlab what is public; nothing of functions and what they hold."""
+        return f"{type(owner).__module__}.".startswith("mqlab.") and name in _LITTLE.get(type(owner), (name,))
 
     def may_set(self, owner: Any, name: str) -> bool:
         """What a listener sets in its context."""
@@ -116,7 +116,7 @@ class StudentsProcess:
         self._limits = limits or Limits()
 
     def __enter__(self) -> Self:
-        self._place = TemporaryDirectory(prefix="mqlab-solution-")
+        self._place = TemporaryDirectory(prefix="mqlab-solution-", ignore_cleanup_errors=True)
         ours, theirs = os.pipe(), os.pipe()
         command = [sys.executable, "-I", "-m", "mqlab.grading.far_side", str(ours[0]), str(theirs[1])]
         own = self._place.name
@@ -139,6 +139,9 @@ class StudentsProcess:
         self._began = False
         self._answered = selectors.DefaultSelector()
         self._answered.register(self._reads, selectors.EVENT_READ)
+        os.set_blocking(self._writes, False)
+        self._readable = selectors.DefaultSelector()
+        self._readable.register(self._writes, selectors.EVENT_WRITE)
         place = Path(self._place.name)
         for name in ("in", "out"):
             (place / name).mkdir()
@@ -156,6 +159,7 @@ class StudentsProcess:
         self._peer.is_closed = True
         self._end()
         self._answered.close()
+        self._readable.close()
         os.close(self._writes)
         os.close(self._reads)
         self._place.cleanup()
@@ -180,13 +184,18 @@ class StudentsProcess:
     # -- the pipe --
 
     def write(self, line: bytes) -> None:
-        """Send a line; PeerLost when nobody reads it."""
-        try:
-            view = memoryview(line)
-            while view:
+        """Send a line; PeerLost when the process has ended, EndlessLoop when it does not read."""
+        view, end_s = memoryview(line), time.monotonic() + self._asleep_s
+        while view:
+            try:
                 view = view[os.write(self._writes, view) :]
-        except BrokenPipeError:
-            raise self._lost() from None
+            except BlockingIOError:
+                self._readable.select(_LOOK_S)
+                if time.monotonic() > end_s:
+                    self._end()
+                    raise EndlessLoop from None
+            except BrokenPipeError:
+                raise self._lost() from None
 
     def read(self) -> bytes:
         """The next line; PeerLost when the process has ended, EndlessLoop when it does not come to an end."""
@@ -217,8 +226,10 @@ class StudentsProcess:
         return line
 
     def _lost(self) -> PeerLost:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(1)
+        # It may be about to end. A wait with a limit would sleep, which nobody may in a world.
+        end_s = time.monotonic() + 1
+        while self._process.poll() is None and time.monotonic() < end_s:
+            os.sched_yield()
         code = self._process.returncode
         if code is None:
             return PeerLost("your code closed the pipe to the judge")

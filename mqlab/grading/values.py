@@ -16,7 +16,6 @@ from base64 import b64decode, b64encode
 from collections import deque, namedtuple
 from collections.abc import Callable, Iterator
 from enum import Enum
-from types import ModuleType
 from typing import Any
 
 from mqlab.errors import MqlabError
@@ -145,6 +144,8 @@ class Values:
                 known = importlib.import_module(module)
                 for part in qualname.split("."):
                     known = getattr(known, part)
+                if not isinstance(known, type) or not _is_of_mqlab(known):
+                    raise WireError(f"{name} is no class of mqlab")
             elif fields is not None:
                 known = _like(qualname.rpartition(".")[2], fields)
             else:
@@ -174,9 +175,10 @@ def _is_frozen(kind: type) -> bool:
 
 
 def _is_of_mqlab(kind: type) -> bool:
-    return f"{kind.__module__}.".startswith("mqlab.") and kind.__qualname__ in vars(
-        sys.modules.get(kind.__module__, ModuleType(""))
-    )
+    found: Any = sys.modules.get(kind.__module__) if f"{kind.__module__}.".startswith("mqlab.") else None
+    for part in kind.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is kind
 
 
 def _rebuilt(kind: type, fields: dict[str, Any]) -> Any:

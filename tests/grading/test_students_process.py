@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mqlab import Lab
 from mqlab.check import Wrong, find_check, lab_check
 from mqlab.check.registry import LabCheck
 from mqlab.grading.students_process import StudentsProcess
@@ -136,8 +138,6 @@ def test_who_sleeps_for_ever_is_broken_off(double: LabCheck) -> None:
 def test_what_is_handed_over_leads_nowhere(reads: str) -> None:
     import os
 
-    from mqlab import Lab
-
     class Ledger:
         """What a check hands over, with more than it should."""
 
@@ -176,6 +176,76 @@ def test_lists_that_a_solution_changes_are_changed_here(double: LabCheck) -> Non
             seen.add(9)
     """
     assert "passed" in told(judge, cell)
+
+
+def judged(check_of: Callable[..., Wrong | None]) -> LabCheck:
+    return lab_check("99/judged", points=1)(check_of)
+
+
+def test_what_a_function_holds_is_not_read() -> None:
+    def judge(answer: Callable[..., Any], *, seed: int) -> Wrong | None:
+        """A function that is bound to a secret."""
+        answer(partial(print, "secret"))
+        return None
+
+    assert "'args' of a partial is not for a solution" in told(judged(judge), "def double(bound): return bound.args")
+
+
+def test_only_what_is_a_container_comes_back_changed() -> None:
+    class Ledger(dict[str, int]):
+        """It can be cleared."""
+
+    ledger = Ledger(entry=1)
+
+    def judge(answer: Callable[..., Any], *, seed: int) -> Wrong | None:
+        """The books are left alone."""
+        answer(ledger)
+        return None
+
+    cell = """
+        import mqlab.grading.peer as peer
+        def forged(self, thing, arguments, named):
+            return thing(*arguments), {0: {}} if isinstance(arguments[0], dict) else {}
+        peer.Peer._do_call = forged
+        def double(ledger): return 0
+    """
+    assert "only lists, dictionaries and sets come back changed" in told(judged(judge), cell)
+    assert ledger == {"entry": 1}
+
+
+def test_who_reads_no_more_is_broken_off() -> None:
+    def judge(answer: Callable[..., Any], *, seed: int) -> Wrong | None:
+        """A question that no pipe holds."""
+        answer("x" * 1_000_000)
+        return None
+
+    cell = """
+        import time, mqlab.grading.far_side as far
+        import __main__
+        def read(self): time.sleep(1_000)
+        def double(text):
+            __main__.FarPipe.read = read
+            return 0
+    """
+    said = told(judged(judge), cell, asleep_s=0.5)
+    assert "your code does not come to an end" in said
+
+
+def test_a_process_that_ends_inside_a_world_is_told_so() -> None:
+    def judge(answer: Callable[..., Any], *, seed: int) -> Wrong | None:
+        """A listener of a world."""
+        lab = Lab(seed)
+        node = lab.node("reader")
+
+        async def ask() -> None:
+            answer(seed)
+
+        node.spawn(ask(), "ask")
+        lab.run_for(ms=1)
+        return None
+
+    said = told(judged(judge), "import os\ndef double(n): os._exit(3)")
+    assert "the process of your solution ended with exit code 3 before it answered" in said
 
 
 def test_a_cell_that_fails_is_told() -> None:
