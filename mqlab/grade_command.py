@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     limits = Limits(wall_s=options.wall, memory_bytes=int(options.memory * 2**30))
     settings = Settings(
         options.key, options.out, options.root / "labs" / "sources", tuple(options.lab), options.hidden,
-        not options.no_run, options.jobs, limits,
+        not options.no_run, options.jobs, limits, options.exam,
     )  # fmt: skip
     work, left = handed_in(options.submissions, settings)
     for line in left:
@@ -61,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--lab", action="append", default=[], metavar="NAME", help="only this lab: 05 (repeatable)")
     parser.add_argument("--jobs", type=int, default=0, help="how many at once (default: one for each processor)")
     parser.add_argument("--hidden", type=int, default=20, metavar="N", help="hidden seeds of a check (%(default)s)")
+    parser.add_argument("--exam", default="", metavar="NAME", help="these are notebooks of the exam of that name")
     parser.add_argument("--no-run", action="store_true", help="only judge the solutions; execute no notebook")
     parser.add_argument(
         "--wall", type=float, default=300, metavar="S", help="how long a notebook, or a check, may run (%(default)s)"

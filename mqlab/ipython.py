@@ -21,6 +21,9 @@ def load_ipython_extension(shell: Any) -> None:
     shell.set_custom_exc((MqlabError,), _show_error)
     for (module, name), view in VIEWS.items():
         _show_as(shell, module, name, view)
+    if hasattr(shell, "kernel"):
+        bundles = shell.display_formatter.mimebundle_formatter
+        bundles.for_type_by_name("mqlab.check.verdict", "Verdict", _verdict_bundle)
 
 
 def _show_as(shell: Any, module: str, name: str, view: Callable[[Any], Any]) -> None:
@@ -28,6 +31,17 @@ def _show_as(shell: Any, module: str, name: str, view: Callable[[Any], Any]) -> 
     formatters = shell.display_formatter.formatters
     formatters["text/html"].for_type_by_name(module, name, lambda thing: view(thing)._repr_html_())
     formatters["text/plain"].for_type_by_name(module, name, lambda thing, page, cycle: page.text(str(view(thing))))
+
+
+def _verdict_bundle(verdict: Any, include: Any = None, exclude: Any = None) -> Any:
+    """A failed check in a notebook is a card with a button, where there are widgets."""
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    if verdict.has_world and find_spec("ipywidgets") and find_spec("anywidget"):
+        # By name: this module is loaded with mqlab itself, which knows nothing of the views.
+        return import_module("mqlab_widgets.check_card").bundle_of(verdict)
+    return verdict._repr_mimebundle_(include, exclude)
 
 
 def unload_ipython_extension(shell: Any) -> None:

@@ -7,7 +7,9 @@ over public seeds and says what it tried, what went wrong and with which seed. B
 """
 
 from mqlab.check.draws import Draws, Said, draws_for, say
+from mqlab.check.exam import begin_exam
 from mqlab.check.predictions import Prediction, Predictions, Reveal, Revealed, predict, predictions, reveal
+from mqlab.check.progress import Progress, how_far
 from mqlab.check.registry import (
     PUBLIC_SEEDS,
     CheckFailed,
@@ -33,16 +35,19 @@ __all__ = [
     "NotSolvedYet",
     "Prediction",
     "Predictions",
+    "Progress",
     "Reveal",
     "Revealed",
     "Right",
     "Said",
     "Verdict",
     "Wrong",
+    "begin_exam",
     "check",
     "checks_of",
     "draws_for",
     "find_check",
+    "how_far",
     "lab_check",
     "predict",
     "predictions",

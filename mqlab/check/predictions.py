@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from string import ascii_lowercase
@@ -14,6 +14,7 @@ from mqlab.errors import LearnerError
 
 Answer = str | int | float
 NO_PREDICTION = "no prediction yet"
+IN_THE_REPORT = "told in your report"
 
 
 def _singular(unit: str) -> str:
@@ -143,6 +144,8 @@ class Predictions:
 
     def __init__(self) -> None:
         self._by_name: dict[str, Prediction] = {}
+        self.sealed = False
+        """Whether truths are kept for the report: in an exam."""
 
     def predict(
         self,
@@ -171,7 +174,7 @@ class Predictions:
         `truth` is what was seen, in the form of an answer. Raises LearnerError when that question was not asked.
         """
         if name is None:
-            return Revealed(tuple(Reveal(p.question, p.said, p.seen, p.why) for p in self._by_name.values()))
+            return Revealed(tuple(self._beside_the_truth(shown) for shown in self._by_name.values()))
         if name not in self._by_name:
             asked = ", ".join(self._by_name) or "none yet"
             raise LearnerError(
@@ -181,8 +184,17 @@ class Predictions:
             raise LearnerError(f"reveal({name!r}) has no truth to show", f"write reveal({name!r}, what_was_seen)")
         shown = self._by_name[name]
         shown.truth, shown.why = shown.read(truth), why
+        return self._beside_the_truth(shown)
+
+    def _beside_the_truth(self, shown: Prediction) -> Reveal:
+        if self.sealed:
+            return Reveal(shown.question, shown.said, IN_THE_REPORT, "")
         return Reveal(shown.question, shown.said, shown.seen, shown.why)
 
+    @property
+    def asked(self) -> Mapping[str, Prediction]:
+        """The predictions so far, by name."""
+        return self._by_name
 
     def take_all(self) -> dict[str, Prediction]:
         """The predictions so far, by name; none are left."""

@@ -93,6 +93,10 @@ class Verdict:
         return "\n".join(rows)
 
     def _repr_html_(self) -> str:
+        return self.card()
+
+    def card(self, *, offer: bool = True) -> str:
+        """The verdict as a box of HTML; with the line of code that opens its world, unless something else offers it."""
         colour = {"passed": show.GREEN, "wrong": show.AMBER, "not solved yet": show.GREY}[self.state]
         return show.box(
             colour,
@@ -102,7 +106,7 @@ class Verdict:
             *(show.line("", told) for told in self.beaten),
             show.line(f"seed {self.failed_seed}:", self.explanation),
             show.block(self.trace),
-            show.line("", OPENS) if self.has_world else "",
+            show.line("", OPENS) if self.has_world and offer else "",
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:

@@ -45,6 +45,8 @@ class Settings:
     jobs: int = 0
     """How many at once; 0: as many as there are processors."""
     limits: Limits = field(default_factory=Limits)
+    exam: str = ""
+    """The exam's name; "" for labs as usual."""
 
 
 def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list[str]]:
@@ -134,6 +136,7 @@ def job_of(each: HandedIn, settings: Settings) -> Job:
         settings.hidden,
         settings.run,
         settings.limits,
+        settings.exam,
     )
 
 
@@ -169,6 +172,10 @@ def _mark_in_a_process(job: Job) -> dict[str, Any]:
         "marks": [],
         "remarks": [],
         "bets": [],
+        "hints": {},
+        "certificate": {"line": "", "holds": None, "why": ""},
+        "exam": {},
+        "signed": "",
         "run": None,
         "unreadable": f"the marker could not mark it (status {child.returncode}); see {out / 'marker.log'}",
         "failed": True,

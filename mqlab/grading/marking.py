@@ -10,15 +10,20 @@ import json
 import sys
 import time
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from mqlab import __version__
+from mqlab.check.exam import MINUTE
 from mqlab.errors import LearnerError
+from mqlab.grading.claims import certificate_holds
 from mqlab.grading.confine import Limits, limits_of, what_holds
 from mqlab.grading.judging import HIDDEN_SEEDS, Judge
+from mqlab.grading.release import exam_code
 from mqlab.grading.running import run_notebook
+from mqlab.grading.signing import signed_mark
 from mqlab.grading.submission import Submission, read_submission
 from mqlab.labs.source import LabSource
 
@@ -39,6 +44,8 @@ class Job:
     hidden: int = HIDDEN_SEEDS
     run: bool = True
     limits: Limits = field(default_factory=Limits)
+    exam: str = ""
+    """The exam's name; "" for a lab as usual."""
 
     def as_text(self) -> str:
         """As `python -m mqlab.grading.marking` takes it."""
@@ -67,6 +74,7 @@ def made_of(job: Job) -> dict[str, Any]:
         "key": sha256(read_key(job.key_file)).hexdigest()[:16],
         "hidden_seeds": job.hidden,
         "run": job.run,
+        "exam": job.exam,
         "limits": json.loads(job.limits.as_text()),
     }
 
@@ -79,9 +87,11 @@ def mark(job: Job, lab: LabSource) -> dict[str, Any]:
     ran = None
     if job.run and not submission.unreadable:
         ran = run_notebook(Path(job.notebook), job.student, out / EXECUTED, job.limits)
-    judge = Judge(lab, read_key(job.key_file), hidden=job.hidden, limits=job.limits)
+    key = read_key(job.key_file)
+    judge = Judge(lab, key, hidden=job.hidden, limits=job.limits)
     marks = [found.as_json() for found in judge.mark(submission)]
-    return {
+    exam = _exam(submission, job.exam, key)
+    result: dict[str, Any] = {
         "student": job.student,
         "lab": lab.name,
         "made_of": made_of(job),
@@ -93,8 +103,27 @@ def mark(job: Job, lab: LabSource) -> dict[str, Any]:
         "remarks": submission.remarks,
         "run": None if ran is None else ran._asdict(),
         "bets": _bets(submission, lab, out / EXECUTED),
+        "hints": submission.claims.hints,
+        "certificate": certificate_holds(submission.claims.certificate, job.student, lab, submission.cells, marks),
+        "exam": exam,
         "seconds": round(time.monotonic() - began, 2),
     }
+    return {**result, "signed": signed_mark(key, result)}
+
+
+def _exam(submission: Submission, name: str, key: bytes) -> dict[str, Any]:
+    """What is known of the exam: `fits` when it is the notebook of this exam; times as others say them."""
+    said = submission.claims.exam
+    fits = bool(name) and said.get("name") == name and said.get("code") == exam_code(key, name)
+    if name and not fits:
+        submission.remarks.append(f"this is no notebook of the exam {name!r}")
+    if said and not name:
+        submission.remarks.append(f"this is the notebook of an exam ({said.get('name', 'without a name')})")
+    if not said and not name:
+        return {}
+    changed = datetime.fromtimestamp(submission.changed, UTC).strftime(MINUTE) if submission.changed else ""
+    times = {"released": said.get("released", ""), "opened": said.get("opened", ""), "changed": changed}
+    return {"name": name or said.get("name", ""), "fits": fits, **times}
 
 
 def _bets(submission: Submission, lab: LabSource, executed: Path) -> list[dict[str, Any]]:

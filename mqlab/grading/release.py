@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import csv
+import hmac
 import json
+import re
 import secrets
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mqlab.errors import LearnerError
 
 KEY_BYTES = 32
 _ID_COLUMNS = ("id", "student", "student_id", "username")
+_SEED = re.compile(r"(\bseed_for\(student_id, \"\d\d\")\)")
 _FORBIDDEN = set('/\\:*?"<>|\0')
 
 
@@ -59,11 +63,26 @@ def _check_ids(roster: Path, ids: Sequence[str]) -> None:
         seen[student.lower()] = student
 
 
-def release(labs: Iterable[Path], out: Path, students: Sequence[str] = (), *, exam: bool = False) -> int:
+class Exam(NamedTuple):
+    """A release as an exam."""
+
+    name: str
+    code: str
+    """What makes everybody's seeds other ones: `exam_code`."""
+    released: str
+    """When it was handed out, as text."""
+
+
+def exam_code(key: bytes, name: str) -> str:
+    """The code of the exam of that name: nobody without the course's key knows it before the exam is handed out."""
+    return hmac.new(key, f"mqlab-exam/{name}".encode(), sha256).hexdigest()[:16]
+
+
+def release(labs: Iterable[Path], out: Path, students: Sequence[str] = (), *, exam: Exam | None = None) -> int:
     """Write the labs for each student into OUT/STUDENT/, or once into OUT/ when nobody is named; how many notebooks.
 
-    A notebook that is there is not written over: somebody may have worked in it. `exam` leaves the hints out.
-    LearnerError before anything is written.
+    A notebook that is there is not written over: somebody may have worked in it. An exam has no hints, other seeds, and
+    keeps the truths for the report. LearnerError before anything is written.
     """
     notebooks = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in labs}
     if not notebooks:
@@ -81,7 +100,7 @@ def release(labs: Iterable[Path], out: Path, students: Sequence[str] = (), *, ex
     return len(targets) * len(notebooks)
 
 
-def _for(student: str, notebook: dict[str, Any], exam: bool) -> dict[str, Any]:
+def _for(student: str, notebook: dict[str, Any], exam: Exam | None) -> dict[str, Any]:
     """A copy without outputs, with the id in the parameters cell."""
     cells = []
     for cell in notebook["cells"]:
@@ -91,10 +110,27 @@ def _for(student: str, notebook: dict[str, Any], exam: bool) -> dict[str, Any]:
         copied = dict(cell)
         if cell["cell_type"] == "code":
             copied |= {"outputs": [], "execution_count": None}
+            if exam:
+                copied["source"] = _SEED.sub(rf'\1, exam="{exam.code}")', "".join(cell["source"]))
         if "parameters" in tags:
             copied["source"] = _with_id("".join(cell["source"]), student)
         cells.append(copied)
-    return {**notebook, "cells": cells}
+    ours = {**notebook["metadata"].get("mqlab", {}), **({"student": student} if student else {})}
+    if exam:
+        cells.insert(_behind_the_extension(cells), _begin(exam))
+        ours["exam"] = exam._asdict()
+    return {**notebook, "metadata": {**notebook["metadata"], "mqlab": ours}, "cells": cells}
+
+
+def _behind_the_extension(cells: Sequence[dict[str, Any]]) -> int:
+    """The place behind the first code cell, which loads the extension."""
+    return 1 + next(at for at, cell in enumerate(cells) if cell["cell_type"] == "code")
+
+
+def _begin(exam: Exam) -> dict[str, Any]:
+    source = f"from mqlab.check import begin_exam\n\nbegin_exam({exam.name!r}, released={exam.released!r})"
+    made = {"cell_type": "code", "metadata": {"deletable": False, "editable": False}, "id": "begin-exam"}
+    return {**made, "source": source, "execution_count": None, "outputs": []}
 
 
 def _with_id(source: str, student: str) -> str:

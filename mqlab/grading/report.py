@@ -13,7 +13,8 @@ table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; padding: .3rem .6rem; vertical-align: top; }
 tr { border-bottom: 1px solid #ddd; } .points { white-space: nowrap; font-variant-numeric: tabular-nums; }
 .all { color: #00614b; } .some { color: #8a5a00; } .none { color: #8f1d3f; }
-pre { background: #f4f4f4; padding: .6rem; overflow-x: auto; font-size: .85rem; }
+pre { background: #f4f4f4; padding: .6rem; white-space: pre-wrap; overflow-wrap: anywhere;
+      font-size: .85rem; }
 """
 
 
@@ -31,8 +32,12 @@ def report(result: dict[str, Any]) -> str:
         "<h2>Checks</h2>",
         *(_mark(mark) for mark in result["marks"]),
         _bets(result["bets"]),
+        _hints(result["hints"]),
+        _exam(result["exam"]),
         _run(result["run"]),
+        _certificate(result["certificate"]),
         _how(result),
+        _signed(result["signed"]),
     ]
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
@@ -73,6 +78,47 @@ def _bets(bets: list[dict[str, Any]]) -> str:
         f"<h2>Bets</h2><p>{made} of {len(bets)} were made. A bet gives no points: it is there to be wrong.</p>"
         f"<table><tr><th>bet</th><th>you said</th><th>your notebook showed</th></tr>{rows}</table>"
     )
+
+
+def _hints(hints: dict[str, list[int]]) -> str:
+    if not hints:
+        return ""
+    rows = "".join(
+        f"<tr><td>{escape(exercise)}</td><td>{escape(', '.join(map(str, opened)) or 'none')}</td></tr>"
+        for exercise, opened in hints.items()
+    )
+    return (
+        "<h2>Hints</h2><p>They cost nothing. JupyterLab notes in the notebook which ones were opened; other programs "
+        f"note nothing.</p><table><tr><th>exercise</th><th>opened</th></tr>{rows}</table>"
+    )
+
+
+def _exam(exam: dict[str, Any]) -> str:
+    if not exam:
+        return ""
+    times = [
+        ("handed out, as the notebook says", exam["released"]),
+        ("opened, by the clock of the machine where it was opened last", exam["opened"]),
+        ("changed last, as the marker's file system says of the file", exam["changed"]),
+    ]
+    rows = "".join(f"<tr><td>{escape(what)}</td><td>{escape(when or 'not known')}</td></tr>" for what, when in times)
+    return f"<h2>Exam {escape(exam['name'])}</h2><table>{rows}</table>"
+
+
+def _certificate(told: dict[str, Any]) -> str:
+    if told["holds"] is None:
+        return ""
+    verdict = "holds" if told["holds"] else "does not hold"
+    return (
+        f"<h2>Certificate</h2><p>The notebook's own line {verdict}: {escape(told['why'])}.</p>"
+        f"<pre>{escape(told['line'])}</pre>"
+    )
+
+
+def _signed(line: str) -> str:
+    if not line:
+        return ""
+    return f"<h2>Signed by the marker</h2><p>To show to somebody who can ask your teacher:</p><pre>{escape(line)}</pre>"
 
 
 def _said(value: Any) -> str:

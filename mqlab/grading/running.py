@@ -12,6 +12,7 @@ from shutil import copyfile
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from mqlab.check.exam import OVER
 from mqlab.grading.confine import Limits, confined
 from mqlab.grading.students_process import bare_environment
 from mqlab.grading.watchdog import Watchdog
@@ -44,7 +45,7 @@ def run_notebook(path: Path, student: str, out: Path, limits: Limits) -> Noteboo
         child = subprocess.Popen(
             confined(replace(limits, writes=(place,), reads=(place,)), command),
             cwd=place,
-            env=bare_environment(place),
+            env={**bare_environment(place), OVER: "1"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.errors import LearnerError
+from mqlab.grading.claims import Claims, read_claims
 from mqlab.labs.notebook import given_name
 from mqlab.labs.source import LabSource, text_argument
 
@@ -41,6 +42,10 @@ class Submission:
     """name of a bet -> what was bet, where it can be read without running anything."""
     said_id: str = ""
     """The student's id as the notebook itself says it."""
+    claims: Claims = field(default_factory=Claims)
+    """What it says of itself."""
+    changed: float = 0
+    """When the file was changed last, in seconds of Unix time, as the file system here says."""
     remarks: list[str] = field(default_factory=list)
     """What is odd, and takes no points by itself."""
     unreadable: str = ""
@@ -65,10 +70,10 @@ def read_submission(path: Path, student: str, lab: LabSource) -> Submission:
     for name in wanted:
         if name not in submission.cells:
             submission.remarks.append(f"the exercise {name} is not in the notebook")
-    if submission.said_id and submission.said_id.strip().lower() != student.strip().lower():
-        submission.remarks.append(
-            f"the notebook says that it is of {submission.said_id!r}, and it was handed in by {student!r}"
-        )
+    submission.claims = read_claims(notebook, wanted)
+    for how, said in (("is of", submission.said_id), ("was handed out to", submission.claims.made_for)):
+        if said and said.strip().lower() != student.strip().lower():
+            submission.remarks.append(f"the notebook says that it {how} {said!r}, and it was handed in by {student!r}")
     return submission
 
 
@@ -83,6 +88,7 @@ def _notebook(path: Path, submission: Submission) -> dict[str, Any]:
         size = f"{status.st_size / 2**20:.0f} MiB"
         raise LearnerError(f"the notebook has {size}, and at most 50 MiB are read", "clear its outputs")
     data = path.read_bytes()
+    submission.changed = status.st_mtime
     submission.digest = sha256(data).hexdigest()
     try:
         notebook = json.loads(data)

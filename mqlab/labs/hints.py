@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 
 HINTS = 3
+HINTS_FOR = "hints_for"
+"""In a cell of hints, `metadata.mqlab`: the name of the exercise to which they belong."""
+HINTS_OPENED = "hints_opened"
+"""There, too, written by our extension of JupyterLab: the numbers of the hints that were opened, [1, 2]."""
 _ITEM = re.compile(r"(?m)^[-*] ")
 
 

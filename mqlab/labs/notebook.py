@@ -15,7 +15,7 @@ from mqlab.check import find_check
 from mqlab.labs.bets import hidden_cells
 from mqlab.labs.errors import LabError
 from mqlab.labs.extra import extra
-from mqlab.labs.hints import folded
+from mqlab.labs.hints import HINTS_FOR, folded
 from mqlab.labs.solution import remove_solutions
 from mqlab.labs.source import KERNEL, Cell, LabSource, text_argument
 
@@ -36,12 +36,15 @@ def make_notebook(lab: LabSource, version: Version) -> Notebook:
     extension |= {"execution_count": None, "outputs": []}
     cells = [head | {"id": f"{lab.number}-head"}, extension | {"id": f"{lab.number}-extension"}]
     hidden = [] if for_teacher else [id(cell) for cell in hidden_cells(lab)]
-    for cell in lab.cells:
+    for cell, behind in zip(lab.cells, [*lab.cells[1:], None], strict=True):
         if for_teacher or "teacher" not in cell.tags:
             made = _make_cell(lab, cell, version)
+            if "hints" in cell.tags and behind is not None:
+                made["metadata"] |= {"mqlab": {HINTS_FOR: given_name(lab, behind)}}
             if id(cell) in hidden:
                 made["metadata"] |= _HIDDEN
             cells.append(made)
+    cells.append(_progress(lab))
     _name_cells(lab, cells)
     return {
         "cells": cells,
@@ -70,6 +73,14 @@ def _make_cell(lab: LabSource, cell: Cell, version: Version) -> dict[str, Any]:
     if cell.kind == "code":
         made |= {"execution_count": None, "outputs": []}
     return made
+
+
+def _progress(lab: LabSource) -> dict[str, Any]:
+    """The last cell of every lab: how far the student is, and the certificate."""
+    bets = sum(len(cell.calls("predict")) for cell in lab.tagged("prediction"))
+    source = f'from mqlab.check import how_far\n\nhow_far(student_id, "{lab.number}", bets={bets})'
+    made: dict[str, Any] = {"cell_type": "code", "metadata": {}, "id": f"{lab.number}-how-far", "source": source}
+    return made | {"execution_count": None, "outputs": []}
 
 
 def given_name(lab: LabSource, cell: Cell) -> str | None:

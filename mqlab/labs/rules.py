@@ -27,6 +27,7 @@ def require_rules(lab: LabSource) -> None:
         *_rounds(lab),
         *_extension(lab),
         *_minutes(lab),
+        *_progress(lab),
     ]
     if problems:
         raise LabError(lab.name, problems, f"correct labs/sources/{lab.name}.py; docs/labs.md describes the format")
@@ -196,6 +197,14 @@ def _extension(lab: LabSource) -> list[str]:
         f"{cell.place}: every notebook begins with `%load_ext mqlab`; leave it out here"
         for cell in lab.cells
         if cell.kind == "code" and "load_ext mqlab" in cell.source
+    ]
+
+
+def _progress(lab: LabSource) -> list[str]:
+    return [
+        f"{cell.place}: the builder adds `how_far(...)` as the last cell; leave it out here"
+        for cell in lab.cells
+        if cell.calls("how_far")
     ]
 
 

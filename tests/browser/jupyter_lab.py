@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 START_SECONDS = 60
 OVERRIDES = ROOT / "widgets" / "jupyter" / "share" / "lab" / "settings" / "overrides.d" / "mqlab.json"
 """The settings that are installed with mqlab; an environment may have those of an older one."""
+EXTENSIONS = ROOT / "widgets" / "jupyter" / "share" / "labextensions"
 SETTINGS: dict[str, dict[str, Any]] = {
     **{name.replace(":", "/"): values for name, values in json.loads(OVERRIDES.read_text(encoding="utf-8")).items()},
     # Else cells that are out of sight are no part of the page.
@@ -43,6 +44,7 @@ class JupyterLab:
             self.set(plugin, values)
         extension = ROOT / "widgets" / "jupyter" / "etc" / "jupyter_server_config.d" / "mqlab.json"
         shutil.copytree(extension.parent, self._home / "config" / extension.parent.name)
+        shutil.copytree(EXTENSIONS, self._home / "data" / EXTENSIONS.name)
 
     def set(self, plugin: str, values: dict[str, Any]) -> None:
         """Write the settings of one of JupyterLab's plugins; a page reads them when it is loaded."""

@@ -101,14 +101,6 @@ def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
     assert not (tmp_path / "ada").exists()
 
 
-def test_an_exam_has_no_hints(tmp_path: Path) -> None:
-    labs = [ROOT / "labs" / f"{LAB}.ipynb"]
-    release(labs, tmp_path / "exam", exam=True)
-    release(labs, tmp_path / "usual")
-    texts = [(tmp_path / how / f"{LAB}.ipynb").read_text() for how in ("exam", "usual")]
-    assert ["Hint 1 of 3" in text for text in texts] == [False, True]
-
-
 @pytest.mark.parametrize(
     ("roster", "said"),
     [
@@ -194,13 +186,21 @@ def a_result(**changed: Any) -> dict[str, Any]:
     own = {"student": "=cmd()", "lab": "05_push_is_pull", "points": 1.5, "most": 3, "marks": [mark], "remarks": [EVIL]}
     bets = [{"bet": "held", "said": EVIL, "truth": None}]
     run = {"verdict": EVIL, "seconds": 3.0, "peak_mib": 200}
-    return {**own, "unreadable": "", "bets": bets, "run": run, **changed}
+    claims = {
+        "hints": {"05-Hold": [1, 2], "05-wakes": []},
+        "certificate": {"line": EVIL, "holds": False, "why": EVIL},
+        "exam": {"name": EVIL, "fits": True, "released": EVIL, "opened": "", "changed": ""},
+        "signed": "",
+    }
+    return {**own, **claims, "unreadable": "", "bets": bets, "run": run, **changed}
 
 
 def test_what_a_student_wrote_is_text_in_the_report() -> None:
     page = report(a_result())
     assert EVIL not in page
-    assert page.count("&lt;script&gt;") == 5
+    assert page.count("&lt;script&gt;") == 9
+    assert "<td>05-Hold</td><td>1, 2</td>" in page
+    assert "<td>05-wakes</td><td>none</td>" in page
     assert "Public seeds: 25 of 50 went well. Hidden seeds: 9 of 20." in page
     assert 'Stepper(check(&quot;05/hold&quot;, HoldService, seeds=[7]).open())' in page
     assert share_line(a_result()["marks"][0]) == 'Stepper(check("05/hold", HoldService, seeds=[7]).open())'

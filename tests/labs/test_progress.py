@@ -1,0 +1,103 @@
+"""The last line of a lab says how far somebody is, and a certificate says it of one text alone."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from mqlab.check import Wrong, check, how_far, lab_check, predict, predictions
+from mqlab.check.progress import Played, certificate, read_certificate
+from mqlab.check.registry import _checks, noted_checks
+from mqlab.labs.notebook import make_notebook
+from mqlab.labs.source import LabSource
+
+TWICE = "def twice(n):\n    return 2 * n\n"
+THRICE = "class Thrice:\n    def of(self, n):\n        return 3 * n if n < 50 else 0\n"
+
+
+@pytest.fixture(autouse=True)
+def a_lab_of_two_checks() -> Iterator[None]:
+    """Lab 96, with nothing played and nothing asked before."""
+    asked = predictions.take_all()
+
+    @lab_check("96/twice", points=2)
+    def twice(answer: Callable[[int], int], *, seed: int) -> Wrong | None:
+        """A number comes back doubled."""
+        return None if answer(seed) == 2 * seed else Wrong("not doubled")
+
+    @lab_check("96/thrice", points=3)
+    def thrice(answer: type[Any], *, seed: int) -> Wrong | None:
+        """A number comes back three times."""
+        return None if answer().of(seed) == 3 * seed else Wrong("not tripled")
+
+    yield
+    predictions.put_back(asked)
+    for name in (twice.name, thrice.name):
+        _checks.pop(name)
+        noted_checks.pop(name, None)
+
+
+def cell(text: str, name: str) -> Any:
+    """What a cell with that text defines, as IPython runs it."""
+    file = f"<cell {hash(text)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(text, file, "exec"), names)
+    return names[name]
+
+
+def test_nothing_done_is_said_without_a_certificate() -> None:
+    predict("one", "How many?", unit="requests")
+    told = how_far("ada", "96", bets=3)
+    assert repr(told).splitlines() == [
+        "lab 96: 0 of 3 bets, 0 of 2 checks passed over 50 seeds, 0 of 5 points",
+        "  left: 96/twice: not solved yet",
+        "  left: 96/thrice: not solved yet",
+    ]
+
+
+def test_the_line_counts_bets_that_were_made_and_checks_as_they_ended_last() -> None:
+    predict("one", "How many?", 3, unit="requests")
+    predict("two", "How many?", unit="requests")
+    check("96/twice", cell("def twice(n):\n    return n\n", "twice"))
+    assert how_far("ada", "96", bets=2).left[0] == "96/twice: 0 of 50 seeds went well"
+    check("96/twice", cell(TWICE, "twice"))
+    check("96/twice", lambda _: 0, seeds=[4])  # with seeds of one's own: to look into a world
+    check("96/thrice", cell(THRICE, "Thrice"))
+    told = how_far(" Ada ", "96", bets=2)
+    assert told.headline == "lab 96: 1 of 2 bets, 1 of 2 checks passed over 50 seeds, 2 of 5 points"
+    assert told.left == ["96/thrice: 49 of 50 seeds went well"]
+    read = read_certificate(f"noise\n{told!r}\n")
+    assert read is not None
+    assert (read.lab, read.student, read.made, read.bets) == ("96", "ada", 1, 2)
+    assert read.checks == {"twice": Played(50, 50), "thrice": Played(49, 50)}
+    # Made again from the texts of the cells alone.
+    assert read == certificate("96", "ada", 1, 2, read.checks, [TWICE.strip() + "   \n", THRICE])
+
+
+def test_a_certificate_belongs_to_one_student_one_text_and_one_outcome() -> None:
+    facts: tuple[Any, ...] = ("96", "ada", 1, 2, {"twice": Played(50, 50)}, [TWICE])
+    others: list[tuple[Any, ...]] = [
+        ("95", *facts[1:]),
+        ("96", "bob", *facts[2:]),
+        ("96", "ada", 2, *facts[3:]),
+        (*facts[:4], {"twice": Played(49, 50)}, [TWICE]),
+        (*facts[:5], [TWICE.replace("2", "3")]),
+        (*facts[:5], [TWICE, TWICE]),
+    ]
+    digests = {certificate(*other).digest for other in [facts, *others]}
+    assert len(digests) == 1 + len(others)
+
+
+def test_an_id_with_spaces_is_read_back() -> None:
+    made = certificate("96", "ada l/ü=@", 1, 2, {"twice": Played(50, 50)}, [TWICE])
+    assert read_certificate(str(made)) == made
+    assert read_certificate(str(made)[:-1]) is None
+
+
+def test_the_builder_ends_every_lab_with_it(example: LabSource) -> None:
+    last = make_notebook(example, "student")["cells"][-1]
+    assert last["source"] == 'from mqlab.check import how_far\n\nhow_far(student_id, "90", bets=2)'
