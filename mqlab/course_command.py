@@ -1,4 +1,4 @@
-"""`mqlab course key | release | verify`: what a course needs before its first hour, and after its last."""
+"""`mqlab course key | release | compare | verify`: what a course needs before its first hour, and after its last."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     if options.what == "verify":
         return _verify(options.line, options.key)
+    if options.what == "compare":
+        return _compare(options)
     from mqlab.grading.release import make_key, release, students_in
     from mqlab.run_labs import select_labs
 
@@ -46,6 +48,38 @@ def _exam(name: str, key: Path | None) -> Exam | None:
     if key is None:
         raise LearnerError("an exam's seeds come from the course's key", "add --key FILE, with which it will be marked")
     return Exam(name, exam_code(read_key(str(key)), name), datetime.now(UTC).strftime(MINUTE))
+
+
+def _compare(options: argparse.Namespace) -> int:
+    """0 when nobody is alike, 1 when somebody is."""
+    from mqlab.grading.course import Settings, handed_in
+    from mqlab.grading.likeness import compare
+    from mqlab.grading.likeness_page import write_page
+    from mqlab.grading.submission import Submission, read_submission
+    from mqlab.labs.build import read_lab
+    from mqlab.labs.source import LabSource
+
+    work, left = handed_in(
+        options.submissions, Settings(Path(), Path(), options.root / "labs" / "sources", tuple(options.lab))
+    )
+    read: dict[Path, tuple[LabSource, list[Submission]]] = {}
+    for each in work:
+        if each.source not in read:
+            read[each.source] = read_lab(each.source), []
+        lab, submissions = read[each.source]
+        submissions.append(read_submission(each.notebook, each.student, lab))
+        if submissions[-1].unreadable:
+            left.append(f"{each.student}/{each.notebook.name}: {submissions[-1].unreadable}")
+    found = compare(read.values(), least=options.least, shortest=options.shortest)
+    found.left += left
+    write_page(found, options.out)
+    for line in found.left:
+        print(f"left out: {line}")
+    for pair in found.pairs:
+        alike = ", ".join(f"{alike.exercise} {alike.likeness:.0%}" for alike in pair.exercises)
+        print(f"{pair.one} and {pair.other}: {alike}")
+    print(f"{found.compared} solutions compared, {len(found.pairs)} pairs alike; {options.out}")
+    return 1 if found.pairs else 0
 
 
 def _verify(line: str, key: Path) -> int:
@@ -77,6 +111,13 @@ def _parser() -> argparse.ArgumentParser:
     hand_out.add_argument("--exam", default="", metavar="NAME", help=exam)
     hand_out.add_argument("--key", type=Path, help="the course's key; an exam's seeds come from it")
     hand_out.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
+    alike = commands.add_parser("compare", help="say which solutions are the same but for names and layout")
+    alike.add_argument("submissions", type=Path, help="a directory with a directory for each student, named by the id")
+    alike.add_argument("--out", type=Path, default=Path("alike.html"), help="the page with both sides (%(default)s)")
+    alike.add_argument("--lab", action="append", default=[], metavar="NAME", help="only this lab: 05 (repeatable)")
+    alike.add_argument("--least", type=float, default=0.95, metavar="L", help="from so much on (%(default)s)")
+    alike.add_argument("--shortest", type=int, default=40, metavar="N", help="tokens of a solution (%(default)s)")
+    alike.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
     verify = commands.add_parser("verify", help="say whether the marker has signed a line of a report")
     verify.add_argument("line", help="the line that begins with mqlab-mark, or a file with it, such as report.html")
     verify.add_argument("--key", type=Path, required=True, help="the course's key")

@@ -1,0 +1,207 @@
+"""Solutions that are the same but for names and layout: every pair of a class, exercise by exercise.
+
+Compared are normal forms (`normal_form`), as written and with their statements in a fixed order, without what was
+handed out. What is alike says that two people should be asked, and nothing about who had it from whom.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mqlab.errors import LearnerError
+from mqlab.grading.normal_form import NormalForm, normal_form
+from mqlab.grading.submission import Submission
+from mqlab.labs.notebook import given_name
+from mqlab.labs.solution import remove_solutions
+from mqlab.labs.source import LabSource
+
+LEAST = 0.95
+"""From so much likeness on a pair is told."""
+SHORTEST = 40
+"""Solutions with fewer tokens are left out: so short, they are written alike by people who never met."""
+LONGEST = 5_000
+"""Solutions with more tokens are left out, and told; the longest reference solution has fewer than 400."""
+MOST_ALIKE, COMMON_SHARE = 4, 0.05
+"""When more others than that, and more than that share of a class, have written the same, it is a common way."""
+_CHARACTERS = range(0x10000, 0x110000)
+"""One for each kind of token. Two kinds share one only if somebody has written a million of them."""
+
+
+class Alike(NamedTuple):
+    """One exercise of a pair."""
+
+    exercise: str
+    likeness: float
+    tokens: int
+    """The length of the shorter solution, without what was handed out."""
+
+
+@dataclass(slots=True)
+class Pair:
+    """Two students, and the exercises in which they are alike."""
+
+    one: str
+    other: str
+    exercises: list[Alike] = field(default_factory=list)
+
+    @property
+    def weight(self) -> float:
+        """How much is alike, in tokens: what to look at first."""
+        return sum(alike.likeness * alike.tokens for alike in self.exercises)
+
+
+@dataclass(slots=True)
+class Common:
+    """A way in which many have solved an exercise."""
+
+    exercise: str
+    students: list[str]
+    like_the_reference: bool
+    """Whether the lab's own solution, to which the hints lead, is one of them."""
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What came of comparing a class."""
+
+    compared: int = 0
+    """How many solutions were compared."""
+    short: int = 0
+    """How many were too short to say anything."""
+    pairs: list[Pair] = field(default_factory=list)
+    common: list[Common] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    """What could not be compared, and why."""
+    texts: dict[tuple[str, str], str] = field(default_factory=dict)
+    """(student, exercise) -> the text of a solution that is named in a pair."""
+
+
+@dataclass(slots=True)
+class _Solution:
+    student: str
+    form: NormalForm
+    written: str
+    """The tokens as the characters of a string, which is what is compared."""
+    in_order: str
+
+
+REFERENCE = ""
+"""The "student" whose solution is the lab's own."""
+
+
+def compare(
+    labs: Iterable[tuple[LabSource, Sequence[Submission]]], *, least: float = LEAST, shortest: int = SHORTEST
+) -> Comparison:
+    """Compare the solutions of each exercise of each lab, pair by pair. Nothing is run."""
+    found = Comparison()
+    pairs: dict[tuple[str, str], Pair] = {}
+    for lab, handed_in in labs:
+        for cell in lab.tagged("exercise"):
+            exercise = given_name(lab, cell) or ""
+            skeleton = normal_form(remove_solutions(cell.source))
+            texts = {each.student: each.cells.get(exercise, "") for each in handed_in}
+            solutions = _solutions({REFERENCE: cell.source, **texts}, exercise, skeleton, shortest, found)
+            for one, other, likeness in _ways(solutions, exercise, least, found):
+                key = min(one.student, other.student), max(one.student, other.student)
+                pair = pairs.setdefault(key, Pair(*key))
+                pair.exercises.append(Alike(exercise, likeness, min(len(one.written), len(other.written))))
+                found.texts |= {(student, exercise): texts[student] for student in key}
+    found.pairs = sorted(pairs.values(), key=lambda pair: (-pair.weight, pair.one, pair.other))
+    return found
+
+
+def _solutions(
+    texts: Mapping[str, str], exercise: str, skeleton: NormalForm | None, shortest: int, found: Comparison
+) -> list[_Solution]:
+    """What each has written, as far as it says something; the lab's own solution comes first."""
+    solutions = []
+    characters: dict[str, str] = {}
+    for student, text in texts.items():
+        form = normal_form(text)
+        if form is None:
+            found.left.append(f"{student}: {exercise} is no Python, and was not compared")
+            continue
+        own = form.without(skeleton) if skeleton is not None else form
+        tokens = own.tokens
+        if len(tokens) > LONGEST:
+            found.left.append(f"{student}: {exercise} has {len(tokens):,} tokens, and was not compared")
+        elif len(tokens) < shortest:
+            # The cell as it was handed out is no solution, short or not.
+            found.short += bool(tokens) and student != REFERENCE
+        else:
+            in_order = own.sorted_tokens
+            solutions.append(_Solution(student, own, _as_text(tokens, characters), _as_text(in_order, characters)))
+    found.compared += sum(solution.student != REFERENCE for solution in solutions)
+    return solutions
+
+
+def _as_text(tokens: Iterable[str], characters: dict[str, str]) -> str:
+    return "".join(
+        characters.setdefault(token, chr(_CHARACTERS[len(characters) % len(_CHARACTERS)])) for token in tokens
+    )
+
+
+def _ways(
+    solutions: Sequence[_Solution], exercise: str, least: float, found: Comparison
+) -> list[tuple[_Solution, _Solution, float]]:
+    """The pairs of students that are alike, without those who went a common way, or the lab's own."""
+    alike = _alike(solutions, least)
+    friends: dict[int, set[int]] = defaultdict(set)
+    for one, other, _ in alike:
+        friends[one].add(other)
+        friends[other].add(one)
+    most = max(MOST_ALIKE, COMMON_SHARE * len(solutions))
+    common = {
+        one
+        for one, others in friends.items()
+        if len(others) > most or any(not solutions[at].student for at in (one, *others))
+    }
+    for group in _groups(common, friends):
+        students = sorted(solutions[at].student for at in group if solutions[at].student)
+        if len(students) > 1:
+            found.common.append(Common(exercise, students, any(not solutions[at].student for at in group)))
+    return [
+        (solutions[one], solutions[other], likeness)
+        for one, other, likeness in alike
+        if one not in common or other not in common
+        if solutions[one].student and solutions[other].student
+    ]
+
+
+def _groups(members: set[int], friends: Mapping[int, set[int]]) -> list[set[int]]:
+    """Those who hang together by likeness."""
+    left, groups = set(members), []
+    while left:
+        group, ways = set(), [min(left)]
+        while ways:
+            one = ways.pop()
+            if one in left:
+                left.remove(one)
+                group.add(one)
+                ways += friends[one] & members
+        groups.append(group)
+    return groups
+
+
+def _alike(solutions: Sequence[_Solution], least: float) -> list[tuple[int, int, float]]:
+    """The places of all pairs from `least` on, with their likeness: that of the better of both orders."""
+    try:
+        import numpy as np
+        from rapidfuzz import process
+        from rapidfuzz.distance import Indel
+    except ImportError as missing:
+        raise LearnerError(f"comparing needs {missing.name}", "install mqlab's extra `labs`: make lab") from None
+    if not solutions:
+        return []
+    both_orders = [each.written for each in solutions], [each.in_order for each in solutions]
+    best = np.maximum(
+        *(
+            process.cdist(texts, texts, scorer=Indel.normalized_similarity, score_cutoff=least, workers=-1)
+            for texts in both_orders
+        )
+    )
+    ones, others = np.nonzero(np.triu(best >= least, k=1))
+    return [(int(one), int(other), round(float(best[one, other]), 3)) for one, other in zip(ones, others, strict=True)]

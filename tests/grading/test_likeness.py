@@ -1,0 +1,255 @@
+"""Copies are found behind other names, another order and another layout; solutions of different people are not."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqlab.cli import main
+from mqlab.grading.likeness import LEAST, SHORTEST, Comparison, compare
+from mqlab.grading.likeness_page import page
+from mqlab.grading.normal_form import NormalForm, normal_form
+from mqlab.grading.submission import Submission
+from mqlab.labs.build import read_lab
+from mqlab.labs.solution import remove_solutions
+from mqlab.labs.source import LabSource
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "labs" / "sources").glob("*.py"))
+EXERCISE = "10-make_pull_task"
+
+
+# -- copies, as they are disguised -------------------------------------------------------------------------------------
+
+
+def renamed(text: str) -> str:
+    """All names of one's own are others, annotations and docstrings are gone, and the layout is Python's own."""
+    tree = ast.parse(text)
+    own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)} - {"self"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in own:
+            node.id = f"v_{node.id[::-1]}"
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+            node.arg = f"v_{node.arg[::-1]}" if node.arg in own else node.arg
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            node.attr = f"of_{node.attr}"
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+    return ast.unparse(tree)
+
+
+def commented(text: str) -> str:
+    """Other docstrings, a comment on each line, and empty lines."""
+    lines = []
+    for line in text.splitlines():
+        lines += [line, f"{line[: len(line) - len(line.lstrip())]}# my own thought", ""]
+    return "\n".join(lines) if normal_form("\n".join(lines)) else text
+
+
+def reordered(text: str) -> str:
+    """Methods and functions stand the other way round."""
+    tree = ast.parse(text)
+    for node in [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]:
+        places = [at for at, part in enumerate(node.body) if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)]
+        turned = [node.body[at] for at in reversed(places)]
+        for at, part in zip(places, turned, strict=True):
+            node.body[at] = part
+    return ast.unparse(tree)
+
+
+def all_at_once(text: str) -> str:
+    """All of it."""
+    return commented(reordered(renamed(text)))
+
+
+DISGUISES = [renamed, commented, reordered, all_at_once]
+
+
+# -- honest solutions --------------------------------------------------------------------------------------------------
+
+
+def solutions() -> Iterator[tuple[str, dict[str, tuple[str, NormalForm | None]]]]:
+    """For each exercise of each lab: the texts of the lab's own solution and of the kept wrong ones, and the skeleton.
+
+    The wrong ones were written by people who had the same task and another thought.
+    """
+    for source in SOURCES:
+        lab = read_lab(source)
+        text = (ROOT / "tests" / "labs" / "wrong" / source.name).read_text()
+        kept = {
+            node.name: ast.get_source_segment(text, node) or ""
+            for node in ast.parse(text).body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        }
+        wrong = _wrong_of(ast.parse(text))
+        for cell in lab.tagged("exercise"):
+            for call in (call for check in lab.tagged("check") for call in check.calls("check")):
+                given = [argument.id for argument in call.args[1:] if isinstance(argument, ast.Name)]
+                if given and given[-1] in cell.definitions:
+                    skeleton = normal_form(remove_solutions(cell.source))
+                    name = str(ast.literal_eval(call.args[0]))
+                    texts = {"the lab's own": cell.source, **{each: kept[each] for each in wrong[name] if each in kept}}
+                    yield name, {who: (text, skeleton) for who, text in texts.items()}
+
+
+def _wrong_of(tree: ast.Module) -> dict[str, list[str]]:
+    """The names of the wrong solutions of each check, of several functions the last."""
+    for node in tree.body:
+        if isinstance(node, ast.AnnAssign):
+            target, mapping = node.target, node.value
+        elif isinstance(node, ast.Assign):
+            target, mapping = node.targets[0], node.value
+        else:
+            continue
+        if isinstance(target, ast.Name) and target.id == "WRONG" and isinstance(mapping, ast.Dict):
+            return {
+                str(ast.literal_eval(key)): [_last_name(part) for part in value.elts]
+                for key, value in zip(mapping.keys, mapping.values, strict=True)
+                if key is not None and isinstance(value, ast.List)
+            }
+    raise AssertionError("no WRONG")
+
+
+def _last_name(node: ast.expr) -> str:
+    last = node.elts[-1] if isinstance(node, ast.Tuple) else node
+    return last.id if isinstance(last, ast.Name) else ""
+
+
+def own_part(text: str, skeleton: NormalForm | None) -> NormalForm:
+    """What somebody has written."""
+    form = normal_form(text)
+    assert form is not None
+    return form.without(skeleton) if skeleton is not None else form
+
+
+def likeness(one: NormalForm, other: NormalForm) -> float:
+    """How alike two forms are, as `compare` sees it."""
+    from rapidfuzz.distance import Indel
+
+    orders = (one.tokens, other.tokens), (one.sorted_tokens, other.sorted_tokens)
+    return max(Indel.normalized_similarity(a, b) for a, b in orders)
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_disguised_copy_is_alike(disguise: Callable[[str], str]) -> None:
+    tried = 0
+    for name, texts in solutions():
+        for who, (text, skeleton) in texts.items():
+            own = own_part(text, skeleton)
+            if len(own.tokens) >= SHORTEST:
+                tried += 1
+                copied = own_part(disguise(text), skeleton)
+                assert likeness(own, copied) >= LEAST, (name, who)
+    assert tried > 80
+
+
+def test_solutions_of_different_thoughts_are_seldom_alike() -> None:
+    """Measured: 6 of 134 pairs. In each one author has written the same lines with a word changed."""
+    compared, alike = 0, []
+    for name, texts in solutions():
+        forms = {who: own_part(text, skeleton) for who, (text, skeleton) in texts.items()}
+        for (one, a), (other, b) in combinations(forms.items(), 2):
+            if min(len(a.tokens), len(b.tokens)) >= SHORTEST:
+                compared += 1
+                if likeness(a, b) >= LEAST:
+                    alike.append((name, one, other))
+    assert compared > 100
+    assert len(alike) <= 0.05 * compared, alike
+
+
+# -- a class -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def lab() -> LabSource:
+    """Lab 10, whose last exercise is a long one."""
+    return read_lab(ROOT / "labs" / "sources" / "10_pull.py")
+
+
+@pytest.fixture(scope="module")
+def texts() -> dict[str, str]:
+    """Solutions of that exercise."""
+    return {who: text for who, (text, _) in dict(solutions())["10/pull-task"].items()}
+
+
+def compared(lab: LabSource, cells: dict[str, str], **options: Any) -> Comparison:
+    """A class in which each has handed in that cell."""
+    handed_in = [Submission(Path("x"), student, "10", cells={EXERCISE: text}) for student, text in cells.items()]
+    return compare([(lab, handed_in)], **options)
+
+
+def test_a_class_is_compared_pair_by_pair(lab: LabSource, texts: dict[str, str]) -> None:
+    own = texts["the lab's own"]
+    cells = {
+        "ada": texts["lets_others_overtake"],
+        "bob": all_at_once(texts["lets_others_overtake"]),
+        "cleo": texts["keeps_what_was_refused_in_memory"],
+        "dan": own,
+        "eve": renamed(own),
+        "fay": remove_solutions(own),
+        "gus": "def (",
+        "hal": "x = 1\n" * 5_000,
+    }
+    found = compared(lab, cells)
+    assert [(pair.one, pair.other) for pair in found.pairs] == [("ada", "bob")]
+    assert found.pairs[0].exercises[0].likeness >= LEAST
+    (common,) = found.common
+    assert (common.students, common.like_the_reference) == (["dan", "eve"], True)
+    assert found.left == [
+        f"gus: {EXERCISE} is no Python, and was not compared",
+        f"hal: {EXERCISE} has 15,000 tokens, and was not compared",
+    ]
+    assert (found.compared, found.short) == (5, 0)
+
+
+def test_what_many_write_is_told_once_and_not_as_pairs(lab: LabSource, texts: dict[str, str]) -> None:
+    text = texts["lets_others_overtake"]
+    few = compared(lab, {f"s{number}": text for number in range(5)})
+    assert (len(few.pairs), few.common) == (10, [])
+    many = compared(lab, {f"s{number}": text for number in range(6)})
+    assert many.pairs == []
+    assert [(len(each.students), each.like_the_reference) for each in many.common] == [(6, False)]
+
+
+def test_short_solutions_say_nothing(lab: LabSource, texts: dict[str, str]) -> None:
+    cells = dict.fromkeys(["ada", "bob"], texts["lets_others_overtake"])
+    found = compared(lab, cells, shortest=400)
+    assert (found.pairs, found.compared, found.short) == ([], 0, 2)
+
+
+def test_the_page_shows_both_sides_as_text(lab: LabSource, texts: dict[str, str]) -> None:
+    text = texts["lets_others_overtake"] + "\n# <script>alert(1)</script>\n"
+    shown = page(compared(lab, {"ada": text, "<b>bob": all_at_once(text)}))
+    assert "<script>" not in shown
+    assert "<b>bob" not in shown.replace("<b>&lt;b&gt;bob", "")
+    assert shown.count("<pre>") == 2
+    assert shown.count("<mark>") > 10
+
+
+def test_the_command_reads_and_never_runs(texts: dict[str, str], tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    code = f"open({str(ran)!r}, 'w')\n"
+    for student, text in (("ada", texts["lets_others_overtake"]), ("bob", renamed(texts["lets_others_overtake"]))):
+        notebook = json.loads((ROOT / "labs" / "10_pull.ipynb").read_text())
+        for cell in notebook["cells"]:
+            if cell["metadata"].get("nbgrader", {}).get("grade_id") == EXERCISE:
+                cell["source"] = code + text
+        (tmp_path / "in" / student).mkdir(parents=True)
+        (tmp_path / "in" / student / "10_pull.ipynb").write_text(json.dumps(notebook))
+    (tmp_path / "in" / "eve").mkdir()
+    (tmp_path / "in" / "eve" / "10_pull.ipynb").symlink_to("/dev/zero")
+    command = ["course", "compare", str(tmp_path / "in"), "--root", str(ROOT), "--out", str(tmp_path / "alike.html")]
+    assert main(command) == 1
+    shown = (tmp_path / "alike.html").read_text()
+    assert "<b>ada</b> and <b>bob</b>" in shown
+    assert "eve/10_pull.ipynb: this is no file but a link" in shown
+    assert not ran.exists()
+    assert main([*command, "--lab", "05"]) == 0
