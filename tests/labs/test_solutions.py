@@ -7,6 +7,8 @@ them, where a check is given several).
 from __future__ import annotations
 
 import runpy
+from collections.abc import Callable
+from inspect import iscoroutinefunction, isfunction
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,28 @@ def test_the_reference_solution_passes(source: Path) -> None:
 def test_the_stub_is_not_solved_yet(source: Path) -> None:
     for name, answers in unsolved_answers(read_lab(source)).items():
         assert find_check(name).play(*answers).state == "not solved yet"
+
+
+def test_a_constant_answer_passes_no_check(source: Path) -> None:
+    """What was right with the first seeds, returned always: a copied number is no solution."""
+    for name, answers in reference_answers(read_lab(source)).items():
+        if len(answers) == 1 and isfunction(answers[0]) and not iscoroutinefunction(answers[0]):
+            returned: list[Any] = []
+            find_check(name).play(noting(answers[0], returned), seeds=[1, 2])
+            values = {repr(value): value for value in returned}
+            assert values, name
+            for value in list(values.values())[:2]:
+                assert find_check(name).play(lambda *_, known=value: known, failures_wanted=1).state == "wrong", name
+
+
+def noting(function: Callable[..., Any], returned: list[Any]) -> Callable[..., Any]:
+    """The function, whose results are noted."""
+
+    def noted(*arguments: Any, **named: Any) -> Any:
+        returned.append(function(*arguments, **named))
+        return returned[-1]
+
+    return noted
 
 
 def test_every_check_has_two_wrong_solutions(source: Path) -> None:
