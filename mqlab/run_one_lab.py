@@ -11,16 +11,24 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
+
+from mqlab.labs.extra import without_grammar
+
+SAVE_EVERY_S = 5
+"""While it runs, the notebook is written no more often: that took as long as half of the cells."""
 
 
 def run(lab: Path, out: Path, timeout_s: int, parameters: dict[str, Any] | None = None) -> str:
     """Execute the lab into `out`; returns "ok", or in one line what ended it."""
-    import papermill
-    from nbclient.exceptions import CellTimeoutError, DeadKernelError
-    from papermill.exceptions import PapermillExecutionError
+    with without_grammar():
+        import papermill
+        from nbclient.exceptions import CellTimeoutError, DeadKernelError
+        from papermill.exceptions import PapermillExecutionError
 
+    _register_engine()
     try:
         papermill.execute_notebook(
             str(lab),
@@ -29,6 +37,7 @@ def run(lab: Path, out: Path, timeout_s: int, parameters: dict[str, Any] | None 
             cwd=str(lab.parent),
             execution_timeout=timeout_s,
             progress_bar=False,
+            engine_name="mqlab",
         )
     except PapermillExecutionError as failed:
         if _meant_to_raise(lab, failed):
@@ -40,6 +49,31 @@ def run(lab: Path, out: Path, timeout_s: int, parameters: dict[str, Any] | None 
     except DeadKernelError:
         return "failed: the kernel died"
     return "ok"
+
+
+def _register_engine() -> None:
+    """Make papermill's own engine, but for how often it writes the notebook, known under the name `mqlab`."""
+    from papermill.engines import NBClientEngine, papermill_engines
+
+    class SeldomSaved(NBClientEngine):  # type: ignore[misc]  # papermill has no types
+        @classmethod
+        def execute_managed_notebook(cls, manager: Any, kernel_name: str, **settings: Any) -> None:
+            save, next_s = manager.save, time.monotonic() + SAVE_EVERY_S
+
+            def seldom() -> None:
+                nonlocal next_s
+                if time.monotonic() >= next_s:
+                    save()
+                    next_s = time.monotonic() + SAVE_EVERY_S
+
+            manager.save = seldom
+            try:
+                super().execute_managed_notebook(manager, kernel_name, **settings)
+            finally:
+                # What comes now is the end, and is written.
+                manager.save = save
+
+    papermill_engines.register("mqlab", SeldomSaved)
 
 
 def _meant_to_raise(lab: Path, failed: Any) -> bool:

@@ -109,7 +109,8 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _WRITING = (1 << 1) | sum(1 << bit for bit in range(4, 14))
 """Write a file; remove and make files and directories; link across directories."""
 _TRUNCATE, _WITH_TRUNCATE = 1 << 14, 3
-_READING = (1 << 0) | (1 << 2) | (1 << 3)
+_LISTING = 1 << 3
+_READING = (1 << 0) | (1 << 2) | _LISTING
 """Execute or read a file; list a directory."""
 _PATH_BENEATH = 1
 _NO_NEW_PRIVILEGES = 38
@@ -121,9 +122,9 @@ def _landlock_version() -> int:
     return 0
 
 
-def _keeps_to(writes: Sequence[str], reads: Sequence[str]) -> bool:
+def _keeps_to(writes: Sequence[str], reads: Sequence[str], lists: Sequence[str] = ()) -> bool:
     """From now on nothing is written, made or removed outside of `writes`, and with `reads` nothing is read outside of
-    both; False where the kernel can't.
+    both, but for the names of the files in `lists`; False where the kernel can't.
     """
     version = _landlock_version()
     if version < 1:
@@ -143,6 +144,8 @@ def _keeps_to(writes: Sequence[str], reads: Sequence[str]) -> bool:
             _allow(libc, ruleset, handled, place)
         for place in reads:
             _allow(libc, ruleset, handled & _READING, place)
+        for place in lists:
+            _allow(libc, ruleset, handled & _LISTING, place)
         kept = libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
         return bool(kept == 0 and libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0)
     finally:
@@ -166,9 +169,24 @@ _OF_THE_SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/p
 
 
 def _of_python() -> list[str]:
-    """Where this Python, its packages and mqlab lie."""
-    places = {sys.prefix, sys.base_prefix, *filter(None, sys.path), *filter(None, [os.environ.get("JAVA_HOME")])}
-    return sorted(os.path.realpath(place) for place in places if os.path.exists(place))
+    """Where this Python, its packages and mqlab lie.
+
+    Of a clone only mqlab's own packages: beside them are the labs with their solutions.
+    """
+    places = [sys.prefix, sys.base_prefix, *filter(None, [os.environ.get("JAVA_HOME")])]
+    own = [os.path.join(clone, package) for clone in _clones() for package in os.listdir(clone) if _is_ours(package)]
+    return [os.path.realpath(place) for place in [*places, *own] if os.path.exists(place)]
+
+
+def _clones() -> list[str]:
+    """The directories on Python's path that lie outside of it; it has to list them to find what can be imported."""
+    inside = tuple(os.path.realpath(place) + os.sep for place in (sys.prefix, sys.base_prefix))
+    found = (os.path.realpath(place) for place in sys.path if place)
+    return [place for place in found if os.path.isdir(place) and not f"{place}{os.sep}".startswith(inside)]
+
+
+def _is_ours(package: str) -> bool:
+    return package in ("mqlab", "mqlab_widgets", "mqlab_spark")
 
 
 # -- all of it --
@@ -207,18 +225,20 @@ def _of_the_user() -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Take on the limits and run the command in them; the exit code is its own (128 + n for signal n)."""
+    die_with_parent()
     limits = limits_of(json.loads(arguments[0]))
     command = list(arguments[arguments.index("--") + 1 :])
     alone = _alone(limits.network)
     if limits.writes:
-        _keeps_to(limits.writes, [*limits.reads, *_OF_THE_SYSTEM, *_of_python()] if limits.reads else ())
+        reads = [*limits.reads, *_OF_THE_SYSTEM, *_of_python()] if limits.reads else []
+        _keeps_to(limits.writes, reads, _clones())
     _limit_resources(limits, alone)
     if not alone:
         os.execvp(command[0], command)  # noqa: S606  what this module is for
     child = os.fork()
     if child == 0:
         # The first process of its namespace: when it ends, so do all that it has started.
-        _die_with_parent()
+        die_with_parent()
         os.execvp(command[0], command)  # noqa: S606  what this module is for
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _, status = os.waitpid(child, 0)
@@ -229,7 +249,8 @@ def main(arguments: Sequence[str]) -> int:
 _PR_SET_PDEATHSIG = 1
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """From now on this process is ended when the one that has started it is gone, where the kernel can do that."""
     with suppress(AttributeError):
         _libc().prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 

@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, Self
 
 from mqlab.check import PUBLIC_SEEDS, LabCheck, NotSolvedYet, Verdict, find_check
 from mqlab.check.patience import PATIENCE_S, EndlessLoop
 from mqlab.grading.confine import Limits
+from mqlab.grading.peer import PeerLost
 from mqlab.grading.students_process import ASLEEP_S, StudentsProcess
 from mqlab.grading.submission import Submission
 from mqlab.labs.rules import answers_of
@@ -61,6 +62,64 @@ def checks_in(lab: LabSource) -> Iterator[tuple[str, list[str]]]:
             yield text_argument(call) or "", list(answers_of(call))
 
 
+_STUB = "not solved: the stub is still there"
+
+
+class _Respondent:
+    """Answers for one submission, check after check: one process, and another one after a check that failed."""
+
+    def __init__(self, cells: list[str], limits: Limits) -> None:
+        self._cells = cells
+        self._limits = limits
+        self._process: StudentsProcess | None = None
+        self._lost = ""
+        """Why there is no process: that ends each time in which the cells are run."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.begin_anew()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the process has ended, or was broken off."""
+        return self._process is None or self._process.is_over
+
+    def answers(self, functions: list[str]) -> tuple[Any, ...] | str:
+        """The functions of those names, or in words why there are none."""
+        if self._lost:
+            return self._lost
+        try:
+            return self._running().answers(functions)
+        except NotSolvedYet:
+            return _STUB
+        except EndlessLoop:
+            self._lost = "the cells of the exercises do not come to an end when they are run"
+            return self._lost
+        except KeyError as missing:
+            return f"no cell of an exercise defines {missing.args[0]}"
+        except Exception as error:  # noqa: BLE001  a student's cell may raise anything
+            said = str(error).partition("\n")[0]
+            told = f"the cells of the exercises can't be run: {type(error).__name__}: {said}"
+            self._lost = told if isinstance(error, PeerLost) else ""
+            return told
+
+    def _running(self) -> StudentsProcess:
+        if self._process is not None and (self._process.is_over or self._process.used_s() > self._limits.cpu_s / 10):
+            self.begin_anew()
+        if self._process is None:
+            begun = StudentsProcess(self._cells, limits=self._limits, patience_s=PATIENCE_S, asleep_s=ASLEEP_S)
+            self._process = begun.__enter__()
+        return self._process
+
+    def begin_anew(self) -> None:
+        """End the process; the next question starts another one."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.__exit__(None, None, None)
+
+
 @dataclass(slots=True)
 class Judge:
     """Judges submissions of one lab; `key` is the course's secret."""
@@ -73,46 +132,41 @@ class Judge:
 
     def mark(self, submission: Submission) -> Iterator[Mark]:
         """One mark for each check of the lab, in the lab's order."""
-        for name, functions in checks_in(self.lab):
-            yield self._mark(find_check(name), functions, submission)
+        with _Respondent(list(submission.cells.values()), self.limits) as respondent:
+            for name, functions in checks_in(self.lab):
+                mark = self._mark(find_check(name), functions, submission, respondent)
+                if mark.points < mark.most:
+                    respondent.begin_anew()
+                yield mark
 
-    def _mark(self, check: LabCheck, functions: list[str], submission: Submission) -> Mark:
+    def _mark(self, check: LabCheck, functions: list[str], submission: Submission, respondent: _Respondent) -> Mark:
         seeds = [*self.public, *hidden_seeds(self.key, submission.student, check.name, self.hidden)]
         if submission.unreadable:
             return self._nothing(check, submission.unreadable)
-        verdicts = self._played(check, functions, list(submission.cells.values()), seeds)
+        verdicts = self._played(check, functions, respondent, seeds)
         mark = self._nothing(check, verdicts) if isinstance(verdicts, str) else self._counted(check, verdicts)
         mark.functions = functions
         return mark
 
     def _played(
-        self, check: LabCheck, functions: list[str], cells: list[str], seeds: list[int]
+        self, check: LabCheck, functions: list[str], respondent: _Respondent, seeds: list[int]
     ) -> list[tuple[int, Verdict]] | str:
         """A verdict for each seed that was played, or why none could be."""
+        answers = respondent.answers(functions)
+        if isinstance(answers, str):
+            return answers
         verdicts: list[tuple[int, Verdict]] = []
-        try:
-            with StudentsProcess(cells, limits=self.limits, patience_s=PATIENCE_S, asleep_s=ASLEEP_S) as theirs:
-                answers = theirs.answers(functions)
-                end_s = time.monotonic() + self.limits.wall_s
-                for seed in seeds:
-                    verdict = check.play(*answers, seeds=[seed])
-                    if verdict.state == "not solved yet":
-                        return "not solved: the stub is still there"
-                    verdicts.append((seed, verdict))
-                    if theirs.is_over or time.monotonic() > end_s:
-                        # What was not played did not go well.
-                        late = replace(verdict, state="wrong", explanation=verdict.explanation or self._too_long)
-                        verdicts += [(left, late) for left in seeds[len(verdicts) :]]
-                        break
-        except NotSolvedYet:
-            return "not solved: the stub is still there"
-        except EndlessLoop:
-            return "the cells of the exercises do not come to an end when they are run"
-        except KeyError as missing:
-            return f"no cell of an exercise defines {missing.args[0]}"
-        except Exception as error:  # noqa: BLE001  a student's cell may raise anything
-            said = str(error).partition("\n")[0]
-            return f"the cells of the exercises can't be run: {type(error).__name__}: {said}"
+        end_s = time.monotonic() + self.limits.wall_s
+        for seed in seeds:
+            verdict = check.play(*answers, seeds=[seed])
+            if verdict.state == "not solved yet":
+                return _STUB
+            verdicts.append((seed, verdict))
+            if respondent.is_over or time.monotonic() > end_s:
+                # What was not played did not go well.
+                late = replace(verdict, state="wrong", explanation=verdict.explanation or self._too_long)
+                verdicts += [(left, late) for left in seeds[len(verdicts) :]]
+                break
         return verdicts
 
     @property

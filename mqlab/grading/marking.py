@@ -19,7 +19,7 @@ from mqlab import __version__
 from mqlab.check.exam import MINUTE
 from mqlab.errors import LearnerError
 from mqlab.grading.claims import certificate_holds
-from mqlab.grading.confine import Limits, limits_of, what_holds
+from mqlab.grading.confine import Limits, die_with_parent, limits_of, what_holds
 from mqlab.grading.judging import HIDDEN_SEEDS, Judge
 from mqlab.grading.release import exam_code
 from mqlab.grading.running import run_notebook
@@ -160,6 +160,8 @@ def main(arguments: list[str]) -> int:
     """Mark what the command line names."""
     from mqlab.labs.build import read_lab
 
+    # A marker that goes on after a kill shall be the only one.
+    die_with_parent()
     fields = json.loads(arguments[0])
     job = Job(**{**fields, "limits": limits_of(fields["limits"])})
     out = Path(job.out)

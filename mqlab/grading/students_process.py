@@ -110,6 +110,7 @@ class StudentsProcess:
         limits: Limits | None = None,
     ) -> None:
         self._cells = list(cells)
+        self._failed: Exception | None = None
         self._module = module
         self._patience_s = patience_s
         self._asleep_s = asleep_s
@@ -171,10 +172,29 @@ class StudentsProcess:
         self._process.wait()
 
     def answers(self, names: Iterable[str]) -> tuple[Any, ...]:
-        """The functions of those names. What a cell raises while it is run is raised here."""
-        for cell in self._cells:
-            self._solution.define(cell)
-        return tuple(self._solution.function(name) for name in names)
+        """The functions of those names. The cells are run when it is called for the first time.
+
+        A cell that fails spoils no other one: what the first of them has raised is raised here when a function of those
+        names is missing, and KeyError when nothing failed.
+        """
+        cells, self._cells = self._cells, []
+        for cell in cells:
+            try:
+                self._solution.define(cell)
+            except PeerLost:
+                raise
+            except Exception as error:  # noqa: BLE001  a student's cell may raise anything
+                self._failed = self._failed or error
+        try:
+            return tuple(self._solution.function(name) for name in names)
+        except KeyError:
+            if self._failed:
+                raise self._failed from None
+            raise
+
+    def used_s(self) -> float:
+        """The processor time that the process has used so far, with all that it has started."""
+        return self._watchdog.cpu_s()
 
     @property
     def is_over(self) -> bool:

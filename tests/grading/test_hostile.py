@@ -255,6 +255,22 @@ def pull(queue, limit): return found
     assert "Network is unreachable" in told
 
 
+@CONFINED
+def test_the_labs_sources_with_their_solutions_cannot_be_read(mark_it: MarkIt) -> None:
+    sources = Path(mqlab.__file__).parents[1] / "labs" / "sources"
+    assert sources.is_dir()
+    result = mark_it(f"""
+import glob, sys
+found = []
+for place in [*(f"{{p}}/labs/sources" for p in sys.path), {str(sources)!r}]:
+    for name in glob.glob(f"{{place}}/*.py"):
+        try: found.append(open(name).read())
+        except OSError as error: found.append(type(error).__name__)
+def pull(queue, limit): return sorted(set(found))
+""")
+    assert "['PermissionError']" in reason(result)
+
+
 # -- notebooks that attack the machine while they are run ----------------------------------------------------------
 
 RUNS = {

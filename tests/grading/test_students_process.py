@@ -255,3 +255,13 @@ def test_a_cell_that_fails_is_told() -> None:
         theirs.answers(["broken"])
     with StudentsProcess([""]) as theirs, pytest.raises(KeyError):
         theirs.answers(["broken"])
+
+
+def test_a_cell_that_fails_spoils_no_other_one() -> None:
+    with StudentsProcess(["def broken(:", "def whole(): return 7"]) as theirs:
+        (whole,) = theirs.answers(["whole"])
+        assert whole() == 7
+        with pytest.raises(SyntaxError):
+            theirs.answers(["broken"])
+        with pytest.raises(SyntaxError):
+            theirs.answers(["whole", "broken"])
