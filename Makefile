@@ -111,6 +111,10 @@ BENCH ?= spark-build spark-questions spark-explore
 bench-spark: all-sets ## measure Spark with 1, 10 and 100 M events (hours; BENCH='spark-build --events 10M': a part)
 	$(PY) -m benchmarks $(BENCH) --out out/bench-spark.json
 
+.PHONY: bench-grade
+bench-grade: all-sets ## mark 200 notebooks, honest, wrong and hostile ones, and measure that (about 20 minutes)
+	$(PY) -m benchmarks grading --out out/bench-grade.json
+
 .PHONY: fast
 fast: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project ## compile mqlab into out/fast, for mqlab fast COMMAND (needs a C compiler, 1 to 3 min)
 	$(PY) -m mqlab fast build

@@ -27,7 +27,7 @@ class Watchdog:
         return used
 
     def excess(self) -> str:
-        """What they have too much of, in words; "" for nothing."""
+        """What they have too much of, in words that are the same each time; "" for nothing."""
         held = count = 0
         for process in self._family():
             try:
@@ -37,9 +37,9 @@ class Watchdog:
                 continue
         self.most_bytes = max(self.most_bytes, held)
         if held > self._limits.memory_bytes:
-            return f"it used {held / 2**30:.1f} GiB of memory; {self._limits.memory_bytes / 2**30:g} GiB are allowed"
+            return f"it used more than the {self._limits.memory_bytes / 2**30:g} GiB of memory that are allowed"
         if count > self._limits.processes:
-            return f"it had {count} processes and threads; {self._limits.processes} are allowed"
+            return f"it had more than the {self._limits.processes} processes and threads that are allowed"
         return ""
 
     def _family(self) -> list[psutil.Process]:
