@@ -15,7 +15,8 @@ from typing import Any
 
 from mqlab.arguments import seed_of
 from mqlab.labs.extra import extra
-from mqlab.scenarios import Scenario, get
+from mqlab.scenarios import get
+from mqlab.scenarios.storyboards import STORYBOARDS
 
 NOTEBOOK = "demo.ipynb"
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
@@ -25,20 +26,27 @@ from mqlab_widgets import Stepper
 
 lab = get({name!r}).build(seed={seed!r})
 Stepper(lab, play=True)"""
+STORY = """\
+from mqlab_widgets import storyboard
+
+storyboard({name!r}, seed={seed!r})"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve the world until Ctrl-C; 0. MissingExtraError without JupyterLab or the widgets."""
     options = _parser().parse_args(argv)
+    cell = cell_of(options.scenario, seed_of(options.seed))
     extra("mqlab_widgets")
     with TemporaryDirectory(prefix="mqlab-demo-") as directory:
-        serve(get(options.scenario), seed_of(options.seed), Path(directory), options.no_browser, options.jupyter)
+        serve(options.scenario, cell, Path(directory), options.no_browser, options.jupyter)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="mqlab demo", description="Open JupyterLab on a world that plays.")
-    parser.add_argument("scenario", nargs="?", default="demo", help="one of `mqlab scenarios` (default: demo)")
+    parser.add_argument(
+        "scenario", nargs="?", default="demo", help="one of `mqlab scenarios` (default: demo), or a lab: 06"
+    )
     parser.add_argument("--seed", default="7", help="the world's seed (default 7)")
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     parser.add_argument(
@@ -47,17 +55,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def serve(scenario: Scenario, seed: int | str, directory: Path, no_browser: bool, options: Sequence[str]) -> None:
+def serve(name: str, cell: str, directory: Path, no_browser: bool, options: Sequence[str]) -> None:
     """Run JupyterLab over a directory with one notebook, which shows the world; returns when it is stopped."""
     app: Any = extra("jupyterlab.labapp").LabApp
     root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     server = app.initialize_server(argv=["--no-browser", f"--ServerApp.root_dir={directory}", *root, *options])
-    write(directory / NOTEBOOK, notebook_of(scenario.name, seed))
+    write(directory / NOTEBOOK, notebook_of(cell))
 
     async def open_the_page() -> None:
         await execute(server, directory / NOTEBOOK)
         server.default_url = f"/doc/tree/{NOTEBOOK}"
-        print(f"\n{scenario.name} plays at {server.display_url.split()[0]}\n", flush=True)
+        print(f"\n{name} plays at {server.display_url.split()[0]}\n", flush=True)
         if not no_browser:
             server.launch_browser()
 
@@ -65,11 +73,18 @@ def serve(scenario: Scenario, seed: int | str, directory: Path, no_browser: bool
     server.start()
 
 
-def notebook_of(name: str, seed: int | str) -> Any:
+def notebook_of(code: str) -> Any:
     """A notebook of one cell, which shows the world; the stage stands on top, the code opens with a click."""
     v4 = extra("nbformat").v4
-    cell = v4.new_code_cell(CELL.format(name=name, seed=seed), id="demo", metadata={"jupyter": {"source_hidden": True}})
+    cell = v4.new_code_cell(code, id="demo", metadata={"jupyter": {"source_hidden": True}})
     return v4.new_notebook(cells=[cell], metadata={"kernelspec": KERNEL})
+
+
+def cell_of(name: str, seed: int | str) -> str:
+    """The code that shows a scenario's world, or the storyboard of a lab. LearnerError when there is none."""
+    if name in STORYBOARDS:
+        return STORY.format(name=name, seed=seed)
+    return CELL.format(name=get(name).name, seed=seed)
 
 
 async def execute(server: Any, path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from mqlab.scenarios.registry import Caption, find
@@ -40,6 +40,26 @@ class Storyboard:
         self._read_up_to(place)
         n = bisect_right(self._places, place)
         return self._captions[self._shown[n - 1]] if n else None
+
+    def after(self, place: int) -> int | None:
+        """The place at which the next caption behind this one begins; None while the history has none."""
+        if self._captions:
+            self._read_up_to(len(self._lab.history))
+        n = bisect_right(self._places, place)
+        return self._places[n] if n < len(self._places) else None
+
+    def before(self, place: int) -> int | None:
+        """The place at which the newest caption in front of this one begins; None in front of the first."""
+        if self._captions:
+            self._read_up_to(place)
+        n = bisect_left(self._places, place)
+        return self._places[n - 1] if n else None
+
+    @property
+    def told(self) -> bool:
+        """Whether nothing more is to be told, or the world has no captions."""
+        last = len(self._captions) - 1
+        return last < 0 or self._shown[-1:] == [last]
 
     def _read_up_to(self, place: int) -> None:
         seen = self._seen

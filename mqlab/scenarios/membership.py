@@ -107,3 +107,34 @@ async def member_hangs(
     spawn_orders(producer, queues=queues, every_ms=every_ms)
     lab.run_for(seconds=15)
     lab.faults(f"at {lab.now_ms:g}ms: freeze D for {hangs_s}s")
+
+
+NEW_GROUPS = story("""
+    MessageStored 40 broker-a: Forty orders are in the topic, and no group has ever read them.
+    ClientStarted 4 first: A new group comes. It wants to begin with the first order.
+    ConsumeStarted 40 first: It gets all forty.
+    ClientStarted 6 last: Another new group wants to begin at the end: what is there already shall not count.
+    QueueAllocated 8 broker-a: It asks the broker first where the group stands. This topic is young: "at 0".
+    ConsumeStarted 80 last: So it gets all forty, too, and its setting was never looked at.
+    ClientStopped 1 last: It goes home. More orders come while nobody of the group is there.
+    ConsumeStarted 104 last-again: The same program comes back, and goes on where the group was: the broker knows.
+""")
+
+
+@scenario("new-groups", seconds=8, captions=NEW_GROUPS)
+async def new_groups(lab: Lab, *, queues: int = 4, orders: int = 40, more: int = 12) -> None:
+    """Two new groups begin with a topic that has orders in it, and one of them goes home and comes back."""
+    producer = await open_shop(lab, queues=queues)
+    spawn_orders(producer, orders=orders, queues=queues, every_ms=0)
+    lab.run_for(seconds=1)
+    await packer(lab, "first", group="first", packing_ms=20).start()
+    lab.run_for(seconds=6)
+    last = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
+    settings: dict[str, Any] = {"group": "last", "packing_ms": 20, "consume_from_where": last}
+    evening = packer(lab, "last", **settings)
+    await evening.start()
+    lab.run_for(seconds=6)
+    await evening.shutdown()
+    spawn_orders(producer, orders=more, queues=queues, every_ms=0)
+    lab.run_for(seconds=1)
+    await packer(lab, "last-again", **settings).start()

@@ -15,6 +15,7 @@ from mqlab.protocol.headers import (
     PopMessageRequestHeader,
 )
 from mqlab.scenarios.merge_buffer import GROUP, TOPIC, Kitchen
+from mqlab.scenarios.registry import scenario, story
 from mqlab.sim import public_call
 
 if TYPE_CHECKING:
@@ -76,3 +77,31 @@ async def open_ordered_kitchen(lab: Lab, orders: int, **broker: Any) -> OrderedK
     await kitchen.open()
     lab.run_for(ms=READY_MS - lab.now_ms)
     return kitchen
+
+
+IN_ORDER = story("""
+    MessageStored 5 broker-a: Five orders wait in one queue. A guest wants the soup before the roast.
+    OrderTaken 1 kitchen: The kitchen takes three of them in order. Its request has a name, an attempt.
+    OrderAcked 1 kitchen: The first order is done, so the group's place moves on by one.
+    OrderAcked 2 broker-a: The third is done, but not the second. The place stays in front of the second.
+    OrderBlocked 1 other-cook: Another cook asks, under an attempt of his own, and gets nothing: the queue is blocked.
+    OrderTaken 2 kitchen: The kitchen asks again, as the same attempt. It gets three from the second order on.
+    OrderAcked 5 broker-a: Now all of the batch is done, one order of it twice. The queue is free.
+    OrderTaken 3 other-cook: The other cook asks again, and gets the last order.
+""")
+
+
+@scenario("in-order", seconds=5, captions=IN_ORDER)
+async def in_order(lab: Lab, *, orders: int = 5, taken: int = 3) -> None:
+    """Two cooks pop in order: one takes a batch and does the second order late, the other one is turned away."""
+    kitchen = await open_ordered_kitchen(lab, orders)
+    other = OrderedKitchen(lab, "other-cook")
+    await other.open()
+    batch = await kitchen.take("monday", taken)
+    await kitchen.ack(batch[0], *batch[2:])
+    lab.run_for(ms=500)
+    await other.take("tuesday", taken)
+    lab.run_for(ms=500)
+    await kitchen.ack(*await kitchen.take("monday", taken))
+    lab.run_for(ms=500)
+    await other.take("tuesday", taken)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.client import MessageModel
 from mqlab.scenarios.numbered import FAILURES, TOPIC, come_and_go, number_of, spawn_sending
-from mqlab.scenarios.registry import WITHOUT_POWER_CUTS, scenario
+from mqlab.scenarios.registry import WITHOUT_POWER_CUTS, scenario, story
 
 if TYPE_CHECKING:
     from mqlab.client import MQPullConsumerScheduleService, PullTaskContext
@@ -37,7 +37,20 @@ def new_service(lab: Lab, *, next_delay_ms: int, message_model: MessageModel) ->
     return service
 
 
-@scenario("pull-schedule", seconds=30, faults=WITHOUT_POWER_CUTS)
+PULLED_IN_TURNS = story("""
+    SendAttempted 1 producer-1: A shop sends orders. Nobody pushes them on: a program asks for them when it likes.
+    ConsumerGroupChanged 1 broker-a: The program tells the broker to which group it belongs. It is alone in it.
+    QueueAllocated 4 consumer-1: So it has all four queues, and runs a task for each of them.
+    PullFinished 1 consumer-1: A task asks once, and gets what is there. A pull takes nothing out of the queue.
+    PullTaskFinished 4 consumer-1: It notes in its own memory how far it has come, and runs again in 200 ms.
+    PullTaskStarted 24 broker-a: Five questions a second for each queue, and most of them are for nothing.
+    ConsumerGroupChanged 2 broker-a: A second program joins the group, and the broker tells the first one.
+    OffsetCommitted 2 consumer-1: The first one gives two queues up, and tells the broker how far it was there.
+    QueueDropped 4 consumer-2: The second one goes home in good order, and the first one takes its queues back.
+""")
+
+
+@scenario("pull-schedule", seconds=30, faults=WITHOUT_POWER_CUTS, captions=PULLED_IN_TURNS)
 async def pull_schedule(
     lab: Lab,
     *,

@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.client import ConsumeFromWhere
-from mqlab.scenarios.numbered import TOPIC, SendOne, reader, send_async, send_one_way, send_sync, spawn_sending
-from mqlab.scenarios.registry import ANY_FAULT, WITHOUT_POWER_CUTS, scenario
+from mqlab.scenarios.numbered import (
+    TOPIC,
+    SendOne,
+    numbered_message,
+    reader,
+    send_async,
+    send_one_way,
+    send_sync,
+    spawn_sending,
+)
+from mqlab.scenarios.registry import ANY_FAULT, WITHOUT_POWER_CUTS, scenario, story
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer
@@ -59,3 +68,50 @@ async def one_way(
 ) -> None:
     """A producer sends to two brokers and never learns what became of it."""
     await _send_all(lab, send_one_way, messages=messages, every_ms=every_ms, queues=queues, flush=flush, size=size)
+
+
+THREE_WAYS = story("""
+    SendAttempted 1 producer-1: The shop sends an order, and waits for the answer: sync.
+    SendSucceeded 1 producer-1: The answer is there. Only now the shop goes on.
+    SendAttempted 4 producer-1: Three orders, async: each call returns at once, and the next one begins.
+    MessageStored 4 broker-a: The broker sees no difference. It stores one order after the other, and answers each.
+    SendSucceeded 4 producer-1: Each answer finds its call by its number, and a callback hears of it.
+    SendAttempted 5 producer-1: One-way: two orders go out, and nobody will answer.
+    NodeFrozen 1 broker-a: The broker hangs. Its connections are open, and nothing comes back.
+    SendAttempted 7 producer-1: One order in each of the three ways. Who notices?
+    SendFailed 1 producer-1: After its time-out the sync call fails, and soon the callback hears of a failure, too.
+    NodeThawed 1 broker-a: Of the one-way order nobody hears. The broker wakes up, and stores all that waited.
+""")
+
+
+@scenario("three-ways", seconds=9, captions=THREE_WAYS)
+async def three_ways(lab: Lab, *, delay_ms: int = 20, asyncs: int = 3, oneways: int = 2, hangs_s: int = 6) -> None:
+    """Orders are sent sync, async and one-way, first to a broker that is well and then to one that hangs."""
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic(TOPIC, 2)
+    producer = lab.producer("shop")
+    await producer.start()
+    lab.run_for(seconds=1)
+    for source, target in (("producer-1", "broker-a"), ("broker-a", "producer-1")):
+        lab.act("delay", source=source, target=target, ms=delay_ms)
+
+    async def send_all(begin: int, asyncs: int, oneways: int) -> None:
+        for number in range(begin, begin + asyncs):
+            await send_async(producer, numbered_message(TOPIC, number, 100))
+        for number in range(begin + asyncs, begin + asyncs + oneways):
+            await send_one_way(producer, numbered_message(TOPIC, number, 100))
+            await producer.node.sleep(5)
+
+    async def load() -> None:
+        await send_sync(producer, numbered_message(TOPIC, 0, 100))
+        await producer.node.sleep(500)
+        await send_all(1, asyncs, 0)
+        await producer.node.sleep(500)
+        await send_all(1 + asyncs, 0, oneways)
+        await producer.node.sleep(1_000)
+        await send_all(1 + asyncs + oneways, 1, 1)
+        await send_sync(producer, numbered_message(TOPIC, 3 + asyncs + oneways, 100))
+
+    producer.node.spawn(load(), "load")
+    lab.faults(f"at {lab.now_ms + 1_500:g}ms: freeze broker-a for {hangs_s}s")

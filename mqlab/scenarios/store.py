@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mqlab.protocol import Message
-from mqlab.scenarios.registry import scenario
+from mqlab.scenarios.registry import scenario, story
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer
@@ -43,7 +43,20 @@ async def small_files(lab: Lab, *, messages: int = 387, every_ms: int = 20, flus
         lab.run_for(ms=every_ms)
 
 
-@scenario("orders-cut-off", seconds=3)
+CUT_OFF = story("""
+    SendAttempted 1 producer-1: A shop sends ten orders, one after the other, and waits for each answer.
+    MessageStored 1 broker-a: The broker puts each order at the end of one file, the commit log.
+    SendSucceeded 1 producer-1: It answers "stored". So far the bytes are in the machine's memory, not on its disk.
+    MessageDispatched 4 broker-a: The order's queue gets an entry of 20 bytes: where in the log it begins.
+    SendSucceeded 10 producer-1: All ten orders are acknowledged. The next writing to the disk is still to come.
+    PowerLost 1 broker-a: The power is cut. Of what was not on the disk, luck alone keeps a page or loses it.
+    StoreLoaded 2 broker-a: The broker starts again, and sees that its last end was no good one.
+    StoreRecovered 2 broker-a: It reads the log up to the first record that is not whole, and cuts off the rest.
+    BrokerRegistered 4 namesrv-1: It serves again. The shop was told "stored" ten times, and hears nothing of this.
+""")
+
+
+@scenario("orders-cut-off", seconds=3, captions=CUT_OFF)
 async def orders_cut_off(
     lab: Lab,
     *,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mqlab_widgets.boards.timer_wheel import TimerWheelBoard
     from mqlab_widgets.side_by_side import SideBySide
     from mqlab_widgets.stepper import Stepper
+    from mqlab_widgets.storyboard import storyboard
     from mqlab_widgets.world_charts import WorldCharts
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Stepper",
     "TimerWheelBoard",
     "WorldCharts",
+    "storyboard",
 ]
 
 _HOMES = {
@@ -67,6 +69,7 @@ _HOMES = {
     "Stepper": "stepper",
     "TimerWheelBoard": "boards.timer_wheel",
     "WorldCharts": "world_charts",
+    "storyboard": "storyboard",
 }
 """Where the public names come from; they are imported when first used, as charts need no widgets."""
 

@@ -4,6 +4,8 @@ const KEYS = {
   " ": "play", n: "step_event", ArrowRight: "step_event", p: "back", ArrowLeft: "back",
   s: "step_slice", Home: "start", End: "now", "]": "next_kind", "[": "previous_kind",
 };
+// In projector mode: what a presenter's remote control sends.
+const STORY_KEYS = { PageDown: "next_caption", PageUp: "previous_caption" };
 // Keys that open a menu or change how the page looks.
 const OPENERS = { b: "menu", m: "more", "?": "keys" };
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -181,6 +183,7 @@ function makeBar(root, { command, part, stage }) {
     if (key === "f") project();
     else if (OPENERS[key]) toggle(OPENERS[key]);
     else if (KEYS[key]) command({ do: KEYS[key] });
+    else if (STORY_KEYS[key] && root.classList.contains("mq-projector")) command({ do: STORY_KEYS[key] });
     else return false;
     return true;
   }
@@ -323,6 +326,9 @@ function makeBar(root, { command, part, stage }) {
   }
 
   return {
+    project() {
+      if (!root.classList.contains("mq-projector")) project();
+    },
     // After the page has changed.
     drawn() {
       rove();

@@ -68,6 +68,7 @@ KEYS = (
     ("b", "break something: the menu of the chosen machine"),
     ("m", "more: slice, event kind, time, breakpoint"),
     ("f", "only the stage, as large as the window; Escape leaves it"),
+    ("Page Down, Page Up", "there: to the next, the previous caption of the story"),
     ("Tab", "stage, bar, time line, tabs; within each the arrow keys"),
     ("Enter", "on a machine or a wire: what can be done to it"),
     ("Escape", "close what is open, then leave the view"),

@@ -23,19 +23,30 @@ AT_ONCE_SECONDS = 0.1
 
 
 class Search:
-    """Plays a world for at most `ms` of its time, up to the next event of a kind, to a breakpoint, or to the end.
+    """Plays a world for at most `ms` of its time, up to the next event of a kind, to a breakpoint, to the `place` that
+    is asked for after each piece, or to the end.
 
     `run(ended, moved)` plays a first piece at once and the rest from the asyncio loop (all of it where there is none);
     `ended` gets the words for how it came out, `moved` is called after each piece.
     """
 
-    def __init__(self, lab: Lab, what: str, ms: float, *, kind: str = "", breakpoints: bool = False) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        what: str,
+        ms: float,
+        *,
+        kind: str = "",
+        breakpoints: bool = False,
+        place: Callable[[], int | None] | None = None,
+    ) -> None:
         self.lab = lab
         self.what = what
         self._until_ms = lab.now_ms + ms
         self._asked_ms = ms
         self._kind = kind
         self._to_breakpoint = breakpoints
+        self._place = place
         self._piece_ms = FIRST_PIECE_MS
         self._task: asyncio.Task[None] | None = None
         self._cancelled = False
@@ -108,11 +119,14 @@ class Search:
         if self._awaited is not None and self._awaited.first_hit is not None:
             lab.history.move_to(lab.history.index_of(self._awaited.first_hit.at) + 1)
             return ""
+        if self._place is not None and (place := self._place()) is not None:
+            lab.history.move_to(place)
+            return ""
         if lab.stopped_at is not None and not self._kind:
             return f"Stopped at a breakpoint: {lab.stopped_at}"
         if lab.now_ms < self._until_ms:
             return None
-        if self._kind or self._to_breakpoint:
+        if self._kind or self._to_breakpoint or self._place is not None:
             missed = self.what.removeprefix("the next ")
             return f"Not found in {self._asked_ms / 1_000:g} s of the world: {missed}. Once more goes on from here."
         return ""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mqlab.scenarios.registry import Caption
     from mqlab.trace.record import Record
 
-SEARCH_MS = 60_000
+SEARCH_MS, STORY_MS = 60_000, 300_000
 """So much of the world's time a search plays before it asks whether to go on."""
 EVENTS_PER_PIECE = 500
 MOST_DRAWN = 8
@@ -39,6 +39,7 @@ LEAST_PX, MOST_PX = 320, 4_000
 
 PAUSING = (
     *("step_event", "step_slice", "back", "start", "goto", "now", "next_kind", "previous_kind", "to_time"),
+    *("next_caption", "previous_caption"),
     *("to_breakpoint", "back_to", "pick", "hold", "take_back", "override", "branch"),
 )
 """The commands that end playing, because they say themselves where to go."""
@@ -450,6 +451,25 @@ class Session(Breaking, Worlds):
         if self.lab.history.forward(self.kind) is None:
             kind = self.kind
             self._begin_search(Search(self.lab, f"the next {kind}", SEARCH_MS, kind=kind))
+
+    def do_next_caption(self) -> None:
+        """To the next sentence of the scenario's story, playing the world when its event has not happened yet."""
+        board, here = self._storyboard, self.place()
+        place = board.after(here)
+        if place is not None:
+            self.do_goto(place)
+        elif board.told:
+            self.said = "The story is told; what comes now is not in it."
+        else:
+            self._begin_search(Search(self.lab, "the next caption", STORY_MS, place=lambda: board.after(here)))
+
+    def do_previous_caption(self) -> None:
+        """To the sentence of the scenario's story before this one."""
+        place = self._storyboard.before(self.place())
+        if place is None:
+            self.said = "This is where the story begins."
+        else:
+            self.do_goto(place)
 
     def do_to_breakpoint(self) -> None:
         """Play up to the next breakpoint of the lab."""

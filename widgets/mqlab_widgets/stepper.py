@@ -30,14 +30,17 @@ class Stepper(Viewer):
     """A live view of a lab: `Stepper(lab)` as the last line of a cell.
 
     Without a front end (or on a page) it is the picture of the last frame, as it was when the cell ended. With
-    `play=True` the world begins to play as soon as a page shows it. `close()` takes the view off the page and off the
+    `play=True` the world begins to play as soon as a page shows it, with `projector=True` the page shows the stage
+    alone, in projector mode, until Escape. `close()` takes the view off the page and off the
     world, which goes on without it.
     """
 
     picture: ClassVar[Picture] = STAGE
     """What is seen of the world; another kind of stepper says another one."""
 
-    def __init__(self, lab: Lab, boards: Sequence[type[Board]] = (), *, play: bool = False) -> None:
+    def __init__(
+        self, lab: Lab, boards: Sequence[type[Board]] = (), *, play: bool = False, projector: bool = False
+    ) -> None:
         if not hasattr(lab, "world"):
             raise LearnerError(f"{lab!r} is not a lab", "write Stepper(lab)")
         given = boards if isinstance(boards, list | tuple) else [None]
@@ -52,6 +55,7 @@ class Stepper(Viewer):
         self._about_link = False
         """Whether the menu of faults is about the link that was clicked, and not about a machine."""
         self._to_play = play
+        self._to_project = projector
         self._size: tuple[float, float, bool] | None = None
         """How large the stage was drawn last; a story changes what is in it, and not its size."""
         self._stepped = False
@@ -101,6 +105,9 @@ class Stepper(Viewer):
                     self._to_play = False
                     session.do({"do": "play"})
                 self._changed()
+                if self._to_project:
+                    self._to_project = False
+                    self.send({"project": True})
             case "hidden":
                 self._looked_at -= 1
                 session.watched = self._looked_at > 0

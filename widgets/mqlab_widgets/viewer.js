@@ -209,6 +209,7 @@ function render({ model, el }) {
       story.take(message.story, message.began, isStep);
     }
     if (message.frame) takeFrame(message.frame, isStep);
+    if (message.project) bar.project();
   }
 
   function takeFrame(changed, isStep) {
