@@ -36,6 +36,9 @@ QUIET := $(if $(CI),--quiet,)
 UV_INSTALL = $(BIN)/uv pip install $(QUIET) --python $(PY) --no-build-isolation
 INSTALL = $(UV_INSTALL) --require-hashes --requirement
 
+# nbgrader adds extensions to JupyterLab, which nobody else should see.
+NBGRADER_VENV ?= .venv-nbgrader
+
 # Strict: a cell's output must be the one in the notebook. NBVAL=--nbval-lax only runs the cells.
 NBVAL ?= --nbval
 # Two files of tests at a time; the cells of one notebook stay together.
@@ -83,7 +86,7 @@ test: all-sets ## everything that must hold: lint, types, imports, labs, tests
 	$(PY) -m mypy
 	$(BIN)/lint-imports
 	$(PY) -m mqlab.labs check
-	$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) --ignore=tests/browser --ignore=tests/cluster tests labs
+	$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) --ignore=tests/browser --ignore=tests/cluster --ignore=tests/nbgrader tests labs
 	@if $(PY) -m tests.browser.chromium >/dev/null; \
 		then $(BROWSER_TESTS) || test $$? -eq 5; \
 		else echo 'Left out: tests/browser, for want of a Chromium (make browser-test)'; fi
@@ -95,6 +98,11 @@ spark-archive: $(STAMPS)/spark $(STAMPS)/project ## one archive of the code for 
 .PHONY: spark-cluster-test
 spark-cluster-test: all-sets ## the Spark jobs on a cluster of this machine: a master and two workers
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/cluster
+
+.PHONY: nbgrader-test
+nbgrader-test: ## nbgrader takes a lab, and marks a class (in an environment of its own)
+	@$(MAKE) VENV=$(NBGRADER_VENV) $(NBGRADER_VENV)/.stamps/nbgrader
+	$(NBGRADER_VENV)/bin/python -m pytest $(PYTEST_FLAGS) tests/nbgrader
 
 .PHONY: browser-test
 browser-test: browser ## run labs and live views in a real browser, which is installed where that may be done
@@ -166,7 +174,7 @@ lock: $(STAMPS)/build ## pin the requirements again (UPGRADE=--upgrade: to the n
 
 .PHONY: clean
 clean: ## back to a fresh clone: removes the environment, caches and out/
-	rm -rf $(VENV) .cache out dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(NBGRADER_VENV) .cache out dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -path ./.git -prune -o -name __pycache__ -prune -exec rm -rf {} +
 
 # --- the environment: one stamp for each set of packages -------------------------------------------------------------
@@ -202,6 +210,10 @@ $(STAMPS)/spark: requirements/spark.txt requirements/java.txt $(STAMPS)/build $(
 	$(INSTALL) requirements/spark.txt
 	@$(DROP_SPARK_SOURCE)
 	@$(PY) -m mqlab.java || { echo 'Adding a Java for Spark'; $(INSTALL) requirements/java.txt; }
+	@touch $@
+
+$(STAMPS)/nbgrader: requirements/nbgrader.txt $(STAMPS)/labs $(STAMPS)/project
+	$(INSTALL) requirements/nbgrader.txt
 	@touch $@
 
 $(STAMPS)/dev: requirements/dev.txt $(STAMPS)/build

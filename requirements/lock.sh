@@ -20,5 +20,6 @@ pin "$@" pyproject.toml --extra spark \
     -c requirements/build.txt -c requirements/labs.txt -o requirements/spark.txt
 pin "$@" pyproject.toml --extra dev \
     -c requirements/build.txt -c requirements/labs.txt -c requirements/spark.txt -o requirements/dev.txt
+pin "$@" requirements/nbgrader.in -c requirements/build.txt -c requirements/labs.txt -o requirements/nbgrader.txt
 
 "$python" requirements/conda.py

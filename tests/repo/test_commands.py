@@ -13,10 +13,10 @@ from .tree import ROOT, make_targets, read
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/dependencies.md")
 PROMISED = {
-    "help", "lab", "run", "test", "bench", "bench-spark",
+    "help", "lab", "run", "test", "bench", "bench-grade", "bench-spark",
     "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
     "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
-    "mutants", "spark-archive", "spark-cluster-test",
+    "mutants", "nbgrader-test", "spark-archive", "spark-cluster-test",
 }  # fmt: skip
 
 
