@@ -7,6 +7,8 @@ named exceptions. Errors carry fields, so that a program can read them without p
 
 from __future__ import annotations
 
+import sys
+
 
 class MqlabError(Exception):
     """The base of everything that mqlab raises on purpose."""
@@ -35,7 +37,10 @@ class MissingExtraError(LearnerError):
     """A feature needs a package that is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        hint = f"make {_MADE[extra]}" if extra in _MADE and _is_clone() else f"pip install 'mqlab[{extra}]'"
+        if sys.platform == "emscripten":
+            hint = "run this outside of the browser, where it can be installed"
+        else:
+            hint = f"make {_MADE[extra]}" if extra in _MADE and _is_clone() else f"pip install 'mqlab[{extra}]'"
         super().__init__(f"this needs the package {package!r}", hint)
         self.package = package
         self.extra = extra

@@ -2,29 +2,36 @@
 
 No slice ends in such a loop, so no clock of a world helps. A second thread looks at the processor time of the process,
 not at the real clock: a slow machine, or one that was busy with other things, breaks nothing off.
+
+A browser's Python has no second thread. There each loop of a student's code looks at the clock itself whenever it goes
+back to its beginning; the loops of libraries, and mqlab's own, do not, so they cost nothing.
 """
 
 from __future__ import annotations
 
 import ctypes
+import sys
 import time
 from contextlib import suppress
-from types import TracebackType
-from typing import Self
+from types import CodeType, TracebackType
+from typing import Any, Self
 
 PATIENCE_S = 20.0
 """How much processor time the judgement of one seed may take; it takes less than one second in every lab."""
 _LOOK_S = 0.1
+_INSTALLED = "/lib/python"
+"""Where in a browser the code lies that no student wrote."""
+_TOOL = "mqlab.check"
 
 
 class EndlessLoop(BaseException):
     """The limit was reached. No `Exception`, since code that loops may well catch those."""
 
 
-class Patience:
-    """`with Patience(): ...` raises EndlessLoop inside, again and again, once the processor time is used up."""
+class _WatchingThread:
+    """Raises EndlessLoop inside, again and again, once the processor time is used up."""
 
-    def __init__(self, limit_s: float = PATIENCE_S) -> None:
+    def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
         self.ran_out = False
 
@@ -53,6 +60,39 @@ class Patience:
                 self._over.set()
                 if self.ran_out:
                     _raise_in(self._who, None)
+
+
+class _WatchedLoops:
+    """Raises EndlessLoop in the student's own loops once the processor time is used up."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self.ran_out = False
+
+    def __enter__(self) -> Self:
+        self._end_s = time.process_time() + self._limit_s
+        watch: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
+        watch.use_tool_id(watch.DEBUGGER_ID, _TOOL)
+        watch.register_callback(watch.DEBUGGER_ID, watch.events.JUMP, self._jumped)
+        watch.set_events(watch.DEBUGGER_ID, watch.events.JUMP)
+        self._monitoring = watch
+        return self
+
+    def _jumped(self, code: CodeType, _from: int, _to: int) -> Any:
+        if code.co_filename.startswith(_INSTALLED):
+            return self._monitoring.DISABLE
+        if time.process_time() >= self._end_s:
+            self.ran_out = True
+            raise EndlessLoop
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._monitoring.set_events(self._monitoring.DEBUGGER_ID, 0)
+        self._monitoring.free_tool_id(self._monitoring.DEBUGGER_ID)
+
+
+Patience = _WatchedLoops if sys.platform == "emscripten" else _WatchingThread
+"""`with Patience(limit_s) as patience: ...`; afterwards `patience.ran_out` says whether the limit was reached."""
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
