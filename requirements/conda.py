@@ -1,7 +1,7 @@
-"""Write environment.yml, and its copy for Binder, from the pinned requirement files.
+"""Write environment.yml, and those of both Binders, from the pinned requirement files.
 
 Binder reads its files in binder/ alone, and conda resolves a `-r` beside the file that has it; so the pins themselves
-stand in both, and both are made here.
+stand in each, and each is made here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,13 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SETS = ("build", "labs", "spark", "java")
+WHOLE = ("build", "labs", "spark", "java")
+ENVIRONMENTS = {
+    "environment.yml": WHOLE,
+    "binder-full/environment.yml": WHOLE,
+    "binder/environment.yml": ("build", "labs"),
+}
+"""Each environment file with the sets that are in it."""
 # conda brings its own pip; uv is the Makefile's installer.
 NOT_LISTED = {"pip", "uv"}
 
@@ -33,17 +39,16 @@ def pins(requirement_file: Path) -> list[str]:
     return [line.removesuffix(" \\") for line in lines if re.match(r"[a-zA-Z0-9]", line)]
 
 
-def environment() -> str:
-    """The text of environment.yml."""
-    listed = {pin for name in SETS for pin in pins(ROOT / "requirements" / f"{name}.txt")}
+def environment(sets: tuple[str, ...]) -> str:
+    """The text of an environment file with these sets."""
+    listed = {pin for name in sets for pin in pins(ROOT / "requirements" / f"{name}.txt")}
     kept = sorted(pin for pin in listed if pin.split("==")[0] not in NOT_LISTED)
     return HEAD + "".join(f'      - "{pin}"\n' for pin in kept)
 
 
 def main() -> None:
-    text = environment()
-    for path in (ROOT / "environment.yml", ROOT / "binder" / "environment.yml"):
-        path.write_text(text, encoding="utf-8")
+    for name, sets in ENVIRONMENTS.items():
+        (ROOT / name).write_text(environment(sets), encoding="utf-8")
 
 
 if __name__ == "__main__":
