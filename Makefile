@@ -86,7 +86,7 @@ test: all-sets ## everything that must hold: lint, types, imports, labs, tests
 	$(PY) -m mypy
 	$(BIN)/lint-imports
 	$(PY) -m mqlab.labs check
-	$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) --ignore=tests/browser --ignore=tests/cluster --ignore=tests/nbgrader tests labs
+	$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) --ignore=tests/browser --ignore=tests/cluster --ignore=tests/nbgrader --ignore=tests/lite --ignore=tests/wheelhouse tests labs
 	@if $(PY) -m tests.browser.chromium >/dev/null; \
 		then $(BROWSER_TESTS) || test $$? -eq 5; \
 		else echo 'Left out: tests/browser, for want of a Chromium (make browser-test)'; fi
@@ -122,6 +122,25 @@ bench-spark: all-sets ## measure Spark with 1, 10 and 100 M events (hours; BENCH
 .PHONY: bench-grade
 bench-grade: all-sets ## mark 200 notebooks, honest, wrong and hostile ones, and measure that (about 20 minutes)
 	$(PY) -m benchmarks grading --out out/bench-grade.json
+
+.PHONY: site
+site: $(STAMPS)/site $(STAMPS)/labs $(STAMPS)/project ## build the web site in out/site: pages, and the labs playable in the browser
+	$(PY) -m website
+
+.PHONY: site-test
+site-test: site browser ## play the web site in a real browser
+	$(PY) -m pytest $(PYTEST_FLAGS) tests/lite
+
+# WITH=--spark: Spark, too.
+WITH ?=
+
+.PHONY: wheelhouse
+wheelhouse: $(STAMPS)/build ## everything to install the labs without internet, in out/wheelhouse (WITH=--spark: the Spark labs, too)
+	$(PY) requirements/wheelhouse.py $(WITH)
+
+.PHONY: wheelhouse-test
+wheelhouse-test: wheelhouse $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project ## install from out/wheelhouse without a network, and run a lab
+	$(PY) -m pytest $(PYTEST_FLAGS) tests/wheelhouse
 
 .PHONY: fast
 fast: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project ## compile mqlab into out/fast, for mqlab fast COMMAND (needs a C compiler, 1 to 3 min)
@@ -218,6 +237,20 @@ $(STAMPS)/nbgrader: requirements/nbgrader.txt $(STAMPS)/labs $(STAMPS)/project
 
 $(STAMPS)/dev: requirements/dev.txt $(STAMPS)/build
 	$(INSTALL) requirements/dev.txt
+	@touch $@
+
+# What JupyterLite is made of: wheels, and a Python for the browser. A directory of its own, since npm writes beside its lock.
+SITE_PARTS := $(CACHE)/site
+
+$(STAMPS)/site: requirements/site.txt requirements/lite.txt requirements/pyodide/package-lock.json $(STAMPS)/labs
+	@command -v npm >/dev/null || { echo 'make site needs npm (it comes with Node.js), to fetch the Python that runs in browsers' >&2; exit 1; }
+	$(INSTALL) requirements/site.txt
+	rm -rf $(SITE_PARTS)/wheels $(SITE_PARTS)/node_modules
+	mkdir -p $(SITE_PARTS)
+	$(PY) -m pip download --quiet --no-deps --require-hashes --only-binary=:all: --python-version 3.14 --implementation py \
+		--abi none --platform any --requirement requirements/lite.txt --dest $(SITE_PARTS)/wheels
+	cp requirements/pyodide/package.json requirements/pyodide/package-lock.json $(SITE_PARTS)
+	npm ci --prefix $(SITE_PARTS) --cache $(CACHE)/npm --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 $(STAMPS)/project: pyproject.toml $(STAMPS)/build

@@ -22,4 +22,13 @@ pin "$@" pyproject.toml --extra dev \
     -c requirements/build.txt -c requirements/labs.txt -c requirements/spark.txt -o requirements/dev.txt
 pin "$@" requirements/nbgrader.in -c requirements/build.txt -c requirements/labs.txt -o requirements/nbgrader.txt
 
+pin "$@" requirements/site.in \
+    -c requirements/build.txt -c requirements/labs.txt -c requirements/spark.txt -c requirements/dev.txt \
+    -o requirements/site.txt
+
+# These run in the browser, in Pyodide's Python. JupyterLite brings its own widgetsnbextension, and the page the widgets' other half.
+"$uv" pip compile --quiet --python-version 3.14 --python-platform wasm32-pyodide2025 --generate-hashes \
+    --no-emit-index-url --no-header --no-annotate --no-emit-package widgetsnbextension --no-emit-package jupyterlab-widgets \
+    "$@" requirements/lite.in -o requirements/lite.txt
+
 "$python" requirements/conda.py

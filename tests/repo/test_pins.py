@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from importlib import metadata
@@ -13,7 +14,7 @@ from packaging.requirements import Requirement
 from .tree import ROOT, pins, read
 
 PROJECT = tomllib.loads(read("pyproject.toml"))["project"]
-SETS = ("build", "java", "labs", "spark", "dev")
+SETS = ("build", "java", "labs", "spark", "dev", "site")
 HOLDS = {"labs": "labs", "widgets": "labs", "trace": "labs", "codecs": "labs", "spark": "spark", "dev": "dev"}
 """The requirement file that holds each extra."""
 
@@ -60,14 +61,35 @@ def test_the_sets_agree_on_every_package_that_they_share() -> None:
     assert {package: found for package, found in versions.items() if len(found) > 1} == {}
 
 
-def test_the_conda_environment_has_the_pins_of_the_requirement_files() -> None:
-    wanted = {pin for name in ("build", "labs", "spark", "java") for pin in pins(name)}
+@pytest.mark.parametrize(
+    ("name", "sets"),
+    [
+        ("environment.yml", ("build", "labs", "spark", "java")),
+        ("binder-full/environment.yml", ("build", "labs", "spark", "java")),
+        ("binder/environment.yml", ("build", "labs")),
+    ],
+)
+def test_an_environment_file_has_the_pins_of_the_requirement_files(name: str, sets: tuple[str, ...]) -> None:
+    wanted = {pin for requirements in sets for pin in pins(requirements)}
     brought_otherwise = {"pip", "uv"}
-    assert set(environment("environment.yml")) == {pin for pin in wanted if pin.split("==")[0] not in brought_otherwise}
+    assert set(environment(name)) == {pin for pin in wanted if pin.split("==")[0] not in brought_otherwise}
 
 
-def test_binder_has_the_environment_that_conda_has() -> None:
-    assert read("binder/environment.yml") == read("environment.yml")
+def test_the_browsers_wheels_have_hashes_and_its_widgets_are_those_of_the_labs() -> None:
+    pinned = dict(pin.split("==") for pin in pins("lite"))
+    assert read("requirements/lite.txt").count("--hash=sha256:") >= len(pinned) > 0
+    labs = {Requirement(pin).name: str(Requirement(pin).specifier).removeprefix("==") for pin in pins("labs")}
+    assert {name: pinned[name] for name in ("anywidget", "ipywidgets", "comm", "psygnal")} == {
+        name: labs[name] for name in ("anywidget", "ipywidgets", "comm", "psygnal")
+    }
+
+
+def test_the_browsers_python_is_pinned_with_a_hash_and_without_an_address() -> None:
+    lock = json.loads(read("requirements/pyodide/package-lock.json"))["packages"]
+    wanted = json.loads(read("requirements/pyodide/package.json"))["dependencies"]["pyodide"]
+    assert lock["node_modules/pyodide"]["version"] == wanted
+    fetched = [entry for place, entry in lock.items() if place]
+    assert all(entry["integrity"].startswith("sha512-") and "resolved" not in entry for entry in fetched)
 
 
 def test_the_pythons_named_are_those_that_are_supported() -> None:

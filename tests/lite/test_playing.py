@@ -1,0 +1,113 @@
+"""The site's JupyterLite is played: a lab is opened, its first picture moves, it is stepped and scrubbed, exercises are
+judged, and nothing is asked of another host.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from mqlab.check import VERDICT_MIME
+from mqlab.labs.build import read_lab
+from mqlab.labs.notebook import make_notebook
+from tests.browser.notebook_page import ViewerPage
+from website.notebook_for_lite import for_lite
+
+from .lite_page import LitePage
+
+ROOT = Path(__file__).parents[2]
+MOST_SECONDS = 90
+"""From the first request to the first picture that moves; the aim for a quiet machine is 30 s, and this may be busy."""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, address: str) -> Iterator[LitePage]:
+    """JupyterLite. At the end nothing may have gone wrong in it, and nothing have been asked of another host."""
+    with LitePage(browser, address) as page:
+        yield page
+        assert page.seen == []
+
+
+@pytest.fixture(scope="module")
+def tour(page: LitePage) -> Iterator[ViewerPage]:
+    """The first live view of lab 00, as soon as its picture has moved."""
+    began = time.monotonic()
+    page.load()
+    notebook = page.open("00_tour.ipynb")
+    viewer = page.run_to_first_view(notebook)
+    place = viewer.place
+    viewer.play()
+    viewer.until(lambda: viewer.place != place)
+    took = time.monotonic() - began
+    print(f"\nfrom the first request to the first moving picture: {took:.1f} s")
+    assert took < MOST_SECONDS
+    viewer.pause()
+    yield viewer
+    notebook.close()
+
+
+def solved(lab: str) -> dict[str, Any]:
+    """A lab's notebook with its solutions, not yet run."""
+    return for_lite(make_notebook(read_lab(ROOT / "labs" / "sources" / f"{lab}.py"), "solution"))
+
+
+def of_cells(*sources: str) -> dict[str, Any]:
+    """A notebook of code cells."""
+    empty: dict[str, Any] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    cells = [{**empty, "id": f"cell-{at}", "source": source} for at, source in enumerate(sources)]
+    return for_lite({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
+
+
+def test_the_first_picture_moves_and_can_be_stepped(tour: ViewerPage) -> None:
+    tour.press("Home")
+    tour.until_place(0)
+    tour.press("n")
+    tour.until_place(1)
+    tour.press("p")
+    tour.until_place(0)
+
+
+def test_it_can_be_scrubbed_along_the_line_of_time(tour: ViewerPage) -> None:
+    tour.press("End")
+    tour.until_place(tour.length)
+    line = tour.part("timeline").get_by_role("slider")
+    line.focus()
+    tour.page.keyboard.press("Home")
+    tour.until_place(0)
+    expect(tour.machine("broker-a")).to_have_count(0)
+    tour.page.keyboard.press("End")
+    tour.until_place(tour.length)
+    expect(tour.machine("broker-a").first).to_be_visible()
+
+
+def test_every_check_of_a_lab_passes_with_its_solution(page: LitePage, tour: ViewerPage) -> None:
+    notebook = page.open("solved.ipynb", solved("00_tour"))
+    notebook.command("notebook:run-all-cells")
+    data = [output.get("data", {}) for cell in page.cells(notebook) for output in cell.get("outputs", ())]
+    verdicts = [shown[VERDICT_MIME]["state"] for shown in data if VERDICT_MIME in shown]
+    assert verdicts == ["passed"] * 4
+    notebook.close()
+
+
+def test_an_answer_that_never_ends_is_broken_off(page: LitePage, tour: ViewerPage) -> None:
+    loop = "from mqlab.check.patience import EndlessLoop, Patience\ndef forever():\n    while True:\n        pass"
+    tried = "try:\n    with Patience(0.2) as patience:\n        forever()\nexcept EndlessLoop:\n    print('broken off')"
+    notebook = page.open("endless.ipynb", of_cells(loop, tried, "print(patience.ran_out, 6 * 7)"))
+    notebook.run()
+    texts = [output["text"] for cell in page.cells(notebook) for output in cell["outputs"]]
+    assert texts == ["broken off\n", "True 42\n"]
+    notebook.close()
+
+
+def test_what_is_not_there_is_an_error_and_no_request(page: LitePage, tour: ViewerPage) -> None:
+    notebook = page.open(
+        "missing.ipynb", of_cells("try:\n    import numpy\nexcept ImportError as error:\n    print(error.name)")
+    )
+    notebook.run()
+    assert [output["text"] for output in page.cells(notebook)[0]["outputs"]] == ["numpy\n"]
+    notebook.close()

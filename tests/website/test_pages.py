@@ -1,0 +1,140 @@
+"""The pages of the web site: every link leads somewhere, nothing is asked of another host, bets are not given away."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from os.path import normpath
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from website.layout import BrokenLinkError, Linker
+from website.markdown import to_html
+from website.notebooks import lab_to_html
+from website.static import build_pages
+
+ROOT = Path(__file__).parents[2]
+VIEW = '<svg class="mq-stage"></svg>'
+
+
+class Page(HTMLParser):
+    """What a page asks for: its links, its pictures and stylesheets, and the anchors in it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.anchors: set[str] = set()
+        self.scripts = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attributes}
+        self.anchors |= {given["id"]} if "id" in given else set()
+        self.links += [given["href"]] if tag == "a" and "href" in given else []
+        self.loads += [given[name] for name in ("src", "href") if name in given and tag in ("img", "link", "iframe")]
+        self.scripts += tag == "script"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site as it is built, without JupyterLite."""
+    target = tmp_path_factory.mktemp("site")
+    build_pages(ROOT, target, lambda _: {})
+    return target
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[str, Page]:
+    """All pages, by their place."""
+    found = site.rglob("*.html")
+    return {path.relative_to(site).as_posix(): Page(path.read_text(encoding="utf-8")) for path in found}
+
+
+def links(pages: dict[str, Page]) -> Iterator[tuple[str, str, str]]:
+    """Every link inside of the site: the page that has it, the place that it leads to, the anchor there."""
+    for place, page in pages.items():
+        for link in [*page.links, *page.loads]:
+            if not re.match(r"[a-z]+:", link):
+                path, _, anchor = unquote(link).partition("#")
+                yield place, normpath(Path(place).parent / path.partition("?")[0]) if path else place, anchor
+
+
+def test_every_lab_and_every_page_of_the_documentation_is_there(pages: dict[str, Page]) -> None:
+    wanted = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "labs").glob("*.ipynb"), ROOT / "README.md"]
+    assert {path.relative_to(ROOT).with_suffix(".html").as_posix() for path in wanted} <= pages.keys()
+
+
+def test_every_link_leads_to_a_page_or_a_file(site: Path, pages: dict[str, Page]) -> None:
+    broken = [
+        (place, target)
+        for place, target, _ in links(pages)
+        if not target.startswith("lite/") and not (site / target).is_file()
+    ]
+    assert broken == []
+
+
+def test_every_link_into_a_page_finds_its_heading(pages: dict[str, Page]) -> None:
+    inside = [(place, target, anchor) for place, target, anchor in links(pages) if anchor and target in pages]
+    assert inside
+    assert [link for link in inside if link[2] not in pages[link[1]].anchors] == []
+
+
+def test_every_lab_is_reached_from_the_front_page(pages: dict[str, Page]) -> None:
+    wanted = {f"labs/{path.stem}.html" for path in (ROOT / "labs").glob("*.ipynb")}
+    assert wanted <= {target for place, target, _ in links(pages) if place == "index.html"}
+
+
+def test_no_page_loads_anything_from_another_host_or_runs_a_script(pages: dict[str, Page]) -> None:
+    assert [url for page in pages.values() for url in page.loads if re.match(r"(?!data:)[a-z]+:|//", url)] == []
+    assert [place for place, page in pages.items() if page.scripts] == []
+
+
+def test_what_comes_of_a_bet_stands_behind_a_click(site: Path) -> None:
+    cells = json.loads((ROOT / "labs" / "00_tour.ipynb").read_text(encoding="utf-8"))["cells"]
+    hidden = [cell for cell in cells if cell["metadata"].get("jupyter", {}).get("outputs_hidden") and cell["outputs"]]
+    page = (site / "labs" / "00_tour.html").read_text(encoding="utf-8")
+    assert len(hidden) == page.count('<details class="bet">') > 0
+
+
+def test_the_picture_of_a_live_view_stands_in_the_place_of_its_text() -> None:
+    lab = ROOT / "labs" / "00_tour.ipynb"
+    cells = [cell for cell in json.loads(lab.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    at = next(at for at, cell in enumerate(cells) if "Stepper(" in "".join(cell["source"]))
+    assert "&lt;Stepper" in lab_to_html(lab, {})
+    page = lab_to_html(lab, {at: VIEW})
+    assert VIEW in page
+    assert "&lt;Stepper" not in page
+
+
+def test_a_link_between_files_becomes_one_between_pages(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "picture.png").write_bytes(b"")
+    linker = Linker(tmp_path, {"docs/labs.md", "docs/a.md"})
+    assert linker.linked('<a href="docs/labs.md#the-source">', "README.md") == '<a href="docs/labs.html#the-source">'
+    assert linker.linked('<a href="../docs/labs.md">', "labs/00.ipynb") == '<a href="../docs/labs.html">'
+    assert linker.linked('<img src="picture.png">', "docs/a.md") == '<img src="picture.png">'
+    assert linker.copied == {"docs/picture.png"}
+    away = '<a href="https://example.org/x.md">'
+    assert linker.linked(away, "README.md") == away
+
+
+@pytest.mark.parametrize("link", ["nowhere.md", "docs/nothing.png", "../outside.md", "docs"])
+def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path, link: str) -> None:
+    (tmp_path / "docs").mkdir()
+    with pytest.raises(BrokenLinkError, match=f"README.md points to {link}"):
+        Linker(tmp_path, {"README.md"}).linked(f'<a href="{link}">', "README.md")
+
+
+def test_headings_have_the_anchors_that_readers_of_markdown_expect() -> None:
+    made = to_html("## What `make site` does, and why\n\n## Two\n\n## Two")
+    assert re.findall(r'id="([^"]+)"', made) == ["what-make-site-does-and-why", "two", "two-1"]
+
+
+def test_code_is_coloured_where_its_language_is_known_and_kept_where_not() -> None:
+    assert '<span class="kn">import</span>' in to_html("```python\nimport mqlab\n```")
+    assert "x &lt; y" in to_html("```nonsense\nx < y\n```")

@@ -1,0 +1,46 @@
+"""`python -m website [--no-lite]`: the web site, in out/site. The parts of JupyterLite are fetched by `make site`."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from functools import partial
+from pathlib import Path
+
+from website.lite import build_lite, runs_without_spark
+from website.pictures import views_of
+from website.static import build_pages
+
+
+def main() -> int:
+    """Build the site, and say how large it is."""
+    parser = argparse.ArgumentParser(prog="python -m website", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out/site"), help="where to write it (default: out/site)")
+    parser.add_argument("--parts", type=Path, default=Path(".cache/site"), help="where JupyterLite's parts lie")
+    parser.add_argument("--no-lite", action="store_true", help="the pages alone, in seconds")
+    options = parser.parse_args()
+    root, target = Path.cwd(), options.out.resolve()
+    if target.exists() and any(target.iterdir()) and not (target / "style.css").exists():
+        parser.error(f"{target} has other files in it; name an empty directory")
+    shutil.rmtree(target, ignore_errors=True)
+    pages = build_pages(root, target, partial(_views, root, options.parts.resolve() / "views"))
+    print(f"{len(pages)} pages: {_size(target)}")
+    if not options.no_lite:
+        build_lite(root, options.parts.resolve(), target / "lite")
+        print(f"JupyterLite: {_size(target / 'lite')}")
+    print(f"the web site: {target}")
+    return 0
+
+
+def _views(root: Path, kept: Path, notebook: Path) -> dict[int, str]:
+    """The pictures of a lab's live views; none where the lab needs Spark, since running those takes many minutes."""
+    return views_of(root, notebook, kept) if runs_without_spark(notebook.name) else {}
+
+
+def _size(directory: Path) -> str:
+    return f"{sum(path.stat().st_size for path in directory.rglob('*') if path.is_file()) / 1e6:.1f} MB"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""JupyterLite with the labs: a JupyterLab that is files alone, with a Python that runs in the reader's browser.
+
+Everything comes from this machine: Pyodide as npm has put it down, the wheels of requirements/lite.txt, and mqlab's
+own from the clone. They are put into Pyodide's list of packages with their hashes, and what is not there is struck off
+the list, so that nothing is ever asked of another host.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from email.parser import HeaderParser
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from mqlab.my_labs import copy_labs
+from website.notebook_for_lite import for_lite
+
+PACKAGES = ("mqlab", "ipywidgets", "anywidget")
+"""What is there when a notebook's kernel has started; the rest comes as what these need."""
+EXTENSIONS = ("@jupyterlite/pyodide-kernel-extension", "@jupyter-widgets/jupyterlab-manager", "anywidget")
+"""JupyterLab's extensions that the page has: the Python, and what shows live views."""
+FIRST_SPARK_LAB = "20"
+OF_PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
+"""What a browser takes of Pyodide; the rest is for Node and for types."""
+
+
+def runs_without_spark(lab: str) -> bool:
+    """Whether a lab, by its name, can be played there: those that need Spark can't."""
+    return lab < FIRST_SPARK_LAB
+
+
+def build_lite(root: Path, parts: Path, target: Path) -> None:
+    """Write JupyterLite into `target`; `parts` has `wheels/` and Pyodide in `node_modules/pyodide/`."""
+    work = target.parent / ".lite"
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.rmtree(target, ignore_errors=True)
+    _write_pyodide(root, parts, work / "static" / "pyodide")
+    _write_labs(root, work / "files")
+    _write_settings(root, work)
+    command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", str(work), "--output-dir", str(target)]
+    told = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
+    if told.returncode:
+        raise SystemExit(f"JupyterLite was not built:\n{told.stdout}{told.stderr}")
+    shutil.rmtree(work)
+
+
+def _write_pyodide(root: Path, parts: Path, into: Path) -> None:
+    """Pyodide with all wheels beside it, and its list of packages: only these, with their hashes."""
+    into.mkdir(parents=True)
+    pyodide = parts / "node_modules" / "pyodide"
+    for name in OF_PYODIDE:
+        shutil.copyfile(pyodide / name, into / name)
+    for wheel in (parts / "wheels").glob("*.whl"):
+        shutil.copyfile(wheel, into / wheel.name)
+    make = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    subprocess.run([*make, "--wheel-dir", str(into), str(root)], check=True)
+    listing = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))
+    listing["packages"] = packages(listing["packages"], sorted(into.glob("*.whl")))
+    (into / "pyodide-lock.json").write_text(json.dumps(listing, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def packages(known: dict[str, Any], wheels: list[Path]) -> dict[str, Any]:
+    """Pyodide's entries for these wheels; what they need is taken from the wheels themselves, as far as it is there."""
+    here = {_name(_metadata(wheel)["Name"]): wheel for wheel in wheels}
+    entries: dict[str, Any] = {}
+    for name, wheel in here.items():
+        metadata = _metadata(wheel)
+        needs = {_name(line) for line in metadata.get_all("Requires-Dist") or [] if "extra ==" not in line}
+        # What mqlab's live views need is an extra of it.
+        needs |= {"ipywidgets", "anywidget"} if name == "mqlab" else set()
+        entries[name] = {
+            "depends": sorted(needs & here.keys() - {name}),
+            "file_name": wheel.name,
+            "imports": known.get(name, {}).get("imports") or _imports(wheel),
+            "install_dir": "site",
+            "name": metadata["Name"],
+            "package_type": "package",
+            "sha256": sha256(wheel.read_bytes()).hexdigest(),
+            "unvendored_tests": False,
+            "version": metadata["Version"],
+        }
+    return entries
+
+
+def _name(requirement: str) -> str:
+    """The name in a requirement, as lists of packages write it."""
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    return canonicalize_name(Requirement(requirement).name)
+
+
+def _metadata(wheel: Path) -> Any:
+    with zipfile.ZipFile(wheel) as archive:
+        (inside,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        return HeaderParser().parsestr(archive.read(inside).decode())
+
+
+def _imports(wheel: Path) -> list[str]:
+    """The names that can be imported from a wheel: its packages and single modules."""
+    with zipfile.ZipFile(wheel) as archive:
+        paths = [name.split("/") for name in archive.namelist()]
+    found = {path[0] for path in paths if len(path) == 2 and path[1] == "__init__.py"}
+    return sorted(found | {path[0].removesuffix(".py") for path in paths if len(path) == 1 and path[0].endswith(".py")})
+
+
+def _write_labs(root: Path, into: Path) -> None:
+    """The labs as `mqlab my-labs` copies them, without those that need Spark and without the notes of the copying."""
+    copy_labs(root, into)
+    for path in into.glob(".*"):
+        path.unlink()
+    for lab in into.glob("*.ipynb"):
+        if not runs_without_spark(lab.name):
+            lab.unlink()
+            continue
+        notebook = for_lite(json.loads(lab.read_text(encoding="utf-8")))
+        lab.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _write_settings(root: Path, work: Path) -> None:
+    extensions = Path(sys.prefix) / "share" / "jupyter" / "labextensions"
+    build = {
+        "apps": ["lab", "notebooks"],
+        "contents": ["files"],
+        "ignore_sys_prefix": True,
+        "federated_extensions": [str(extensions / name) for name in EXTENSIONS],
+        "no_sourcemaps": True,
+        "no_unused_shared_packages": True,
+        "cache_dir": str(work / "cache"),
+    }
+    kernel = {"disablePyPIFallback": True, "loadPyodideOptions": {"packages": list(PACKAGES)}}
+    page = {
+        "appName": "mqlab",
+        # Tests and `python -m website.play` ask the page itself, not the pixels.
+        "exposeAppInBrowser": True,
+        "litePluginSettings": {"@jupyterlite/pyodide-kernel-extension:kernel": kernel},
+    }
+    (work / "jupyter_lite_config.json").write_text(json.dumps({"LiteBuildConfig": build}), encoding="utf-8")
+    (work / "jupyter-lite.json").write_text(
+        json.dumps({"jupyter-lite-schema-version": 0, "jupyter-config-data": page}), encoding="utf-8"
+    )
+    overrides = root / "widgets" / "jupyter" / "share" / "lab" / "settings" / "overrides.d" / "mqlab.json"
+    shutil.copyfile(overrides, work / "overrides.json")
