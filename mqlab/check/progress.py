@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from html import escape
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -95,6 +96,8 @@ class Progress:
     certificate: Certificate
     known: tuple[LabCheck, ...]
     """All checks of the lab."""
+    not_run: frozenset[str] = frozenset()
+    """The names of those whose cells have not run since the kernel was started."""
 
     @property
     def headline(self) -> str:
@@ -111,7 +114,9 @@ class Progress:
         lines = []
         for check in self.known:
             played = self._of(check)
-            if not played.of:
+            if check.name in self.not_run:
+                lines.append(f"{check.name}: not run since the kernel was started")
+            elif not played.of:
                 lines.append(f"{check.name}: not solved yet")
             elif not played.passed:
                 lines.append(f"{check.name}: {played.well} of {played.of} seeds went well")
@@ -133,7 +138,7 @@ class Progress:
             show.AMBER if self.left else show.GREEN,
             self.headline,
             *(show.line("left:", line) for line in self.left),
-            show.block(self.line),
+            f'<div style="font-family:monospace;overflow-wrap:anywhere">{escape(self.line)}</div>' if self.line else "",
         )
 
 
@@ -151,7 +156,8 @@ def how_far(student_id: str, lab: str, *, bets: int) -> Progress:
             checks[_exercise(check.name)] = Played(verdict.tried - verdict.failed, verdict.tried)
             texts += [cell_of(answer) for answer in answers]
     made = min(sum(_was_made(asked) for asked in predictions.asked.values()), bets)
-    return Progress(certificate(lab, whose(student_id), made, bets, checks, texts), tuple(known))
+    not_run = frozenset(check.name for check in known) - noted_checks.keys()
+    return Progress(certificate(lab, whose(student_id), made, bets, checks, texts), tuple(known), not_run)
 
 
 def _exercise(check: str) -> str:

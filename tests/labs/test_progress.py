@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.check import Wrong, check, how_far, lab_check, predict, predictions
+from mqlab.check import NotSolvedYet, Wrong, check, how_far, lab_check, predict, predictions
 from mqlab.check.progress import Played, certificate, read_certificate
 from mqlab.check.registry import _checks, noted_checks
 from mqlab.labs.notebook import make_notebook
@@ -50,12 +50,16 @@ def cell(text: str, name: str) -> Any:
 
 
 def test_nothing_done_is_said_without_a_certificate() -> None:
+    def unsolved(_: int) -> int:
+        raise NotSolvedYet
+
     predict("one", "How many?", unit="requests")
+    check("96/twice", unsolved)
     told = how_far("ada", "96", bets=3)
     assert repr(told).splitlines() == [
         "lab 96: 0 of 3 bets, 0 of 2 checks passed over 50 seeds, 0 of 5 points",
         "  left: 96/twice: not solved yet",
-        "  left: 96/thrice: not solved yet",
+        "  left: 96/thrice: not run since the kernel was started",
     ]
 
 

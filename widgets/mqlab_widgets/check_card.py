@@ -43,7 +43,7 @@ class CheckCard(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets publishes 
             self._show(OPEN, str(problem))
             return
         self._viewer = Stepper(lab)
-        said = f"Seed {self._verdict.failed_seed} at {lab.now_ms:,} ms, as the judge has left it: step back from here."
+        said = f"Seed {self._verdict.failed_seed} at {lab.now_ms:,.0f} ms, as the judge has left it: step back from here."
         self._show(CLOSE, said)
 
     def _show(self, button: str, said: str) -> None:
