@@ -25,7 +25,8 @@ from mqlab.grading.release import exam_code
 from mqlab.grading.running import run_notebook
 from mqlab.grading.signing import signed_mark
 from mqlab.grading.submission import Submission, read_submission
-from mqlab.labs.source import LabSource
+from mqlab.grading.truths import foreign_truths, truths_in
+from mqlab.labs.source import LabSource, text_argument
 
 RESULT, EXECUTED = "result.json", "executed.ipynb"
 
@@ -87,6 +88,11 @@ def mark(job: Job, lab: LabSource) -> dict[str, Any]:
     ran = None
     if job.run and not submission.unreadable:
         ran = run_notebook(Path(job.notebook), job.student, out / EXECUTED, job.limits)
+    if ran is not None:
+        foreign = foreign_truths(lab, Path(job.notebook), out / EXECUTED)
+        if foreign:
+            what = f"what it shows of {', '.join(foreign)} is not what this id gives"
+            submission.remarks.append(f"the notebook was run with another id, or changed: {what}")
     key = read_key(job.key_file)
     judge = Judge(lab, key, hidden=job.hidden, limits=job.limits)
     marks = [found.as_json() for found in judge.mark(submission)]
@@ -128,9 +134,6 @@ def _exam(submission: Submission, name: str, key: bytes) -> dict[str, Any]:
 
 def _bets(submission: Submission, lab: LabSource, executed: Path) -> list[dict[str, Any]]:
     """Each bet of the lab: what was asked and bet, and the truth as the student's own notebook has shown it."""
-    from mqlab.grading.truths import truths_in
-    from mqlab.labs.source import text_argument
-
     shown = truths_in(executed)
     found = []
     for cell in lab.tagged("prediction"):

@@ -7,6 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from mqlab.check.predictions import IN_THE_REPORT
+from mqlab.labs.source import LabSource
+
 _REVEALED = re.compile(r"""\breveal\(\s*["']([\w-]+)["']""")
 _SEEN = re.compile(r"(?m)^  it is:    (.{1,200})$")
 
@@ -24,6 +27,17 @@ def truths_in(notebook: Path) -> dict[str, str]:
             for seen in _SEEN.findall(_outputs(cell)):
                 found.setdefault(name[1], seen)
     return found
+
+
+def foreign_truths(lab: LabSource, handed_in: Path, executed: Path) -> list[str]:
+    """The bets whose truth, as the notebook was handed in, is not the one that this student's id gives.
+
+    A lab whose data has another size when it is marked says nothing here; nor does an exam, which keeps its truths.
+    """
+    if any(cell.calls("size_of") for cell in lab.cells):
+        return []
+    shown, own = truths_in(handed_in), truths_in(executed)
+    return [bet for bet, truth in shown.items() if truth != IN_THE_REPORT and own.get(bet, truth) != truth]
 
 
 def _outputs(cell: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from mqlab.grading.confine import Limits
 from mqlab.grading.marking import EXECUTED, Job, mark, read_key
 from mqlab.grading.release import Exam, exam_code, make_key, release
 from mqlab.grading.report import report
+from mqlab.grading.truths import foreign_truths
 from mqlab.labs.build import read_lab
 
 ROOT = Path(__file__).parents[2]
@@ -115,10 +116,24 @@ def test_the_marker_runs_an_exam_with_its_truths(tmp_path: Path, key: Path) -> N
     assert "<h2>Exam june</h2>" in page
     assert "<td>not known</td>" in page  # it was handed in without ever being opened
 
+    assert not result["remarks"]
+
     # The notebook that was run, handed in: its own certificate, made by its kernel, holds.
-    again = marked(json.loads((tmp_path / "out" / EXECUTED).read_text()), key, tmp_path)
+    executed = tmp_path / "out" / EXECUTED
+    again = marked(json.loads(executed.read_text()), key, tmp_path)
     assert again["certificate"]["holds"] is True, again["certificate"]
     assert again["exam"]["opened"].startswith("20")
+
+    # What another id has shown is told, and what has shown the same is not.
+    lab = read_lab(SOURCE)
+    assert foreign_truths(lab, executed, executed) == []
+    other = tmp_path / "other.ipynb"
+    bet = result["bets"][0]
+    other.write_text(executed.read_text().replace(f"it is:    {bet['truth']}", "it is:    something else", 1))
+    assert foreign_truths(lab, other, executed) == [bet["bet"]]
+    kept = executed.read_text().replace(f"it is:    {bet['truth']}", "it is:    told in your report", 1)
+    other.write_text(kept)
+    assert foreign_truths(lab, other, executed) == []
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ class CheckCard(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets publishes 
             self._show(OPEN, str(problem))
             return
         self._viewer = Stepper(lab)
-        said = f"Seed {self._verdict.failed_seed} at {lab.now_ms:,.0f} ms, as the judge has left it: step back from here."
-        self._show(CLOSE, said)
+        at = f"Seed {self._verdict.failed_seed} at {lab.now_ms:,.0f} ms"
+        self._show(CLOSE, f"{at}, as the judge has left it: step back from here.")
 
     def _show(self, button: str, said: str) -> None:
         self.button.description = button
