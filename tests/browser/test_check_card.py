@@ -30,11 +30,10 @@ def test_the_button_opens_the_world_where_it_went_wrong(notebooks: NotebookPage)
     expect(card.locator(".mq-viewer")).to_have_count(0)
     card.get_by_role("button", name="Open this world").click()
     viewer = notebook.viewer(1)
-    assert viewer.place == viewer.length - 1
+    assert viewer.place == viewer.length > 0
     expect(card).to_contain_text("as the judge has left it")
     viewer.press("p")
-    viewer.until_place(viewer.length - 2)
-    notebook.page.screenshot(path="/tmp/card.png")
+    viewer.until_place(viewer.length - 1)
     card.get_by_role("button", name="Close it").click()
     expect(card.locator("svg")).to_have_count(0)
     # A check without a world offers none.
