@@ -1,4 +1,4 @@
-"""`python -m website [--no-lite]`: the web site, in out/site. The parts of JupyterLite are fetched by `make site`."""
+"""`python -m website`: the web site, in out/site. The parts of JupyterLite are fetched by `make site`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("out/site"), help="where to write it (default: out/site)")
     parser.add_argument("--parts", type=Path, default=Path(".cache/site"), help="where JupyterLite's parts lie")
     parser.add_argument("--no-lite", action="store_true", help="the pages alone, in seconds")
+    parser.add_argument("--no-pictures", action="store_true", help="run no lab: live views are shown as text")
     options = parser.parse_args()
     root, target = Path.cwd(), options.out.resolve()
     if target.exists() and any(target.iterdir()) and not (target / "style.css").exists():
         parser.error(f"{target} has other files in it; name an empty directory")
     shutil.rmtree(target, ignore_errors=True)
-    pages = build_pages(root, target, partial(_views, root, options.parts.resolve() / "views"))
+    pictures = partial(_views, root, options.parts.resolve() / "views")
+    pages = build_pages(root, target, (lambda _: {}) if options.no_pictures else pictures)
     print(f"{len(pages)} pages: {_size(target)}")
     if not options.no_lite:
         build_lite(root, options.parts.resolve(), target / "lite")

@@ -24,6 +24,8 @@ PACKAGES = ("mqlab", "ipywidgets", "anywidget")
 """What is there when a notebook's kernel has started; the rest comes as what these need."""
 EXTENSIONS = ("@jupyterlite/pyodide-kernel-extension", "@jupyter-widgets/jupyterlab-manager", "anywidget")
 """JupyterLab's extensions that the page has: the Python, and what shows live views."""
+OWN_EXTENSIONS = Path("widgets") / "jupyter" / "share" / "labextensions"
+"""Where mqlab's own lie, in the clone."""
 FIRST_SPARK_LAB = "20"
 OF_PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 """What a browser takes of Pyodide; the rest is for Node and for types."""
@@ -123,12 +125,13 @@ def _write_labs(root: Path, into: Path) -> None:
 
 
 def _write_settings(root: Path, work: Path) -> None:
-    extensions = Path(sys.prefix) / "share" / "jupyter" / "labextensions"
+    installed = Path(sys.prefix) / "share" / "jupyter" / "labextensions"
+    extensions = [*(installed / name for name in EXTENSIONS), *sorted((root / OWN_EXTENSIONS).iterdir())]
     build = {
         "apps": ["lab", "notebooks"],
         "contents": ["files"],
         "ignore_sys_prefix": True,
-        "federated_extensions": [str(extensions / name) for name in EXTENSIONS],
+        "federated_extensions": list(map(str, extensions)),
         "no_sourcemaps": True,
         "no_unused_shared_packages": True,
         "cache_dir": str(work / "cache"),

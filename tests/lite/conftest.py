@@ -1,4 +1,4 @@
-"""The site that `make site` has built, on a server of its own, and a browser to look at it."""
+"""The site that `make site-test` has built, on a server of its own, and a browser to look at it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.browser.chromium import FLAGS, MISSING, chromium
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-SITE = Path(__file__).parents[2] / "out" / "site"
+SITE = Path(__file__).parents[2] / "out" / "site-test"
 
 
 @pytest.fixture(scope="package")

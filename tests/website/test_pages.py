@@ -12,9 +12,11 @@ from urllib.parse import unquote
 
 import pytest
 
+from mqlab.labs.errors import LabError
 from website.layout import BrokenLinkError, Linker
 from website.markdown import to_html
 from website.notebooks import lab_to_html
+from website.pictures import views_of
 from website.static import build_pages
 
 ROOT = Path(__file__).parents[2]
@@ -109,6 +111,42 @@ def test_the_picture_of_a_live_view_stands_in_the_place_of_its_text() -> None:
     page = lab_to_html(lab, {at: VIEW})
     assert VIEW in page
     assert "&lt;Stepper" not in page
+
+
+def notebook_of(directory: Path, *sources: str) -> Path:
+    """A clone with nothing but a notebook of code cells in it; the notebook."""
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None} for _ in sources]
+    made = [
+        {**cell, "id": f"cell-{at}", "source": source}
+        for at, (cell, source) in enumerate(zip(cells, sources, strict=True))
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    written = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}, "cells": made}
+    (directory / "labs").mkdir()
+    (directory / "labs" / "00_small.ipynb").write_text(json.dumps(written), encoding="utf-8")
+    return directory / "labs" / "00_small.ipynb"
+
+
+def test_a_lab_is_run_for_its_pictures_once_until_it_changes(tmp_path: Path) -> None:
+    build = "from mqlab.scenarios import get\nfrom mqlab_widgets import Stepper\nlab = get('demo').build(7)"
+    notebook = notebook_of(tmp_path, build, "lab.run_for(seconds=1)", "Stepper(lab)")
+    views = views_of(tmp_path, notebook, tmp_path / "kept")
+    assert list(views) == [2]
+    assert views[2].startswith('<svg class="mq-stage"')
+    assert "broker-a" in views[2]
+    (kept,) = (tmp_path / "kept").iterdir()
+    kept.write_text('{"2": "as it was kept"}', encoding="utf-8")
+    assert views_of(tmp_path, notebook, tmp_path / "kept") == {2: "as it was kept"}
+    notebook.write_text(notebook.read_text(encoding="utf-8").replace("seconds=1", "seconds=2"), encoding="utf-8")
+    assert views_of(tmp_path, notebook, tmp_path / "kept")[2].startswith("<svg")
+    assert len(list((tmp_path / "kept").iterdir())) == 1
+
+
+def test_a_lab_that_fails_ends_the_build_and_nothing_is_kept(tmp_path: Path) -> None:
+    notebook = notebook_of(tmp_path, "1 / 0")
+    with pytest.raises(LabError, match=r"lab 00_small:\n.* fails: ZeroDivisionError"):
+        views_of(tmp_path, notebook, tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
 
 
 def test_a_link_between_files_becomes_one_between_pages(tmp_path: Path) -> None:
