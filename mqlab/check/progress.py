@@ -138,8 +138,13 @@ class Progress:
             show.AMBER if self.left else show.GREEN,
             self.headline,
             *(show.line("left:", line) for line in self.left),
-            f'<div style="font-family:monospace;overflow-wrap:anywhere">{escape(self.line)}</div>' if self.line else "",
+            _certificate_html(self.line) if self.line else "",
         )
+
+
+def _certificate_html(line: str) -> str:
+    label = show.line("certificate:", "leave it in the notebook that you hand in; whoever marks it makes it again")
+    return f'{label}<div style="font-family:monospace;overflow-wrap:anywhere">{escape(line)}</div>'
 
 
 def how_far(student_id: str, lab: str, *, bets: int) -> Progress:

@@ -10,6 +10,13 @@ _TEXTS = ("title", "question")
 _LISTS = ("objectives", "prerequisites", "wrong_predictions")
 _FIELDS = (*_TEXTS, "minutes", *_LISTS)
 OBJECTIVES = 3
+HOW_TO_WORK = (
+    "Run the cells from the top, one after the other (Shift and Enter). If your course has given you a student id, "
+    "write it between the quotation marks of `student_id` first: your numbers are then others than your neighbour's, "
+    "and than those that stand below a cell before you run it. Where a bet is asked for, write yours in place of the "
+    "three dots."
+)
+"""What somebody has to know who opens any of the labs as the first one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +38,7 @@ class Head:
             f"**{self.question}**",
             f"{self.minutes} minutes. Needed before: {wanted}.",
             "After this lab you can\n\n" + _bullets(self.objectives),
+            HOW_TO_WORK,
         ]
         if for_teacher:
             parts.append("**For the teacher.** Often predicted wrongly:\n\n" + _bullets(self.wrong_predictions))

@@ -9,6 +9,7 @@ import pytest
 
 from mqlab.labs.bets import told_too_early
 from mqlab.labs.errors import LabError
+from mqlab.labs.head import HOW_TO_WORK
 from mqlab.labs.notebook import make_notebook, read_notebook, without_outputs, write_notebook
 from mqlab.labs.source import Cell, LabSource
 
@@ -40,7 +41,8 @@ def test_the_head_says_what_to_expect(example: LabSource) -> None:
         "**In which order do messages leave a queue?**\n\n"
         "5 minutes. Needed before: none.\n\n"
         "After this lab you can\n\n"
-        "- say which message leaves first\n- say how many are left after a pull\n- write the pull"
+        "- say which message leaves first\n- say how many are left after a pull\n- write the pull\n\n"
+        f"{HOW_TO_WORK}"
     )
 
 
