@@ -1,4 +1,4 @@
-"""`mqlab course key | release | compare | verify`: what a course needs before its first hour, and after its last."""
+"""`mqlab course key | release | compare | report | verify`: before a course's first hour, and after its last."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from html import unescape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mqlab.errors import LearnerError
+from mqlab.errors import LearnerError, MissingExtraError
 
 if TYPE_CHECKING:
     from mqlab.grading.release import Exam
@@ -23,6 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _verify(options.line, options.key)
     if options.what == "compare":
         return _compare(options)
+    if options.what == "report":
+        return _report(options.marks, options.out, options.master)
     from mqlab.grading.release import make_key, release, students_in
     from mqlab.run_labs import select_labs
 
@@ -82,6 +85,17 @@ def _compare(options: argparse.Namespace) -> int:
     return 1 if found.pairs else 0
 
 
+def _report(marks: Path, out: Path, master: str | None) -> int:
+    if find_spec("mqlab_spark") is None or find_spec("pyspark") is None:
+        raise MissingExtraError("pyspark", "spark")
+    from mqlab_spark import session
+    from mqlab_spark.class_page import write_page
+
+    told = write_page(session("mqlab-class", master), marks, out)
+    print(f"{told}; {out / 'class.html'}")
+    return 0
+
+
 def _verify(line: str, key: Path) -> int:
     """0 when the marker has signed this line with the key, 1 when not."""
     from mqlab.grading.marking import read_key
@@ -118,6 +132,10 @@ def _parser() -> argparse.ArgumentParser:
     alike.add_argument("--least", type=float, default=0.95, metavar="L", help="from so much on (%(default)s)")
     alike.add_argument("--shortest", type=int, default=40, metavar="N", help="tokens of a solution (%(default)s)")
     alike.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
+    report = commands.add_parser("report", help="a page about the whole class, by Spark")
+    report.add_argument("marks", type=Path, help="where mqlab grade has put its results")
+    report.add_argument("--out", type=Path, required=True, help="the directory of the page, class.html")
+    report.add_argument("--master", help="the Spark master (default: this machine)")
     verify = commands.add_parser("verify", help="say whether the marker has signed a line of a report")
     verify.add_argument("line", help="the line that begins with mqlab-mark, or a file with it, such as report.html")
     verify.add_argument("--key", type=Path, required=True, help="the course's key")

@@ -133,13 +133,25 @@ def _exam(submission: Submission, name: str, key: bytes) -> dict[str, Any]:
 
 
 def _bets(submission: Submission, lab: LabSource, executed: Path) -> list[dict[str, Any]]:
-    """Each bet of the lab: what was asked and bet, and the truth as the student's own notebook has shown it."""
+    """Each bet of the lab: what stands in the notebook's text; question, bet and truth as its own run has shown them.
+
+    `told` is the bet in the form of the truth; where the notebook was not run, there is neither.
+    """
     shown = truths_in(executed)
     found = []
     for cell in lab.tagged("prediction"):
         for call in cell.calls("predict"):
             name = text_argument(call) or ""
-            found.append({"bet": name, "said": submission.bets.get(name), "truth": shown.get(name)})
+            seen = shown.get(name, Shown("", "", ""))
+            found.append(
+                {
+                    "bet": name,
+                    "said": submission.bets.get(name),
+                    "question": seen.question,
+                    "told": seen.said or None,
+                    "truth": seen.truth or None,
+                }
+            )
     return found
 
 

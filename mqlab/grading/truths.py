@@ -5,27 +5,35 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mqlab.check.predictions import IN_THE_REPORT
 from mqlab.labs.source import LabSource
 
 _REVEALED = re.compile(r"""\breveal\(\s*["']([\w-]+)["']""")
-_SEEN = re.compile(r"(?m)^  it is:    (.{1,200})$")
+_SEEN = re.compile(r"(?m)^(.{0,500})\n  you said: (.{1,200})\n  it is:    (.{1,200})$")
 
 
-def truths_in(notebook: Path) -> dict[str, str]:
-    """name of a bet -> what the notebook's own output says is true; nothing where it says nothing."""
+class Shown(NamedTuple):
+    """A bet as the notebook shows it at the end: what was said and what is true, in the same form."""
+
+    question: str
+    said: str
+    truth: str
+
+
+def truths_in(notebook: Path) -> dict[str, Shown]:
+    """name of a bet -> what the notebook's own output says of it; nothing where it says nothing."""
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
-    found: dict[str, str] = {}
+    found: dict[str, Shown] = {}
     for cell in cells if isinstance(cells, list) else ():
         name = _REVEALED.search(_text(cell.get("source"))) if isinstance(cell, dict) else None
         if name is not None:
-            for seen in _SEEN.findall(_outputs(cell)):
-                found.setdefault(name[1], seen)
+            for question, said, truth in _SEEN.findall(_outputs(cell)):
+                found.setdefault(name[1], Shown(question, said, truth))
     return found
 
 

@@ -1,0 +1,91 @@
+"""The page of a class: what was bet wrongly, which check was hardest, for one student and for many."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mqlab.errors import LearnerError
+from mqlab_spark.class_page import write_page
+from mqlab_spark.class_tables import bets_gone_wrong, bets_made, hardest_checks, points_of, read_results
+
+EVIL = "<script>alert(1)</script>"
+
+
+def a_bet(said: Any, told: str | None, truth: str | None) -> dict[str, Any]:
+    return {"bet": "left", "question": f"How many are left? {EVIL}", "said": said, "told": told, "truth": truth}
+
+
+def write(place: Path, student: str, lab: str = "05_push_is_pull", **changed: Any) -> None:
+    """A result of `mqlab grade`, as far as the class is concerned."""
+    own: dict[str, Any] = {
+        "student": student, "lab": lab, "points": 3.0, "most": 4, "unreadable": "", "seconds": 9.0,
+        "run": {"verdict": "ok", "seconds": 5.5, "peak_mib": 200.0},
+        "marks": [
+            {"check": "05/wakes", "points": 1.0, "most": 1}, {"check": "05/hold", "points": 2.0, "most": 3},
+        ],
+        "bets": [a_bet(3, "3 messages", "3 messages")], "end": True,
+    }  # fmt: skip
+    out = place / student / lab
+    out.mkdir(parents=True)
+    (out / "result.json").write_text(json.dumps({**own, **changed}))
+
+
+@pytest.fixture
+def marks(tmp_path: Path) -> Path:
+    """Four students (right, wrong, no bet, not run); of a fifth there is half a result, of a sixth none."""
+    place = tmp_path / "marks"
+    write(place, "ada")
+    write(place, "bob", bets=[a_bet(7, "7 messages", "4 messages")], points=4.0)
+    nothing = [{"check": name, "points": 0.0, "most": most} for name, most in (("05/wakes", 1), ("05/hold", 3))]
+    unbet = [a_bet(None, "no prediction yet", "3 messages")]
+    write(place, "eve", bets=unbet, marks=nothing, points=0.0, run={"verdict": EVIL, "seconds": 1.0, "peak_mib": 9.0})
+    write(place, "joe", bets=[a_bet("b", None, None)], run=None)
+    write(place, "kim")
+    half = place / "kim" / "05_push_is_pull" / "result.json"
+    half.write_text(half.read_text()[:90])
+    (place / "lea" / "05_push_is_pull").mkdir(parents=True)
+    return place
+
+
+def test_the_tables_of_a_class(spark: SparkSession, marks: Path) -> None:
+    results = read_results(spark, marks)
+    assert [(row.student, row.points, row.run_s) for row in points_of(results).collect()] == [
+        ("ada", 3.0, 5.5), ("bob", 4.0, 5.5), ("eve", 0.0, 1.0), ("joe", 3.0, None),
+    ]  # fmt: skip
+    hold, wakes = hardest_checks(results).collect()
+    assert (hold.check, hold.students, hold.all_points, hold.some_points, hold.no_points) == ("05/hold", 4, 0, 3, 1)
+    assert (wakes.check, wakes.all_points, wakes.no_points, wakes.share) == ("05/wakes", 3, 1, 0.75)
+    (bet,) = bets_gone_wrong(bets_made(results)).collect()
+    assert (bet.students, bet.right, bet.wrong, bet.unknown, bet.not_made) == (4, 1, 1, 1, 1)
+    assert [(pair.text, pair["count"]) for pair in bet.truths] == [("3 messages", 2), ("4 messages", 1)]
+    assert {pair.text for pair in bet.answers} == {"3 messages", "7 messages", "b"}
+
+
+def test_the_page_of_a_class_needs_nothing_beside_it(spark: SparkSession, marks: Path, tmp_path: Path) -> None:
+    assert write_page(spark, marks, tmp_path / "page") == "4 notebooks of 1 lab"
+    page = (tmp_path / "page" / "class.html").read_text()
+    assert EVIL not in page
+    assert "05_push_is_pull: 4 students, 4 points at most" in page
+    assert "lea/05_push_is_pull" in page
+    assert "<script src" not in page
+    assert "<link" not in page
+    assert "Runs that did not come to their end" in page
+
+
+def test_the_page_of_one_who_handed_in_what_cannot_be_read(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path / "marks", "ada", marks=[], bets=[], run=None, points=0, most=0, unreadable="this is no notebook")
+    assert write_page(spark, tmp_path / "marks", tmp_path) == "1 notebook of 1 lab"
+    page = (tmp_path / "class.html").read_text()
+    assert "Nothing was checked." in page
+    assert "05_push_is_pull was not run." in page
+
+
+def test_without_results_there_is_no_page(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(LearnerError, match="there is no result"):
+        write_page(spark, tmp_path, tmp_path / "page")
+    assert not (tmp_path / "page").exists()
