@@ -25,7 +25,7 @@ from mqlab.grading.release import exam_code
 from mqlab.grading.running import run_notebook
 from mqlab.grading.signing import signed_mark
 from mqlab.grading.submission import Submission, read_submission
-from mqlab.grading.truths import foreign_truths, truths_in
+from mqlab.grading.truths import Shown, foreign_truths, truths_in
 from mqlab.labs.source import LabSource, text_argument
 
 RESULT, EXECUTED = "result.json", "executed.ipynb"

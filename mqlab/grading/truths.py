@@ -45,7 +45,11 @@ def foreign_truths(lab: LabSource, handed_in: Path, executed: Path) -> list[str]
     if any(cell.calls("size_of") for cell in lab.cells):
         return []
     shown, own = truths_in(handed_in), truths_in(executed)
-    return [bet for bet, truth in shown.items() if truth != IN_THE_REPORT and own.get(bet, truth) != truth]
+    return [
+        bet
+        for bet, seen in shown.items()
+        if seen.truth != IN_THE_REPORT and own.get(bet, seen).truth != seen.truth
+    ]
 
 
 def _outputs(cell: dict[str, Any]) -> str:
