@@ -73,6 +73,10 @@ demo: $(STAMPS)/labs $(STAMPS)/project ## open JupyterLab on a world that plays 
 run: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/project ## execute every lab into out/ and print a table of them
 	$(PY) -m mqlab run
 
+.PHONY: slides
+slides: $(STAMPS)/labs $(STAMPS)/slides $(STAMPS)/project ## make slides of every lab without Spark, into out/slides
+	$(PY) -m mqlab course slides
+
 .PHONY: spark
 spark: $(STAMPS)/spark $(STAMPS)/project ## add Spark, and a Java for it where there is none (the Spark labs need it)
 
@@ -200,10 +204,10 @@ clean: ## back to a fresh clone: removes the environment, caches and out/
 # --- the environment: one stamp for each set of packages -------------------------------------------------------------
 
 .PHONY: all-sets
-all-sets: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/dev $(STAMPS)/project
+all-sets: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/dev $(STAMPS)/slides $(STAMPS)/project
 
 .PHONY: browser
-browser: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project
+browser: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/slides $(STAMPS)/project
 	@sh requirements/get-chromium.sh $(PY)
 
 # An environment holds absolute paths, so it is made anew when the directory was moved or its Python is gone.
@@ -252,6 +256,10 @@ $(STAMPS)/site: requirements/site.txt requirements/lite.txt requirements/pyodide
 		--abi none --platform any --requirement requirements/lite.txt --dest $(SITE_PARTS)/wheels
 	cp requirements/pyodide/package.json requirements/pyodide/package-lock.json $(SITE_PARTS)
 	npm ci --prefix $(SITE_PARTS) --cache $(CACHE)/npm --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(STAMPS)/slides: requirements/slides.txt $(STAMPS)/build
+	$(INSTALL) requirements/slides.txt --no-deps
 	@touch $@
 
 $(STAMPS)/project: pyproject.toml $(STAMPS)/build

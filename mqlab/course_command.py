@@ -1,4 +1,4 @@
-"""`mqlab course key | release | compare | report | verify`: before a course's first hour, and after its last."""
+"""`mqlab course key | release | slides | compare | report | verify`: from a course's first hour to its last."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _compare(options)
     if options.what == "report":
         return _report(options.marks, options.out, options.master)
+    if options.what == "slides":
+        return _slides(options)
     from mqlab.grading.release import make_key, release, students_in
     from mqlab.run_labs import select_labs
 
@@ -51,6 +53,17 @@ def _exam(name: str, key: Path | None) -> Exam | None:
     if key is None:
         raise LearnerError("an exam's seeds come from the course's key", "add --key FILE, with which it will be marked")
     return Exam(name, exam_code(read_key(str(key)), name), datetime.now(UTC).strftime(MINUTE))
+
+
+def _slides(options: argparse.Namespace) -> int:
+    from mqlab.labs.project import Project
+    from mqlab.labs.slides_page import needs_spark, write_slides
+
+    project = Project(options.root)
+    for source in project.select(options.labs):
+        if options.labs or not needs_spark(source):
+            print(write_slides(project, source, options.out), flush=True)
+    return 0
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -139,4 +152,8 @@ def _parser() -> argparse.ArgumentParser:
     verify = commands.add_parser("verify", help="say whether the marker has signed a line of a report")
     verify.add_argument("line", help="the line that begins with mqlab-mark, or a file with it, such as report.html")
     verify.add_argument("--key", type=Path, required=True, help="the course's key")
+    show = commands.add_parser("slides", help="make slides of labs: one HTML file for each, which needs no network")
+    show.add_argument("labs", nargs="*", metavar="LAB", help="a lab's number or name: 06 (default: all without Spark)")
+    show.add_argument("--out", type=Path, default=Path("out/slides"), metavar="DIR", help="where to (%(default)s)")
+    show.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
     return parser

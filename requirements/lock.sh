@@ -14,6 +14,7 @@ pin() {
 
 pin "$@" requirements/build.in -o requirements/build.txt
 pin "$@" requirements/java.in -o requirements/java.txt
+pin "$@" --no-deps requirements/slides.in -o requirements/slides.txt
 pin "$@" pyproject.toml --extra labs --extra widgets --extra trace --extra codecs \
     -c requirements/build.txt -o requirements/labs.txt
 pin "$@" pyproject.toml --extra spark \

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from .tree import ROOT, pins, read
 
 PROJECT = tomllib.loads(read("pyproject.toml"))["project"]
-SETS = ("build", "java", "labs", "spark", "dev", "site")
+SETS = ("build", "java", "slides", "labs", "spark", "dev", "site")
 HOLDS = {"labs": "labs", "widgets": "labs", "trace": "labs", "codecs": "labs", "spark": "spark", "dev": "dev"}
 """The requirement file that holds each extra."""
 
