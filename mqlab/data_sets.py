@@ -20,7 +20,7 @@ from mqlab.errors import LearnerError, MqlabError, ProtocolError
 from mqlab.explore.store_contents import StoreContents
 from mqlab.named_worlds import NAME, TRACE_HASH, WorldSpec
 from mqlab.trace.digest import TraceDigest
-from mqlab.trace.recorded import check_whole, read_header, read_parquet
+from mqlab.trace.recorded import check_whole, read_parquet
 from mqlab.trace.recorder import ParquetRecorder
 from mqlab.views.journey import CONSUMED
 
@@ -215,8 +215,7 @@ def _known(recipe: Recipe, seed: int, file: Path) -> Made | None:
     if not file.exists():
         return None
     try:
-        about = read_header(file)["metadata"]
-        check_whole(file)
+        about = check_whole(file)["metadata"]
     except (OSError, ProtocolError):
         return None
     wanted = {"data_set": recipe.name, NAME: world(recipe, seed).name, "seals": list(recipe.sealed)}

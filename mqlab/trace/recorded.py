@@ -45,16 +45,20 @@ def read_header(path: str | Path) -> dict[str, Any]:
     return _parquet_header(path) if _is_parquet(path) else _json_header(path)
 
 
-def check_whole(path: str | Path) -> None:
-    """ProtocolError if a recorded trace should have an end mark and has none; its events are not read for that."""
+def check_whole(path: str | Path) -> dict[str, Any]:
+    """The header of a recorded trace, as `read_header` gives it; ProtocolError if it should have an end mark and has
+    none. Its events are not read for that.
+    """
     if _is_parquet(path):
-        _check_parquet_whole(path)
-    elif _json_header(path).get("end_mark"):
+        return _check_parquet_whole(path)
+    header = _json_header(path)
+    if header.get("end_mark"):
         with Path(path).open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - LAST_BYTES))
             *_, last_line, rest = ["", *file.read().decode("ascii", "replace").split("\n")]
         if rest or _end_of(last_line) is None:
             raise _not_whole(path)
+    return header
 
 
 def _is_parquet(path: str | Path) -> bool:
@@ -68,14 +72,20 @@ def _json_header(path: str | Path) -> dict[str, Any]:
 
 def _parquet_header(path: str | Path) -> dict[str, Any]:
     with _open_parquet(path) as file:
-        return check_header((file.schema_arrow.metadata or {}).get(PARQUET_KEY, b""), path)
+        return _header_of(file, path)
 
 
-def _check_parquet_whole(path: str | Path) -> None:
-    if _parquet_header(path).get("end_mark"):
-        with _open_parquet(path) as file:
-            if file.metadata.metadata.get(END_MARK.encode()) != str(file.metadata.num_rows).encode():
-                raise _not_whole(path, file.metadata.num_rows)
+def _header_of(file: Any, path: str | Path) -> dict[str, Any]:
+    return check_header((file.metadata.metadata or {}).get(PARQUET_KEY, b""), path)
+
+
+def _check_parquet_whole(path: str | Path) -> dict[str, Any]:
+    with _open_parquet(path) as file:
+        header = _header_of(file, path)
+        told, rows = file.metadata.metadata or {}, file.metadata.num_rows
+    if header.get("end_mark") and told.get(END_MARK.encode()) != str(rows).encode():
+        raise _not_whole(path, rows)
+    return header
 
 
 def _not_whole(path: str | Path, count: int | None = None) -> ProtocolError:
@@ -150,9 +160,10 @@ def read_parquet(path: str | Path, *, whole: bool = True) -> Iterator[Row]:
     """The rows of a Parquet trace, lazily. ProtocolError for an unknown schema version or a trace that is not whole
     (unless `whole` is False); needs the extra `trace`.
     """
-    _parquet_header(path)
     if whole:
         _check_parquet_whole(path)
+    else:
+        _parquet_header(path)
     return _parquet_rows(path)
 
 

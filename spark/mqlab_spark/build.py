@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial, reduce
 from importlib.resources import files
@@ -20,7 +20,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from mqlab import __version__
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.trace.catalogue import SCHEMA_VERSION
-from mqlab.trace.recorded import check_whole, read_header
+from mqlab.trace.recorded import check_whole
 from mqlab_spark.place import TABLES_VERSION, Entry, Place, saying_no_room
 from mqlab_spark.schema import WORLD, trace_schema
 from mqlab_spark.tables import ALL, BRONZE, EVENTS, GOLD, SILVER, TRACES
@@ -96,24 +96,25 @@ def _tasks_for(spark: SparkSession, trace_bytes: int) -> Iterator[None]:
             spark.conf.set(name, str(value))
 
 
-def sorted_out(traces: str | Path) -> tuple[list[Path], list[dict[str, str]]]:
-    """The whole traces among the files that are meant, and the others, each with the reason why it is set aside."""
+def sorted_out(traces: str | Path) -> tuple[dict[Path, dict[str, Any]], list[dict[str, str]]]:
+    """The whole traces among the files that are meant, each with its header, and the others, each with the reason why
+    it is set aside.
+    """
     place = Path(traces)
     if place.is_dir():
         found = sorted(file for ending in ("parquet", "jsonl") for file in place.rglob(f"*.{ending}"))
     else:
         found = sorted(place.parent.glob(place.name))
     root = _root(traces)
-    good: list[Path] = []
+    good: dict[Path, dict[str, Any]] = {}
     bad: list[dict[str, str]] = []
     for file in found:
         try:
-            read_header(file)
-            check_whole(file)
+            header = check_whole(file)
         except (ProtocolError, OSError) as problem:
             bad.append({"file": file.relative_to(root).as_posix(), "reason": str(problem)})
         else:
-            good.append(file)
+            good[file] = header
     return good, bad
 
 
@@ -122,7 +123,7 @@ def _root(traces: str | Path) -> Path:
     return place if place.is_dir() else place.parent
 
 
-def _key(whole: list[Path], traces: str | Path) -> str:
+def _key(whole: Iterable[Path], traces: str | Path) -> str:
     """What the tables depend on: the traces, and the code that makes tables of them."""
     digest = hashlib.blake2b(digest_size=8)
     root = _root(traces)

@@ -19,6 +19,7 @@ from mqlab import scenarios
 from mqlab.explore import Outcome, Plan, Result, plan_from_text, plan_text
 from mqlab.explore.many import Task, play_task
 from mqlab.explore.trial import Breach
+from mqlab_spark.played import spare_the_collector
 
 PASSED, FAILED = "passed", "failed"
 SEEDS_PER_TASK = 20
@@ -65,6 +66,7 @@ def outcomes(
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
+        spare_the_collector()
         schema = to_arrow_schema(OUTCOMES)
         for batch in batches:
             for place in batch.column("id").to_pylist():

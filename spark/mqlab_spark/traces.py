@@ -6,7 +6,7 @@ import glob
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ class TraceFile(NamedTuple):
     path: Path
     file: str
     world: str
-    header: dict[str, Any]
+    header: Mapping[str, Any]
 
     @property
     def trace_hash(self) -> str | None:
@@ -49,10 +49,8 @@ def read_trace(spark: SparkSession, path: str | Path, *, whole: bool = True) -> 
     """
     elsewhere = "://" in str(path) and not str(path).startswith("file://")
     paths = [str(path)] if elsewhere else _local_files(str(path).removeprefix("file://"))
-    files = [] if elsewhere else trace_files(paths)
-    if whole:
-        for each in files:
-            check_whole(each.path)
+    header_of = check_whole if whole else read_header
+    files = [] if elsewhere else trace_files({Path(each): header_of(each) for each in paths})
     json_lines = paths[0].endswith(".jsonl")
     reader = spark.read.schema(trace_schema())
     # Header and end mark of JSON lines have none of the columns; a line cut short must not pass for another one.
@@ -76,19 +74,18 @@ def _local_files(path: str) -> list[str]:
     return found
 
 
-def trace_files(paths: Sequence[str | Path]) -> list[TraceFile]:
-    """These traces with the names of their worlds. ProtocolError for a file that is no trace of this version.
+def trace_files(headers: Mapping[Path, Mapping[str, Any]]) -> list[TraceFile]:
+    """Traces, of which the headers are known, with the names of their worlds.
 
     A world is called as the header of its trace says; several traces of one world are told apart by a comment behind
     the name, `held-pulls --seed 7 # night/b.parquet`. A trace that does not say what it is of is called as its file.
     """
-    whole = [Path(os.path.abspath(path)) for path in paths]
+    whole = [Path(os.path.abspath(path)) for path in headers]
     common = os.path.commonpath([path.parent for path in whole]) if whole else ""
-    headers = [read_header(path) for path in whole]
-    names = [str(header["metadata"].get(NAME, "")) for header in headers]
+    names = [str(header["metadata"].get(NAME, "")) for header in headers.values()]
     times = Counter(names)
     found = []
-    for path, header, name in zip(whole, headers, names, strict=True):
+    for path, header, name in zip(whole, headers.values(), names, strict=True):
         file = path.relative_to(common).as_posix()
         world = file if not name else name if times[name] == 1 else f"{name} # {file}"
         found.append(TraceFile(path, file, world, header))

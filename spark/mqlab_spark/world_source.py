@@ -32,7 +32,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from mqlab.errors import LearnerError
 from mqlab.named_worlds import WorldSpec, played_world, seeds_of
 from mqlab.trace.catalogue import columns_of
-from mqlab_spark.played import event_batches, world_row
+from mqlab_spark.played import event_batches, spare_the_collector, world_row
 from mqlab_spark.schema import WORLD, trace_schema
 
 ENOUGH_TASKS = 32
@@ -152,6 +152,7 @@ class WorldReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Play the worlds of a task and give their rows, as Arrow batches."""
         assert isinstance(partition, Worlds)
+        spare_the_collector()
         schema = to_arrow_schema(self._schema)
         if self._table == WORLDS_TABLE:
             yield from _world_batches(partition.specs, schema)

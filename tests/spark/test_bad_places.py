@@ -130,7 +130,7 @@ def test_what_is_no_trace_is_set_aside_whatever_it_is(traces: Path) -> None:
     lines = (traces / "newer.jsonl").read_text().replace('"mqlab_trace": 2', '"mqlab_trace": 3')
     (traces / "newer.jsonl").write_text(lines)
     good, bad = sorted_out(traces)
-    assert good == [traces / "a.parquet"]
+    assert list(good) == [traces / "a.parquet"]
     reasons = {each["file"]: each["reason"] for each in bad}
     assert set(reasons) == {"deep/cut.parquet", "text.parquet", "empty.jsonl", "newer.jsonl"}
     assert "not a Parquet file, or was not closed" in reasons["deep/cut.parquet"]
