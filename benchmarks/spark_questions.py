@@ -2,7 +2,8 @@
 
 Both read the tables that were built, answer on two cores, and write Parquet; the answers in SQL are in `questions/`.
 Where Spark takes more than three times as long, its plan is in out/bench-plans/. `python -m benchmarks.spark_questions
-PLACE` is one measurement of all questions.
+PLACE` is one measurement of all questions; with `PLACE 1` each is asked once and not three times, behind a first time
+that loads what is loaded once.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from typing import Any
 
 import duckdb
 
-from benchmarks.harness import Figure, figure, shown
+from benchmarks.harness import Figure, beside, figure, shown
 from benchmarks.spark_data import Wanted
-from benchmarks.spark_run import in_a_process, jvm_read_bytes, spark_on, tell
+from benchmarks.spark_run import cpu_seconds, in_a_process, jvm_read_bytes, spark_on, tell
 from mqlab_spark import tables_at
 from mqlab_spark.place import Place
 from mqlab_spark.tables import MARTS, Table
@@ -35,7 +36,7 @@ ONE_KIND = "SELECT count(*), max(queue_offset) FROM events WHERE kind = 'PullHel
 ONE_WORLD = "SELECT kind, count(*) FROM events WHERE world = (SELECT min(world) FROM worlds) GROUP BY kind"
 
 
-def measure(place: Path) -> dict[str, Any]:
+def measure(place: Path, rounds: int = ROUNDS) -> dict[str, Any]:
     """All questions on these tables: seconds of Spark and of DuckDB, rows, and how many rows differ."""
     database = open_in_duckdb(place)
     answers: dict[str, Any] = {}
@@ -50,12 +51,15 @@ def measure(place: Path) -> dict[str, Any]:
             def by_duckdb(mart: Table = mart, theirs: Path = theirs) -> None:
                 database.sql(f"COPY ({sql_of(mart)}) TO '{theirs}' (FORMAT parquet, COMPRESSION zstd)")
 
-            spark_seconds, duckdb_seconds = _in_turns(by_spark, by_duckdb)
+            (by_clock, cpu), (duckdb_by_clock, duckdb_cpu) = _in_turns(rounds, by_spark, by_duckdb)
             rows, different = compare(database, mart, f"{ours}/*.parquet", str(theirs))
             answers[mart.name] = {
-                "spark": spark_seconds, "duckdb": duckdb_seconds, "rows": rows, "different": different,
+                "clock": by_clock, "duckdb_clock": duckdb_by_clock, "cpu": cpu, "duckdb_cpu": duckdb_cpu,
+                "rows": rows, "different": different,
             }  # fmt: skip
-            if spark_seconds > AIM * duckdb_seconds:
+            told = f"Spark {by_clock:.2f} s (CPU {cpu:.2f}), DuckDB {duckdb_by_clock:.2f} s (CPU {duckdb_cpu:.2f})"
+            print(f"{mart.name}: {told}, of {rows:,} rows {different} differ", flush=True)
+            if by_clock > AIM * duckdb_by_clock:
                 PLANS.mkdir(parents=True, exist_ok=True)
                 plan = mart.make(tables)._jdf.queryExecution().explainString(_formatted(spark))
                 (PLANS / f"{mart.name}.txt").write_text(plan, encoding="utf-8")
@@ -95,16 +99,16 @@ def compare(database: duckdb.DuckDBPyConnection, mart: Table, ours: str, theirs:
     return int(count), int(different.fetchall()[0][0])
 
 
-def _in_turns(*contenders: Callable[[], None]) -> list[float]:
-    """The median seconds of each; a round before them loads what is loaded once."""
-    seconds: list[list[float]] = [[] for _ in contenders]
-    for number in range(ROUNDS + 1):
-        for times, run in zip(seconds, contenders, strict=True):
-            began = time.perf_counter()
+def _in_turns(rounds: int, *contenders: Callable[[], None]) -> list[tuple[float, float]]:
+    """The median seconds of each by the clock, and of CPU; a round before them loads what is loaded once."""
+    costs: list[list[tuple[float, float]]] = [[] for _ in contenders]
+    for number in range(rounds + 1):
+        for taken, run in zip(costs, contenders, strict=True):
+            began, used = time.perf_counter(), cpu_seconds()
             run()
             if number:
-                times.append(time.perf_counter() - began)
-    return [median(times) for times in seconds]
+                taken.append((time.perf_counter() - began, cpu_seconds() - used))
+    return [(median(clock for clock, _ in taken), median(cpu for _, cpu in taken)) for taken in costs]
 
 
 def _formatted(spark: Any) -> Any:
@@ -138,8 +142,9 @@ def questions(wanted: Wanted) -> Iterator[Figure]:
         answers = in_a_process("spark_questions", place)
         reads = answers.pop("reads")
         for name, told in answers.items():
-            yield figure(f"{name}, {size} events: Spark / DuckDB", told["spark"], "s", versus=told["duckdb"], aim=AIM,
-                         better="lower")  # fmt: skip
+            yield figure(f"{name}, {size} events: Spark / DuckDB", told["clock"], "s", versus=told["duckdb_clock"],
+                         aim=AIM, better="lower")  # fmt: skip
+            yield beside(f"{name}: CPU of Spark / of DuckDB", told["cpu"], "s", told["duckdb_cpu"])
             yield figure(f"{name}: of {told['rows']:,} rows differ", told["different"], "rows", aim=0, better="lower")
         for name in ("one kind", "one world"):
             if reads[name]:
@@ -150,4 +155,4 @@ def questions(wanted: Wanted) -> Iterator[Figure]:
 
 
 if __name__ == "__main__":
-    tell(measure(Path(sys.argv[1])))
+    tell(measure(Path(sys.argv[1]), *map(int, sys.argv[2:])))

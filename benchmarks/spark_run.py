@@ -107,12 +107,19 @@ def on_cores(cores: int) -> None:
 
 
 def in_a_process(module: str, *arguments: object) -> Any:
-    """What `python -m benchmarks.MODULE ARGUMENTS` tells in the end; what it prints before goes to our terminal."""
+    """What `python -m benchmarks.MODULE ARGUMENTS` tells in the end; what it prints before goes to our terminal.
+
+    CalledProcessError when it fails.
+    """
     command = [sys.executable, "-P", "-m", f"benchmarks.{module}", *(str(each) for each in arguments)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    *before, last = done.stdout.splitlines()
-    for line in before:
-        print(line, flush=True)
+    last = ""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(last, end="", flush=True)
+            last = line
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
     return json.loads(last)
 
 

@@ -26,6 +26,7 @@ import pyspark
 
 from mqlab.errors import LearnerError
 from mqlab_spark.java_home import java_home
+from mqlab_spark.session import SMALL_JVM
 
 SPARK_HOME = Path(pyspark.__file__).parent
 PATIENCE_S = 180
@@ -101,6 +102,7 @@ class LocalCluster:
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(OUTSIDE)},
             "JAVA_HOME": str(java_home()),
+            "JDK_JAVA_OPTIONS": os.environ.get("JDK_JAVA_OPTIONS", SMALL_JVM),
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_HOME": str(SPARK_HOME),
             "SPARK_LOCAL_IP": "127.0.0.1",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jupyter_client.manager import start_new_kernel
 
+BEGIN = "from mqlab_spark import session, worlds\nspark = session(master='local[1]', driver_memory='512m')"
 JOB = "print(worlds(spark, 'async-send', '0-15').count() > 0)"
 
 
@@ -26,7 +27,7 @@ def test_cells_in_which_spark_works_show_a_bar() -> None:
         return seen
 
     try:
-        shown("from mqlab_spark import session, worlds\nspark = session(master='local[1]')", somebody_looks=True)
+        shown(BEGIN, somebody_looks=True)
         bars = shown(JOB, somebody_looks=True)
         nothing = shown("1 + 1", somebody_looks=True), shown(JOB, somebody_looks=False)
     finally:

@@ -4,38 +4,72 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from mqlab import scenarios
+from mqlab.errors import LearnerError
 from mqlab_spark.local_cluster import SPARK_HOME, LocalCluster
+from mqlab_spark.place import Place
+from mqlab_spark.tables import ALL
 
 ROOT = Path(__file__).parents[2]
 
 
-def submit(cluster: LocalCluster, archive: Path, *command: str) -> str:
-    """Run a command line of mqlab_spark under spark-submit; what it printed."""
+def submission(cluster: LocalCluster, archive: Path, *command: str) -> subprocess.Popen[str]:
+    """A command line of mqlab_spark under spark-submit, begun, in a process group of its own."""
     # Python must find the package in the archive, as on a machine where it was never installed.
     alone = {**cluster.environment, "PYTHONNOUSERSITE": "1", "PYTHONPATH": str(archive)}
-    done = subprocess.run(
+    return subprocess.Popen(
         [
             str(SPARK_HOME / "bin" / "spark-submit"), "--master", cluster.master, "--py-files", str(archive),
             "--conf", "spark.executor.memory=700m", "--conf", "spark.driver.host=127.0.0.1", *command,
         ],
-        env=alone, capture_output=True, text=True, check=False, timeout=300,
+        env=alone, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-4_000:]
-    return done.stdout
 
 
-def test_tables_built_on_a_cluster(cluster: LocalCluster, archive: Path, traces: Path, tmp_path: Path) -> None:
+def submit(cluster: LocalCluster, archive: Path, *command: str) -> tuple[str, str]:
+    """Run a command line of mqlab_spark under spark-submit; what it printed, and what it said of its work."""
+    with submission(cluster, archive, *command) as job:
+        printed, said = job.communicate(timeout=300)
+    assert job.returncode == 0, said[-4_000:]
+    return printed, said
+
+
+def test_a_build_on_a_cluster_that_is_killed_goes_on_where_it_was(
+    cluster: LocalCluster, archive: Path, traces: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "tables"
+    command = (str(ROOT / "spark" / "mqlab_spark" / "__main__.py"), "build", str(traces), str(out))
+    with submission(cluster, archive, *command) as job:
+        assert job.stderr is not None
+        said = []
+        for line in job.stderr:
+            said.append(line)
+            if line.startswith("messages "):
+                break
+        else:
+            raise AssertionError("".join(said))
+        with pytest.raises(LearnerError, match="somebody builds into"), Place(out).alone():
+            pass
+        # The driver and its JVM at once, as a power cut would end them; only the executors are told.
+        os.killpg(job.pid, signal.SIGKILL)
+    assert Place(out).entries() == {}, "nobody reads what is not whole"
+    _, said_then = submit(cluster, archive, *command)
+    rows = {line.split()[0]: line.endswith("was there already") for line in said_then.splitlines() if " rows " in line}
+    assert [rows[name] for name in ("events", "worlds", "messages", "audit")] == [True, True, True, False]
     lab = scenarios.get("async-send").play(3)
-    main = ROOT / "spark" / "mqlab_spark" / "__main__.py"
-    submit(cluster, archive, str(main), "build", str(traces), str(tmp_path / "tables"))
-    catalogue = json.loads((tmp_path / "tables" / "catalogue.json").read_text())
-    assert catalogue["tables"]["events"]["rows"] == len(lab.history)
-    assert catalogue["tables"]["messages"]["rows"] == len({r.msg_id for r in lab.history.find("SendAttempted")})
+    tables = Place(out).entries()
+    assert set(tables) >= {"events", "traces", *(table.name for table in ALL)}
+    assert tables["events"].rows == len(lab.history)
+    assert tables["messages"].rows == len({r.msg_id for r in lab.history.find("SendAttempted")})
+    whole = {path.parent for path in out.rglob("_SUCCESS")}
+    assert whole == {out / entry.path for entry in tables.values()}, "what was half-written is gone"
 
 
 def test_worlds_played_by_workers_of_a_cluster_are_the_same_worlds(
@@ -50,7 +84,7 @@ def test_worlds_played_by_workers_of_a_cluster_are_the_same_worlds(
         "for row in worlds(spark, 'async-send', '0-3', table='worlds').collect():\n"
         "    print(row['seed'], row['trace_hash'])\n"
     )
-    printed = dict(line.split() for line in submit(cluster, archive, str(script)).splitlines())
+    printed = dict(line.split() for line in submit(cluster, archive, str(script))[0].splitlines())
     assert printed == {str(seed): scenarios.get("async-send").play(seed).trace_hash() for seed in range(4)}
 
 

@@ -11,7 +11,7 @@ from mqlab.explore import play_seeds
 from mqlab_spark.local_cluster import LocalCluster
 
 ROOT = Path(__file__).parents[2]
-SEEDS = range(120)
+SEEDS = range(60)
 
 PROGRAM = f"""
 import sys
