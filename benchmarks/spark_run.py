@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import psutil
 
 LOOK_EVERY_SECONDS = 0.3
-JVM, WORKERS, DRIVER = "java", "workers", "driver"
+JVM, WORKERS, DRIVER, OTHERS = "java", "workers", "driver", "others"
 
 
 class Cost(NamedTuple):
@@ -40,7 +40,7 @@ class Meter:
 
     def __enter__(self) -> Meter:
         self._ended = threading.Event()
-        self._peaks = {JVM: 0.0, WORKERS: 0.0, DRIVER: 0.0}
+        self._peaks = dict.fromkeys((JVM, WORKERS, DRIVER, OTHERS), 0.0)
         self._began = time.monotonic(), cpu_seconds(), jvm_read_bytes()
         self._looker = threading.Thread(target=self._look_now_and_then, daemon=True)
         self._looker.start()
@@ -59,7 +59,7 @@ class Meter:
             self._look()
 
     def _look(self) -> None:
-        now = {JVM: 0.0, WORKERS: 0.0, DRIVER: 0.0}
+        now = dict.fromkeys(self._peaks, 0.0)
         for kind, process in _family():
             try:
                 now[kind] += process.memory_info().rss / 1e6
@@ -69,14 +69,18 @@ class Meter:
 
 
 def _family() -> Iterator[tuple[str, psutil.Process]]:
-    """This process, and those that it and they have started, with the kind of each."""
+    """This process, and those that it and they have started, with the kind of each.
+
+    A process that the JVM has just forked has the name of a thread and seems as large as the JVM: it is of no kind.
+    """
     own = psutil.Process()
     yield DRIVER, own
     for each in own.children(recursive=True):
         try:
-            yield (JVM if each.name().startswith("java") else WORKERS), each
+            name = each.name().lower()
         except psutil.Error:
             continue
+        yield (JVM if name.startswith("java") else WORKERS if name.startswith("python") else OTHERS), each
 
 
 def cpu_seconds() -> float:
