@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SCENARIO = "steady-load"
-WORLDS = 120
-"""About 670,000 events: starting a query and its tasks is little beside them."""
-WARMING = 40
-ROUNDS = 3
+WORLDS = 160
+"""About 900,000 events, ten worlds for each task: starting a query and its tasks is little beside them."""
+WARMING = 32
+ROUNDS = 2
 FEW_COLUMNS = ("world", "kind", "ts_us", "topic", "queue_id")
 """What most questions ask of an event."""
 ALL, FEW, ALONE, CLOCK = "all", "few", "alone", "clock"

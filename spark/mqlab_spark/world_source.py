@@ -7,7 +7,7 @@
 Options: `scenario`; `seeds` ("0-99", "3,7"; default 0); `parameters` (JSON, for all worlds); `seconds` (of the world's
 time; default: the scenario's own); `table` ("events", the default, or "worlds": one row for each, with its trace hash);
 `kinds` ("PullHeld,PullWoken": of these kinds of events alone, with their columns alone); `worldsPerTask` (default:
-at most 20, and fewer as long as there are fewer than 32 tasks).
+at most 20, and fewer as long as there are fewer than 16 tasks; 1 for few large worlds on many cores).
 
 Spark takes all columns that a Python source has, and most of an event's 187 are null: who names a schema
 (`.schema("world string, kind string, ts_us long")`) or kinds has the rest never made. A filter on `kind` is not handed
@@ -35,8 +35,11 @@ from mqlab.trace.catalogue import columns_of
 from mqlab_spark.played import event_batches, spare_the_collector, world_row
 from mqlab_spark.schema import WORLD, trace_schema
 
-ENOUGH_TASKS = 32
-"""So many keep some cores busy to the end. (Spark asks in a process that does not know how many cores there are.)"""
+ENOUGH_TASKS = 16
+"""So many keep some cores busy to the end. (Spark asks in a process that does not know how many cores there are.)
+
+Each costs the JVM and Python's worker together nearly as much as playing a world of 5,600 events.
+"""
 MOST_WORLDS_PER_TASK = 20
 """They take seconds, beside which starting a task is nothing."""
 EVENTS_TABLE, WORLDS_TABLE = "events", "worlds"
