@@ -1,8 +1,10 @@
-"""`mqlab course key | release | slides | compare | report | verify`: from a course's first hour to its last."""
+"""`mqlab course key | release | slides | bets | compare | report | verify`: from a first hour to the last."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from mqlab.grading.release import Exam
 
 
+WATCH_EVERY_S = 2.0
+_CLEAR = "\x1b[2J\x1b[H"
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out one of the commands."""
     options = _parser().parse_args(argv)
@@ -24,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _verify(options.line, options.key)
     if options.what == "compare":
         return _compare(options)
+    if options.what == "bets":
+        return _bets(options)
     if options.what == "report":
         return _report(options.marks, options.out, options.master)
     if options.what == "slides":
@@ -98,6 +106,26 @@ def _compare(options: argparse.Namespace) -> int:
     return 1 if found.pairs else 0
 
 
+def _bets(options: argparse.Namespace) -> int:
+    from mqlab.grading.bets import BetsReader, drawn, question
+
+    sources = options.root / "labs" / "sources"
+    shown = ""
+    with suppress(KeyboardInterrupt):
+        reader = BetsReader(options.submissions, question(sources, options.bet, options.lab), sources)
+        if not options.watch:
+            print(drawn(reader.read()))
+            return 0
+        while True:
+            now = drawn(reader.read())
+            if now != shown:
+                # On a terminal each histogram takes the place of the one before.
+                print(f"{_CLEAR if sys.stdout.isatty() else ''}{now}", flush=True)
+                shown = now
+            time.sleep(WATCH_EVERY_S)
+    return 0
+
+
 def _report(marks: Path, out: Path, master: str | None) -> int:
     if find_spec("mqlab_spark") is None or find_spec("pyspark") is None:
         raise MissingExtraError("pyspark", "spark")
@@ -138,6 +166,12 @@ def _parser() -> argparse.ArgumentParser:
     hand_out.add_argument("--exam", default="", metavar="NAME", help=exam)
     hand_out.add_argument("--key", type=Path, help="the course's key; an exam's seeds come from it")
     hand_out.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
+    bets = commands.add_parser("bets", help="the histogram of a bet, from what students have handed in so far")
+    bets.add_argument("submissions", type=Path, help="a directory with a directory for each student, named by the id")
+    bets.add_argument("--bet", required=True, metavar="NAME", help="the bet's name, as in predict(NAME, ...)")
+    bets.add_argument("--lab", default="", metavar="NAME", help="the lab that has it: 05 (if more than one has)")
+    bets.add_argument("--watch", action="store_true", help="draw it again when something has come, until Ctrl-C")
+    bets.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
     alike = commands.add_parser("compare", help="say which solutions are the same but for names and layout")
     alike.add_argument("submissions", type=Path, help="a directory with a directory for each student, named by the id")
     alike.add_argument("--out", type=Path, default=Path("alike.html"), help="the page with both sides (%(default)s)")

@@ -1,0 +1,103 @@
+"""What a class has bet, read from the text of its notebooks before the truth is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mqlab.cli import main
+from mqlab.errors import LearnerError
+from mqlab.grading.bets import Bets, BetsReader, Question, drawn, question
+from mqlab.labs.build import read_lab
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "labs" / "sources"
+LAB = "02_store"
+
+
+@pytest.fixture
+def handed_out() -> str:
+    return (ROOT / "labs" / f"{LAB}.ipynb").read_text()
+
+
+def hand_in(place: Path, student: str, notebook: str, bet: str, said: str) -> Path:
+    """The notebook with that in place of the dots of a bet."""
+    cells = json.loads(notebook)
+    for cell in cells["cells"]:
+        source = "".join(cell["source"])
+        if f'predict("{bet}"' in source:
+            assert "prediction=..." in source
+            cell["source"] = source.replace("prediction=...", f"prediction={said}")
+    path = place / student / f"{LAB}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(cells))
+    return path
+
+
+def test_the_histogram_of_choices(tmp_path: Path, handed_out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for student, said in (("ada", '"a"'), ("bob", '"a"'), ("eve", '"c"'), ("joe", "..."), ("kim", "1 / 0")):
+        hand_in(tmp_path, student, handed_out, "who-filters", said)
+    (tmp_path / "lea").mkdir()
+    (tmp_path / "lea" / f"{LAB}.ipynb").write_text("no json")
+    (tmp_path / "lea" / "notes.txt").write_text("mine")
+    asked = question(SOURCES, "who-filters")
+    bets = BetsReader(tmp_path, asked, SOURCES).read()
+    assert [count for _, count in bets.bars()][:1] == [2]
+    assert sum(count for _, count in bets.bars()) == 3
+    assert bets.not_made == ["joe", "kim"]
+    assert main(["course", "bets", str(tmp_path), "--bet", "who-filters", "--root", str(ROOT)]) == 0
+    said = capsys.readouterr().out
+    assert "02 who-filters: 3 of 5 have bet" in said
+    assert f"not counted: lea/{LAB}.ipynb: this is no notebook: it is no JSON" in said
+    assert "not counted: lea/notes.txt: is no notebook (.ipynb)" in said
+
+
+def test_what_comes_later_is_seen_and_nothing_else_is_read_again(
+    tmp_path: Path, handed_out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in(tmp_path, "ada", handed_out, "who-filters", '"a"')
+    reader = BetsReader(tmp_path, question(SOURCES, "who-filters", "02"), SOURCES)
+    assert reader.read().said == {"ada": "a"}
+    (tmp_path / "ada" / f"{LAB}.ipynb").chmod(0)
+    hand_in(tmp_path, "bob", handed_out, "who-filters", '"b"')
+    read: list[Path] = []
+    whole = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: (read.append(path), whole(path))[1])
+    assert reader.read().said == {"ada": "a", "bob": "b"}
+    assert [path.parent.name for path in read] == ["bob"]
+    changed = hand_in(tmp_path, "bob", handed_out, "who-filters", '"cc"')
+    assert reader.read().said["bob"] == "cc"
+    changed.unlink()
+    assert reader.read().said == {"ada": "a"}
+
+
+def test_nothing_that_was_handed_in_is_run(tmp_path: Path, handed_out: str) -> None:
+    evil = f"__import__('pathlib').Path({str(tmp_path / 'owned')!r}).write_text('x')"
+    hand_in(tmp_path / "in", "ada", handed_out, "who-filters", evil)
+    bets = BetsReader(tmp_path / "in", question(SOURCES, "who-filters"), SOURCES).read()
+    assert bets.not_made == ["ada"]
+    assert not (tmp_path / "owned").exists()
+
+
+def of_numbers(*said: float | str) -> Bets:
+    asked = Question(read_lab(SOURCES / f"{LAB}.py"), "left-after-cut", (), "messages")
+    return Bets(asked, {str(place): number for place, number in enumerate(said)})
+
+
+def test_numbers_stand_by_their_size_and_many_in_ranges() -> None:
+    assert of_numbers(10, 2, 2, 2.5, "ten").bars() == [("2", 2), ("2.5", 1), ("10", 1), ("ten", 1)]
+    many = of_numbers(*range(100)).bars()
+    assert len(many) == 12
+    assert sum(count for _, count in many) == 100
+    assert many[0][0] == "0 to 8.25"
+    assert "02 left-after-cut (messages): 100 of 100 have bet" in drawn(of_numbers(*range(100)))
+    assert of_numbers().bars() == []
+
+
+def test_a_bet_that_there_is_not() -> None:
+    with pytest.raises(LearnerError, match="there is no bet 'who-wins'"):
+        question(SOURCES, "who-wins", "02")
+    with pytest.raises(LearnerError, match="is no directory"):
+        BetsReader(ROOT / "nowhere", question(SOURCES, "who-filters", "02"), SOURCES).read()
