@@ -13,7 +13,7 @@ SECTIONS = {
     "labs/index.html": "Labs",
     "docs/gallery.html": "Gallery",
     "docs/index.html": "Documentation",
-    "lite/lab/index.html?path=00_tour.ipynb": "Play",
+    "lite/notebooks/index.html?path=00_tour.ipynb": "Play",
 }
 """What stands at the top of each page: where it leads, and its name."""
 _LINK = re.compile(r'(?<![\w-])(href|src)="(?!#|[a-z]+:|//)([^"]*)"')

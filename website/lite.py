@@ -17,6 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import jupyter_server
+
 from mqlab.my_labs import copy_labs
 from website.notebook_for_lite import for_lite
 
@@ -49,6 +51,10 @@ def build_lite(root: Path, parts: Path, target: Path) -> None:
     if told.returncode:
         raise SystemExit(f"JupyterLite was not built:\n{told.stdout}{told.stderr}")
     shutil.rmtree(work)
+    # JupyterLite's pages ask for these, which only a server has.
+    icons = Path(jupyter_server.__file__).parent / "static" / "favicons"
+    shutil.copytree(icons, target / "static" / "favicons")
+    shutil.copyfile(icons / "favicon.ico", target.parent / "favicon.ico")
 
 
 def _write_pyodide(root: Path, parts: Path, into: Path) -> None:

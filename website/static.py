@@ -26,7 +26,7 @@ def build_pages(root: Path, target: Path, views: Callable[[Path], dict[int, str]
     linker = Linker(root, {*texts, *(f"labs/{lab.name}.ipynb" for lab in labs)})
     pages = {"index.html": framed("mqlab", _front(root, labs, linker), "index.html")}
     pages["labs/index.html"] = framed(
-        "Labs · mqlab", f"<h1>Labs</h1>\n{_LABS_NOTE}\n{_list(labs, '')}", "labs/index.html"
+        "Labs · mqlab", f"<h1>Labs</h1>\n{_LABS_NOTE.format(up='../')}\n{_list(labs, '')}", "labs/index.html"
     )
     pages["docs/index.html"] = framed("Documentation · mqlab", _documentation(root, texts), "docs/index.html")
     for name in texts:
@@ -55,12 +55,10 @@ def _page(source: str) -> str:
     return str(Path(source).with_suffix(".html").as_posix())
 
 
-_LABS_NOTE = (
-    "<p>Each lab is an essay that runs. Here it stands as it was run once, with pictures of its live views; what comes "
-    "of a bet opens with a click. "
-    '"Play" opens it in your browser, with a Python of its own: nothing is installed, and what you write '
-    "stays there.</p>"
-)
+_LABS_NOTE = """<p>Each lab is an essay that runs. Here it stands as it was run once, with pictures of its live views;
+what comes of a bet opens with a click. "Play" opens it in your browser, with a Python of its own: nothing is
+installed, and what you write stays there. <a href="{up}lite/lab/index.html">JupyterLab</a> has all that can be played
+side by side.</p>"""
 
 
 def _front(root: Path, labs: list[LabSource], linker: Linker) -> str:
@@ -73,7 +71,7 @@ one deterministic clock: it can be stopped, stepped, looked into, broken on purp
 <p><img src="docs/images/demo.webp" alt="A message queue at work: a producer sends, the broker keeps each message in its
 log and in a queue, and the consumer's waiting request brings it to the listener"></p>
 <h2>The labs</h2>
-{_LABS_NOTE}
+{_LABS_NOTE.format(up="")}
 {_list(labs, "labs/")}"""
 
 
@@ -93,7 +91,7 @@ def _play(lab: LabSource, up: str) -> str:
 
 
 def _lite(lab: LabSource) -> str:
-    return f"lite/lab/index.html?path={lab.name}.ipynb"
+    return f"lite/notebooks/index.html?path={lab.name}.ipynb"
 
 
 def _around(labs: list[LabSource], at: int) -> str:

