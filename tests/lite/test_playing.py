@@ -116,9 +116,16 @@ def test_an_answer_that_never_ends_is_broken_off(page: LitePage, tour: ViewerPag
 
 
 def test_what_is_not_there_is_an_error_and_no_request(page: LitePage, tour: ViewerPage) -> None:
-    notebook = page.open(
-        "missing.ipynb", of_cells("try:\n    import numpy\nexcept ImportError as error:\n    print(error.name)")
-    )
+    numpy = "try:\n    import numpy\nexcept ImportError as error:\n    print(error.name)"
+    shown = "chart = show_bars('title', 'x', 'y', ['a', 'b'], {'how many': [1, 2]})\nchart"
+    chart = f"from mqlab_widgets.charts import show_bars\n{shown}"
+    tried = "try:\n    chart.live()\nexcept MissingExtraError as error:\n    print(error)"
+    live = f"from mqlab.errors import MissingExtraError\n{tried}"
+    notebook = page.open("missing.ipynb", of_cells(numpy, chart, live))
     notebook.run()
-    assert [output["text"] for output in page.cells(notebook)[0]["outputs"]] == ["numpy\n"]
+    missing, drawn, told = (cell["outputs"][0] for cell in page.cells(notebook))
+    assert missing["text"] == "numpy\n"
+    assert "image/svg+xml" in drawn["data"]
+    assert "'bokeh'" in told["text"]
+    assert "outside of the browser" in told["text"]
     notebook.close()
