@@ -210,6 +210,12 @@ def test_a_class_is_compared_pair_by_pair(lab: LabSource, texts: dict[str, str])
     assert (found.compared, found.short) == (5, 0)
 
 
+def test_functions_in_another_order_are_found(lab: LabSource, texts: dict[str, str]) -> None:
+    text = f"{texts['lets_others_overtake']}\n\n{texts['keeps_what_was_refused_in_memory']}\n"
+    (pair,) = compared(lab, {"ada": text, "bob": reordered(text)}).pairs
+    assert pair.exercises[0].likeness == 1
+
+
 def test_what_many_write_is_told_once_and_not_as_pairs(lab: LabSource, texts: dict[str, str]) -> None:
     text = texts["lets_others_overtake"]
     few = compared(lab, {f"s{number}": text for number in range(5)})
