@@ -103,6 +103,10 @@ spark-archive: $(STAMPS)/spark $(STAMPS)/project ## one archive of the code for 
 spark-cluster-test: all-sets ## the Spark jobs on a cluster of this machine: a master and two workers
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/cluster
 
+.PHONY: labs-all-ways
+labs-all-ways: all-sets ## every lab without Spark for ten other students, solved and blank, by papermill (half an hour)
+	$(PY) -m pytest -n $(PYTEST_JOBS) $(PYTEST_FLAGS) tests/ways
+
 .PHONY: nbgrader-test
 nbgrader-test: ## nbgrader takes a lab, and marks a class (in an environment of its own)
 	@$(MAKE) VENV=$(NBGRADER_VENV) $(NBGRADER_VENV)/.stamps/nbgrader

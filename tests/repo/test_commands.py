@@ -16,7 +16,7 @@ PROMISED = {
     "help", "lab", "run", "test", "bench", "bench-grade", "bench-spark",
     "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
     "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
-    "mutants", "nbgrader-test", "spark-archive", "spark-cluster-test",
+    "labs-all-ways", "mutants", "nbgrader-test", "spark-archive", "spark-cluster-test",
     "site", "site-test", "wheelhouse", "wheelhouse-test",
 }  # fmt: skip
 
