@@ -17,7 +17,7 @@ PROMISED = {
     "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
     "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
     "labs-all-ways", "mutants", "nbgrader-test", "spark-archive", "spark-cluster-test",
-    "site", "site-test", "wheelhouse", "wheelhouse-test",
+    "site", "site-test", "slides", "wheelhouse", "wheelhouse-test",
 }  # fmt: skip
 
 
