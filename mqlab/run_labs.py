@@ -122,7 +122,7 @@ def _watch(child: subprocess.Popen[bytes]) -> int:
         while child.poll() is None:
             below = _descendants(child.pid)
             seen.update((process.pid, process) for process in below)
-            peak = max(peak, sum(map(_resident_bytes, below)))
+            peak = max(peak, sum(map(_held_bytes, below)))
             try:
                 child.wait(_SAMPLE_S)
             except subprocess.TimeoutExpired:
@@ -147,9 +147,20 @@ def _descendants(pid: int) -> list[psutil.Process]:
         return []
 
 
-def _resident_bytes(process: psutil.Process) -> int:
+def _held_bytes(process: psutil.Process) -> int:
+    """What a process holds of the machine's memory: its proportional set size, in which a page that several processes
+    have (Python's workers are forked from one) is counted once, each having a part of it. Where the system does not
+    tell that, its resident set size.
+    """
     import psutil
 
+    try:
+        for line in Path(f"/proc/{process.pid}/smaps_rollup").read_bytes().splitlines():
+            if line.startswith(b"Pss:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        # No Linux, or the process has ended.
+        pass
     try:
         return int(process.memory_info().rss)
     except (psutil.NoSuchProcess, psutil.AccessDenied):

@@ -80,6 +80,20 @@ def test_the_memory_of_the_kernel_is_counted(tmp_path: Path) -> None:
     assert run_lab(lab, tmp_path / "out").peak_mib > 200_000_000 / 2**20
 
 
+def test_memory_that_two_processes_share_is_counted_once_where_the_system_tells(tmp_path: Path) -> None:
+    forks = """
+import os
+ours, theirs = os.pipe()
+if (child := os.fork()) == 0:
+    os.read(ours, 1)
+    os._exit(0)
+"""
+    again = "total = sum(block), sum(block)\nos.write(theirs, b'.'), os.waitpid(child, 0)"
+    lab = write_notebook(tmp_path / "00_forks.ipynb", "block = bytes(b'x') * 200_000_000", forks.strip(), again)
+    tells = Path("/proc/self/smaps_rollup").exists()
+    assert (run_lab(lab, tmp_path / "out").peak_mib < 1.7 * 200_000_000 / 2**20) is tells
+
+
 def test_an_unknown_lab_and_an_empty_directory_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(LearnerError, match="root of a clone"):
         select_labs(tmp_path)
