@@ -11,7 +11,7 @@
 #       - record a world as a trace, and ask one trace or twenty of them with one Spark job
 #       - read percentiles and histograms, and say what a mean or a single run hides
 #       - join events into one row per message that says why it had to wait
-#     minutes: 88
+#     minutes: 91
 #     prerequisites: [00 Tour]
 #     wrong_predictions:
 #       - "events: five or ten for each order; it is some dozens, and most of them belong to pulls that bring nothing"
@@ -51,7 +51,7 @@ seed = seed_for(student_id, "20")
 draw = draws_for(seed)
 
 # %% [markdown]
-# ## The scene (10 minutes)
+# ## The scene (13 minutes)
 #
 # The scenario `shop-day`: orders come in from the first second, in some queues. Three readers (one consumer group)
 # join one by one within the first seconds. The day has many orders a second, the night one every ten seconds.
@@ -127,6 +127,22 @@ held
 # That came at once, because nothing was read. A **DataFrame** is a table that is *described*: which files, which
 # rows, which columns. The work begins when somebody wants to see rows. Two habits for the rest of this lab: we always
 # say in which order we want them (Spark promises none), and we show them with a function of our own.
+#
+# Each step below makes a new description from an old one, and changes nothing in it. With these you can read this lab,
+# and write its large exercise:
+#
+# | step | the table that it describes |
+# |---|---|
+# | `t.select("node", F.col("ts_us").alias("stored_us"))` | only these columns, one of them under another name |
+# | `t.where("queue_id = 2 AND hold_ms > 0")` | only the rows for which that holds |
+# | `t.withColumn("s", F.col("ts_us") / 1_000_000)` | one column more, worked out from others in the same row |
+# | `t.groupBy("node").agg(F.count("*").alias("n"), F.min("ts_us"))` | one row for each node: how many rows it had, and the least of their times |
+# | `a.join(b, ["world", "node"])` | each row of `a` beside each row of `b` that is equal in these columns; who has no partner is left out |
+# | `a.join(b, ["world", "node"], "left")` | the same, but a row of `a` without a partner stays, and the columns of `b` are **null** (nothing) in it |
+#
+# `F` is `from pyspark.sql import functions as F`. `F.col("x")` is the column x of whatever table it is used on. A comparison
+# with null is null, and `where` takes that for no; `F.coalesce("x", F.lit(0))` puts a 0 in its place. Rows come into Python,
+# as a list, with `collect()`.
 
 # %%
 def table(title, frame):

@@ -411,7 +411,8 @@ reveal("twice-worst", worst["count"] if worst else 0, why="all that a packer hel
 #
 # An order that a copy is left of, and that nobody has passed over, only **waits**: it is no case for you. On the fifty hidden days of the check, some end
 # while orders still wait. What the broker knows of the group's progress is in `OffsetCommitted` (`queue_id`, `queue_offset`: all before this offset
-# is done); the last one of each queue counts. There is one topic, `Orders`, and one group.
+# is done); the last one of each queue counts, by `slice` and `i`, which put the events of a world in order. A queue of which nothing was ever committed has no such event: nothing in it
+# is passed over. There is one topic, `Orders`, and one group.
 
 # %% [markdown] tags=["hints"]
 # - Three tables: who was never packed (round one); which copy is torn off (round two: a left join of `MessageStored` with `StoreRecovered`, then
