@@ -20,6 +20,9 @@ from mqlab.check import predictions
 from mqlab.labs.execute import SMALL_DATA
 from mqlab.labs.source import Cell, LabSource, text_argument
 
+ONE_SPARK = ("MQLAB_SPARK_MASTER", "local[1]")
+"""The Spark of all labs that are played, since one process has one: the one that lab 25 asks for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bet:
@@ -53,7 +56,8 @@ def _play(lab: LabSource, student_id: str) -> dict[str, str]:
     """Run the lab for one student, and read what its reveals have shown."""
     names: dict[str, Any] = {"__name__": f"lab_{lab.name}"}
     before = predictions.take_all()
-    os.environ.setdefault(*SMALL_DATA)
+    for variable in (SMALL_DATA, ONE_SPARK):
+        os.environ.setdefault(*variable)
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             asyncio.run(_run(lab, student_id, names))
