@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mqlab_widgets.boards.routes import RoutesBoard
     from mqlab_widgets.boards.space_time import SpaceTimeBoard
     from mqlab_widgets.boards.timer_wheel import TimerWheelBoard
+    from mqlab_widgets.settings import Settings
     from mqlab_widgets.side_by_side import SideBySide
     from mqlab_widgets.stepper import Stepper
     from mqlab_widgets.storyboard import storyboard
@@ -41,6 +42,7 @@ __all__ = [
     "ResponsesBoard",
     "ReviveQueueBoard",
     "RoutesBoard",
+    "Settings",
     "SideBySide",
     "SpaceTimeBoard",
     "Stepper",
@@ -64,6 +66,7 @@ _HOMES = {
     "ResponsesBoard": "boards.responses",
     "ReviveQueueBoard": "boards.revive_queue",
     "RoutesBoard": "boards.routes",
+    "Settings": "settings",
     "SideBySide": "side_by_side",
     "SpaceTimeBoard": "boards.space_time",
     "Stepper": "stepper",
