@@ -8,6 +8,7 @@ the list, so that nothing is ever asked of another host.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,7 @@ EXTENSIONS = ("@jupyterlite/pyodide-kernel-extension", "@jupyter-widgets/jupyter
 OWN_EXTENSIONS = Path("widgets") / "jupyter" / "share" / "labextensions"
 """Where mqlab's own lie, in the clone."""
 FIRST_SPARK_LAB = "20"
+_DOC_LINK = re.compile(r"\[([^\]]+)\]\(docs/[^)]*\)")
 OF_PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 """What a browser takes of Pyodide; the rest is for Node and for types."""
 
@@ -118,8 +120,12 @@ def _imports(wheel: Path) -> list[str]:
 
 
 def _write_labs(root: Path, into: Path) -> None:
-    """The labs as `mqlab my-labs` copies them, without those that need Spark and without the notes of the copying."""
+    """The labs as `mqlab my-labs` copies them, without those that need Spark and without the notes of the copying.
+
+    A page of the documentation is not opened there as it should be, so a link to one says where on the site it is.
+    """
     copy_labs(root, into)
+    shutil.rmtree(into / "docs")
     for path in into.glob(".*"):
         path.unlink()
     for lab in into.glob("*.ipynb"):
@@ -127,14 +133,22 @@ def _write_labs(root: Path, into: Path) -> None:
             lab.unlink()
             continue
         notebook = for_lite(json.loads(lab.read_text(encoding="utf-8")))
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "markdown":
+                cell["source"] = without_doc_links(cell["source"])
         lab.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def without_doc_links(text: str) -> str:
+    """The text of a lab with links to documentation written out, as what one looks for on the site."""
+    return _DOC_LINK.sub(r"\1 (on this web site, under Documentation)", text)
 
 
 def _write_settings(root: Path, work: Path) -> None:
     installed = Path(sys.prefix) / "share" / "jupyter" / "labextensions"
     extensions = [*(installed / name for name in EXTENSIONS), *sorted((root / OWN_EXTENSIONS).iterdir())]
     build = {
-        "apps": ["lab", "notebooks"],
+        "apps": ["lab", "notebooks", "tree", "edit"],
         "contents": ["files"],
         "ignore_sys_prefix": True,
         "federated_extensions": list(map(str, extensions)),

@@ -60,6 +60,14 @@ def of_cells(*sources: str) -> dict[str, Any]:
     return for_lite({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
 
 
+def test_play_on_the_front_page_opens_the_first_lab(page: LitePage, tour: ViewerPage) -> None:
+    front = tour.page.context.new_page()
+    front.goto(f"{page.address}/index.html")
+    front.get_by_role("link", name="Play the first lab in this browser").click()
+    expect(front.locator(".jp-Notebook h1").first).to_contain_text("Tour: where is my message?")
+    front.close()
+
+
 def test_the_first_picture_moves_and_can_be_stepped(tour: ViewerPage) -> None:
     tour.press("Home")
     tour.until_place(0)

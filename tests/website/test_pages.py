@@ -14,6 +14,7 @@ import pytest
 
 from mqlab.labs.errors import LabError
 from website.layout import BrokenLinkError, Linker
+from website.lite import without_doc_links
 from website.markdown import to_html
 from website.notebooks import lab_to_html
 from website.pictures import views_of
@@ -166,6 +167,11 @@ def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path, link: str) -> 
     (tmp_path / "docs").mkdir()
     with pytest.raises(BrokenLinkError, match=f"README.md points to {link}"):
         Linker(tmp_path, {"README.md"}).linked(f'<a href="{link}">', "README.md")
+
+
+def test_a_lab_in_the_browser_says_where_on_the_site_a_page_is() -> None:
+    told = without_doc_links("See [the list](docs/seeds.md#articles) and [a page](https://example.org).")
+    assert told == "See the list (on this web site, under Documentation) and [a page](https://example.org)."
 
 
 def test_headings_have_the_anchors_that_readers_of_markdown_expect() -> None:
