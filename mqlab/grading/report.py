@@ -70,7 +70,8 @@ def _bets(bets: list[dict[str, Any]]) -> str:
     if not bets:
         return ""
     rows = "".join(
-        f"<tr><td>{escape(bet['bet'])}</td><td>{_said(bet['said'])}</td><td>{_said(bet['truth'])}</td></tr>"
+        f"<tr><td>{escape(bet.get('question') or bet['bet'])}</td><td>{_said(_bet(bet))}</td>"
+        f"<td>{_said(bet['truth'])}</td></tr>"
         for bet in bets
     )
     made = sum(bet["said"] is not None for bet in bets)
@@ -78,6 +79,11 @@ def _bets(bets: list[dict[str, Any]]) -> str:
         f"<h2>Bets</h2><p>{made} of {len(bets)} were made. A bet gives no points: it is there to be wrong.</p>"
         f"<table><tr><th>bet</th><th>you said</th><th>your notebook showed</th></tr>{rows}</table>"
     )
+
+
+def _bet(bet: dict[str, Any]) -> Any:
+    """What was bet: in the words of the truth, where the notebook has shown both."""
+    return bet["said"] if bet["said"] is None else bet.get("told") or bet["said"]
 
 
 def _hints(hints: dict[str, list[int]]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -83,6 +85,22 @@ def test_a_class_from_release_to_gradebook(course: Path, capsys: pytest.CaptureF
     assert kept.stat().st_mtime_ns == before
     again = {row["student"]: row for row in csv.DictReader((course / "marks" / "gradebook.csv").open())}
     assert again == points
+
+
+def test_a_marker_that_is_killed_goes_on_and_loses_nothing(course: Path) -> None:
+    out = course / "killed"
+    command = [sys.executable, "-m", "mqlab", "grade", str(course / "handed-in"), "--key", str(course / "key")]
+    command += ["--out", str(out), "--root", str(ROOT), "--no-run", "--hidden", "2", "--jobs", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as marker:
+        assert marker.stdout is not None
+        assert marker.stdout.readline().startswith("ada")
+        marker.kill()
+    assert not (out / "gradebook.csv").exists()
+    assert [path.parts[-3] for path in out.glob(f"*/*/{RESULT}")] == ["ada"]
+    assert main(command[3:]) == 0
+    assert grade(course) == 0
+    for name in ("gradebook.csv", "gradebook.parquet", "nbgrader.csv", "otter.csv"):
+        assert (out / name).read_bytes() == (course / "marks" / name).read_bytes()
 
 
 def test_a_released_notebook_has_the_id_and_no_outputs(course: Path) -> None:
@@ -193,6 +211,13 @@ def a_result(**changed: Any) -> dict[str, Any]:
         "signed": "",
     }
     return {**own, **claims, "unreadable": "", "bets": bets, "run": run, **changed}
+
+
+def test_a_bet_stands_beside_the_truth_in_its_words() -> None:
+    choice = {"bet": "who", "question": "Who filters?", "said": "b", "told": "the broker", "truth": "the consumer"}
+    page = report(a_result(bets=[choice, {**choice, "said": None, "told": "no prediction yet"}]))
+    assert "<td>Who filters?</td><td>the broker</td><td>the consumer</td>" in page
+    assert "<td>Who filters?</td><td><i>nothing</i></td><td>the consumer</td>" in page
 
 
 def test_what_a_student_wrote_is_text_in_the_report() -> None:
