@@ -14,8 +14,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Mark what was handed in; 0 when all of it could be marked, 1 when the marker failed with something."""
     options = _parser().parse_args(argv)
     from mqlab.grading.confine import Limits, what_holds
-    from mqlab.grading.course import HandedIn, Settings, handed_in, mark_all
+    from mqlab.grading.course import HandedIn, Settings, handed_in, mark_all, missing
     from mqlab.grading.gradebook import write_gradebook
+    from mqlab.grading.release import students_in
     from mqlab.grading.report import write_report
 
     limits = Limits(wall_s=options.wall, memory_bytes=int(options.memory * 2**30))
@@ -23,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.key, options.out, options.root / "labs" / "sources", tuple(options.lab), options.hidden,
         not options.no_run, options.jobs, limits, options.exam,
     )  # fmt: skip
+    students = students_in(options.students) if options.students else []
     work, left = handed_in(options.submissions, settings)
     for line in left:
         print(f"left out: {line}")
@@ -45,7 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             shown.to(done, f"{each.student} {each.source.stem}")
 
         results = mark_all(work, settings, told)
-    write_gradebook(results, options.out)
+    absent = missing(results, students)
+    for result in absent:
+        print(f"{result['student']:<20} {result['lab']:<20} {result['unreadable']}")
+    write_gradebook(sorted([*results, *absent], key=lambda each: (each["student"], each["lab"])), options.out)
     failed = [result for result in results if result.get("failed")]
     for result in failed:
         print(f"{result['student']} {result['lab']}: {result['unreadable']}")
@@ -59,6 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--key", type=Path, required=True, help="the course's key (mqlab course key FILE makes one)")
     parser.add_argument("--out", type=Path, required=True, help="where results, reports and the gradebook go")
     parser.add_argument("--lab", action="append", default=[], metavar="NAME", help="only this lab: 05 (repeatable)")
+    roster = "the class, as for mqlab course release: who has handed in nothing gets a row, too"
+    parser.add_argument("--students", type=Path, metavar="ROSTER", help=roster)
     parser.add_argument("--jobs", type=int, default=0, help="how many at once (default: one for each processor)")
     parser.add_argument("--hidden", type=int, default=20, metavar="N", help="hidden seeds of a check (%(default)s)")
     parser.add_argument("--exam", default="", metavar="NAME", help="these are notebooks of the exam of that name")

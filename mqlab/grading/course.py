@@ -164,11 +164,30 @@ def _mark_in_a_process(job: Job) -> dict[str, Any]:
     if result is not None:
         (out / "marker.log").unlink()
         return result
+    told = f"the marker could not mark it (status {child.returncode}); see {out / 'marker.log'}"
+    return {**_nothing(job.student, Path(job.source).stem, 0, told), "failed": True}
+
+
+def missing(results: Sequence[dict[str, Any]], students: Sequence[str]) -> list[dict[str, Any]]:
+    """For each student who has handed in nothing of a lab that others have handed in: a result without points."""
+    most = {result["lab"]: 0 for result in results}
+    for result in results:
+        most[result["lab"]] = max(most[result["lab"]], result["most"])
+    there = {(result["student"].lower(), result["lab"]) for result in results}
+    return [
+        _nothing(student, lab, most[lab], "nothing was handed in")
+        for student in students
+        for lab in most
+        if (student.lower(), lab) not in there
+    ]
+
+
+def _nothing(student: str, lab: str, most: int, reason: str) -> dict[str, Any]:
     return {
-        "student": job.student,
-        "lab": Path(job.source).stem,
+        "student": student,
+        "lab": lab,
         "points": 0,
-        "most": 0,
+        "most": most,
         "marks": [],
         "remarks": [],
         "bets": [],
@@ -177,6 +196,5 @@ def _mark_in_a_process(job: Job) -> dict[str, Any]:
         "exam": {},
         "signed": "",
         "run": None,
-        "unreadable": f"the marker could not mark it (status {child.returncode}); see {out / 'marker.log'}",
-        "failed": True,
+        "unreadable": reason,
     }

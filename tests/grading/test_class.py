@@ -44,6 +44,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A class of three: released, and handed in with all, one and none of the exercises."""
     place = tmp_path_factory.mktemp("course")
     (place / "roster.csv").write_text("name,id\nAda,ada\nBob,bob\nEve,eve\n")
+    (place / "whole.csv").write_text("id\nADA\nbob\neve\nzoe\n")
     assert main(["course", "key", str(place / "key")]) == 0
     command = ["course", "release", str(place / "handed-in"), "--students", str(place / "roster.csv"), "--lab", "12"]
     assert main([*command, "--root", str(ROOT)]) == 0
@@ -85,6 +86,14 @@ def test_a_class_from_release_to_gradebook(course: Path, capsys: pytest.CaptureF
     assert kept.stat().st_mtime_ns == before
     again = {row["student"]: row for row in csv.DictReader((course / "marks" / "gradebook.csv").open())}
     assert again == points
+
+
+def test_who_has_handed_in_nothing_has_a_row_when_the_class_is_named(course: Path) -> None:
+    assert grade(course, "--students", str(course / "whole.csv")) == 0
+    rows = {row["student"]: row for row in csv.DictReader((course / "marks" / "gradebook.csv").open())}
+    assert list(rows) == ["ada", "bob", "eve", "zoe"]
+    assert (rows["zoe"]["points"], rows["zoe"]["most"]) == ("0", rows["ada"]["most"])
+    assert rows["zoe"]["remarks"] == "nothing was handed in"
 
 
 def test_a_marker_that_is_killed_goes_on_and_loses_nothing(course: Path) -> None:
