@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from mqlab.cli import main
 from mqlab.errors import LearnerError
 from mqlab_spark.class_page import write_page
 from mqlab_spark.class_tables import bets_gone_wrong, bets_made, hardest_checks, points_of, read_results
 
+ROOT = Path(__file__).parents[2]
 EVIL = "<script>alert(1)</script>"
 
 
@@ -89,3 +91,18 @@ def test_without_results_there_is_no_page(spark: SparkSession, tmp_path: Path) -
     with pytest.raises(LearnerError, match="there is no result"):
         write_page(spark, tmp_path, tmp_path / "page")
     assert not (tmp_path / "page").exists()
+
+
+def test_a_class_from_release_to_its_page(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "roster.csv").write_text("id\nada\nbob\n")
+    key, handed_in, marks = (str(tmp_path / name) for name in ("key", "in", "marks"))
+    root = ["--root", str(ROOT)]
+    assert main(["course", "key", key]) == 0
+    assert main(["course", "release", handed_in, "--students", str(tmp_path / "roster.csv"), "--lab", "12", *root]) == 0
+    (tmp_path / "in" / "bob" / "12_check_points.ipynb").write_text("no json")
+    assert main(["grade", handed_in, "--key", key, "--out", marks, "--no-run", "--hidden", "1", *root]) == 0
+    assert main(["course", "report", marks, "--out", str(tmp_path / "page")]) == 0
+    assert "2 notebooks of 1 lab" in capsys.readouterr().out
+    assert "12/settle" in (tmp_path / "page" / "class.html").read_text()
