@@ -38,13 +38,18 @@ def alone() -> tuple[int, float]:
 
 
 def measure(cores: int) -> dict[str, Any]:
-    """On so many cores: events for each CPU second (all columns, few columns, without Spark), and by the clock.
+    """On so many cores: events for each CPU second (all columns, few columns, without Spark), and worlds by the clock.
 
     The rates per CPU second are the medians of the rounds; by the clock it is the best round, for whatever else the
     machine does can only take time away. On one core only the clock is looked at.
     """
     on_cores(cores)
     from mqlab_spark import worlds
+
+    rates: dict[str, list[float]] = {}
+
+    def note(name: str, rate: float) -> None:
+        rates.setdefault(name, []).append(rate)
 
     with spark_on(cores) as spark:
 
@@ -56,19 +61,18 @@ def measure(cores: int) -> dict[str, Any]:
         for frame in frames(WARMING - 1).values():
             frame.write.format("noop").mode("overwrite").save()
         measured = frames(WORLDS - 1)
-        events, seconds = alone()
-        rates: dict[str, list[float]] = {ALONE: [events / seconds], FEW: [], ALL: [], CLOCK: []}
-        for number in range(ROUNDS):
+        for _ in range(ROUNDS):
+            if cores > 1:
+                events, seconds = alone()
+                note(ALONE, events / seconds)
             for name, frame in measured.items():
                 with Meter() as meter:
                     frame.write.format("noop").mode("overwrite").save()
-                rates[name].append(events / meter.cost.cpu_seconds)
+                if cores > 1:
+                    note(name, events / meter.cost.cpu_seconds)
                 if name == FEW:
-                    rates[CLOCK].append(events / meter.cost.seconds)
-            if number and cores > 1:
-                events, seconds = alone()
-                rates[ALONE].append(events / seconds)
-    told = {name: median(values) for name, values in rates.items() if values}
+                    note(CLOCK, WORLDS / meter.cost.seconds)
+    told = {name: median(values) for name, values in rates.items()}
     return {**told, CLOCK: max(rates[CLOCK])}
 
 
@@ -89,9 +93,9 @@ def per_core() -> list[Figure]:
 
 
 def two_cores() -> Figure:
-    """Events per second by the clock: on two processors against one."""
+    """Worlds per second by the clock: on two processors against one."""
     one, two = _measured(1)[CLOCK], _measured(2)[CLOCK]
-    return figure("worlds on Spark, two cores / one", two, "events/s", versus=one, aim=1.8, better="higher")
+    return figure("worlds on Spark, two cores / one", two, "worlds/s", versus=one, aim=1.8, better="higher")
 
 
 if __name__ == "__main__":
