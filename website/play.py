@@ -26,6 +26,7 @@ from website.lite import runs_without_spark
 from website.notebook_for_lite import for_lite
 
 PAGE = Path("docs/site.md")
+_FRESH: dict[str, Any] = {"outputs": [], "execution_count": None}
 BEGIN, END = "<!-- played: begin -->", "<!-- played: end -->"
 HEAD = """\
 | lab | kernel ready, s | all cells, s | cells | other outputs than committed | checks passed with the solutions |
@@ -90,11 +91,13 @@ def play(browser: Browser, address: str, project: Project, lab: str) -> Played:
     solution = make_notebook(read_lab(project.source(lab)), "solution")
     graded = [cell for cell in solution["cells"] if cell["metadata"].get("nbgrader")]
     committed = for_lite(_read(project.student(lab)))
-    whole = {**committed, "cells": [*committed["cells"], *({**cell, "id": f"{cell['id']}-solved"} for cell in graded)]}
+    # Nothing in the page has an output before it has run.
+    cells = [cell | _FRESH if cell["cell_type"] == "code" else cell for cell in [*committed["cells"], *graded]]
+    named = [{**cell, "id": f"played-{at}"} for at, cell in enumerate(cells)]
     with LitePage(browser, address) as page:
         page.load()
         began = time.monotonic()
-        notebook = page.open(f"played-{lab}.ipynb", whole)
+        notebook = page.open(f"played-{lab}.ipynb", {**committed, "cells": named})
         ready = time.monotonic()
         notebook.command("notebook:run-all-cells")
         ended = time.monotonic()

@@ -102,12 +102,12 @@ def test_every_check_of_a_lab_passes_with_its_solution(page: LitePage, tour: Vie
 def test_a_wrong_answer_is_told_apart_and_offers_its_world(page: LitePage, tour: ViewerPage) -> None:
     wrong = (ROOT / "tests" / "labs" / "wrong" / "05_push_is_pull.py").read_text(encoding="utf-8")
     asked = 'from mqlab.check import check\ncheck("05/hold", WRONG["05/hold"][0])'
-    notebook = page.open("wrong.ipynb", of_cells(wrong, asked))
+    notebook = page.open("wrong.ipynb", of_cells("%load_ext mqlab", wrong, asked))
     notebook.run()
-    card = notebook.cell(1).locator(".jp-OutputArea-output").first
+    card = notebook.cell(2).locator(".jp-OutputArea-output").first
     expect(card).to_contain_text("not right yet")
     card.get_by_role("button", name="Open this world").click()
-    viewer = notebook.viewer(1)
+    viewer = notebook.viewer(2)
     viewer.press("p")
     viewer.until_place(viewer.length - 2)
     notebook.close()
