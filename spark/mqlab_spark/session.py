@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -78,14 +79,16 @@ def session(
         for key, value in SETTINGS.items():
             spark.conf.set(key, value)
         return _with_formats(spark)
-    _prepare_environment(wanted)
+    small = _SMALL.fullmatch(driver_memory) is not None
+    _prepare_environment(wanted, SMALL_ENVIRONMENT if small else {})
     # A JVM takes these only when it starts; one that spark-submit has started has its own already.
     SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(_jvm_settings(driver_memory)))
     outside = SparkConf()
     chosen = wanted or outside.get("spark.master", "local[*]")
     assert chosen is not None
     builder = SparkSession.builder.appName(app_name).master(chosen).config("spark.ui.enabled", str(ui).lower())
-    for key, value in {**SETTINGS, **(LOCAL_SETTINGS if chosen.startswith("local") else {})}.items():
+    of_this_machine = LOCAL_SETTINGS if chosen.startswith("local") else {}
+    for key, value in {**SETTINGS, **of_this_machine, **(SMALL_SETTINGS if small else {})}.items():
         if not outside.contains(key):
             builder = builder.config(key, value)
     return _with_formats(builder.getOrCreate())
@@ -106,8 +109,13 @@ def _same_master(running: SparkSession, wanted: str | None) -> SparkSession:
     return running
 
 
-def _prepare_environment(wanted: str | None) -> None:
-    """Say which Java and which Python Spark starts: without it, workers take the first `python3` on PATH."""
+def _prepare_environment(wanted: str | None, own: Mapping[str, str]) -> None:
+    """Say which Java and which Python Spark starts: without it, workers take the first `python3` on PATH.
+
+    `own` are other variables for both, where nobody has said otherwise.
+    """
+    for name, value in own.items():
+        os.environ.setdefault(name, value)
     under_spark_submit = "PYSPARK_GATEWAY_PORT" in os.environ
     if not under_spark_submit:
         os.environ["JAVA_HOME"] = str(java_home())
@@ -117,8 +125,26 @@ def _prepare_environment(wanted: str | None) -> None:
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 
 
-SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Queries over little data, each run once, are not worth a second compilation: less CPU time, and less memory."""
+SMALL_JVM = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms32m -Xmn24m -XX:MinHeapFreeRatio=15 -XX:MaxHeapFreeRatio=30 -Xss512k"
+)
+"""Queries over little data, each run once, are not worth a second compilation, and the heap grows only with what lives
+in it: less CPU time, and less memory."""
+
+SMALL_SETTINGS = {
+    "spark.buffer.pageSize": "1m",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "40",
+    "spark.ui.retainedTasks": "500",
+    "spark.sql.ui.retainedExecutions": "5",
+    "spark.sql.broadcastExchange.maxThreadThreshold": "4",
+    "spark.sql.shuffleExchange.maxThreadThreshold": "4",
+}
+"""What a small JVM takes less of: pages of memory for each sort and each join, what is remembered of jobs that are
+over, and threads."""
+
+SMALL_ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
+"""Else the C library keeps memory apart for each of Java's hundreds of threads."""
 
 _SMALL = re.compile(r"\d{1,3}m", re.IGNORECASE)
 """Less than 1 GiB for the driver: a lab, not a job."""

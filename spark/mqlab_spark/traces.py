@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
@@ -121,7 +122,10 @@ def with_worlds(spark: SparkSession, frame: DataFrame, files: Sequence[TraceFile
     """Rows that were read from these files, with the column `world`."""
     if len(files) == 1:
         return frame.withColumn(WORLD, F.lit(files[0].world))
-    names = spark.createDataFrame([(str(each.path), each.world) for each in files], f"{PATH} string, {WORLD} string")
+    # A table of Arrow is read by Spark itself; a list of rows would start Python workers.
+    names = spark.createDataFrame(
+        pa.table({PATH: [str(each.path) for each in files], WORLD: [each.world for each in files]})
+    )
     return frame.withColumn(PATH, local_path()).join(F.broadcast(names), PATH).drop(PATH)
 
 
