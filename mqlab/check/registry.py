@@ -86,6 +86,9 @@ class LabCheck:
     name: str
     points: int
     judge: Judge
+    together: int = 1
+    """How many seeds it judges with one job of Spark, from n * together + 1 on: one more of them costs next to nothing,
+    one elsewhere as much as all."""
 
     @property
     def tries(self) -> str:
@@ -210,10 +213,11 @@ noted_checks: dict[str, tuple[Verdict, tuple[Any, ...]]] = {}
 """How each check that this process has played over the public seeds ended the last time, and what it was given."""
 
 
-def lab_check(name: str, *, points: int) -> Callable[[Judge], LabCheck]:
+def lab_check(name: str, *, points: int, together: int = 1) -> Callable[[Judge], LabCheck]:
     """Make a judge the check of that name ("02/read-entry": lab number, then exercise).
 
-    The first line of the judge's docstring says what is tried, and is shown with every verdict.
+    The first line of the judge's docstring says what is tried, and is shown with every verdict. `together` is the
+    number of seeds that one job of Spark judges, where it is one (`LabCheck.together`).
     """
     lab, slash, exercise = name.partition("/")
     if not (lab.isdigit() and slash and exercise):
@@ -222,7 +226,7 @@ def lab_check(name: str, *, points: int) -> Callable[[Judge], LabCheck]:
     def register(judge: Judge) -> LabCheck:
         if not (judge.__doc__ or "").strip():
             raise LearnerError(f"the check {name!r} does not say what it tries", "give its function a docstring")
-        _checks[name] = LabCheck(name, points, judge)
+        _checks[name] = LabCheck(name, points, judge, together)
         return _checks[name]
 
     return register

@@ -9,9 +9,10 @@ from __future__ import annotations
 import atexit
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mqlab.check import Wrong
 from mqlab.lab import Lab
@@ -21,29 +22,38 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Answer = Callable[["DataFrame"], "DataFrame"]
+Truth = TypeVar("Truth")
 
 WORLDS_IN_ONE_JOB = 50
+MEMORY = "512m"
+"""Of a Spark that is started for the judge alone."""
 
 
-class ManyWorlds:
-    """The worlds of many seeds, as one trace for Spark and each by itself for the judge.
+class ManyWorlds(Generic[Truth]):
+    """The worlds of many seeds, as one trace for Spark, and what is true of each for the judge.
 
-    `play` makes the world of a seed.
+    `play` makes the world of a seed, and `truth` says what a judge has to know of it: the worlds themselves are not
+    kept, since fifty of them are a hundred megabytes and more.
     """
 
-    def __init__(self, play: Callable[[int], Lab]) -> None:
+    def __init__(self, play: Callable[[int], Lab], truth: Callable[[Lab], Truth]) -> None:
         self._play = play
-        self._labs: dict[int, Lab] = {}
+        self._truth = truth
+        self._truths: dict[int, Truth] = {}
         self._key: tuple[str, range] | None = None
         self._frame: DataFrame | None = None
         self._answer: Answer | None = None
         self._left: dict[int, list[Any] | Wrong] = {}
 
     def lab(self, seed: int) -> Lab:
-        """The world of a seed, played once."""
-        if seed not in self._labs:
-            self._labs[seed] = self._play(seed)
-        return self._labs[seed]
+        """The world of a seed, played again: for the story of what went wrong."""
+        return self._play(seed)
+
+    def truth(self, seed: int) -> Truth:
+        """What is true of the world of a seed."""
+        if seed not in self._truths:
+            self._truths[seed] = self._truth(self._play(seed))
+        return self._truths[seed]
 
     def rows(self, answer: Answer, seed: int, columns: Sequence[str]) -> list[Any] | Wrong:
         """What an answer says of the world of a seed; asked for the same one again, the job runs again.
@@ -61,7 +71,7 @@ class ManyWorlds:
 
         from mqlab_spark import session
 
-        spark = session()
+        spark = session(driver_memory=MEMORY)
         try:
             wrong = _wrong_shape(answer(_empty_trace(spark)), columns)
             if wrong is None:
@@ -72,12 +82,10 @@ class ManyWorlds:
         return dict.fromkeys(_seeds_of(block), wrong)
 
     def _trace(self, spark: SparkSession, block: int) -> DataFrame:
-        """The worlds of a block, held in Spark's memory: the last block that was asked for."""
+        """The worlds of a block: the last block that was asked for."""
         key = (spark.sparkContext.applicationId, _seeds_of(block))
         if self._frame is None or self._key != key:
-            if self._frame is not None and self._key is not None and self._key[0] == key[0]:
-                self._frame.unpersist()
-            self._key, self._frame = key, self._recorded(spark, key[1]).cache()
+            self._key, self._frame = key, self._recorded(spark, key[1])
         return self._frame
 
     def _recorded(self, spark: SparkSession, seeds: Iterable[int]) -> DataFrame:
@@ -89,16 +97,21 @@ class ManyWorlds:
 
         directory = Path(mkdtemp(prefix="mqlab-many-worlds-"))
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
-        one, tables = directory / "one.parquet", []
-        for seed in seeds:
-            with ParquetRecorder(one, {"seed": seed}) as recorder:
-                for row in self.lab(seed).history.rows():
-                    recorder(row)
-            table = parquet.read_table(one)
-            tables.append(table.append_column("world", pa.repeat(pa.scalar(_file_of(seed)), len(table))))
+        one, every = directory / "one.parquet", directory / "worlds.parquet"
+        with ExitStack() as stack:
+            writer = None
+            for seed in seeds:
+                lab = self._play(seed)
+                self._truths[seed] = self._truth(lab)
+                with ParquetRecorder(one, {"seed": seed}) as recorder:
+                    for row in lab.history.rows():
+                        recorder(row)
+                table = parquet.read_table(one)
+                named = table.append_column("world", pa.repeat(pa.scalar(_file_of(seed)), len(table)))
+                writer = writer or stack.enter_context(parquet.ParquetWriter(every, named.schema))
+                writer.write_table(named)
         one.unlink()
-        parquet.write_table(pa.concat_tables(tables), directory / "worlds.parquet")
-        return spark.read.parquet(str(directory / "worlds.parquet")).select("world", *trace_schema().names)
+        return spark.read.parquet(str(every)).select("world", *trace_schema().names)
 
 
 def _seeds_of(block: int) -> range:

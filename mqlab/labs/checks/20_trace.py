@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from mqlab import scenarios
 from mqlab.check import Wrong, draws_for, lab_check
-from mqlab.labs.many_worlds import Answer, ManyWorlds
+from mqlab.labs.many_worlds import WORLDS_IN_ONE_JOB, Answer, ManyWorlds
 from mqlab.trace.history import History
 from mqlab.trace.record import Record
 
@@ -103,18 +103,18 @@ def every_world(answer: Callable[[list[tuple[str, int]], int], set[int]], *, see
     return Wrong(f"every world has the bins {sorted(want)}, and yours says {got!r}", trace="\n".join(story))
 
 
-@lab_check("20/time-to-delivery", points=3)
+@lab_check("20/time-to-delivery", points=3, together=WORLDS_IN_ONE_JOB)
 def time_to_delivery(answer: Answer, *, seed: int) -> Wrong | None:
     """Traces of fifty worlds: backlogs, wake-ups, slow brokers, two groups, crashes. Each message has its one row."""
     found = _found(answer, seed)
-    wrong = found if isinstance(found, Wrong) else _compare(found, _worlds.lab(seed).history)
+    wrong = found if isinstance(found, Wrong) else _compare(found, seed)
     return wrong and replace(wrong, world=partial(scenarios.get(SCENARIO).play, seed))
 
 
 # -- one job for many worlds ---------------------------------------------------------------------------------------
 
 
-_worlds = ManyWorlds(scenarios.get(SCENARIO).play)
+_worlds = ManyWorlds(scenarios.get(SCENARIO).play, lambda lab: _wanted(lab.history))
 
 
 def _found(answer: Answer, seed: int) -> Deliveries | Wrong:
@@ -161,16 +161,17 @@ def _wanted(history: History) -> dict[Message, list[Delivery]]:
     return wanted
 
 
-def _compare(found: Deliveries, history: History) -> Wrong | None:
-    wanted = _wanted(history)
+def _compare(found: Deliveries, seed: int) -> Wrong | None:
+    wanted = _worlds.truth(seed)
     for message, right in wanted.items():
         rows = found.get(message, [])
         if len(rows) != 1 or rows[0] not in right:
-            return Wrong(_story(message, right[0], rows), _steps(history, message))
+            return Wrong(_story(message, right[0], rows), _steps(_worlds.lab(seed).history, message))
     surplus = [message for message in found if message not in wanted]
     if surplus:
         message = min(surplus, key=str)
-        return Wrong(f"{message}: yours has a row, and it was never given to that group", _steps(history, message))
+        told = f"{message}: yours has a row, and it was never given to that group"
+        return Wrong(told, _steps(_worlds.lab(seed).history, message))
     return None
 
 

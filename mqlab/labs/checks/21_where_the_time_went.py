@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from mqlab.check import Wrong, draws_for, lab_check
 from mqlab.lab import Lab
-from mqlab.labs.many_worlds import Answer, ManyWorlds
+from mqlab.labs.many_worlds import WORLDS_IN_ONE_JOB, Answer, ManyWorlds
 from mqlab.named_worlds import WorldSpec
 from mqlab.trace.history import History
 
@@ -101,17 +101,16 @@ def _play(seed: int) -> Lab:
     ).play()
 
 
-_worlds = ManyWorlds(_play)
+_worlds = ManyWorlds(_play, lambda lab: _lives(lab.history))
 
 
-@lab_check("21/where-the-time-went", points=3)
+@lab_check("21/where-the-time-went", points=3, together=WORLDS_IN_ONE_JOB)
 def where_the_time_went(answer: Answer, *, seed: int) -> Wrong | None:
     """Fifty hidden days on which processes hang and crash: each packed order has its row, and no other has."""
     rows = _worlds.rows(answer, seed, COLUMNS)
     if isinstance(rows, Wrong):
         return rows
-    lab = _worlds.lab(seed)
-    wanted = _lives(lab.history)
+    wanted = _worlds.truth(seed)
     found: dict[str, list[Life]] = {}
     for row in rows:
         found.setdefault(row.msg_id, []).append(Life(row.total_us, row.stage, row.stage_us))
@@ -125,7 +124,7 @@ def where_the_time_went(answer: Answer, *, seed: int) -> Wrong | None:
             told = f"order {key}: {wanted[key]} is wanted, and yours says {mine[0]}"
         else:
             told = f"order {key}: one row is wanted, {wanted[key]}, and yours has {len(mine)}"
-        return replace(Wrong(told, _steps(lab.history, key)), world=partial(_play, seed))
+        return replace(Wrong(told, _steps(_worlds.lab(seed).history, key)), world=partial(_play, seed))
     return None
 
 

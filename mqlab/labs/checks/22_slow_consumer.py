@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mqlab.check import Wrong, draws_for, lab_check
 from mqlab.lab import Lab
-from mqlab.labs.many_worlds import Answer, ManyWorlds
+from mqlab.labs.many_worlds import WORLDS_IN_ONE_JOB, Answer, ManyWorlds
 from mqlab.named_worlds import WorldSpec
 from mqlab.trace.history import History
 
@@ -97,17 +97,16 @@ def _play(seed: int) -> Lab:
     return spec.play()
 
 
-_worlds = ManyWorlds(_play)
+_worlds = ManyWorlds(_play, lambda lab: _episodes(lab.history))
 
 
-@lab_check("22/flow-episodes", points=3)
+@lab_check("22/flow-episodes", points=3, together=WORLDS_IN_ONE_JOB)
 def flow_episodes(answer: Answer, *, seed: int) -> Wrong | None:
     """Fifty hidden worlds in which consumers hold too much: each episode has its row, and no other has."""
     rows = _worlds.rows(answer, seed, COLUMNS)
     if isinstance(rows, Wrong):
         return rows
-    lab = _worlds.lab(seed)
-    wanted = _episodes(lab.history)
+    wanted = _worlds.truth(seed)
     found: dict[Queue, list[Episode]] = {}
     for row in rows:
         episode = Episode(row.began_us, row.ended_us, row.refusals, row.most_cached)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from mqlab.check import Wrong, draws_for, lab_check
 from mqlab.data_sets import LOST, hidden
 from mqlab.lab import Lab
-from mqlab.labs.many_worlds import Answer, ManyWorlds
+from mqlab.labs.many_worlds import WORLDS_IN_ONE_JOB, Answer, ManyWorlds
 from mqlab.named_worlds import WorldSpec
 from mqlab.trace.history import History
 from mqlab.trace.record import Record
@@ -39,9 +39,6 @@ def _play(seed: int) -> Lab:
     return WorldSpec("power-cuts", seed, parameters, faults=("power_off",), settle_seconds=settle_s).play()
 
 
-_worlds = ManyWorlds(_play)
-
-
 def _case(lab: Lab) -> Case:
     history = lab.history
     acknowledged = {record.msg_id for record in history.find("SendSucceeded")}
@@ -64,19 +61,21 @@ def _left(history: History) -> set[str]:
     }
 
 
-@lab_check("23/never-packed", points=1)
+_worlds = ManyWorlds(_play, _case)
+
+
+@lab_check("23/never-packed", points=1, together=WORLDS_IN_ONE_JOB)
 def never_packed(answer: Answer, *, seed: int) -> Wrong | None:
     """Fifty worlds with power cuts, in some of which orders still wait: who was acknowledged and never packed?"""
     rows = _worlds.rows(answer, seed, NEVER_PACKED)
     if isinstance(rows, Wrong):
         return rows
-    lab = _worlds.lab(seed)
-    wanted = _case(lab).never_packed
+    wanted = _worlds.truth(seed).never_packed
     found = Counter(row.msg_id for row in rows)
     for key in sorted(wanted | set(found)):
         if found[key] != (key in wanted):
             told = "is wanted once" if key in wanted else "is not wanted"
-            wrong = Wrong(f"order {key} {told}, and yours has {found[key]} rows of it", _steps(lab, key))
+            wrong = Wrong(f"order {key} {told}, and yours has {found[key]} rows of it", _steps(_worlds.lab(seed), key))
             return replace(wrong, world=partial(_play, seed))
     return None
 
@@ -137,14 +136,13 @@ def passed_over(answer: Callable[[int, int, int], int], *, seed: int) -> Wrong |
     return None
 
 
-@lab_check("23/find-lost", points=4)
+@lab_check("23/find-lost", points=4, together=WORLDS_IN_ONE_JOB)
 def find_lost(answer: Answer, *, seed: int) -> Wrong | None:
     """Fifty hidden worlds with power cuts: every lost order is found, with how it was lost, and no other."""
     rows = _worlds.rows(answer, seed, VERDICTS)
     if isinstance(rows, Wrong):
         return rows
-    lab = _worlds.lab(seed)
-    case = _case(lab)
+    case = _worlds.truth(seed)
     if not case.can_be_told:
         return None
     found: dict[str, list[Any]] = {}
@@ -156,7 +154,7 @@ def find_lost(answer: Answer, *, seed: int) -> Wrong | None:
         if yours != wanted:
             told = f"was {wanted[0]}" if wanted else "is not lost"
             says = ", ".join(yours) if yours else "nothing of it"
-            wrong = Wrong(f"order {key} {told}, and yours says {says}", _steps(lab, key))
+            wrong = Wrong(f"order {key} {told}, and yours says {says}", _steps(_worlds.lab(seed), key))
             return replace(wrong, world=partial(_play, seed))
     return None
 

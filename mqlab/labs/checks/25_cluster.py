@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab import scenarios
 from mqlab.check import Wrong, draws_for, lab_check
+from mqlab.labs.many_worlds import MEMORY
 from mqlab.trace.bus import COMMON_FIELDS
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def stage(answer: Callable[[list[int], int], int], *, seed: int) -> Wrong | None
     return Wrong(f"{cores} cores are done at {max(ends)}, and yours says {got!r}", trace="\n".join(told))
 
 
-@lab_check("25/longest-silence", points=3)
+@lab_check("25/longest-silence", points=3, together=WORLDS_IN_ONE_JOB)
 def longest_silence(answer: Answer, *, seed: int) -> Wrong | None:
     """The traces of fifty worlds, one of them far larger than the others, in one job with sixteen tasks."""
     block, place = divmod(seed - 1, WORLDS_IN_ONE_JOB)
@@ -157,7 +158,7 @@ def _run(answer: Answer, block: int) -> Found | Wrong:
 
     from mqlab_spark import session
 
-    spark = session()
+    spark = session(driver_memory=MEMORY)
     settings = {"spark.sql.shuffle.partitions": str(TASKS), "spark.sql.adaptive.coalescePartitions.enabled": "false"}
     before = {name: spark.conf.get(name, None) for name in settings}
     try:
@@ -179,7 +180,7 @@ def _run(answer: Answer, block: int) -> Found | Wrong:
 def _judge(spark: SparkSession, answer: Answer, block: int) -> Found | Wrong:
     from pyspark.sql import DataFrame
 
-    from mqlab_spark.stages import stages_of
+    from mqlab.labs.tasks import rows_of_tasks
 
     events, number = _events(spark, block)
     result = answer(events, SLICE_US)
@@ -189,14 +190,13 @@ def _judge(spark: SparkSession, answer: Answer, block: int) -> Found | Wrong:
     if missing:
         return Wrong(f"your table lacks {', '.join(missing)}; it has {', '.join(result.columns)}")
     rows: list[Any] = []
-    wanted = result.select("world", *Silence._fields)
-    stages = stages_of(spark, lambda: rows.extend(wanted.collect()))
+    tasks = rows_of_tasks(result, lambda each: rows.extend(each.select("world", *Silence._fields).collect()))
     found: Found = {}
     for row in rows:
         found.setdefault(row.world, []).append(Silence(row.events, row.silence_us))
     if any(_compare(found.get(_name(seed), []), seed) for seed in _seeds(block)):
         return found
-    most = max((max(stage.of_tasks) for stage in stages if stage.rows_fetched), default=number)
+    most = max(tasks, default=number)
     if most > MOST_OF_ONE_TASK * number:
         return Wrong(
             f"every row of yours is right, but one of your tasks got {most:,} of {number:,} rows, and all the other "
