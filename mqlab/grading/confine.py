@@ -17,12 +17,13 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 GIB = 1024**3
+JAVA_THREADS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,10 @@ class Limits:
     """The directories in which it may write (and read)."""
     reads: tuple[str, ...] = ()
     """The directories in which it may read, beside those of Python, of the system and of mqlab; none: everywhere."""
+
+    def with_java(self) -> Limits:
+        """The same with room for the threads of a Java, of which Spark has hundreds."""
+        return replace(self, processes=self.processes + JAVA_THREADS)
 
     def as_text(self) -> str:
         """As `confine` takes it."""

@@ -1,4 +1,5 @@
-"""The process in which a student's code runs: `python -m mqlab.grading.far_side READ WRITE`, with two file descriptors.
+"""The process in which a student's code runs: `python -m mqlab.grading.far_side READ WRITE GIVEN`, with two file
+descriptors, and the directory with the DataFrames of the judge.
 
 The first line that it reads has the exercise cells of a submission; it defines them in their order. Then it answers
 whoever asks for the functions. It has no seeds, no judge and no result, and whatever it prints goes nowhere.
@@ -14,7 +15,7 @@ from typing import Any
 
 from mqlab.check import NotSolvedYet
 from mqlab.check.registry import students_frames
-from mqlab.grading.frames import Frames
+from mqlab.grading.frames import FRAMES, Frames
 from mqlab.grading.peer import Peer, PeerLost
 
 
@@ -83,7 +84,7 @@ def main(arguments: list[str]) -> None:
     """Serve until the judge hangs up."""
     pipe = FarPipe(int(arguments[0]), int(arguments[1]))
     module = json.loads(pipe.read())["module"]
-    peer = Peer(pipe, FarGate(), Frames(Path("out"), Path("in")))
+    peer = Peer(pipe, FarGate(), Frames(Path(FRAMES).absolute(), Path(arguments[2]), as_told=True))
     peer.hand_out(Solution(module))
     pipe.write(b'["ready", 0]\n')
     peer.serve()

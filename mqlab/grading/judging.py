@@ -19,6 +19,8 @@ from mqlab.labs.rules import answers_of
 from mqlab.labs.source import LabSource, text_argument
 
 HIDDEN_SEEDS = 20
+JOB_TIMES = 5
+"""How much more patience one answer has that is a job of Spark for many seeds, the start of a Java included."""
 FIRST_HIDDEN, LAST_HIDDEN = 1_000, 2**31
 """Hidden seeds are far from the public ones."""
 
@@ -46,12 +48,24 @@ class Mark:
         return asdict(self)
 
 
-def hidden_seeds(key: bytes, student: str, check: str, count: int = HIDDEN_SEEDS) -> list[int]:
-    """The seeds that a student does not know: from the course key, the id and the check, the same on every machine."""
-    seeds = []
-    for number in range(count):
+def hidden_seeds(key: bytes, student: str, check: str, count: int = HIDDEN_SEEDS, together: int = 1) -> list[int]:
+    """The seeds that a student does not know: from the course key, the id and the check, the same on every machine.
+
+    Of a check that judges seeds `together` they are neighbours, as many as there are: one job judges them.
+    """
+
+    def drawn(number: int | str, first: int, last: int) -> int:
         digest = hmac.new(key, f"{check}/{student.strip().lower()}/{number}".encode(), sha256).digest()
-        seeds.append(FIRST_HIDDEN + int.from_bytes(digest[:8], "big") % (LAST_HIDDEN - FIRST_HIDDEN))
+        return first + int.from_bytes(digest[:8], "big") % (last - first)
+
+    if together == 1:
+        return [drawn(number, FIRST_HIDDEN, LAST_HIDDEN) for number in range(count)]
+    seeds: list[int] = []
+    while len(seeds) < count:
+        block = drawn(len(seeds), FIRST_HIDDEN // together + 1, LAST_HIDDEN // together)
+        of_block = range(block * together + 1, (block + 1) * together + 1)
+        chosen = sorted(of_block, key=lambda seed: drawn(f"seed {seed}", 0, LAST_HIDDEN))
+        seeds += sorted(chosen[: count - len(seeds)])
     return seeds
 
 
@@ -68,9 +82,11 @@ _STUB = "not solved: the stub is still there"
 class _Respondent:
     """Answers for one submission, check after check: one process, and another one after a check that failed."""
 
-    def __init__(self, cells: list[str], limits: Limits) -> None:
+    def __init__(self, cells: list[str], limits: Limits, patient: int = 1) -> None:
+        """`patient`: how many times as long as elsewhere an answer may take."""
         self._cells = cells
         self._limits = limits
+        self._patient = patient
         self._process: StudentsProcess | None = None
         self._lost = ""
         """Why there is no process: that ends each time in which the cells are run."""
@@ -109,7 +125,12 @@ class _Respondent:
         if self._process is not None and (self._process.is_over or self._process.used_s() > self._limits.cpu_s / 10):
             self.begin_anew()
         if self._process is None:
-            begun = StudentsProcess(self._cells, limits=self._limits, patience_s=PATIENCE_S, asleep_s=ASLEEP_S)
+            begun = StudentsProcess(
+                self._cells,
+                limits=self._limits,
+                patience_s=self._patient * PATIENCE_S,
+                asleep_s=self._patient * ASLEEP_S,
+            )
             self._process = begun.__enter__()
         return self._process
 
@@ -132,7 +153,8 @@ class Judge:
 
     def mark(self, submission: Submission) -> Iterator[Mark]:
         """One mark for each check of the lab, in the lab's order."""
-        with _Respondent(list(submission.cells.values()), self.limits) as respondent:
+        patient = JOB_TIMES if self.lab.needs_spark else 1
+        with _Respondent(list(submission.cells.values()), self.limits, patient) as respondent:
             for name, functions in checks_in(self.lab):
                 mark = self._mark(find_check(name), functions, submission, respondent)
                 if mark.points < mark.most:
@@ -140,7 +162,8 @@ class Judge:
                 yield mark
 
     def _mark(self, check: LabCheck, functions: list[str], submission: Submission, respondent: _Respondent) -> Mark:
-        seeds = [*self.public, *hidden_seeds(self.key, submission.student, check.name, self.hidden)]
+        hidden = hidden_seeds(self.key, submission.student, check.name, self.hidden, check.together)
+        seeds = [*self.public, *hidden]
         if submission.unreadable:
             return self._nothing(check, submission.unreadable)
         verdicts = self._played(check, functions, respondent, seeds)

@@ -85,16 +85,17 @@ def mark(job: Job, lab: LabSource) -> dict[str, Any]:
     began = time.monotonic()
     out = Path(job.out)
     submission = read_submission(Path(job.notebook), job.student, lab)
+    limits = job.limits.with_java() if lab.needs_spark else job.limits
     ran = None
     if job.run and not submission.unreadable:
-        ran = run_notebook(Path(job.notebook), job.student, out / EXECUTED, job.limits)
+        ran = run_notebook(Path(job.notebook), job.student, out / EXECUTED, limits)
     if ran is not None:
         foreign = foreign_truths(lab, Path(job.notebook), out / EXECUTED)
         if foreign:
             what = f"what it shows of {', '.join(foreign)} is not what this id gives"
             submission.remarks.append(f"the notebook was run with another id, or changed: {what}")
     key = read_key(job.key_file)
-    judge = Judge(lab, key, hidden=job.hidden, limits=job.limits)
+    judge = Judge(lab, key, hidden=job.hidden, limits=limits)
     marks = [found.as_json() for found in judge.mark(submission)]
     exam = _exam(submission, job.exam, key)
     result: dict[str, Any] = {

@@ -251,7 +251,7 @@ class Peer:
         if isinstance(value, BaseException):
             return ["raised", self._described(value)]
         if is_frame(value):
-            return ["frame", self._frames.put(value)]
+            return ["frame", *self._frames.put(value)]
         if not self._gate.may_have(value, read=False):
             raise WireError(f"an object of the class {type(value).__name__} can't be had in a solution")
         # A method is another object each time it is asked for, and the same as the one before.
@@ -277,7 +277,7 @@ class Peer:
         if tag == "raised":
             return self._error(rest[0])
         if tag == "frame":
-            return self._frames.take(rest[0])
+            return self._frames.take(rest)
         if tag != "mine":
             raise WireError(f"no value: {tag!r}")
         number, name, trait, bases = rest

@@ -21,7 +21,7 @@ from typing import Any, Self
 from mqlab.check.patience import PATIENCE_S, EndlessLoop
 from mqlab.grading.clock import Clock
 from mqlab.grading.confine import Limits, confined
-from mqlab.grading.frames import Frames
+from mqlab.grading.frames import FRAMES, Frames
 from mqlab.grading.peer import Peer, PeerLost, trait_of
 from mqlab.grading.watchdog import Watchdog
 from mqlab.sim import Future, Node, Task
@@ -118,10 +118,11 @@ class StudentsProcess:
 
     def __enter__(self) -> Self:
         self._place = TemporaryDirectory(prefix="mqlab-solution-", ignore_cleanup_errors=True)
+        self._given = TemporaryDirectory(prefix="mqlab-given-", ignore_cleanup_errors=True)
         ours, theirs = os.pipe(), os.pipe()
-        command = [sys.executable, "-I", "-m", "mqlab.grading.far_side", str(ours[0]), str(theirs[1])]
-        own = self._place.name
-        limits = replace(self._limits, writes=(own,), reads=(own,))
+        own, given = self._place.name, self._given.name
+        command = [sys.executable, "-I", "-m", "mqlab.grading.far_side", str(ours[0]), str(theirs[1]), given]
+        limits = replace(self._limits, writes=(own,), reads=(own, given))
         self._process = subprocess.Popen(
             confined(limits, command),
             cwd=own,
@@ -143,10 +144,7 @@ class StudentsProcess:
         os.set_blocking(self._writes, False)
         self._readable = selectors.DefaultSelector()
         self._readable.register(self._writes, selectors.EVENT_WRITE)
-        place = Path(self._place.name)
-        for name in ("in", "out"):
-            (place / name).mkdir()
-        self._peer = Peer(self, JudgeGate(), Frames(place / "in", place / "out"))
+        self._peer = Peer(self, JudgeGate(), Frames(Path(given), Path(own, FRAMES)))
         self._peer.hand_out(Clock())
         self.write(json.dumps({"module": self._module}).encode() + b"\n")
         self.read()
@@ -164,6 +162,7 @@ class StudentsProcess:
         os.close(self._writes)
         os.close(self._reads)
         self._place.cleanup()
+        self._given.cleanup()
 
     def _end(self) -> None:
         self._watchdog.kill()

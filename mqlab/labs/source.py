@@ -65,6 +65,11 @@ class LabSource:
         """The lab's two digits."""
         return self.name[:2]
 
+    @property
+    def needs_spark(self) -> bool:
+        """Whether its cells use Spark."""
+        return any("mqlab_spark" in cell.source for cell in self.cells if cell.kind == "code")
+
     def tagged(self, tag: str) -> list[Cell]:
         """The cells that carry the tag, in order."""
         return [cell for cell in self.cells if tag in cell.tags]

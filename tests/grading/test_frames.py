@@ -1,0 +1,95 @@
+"""A solution that is a function of DataFrames runs where its own Spark is, and is judged as if it ran here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from mqlab.check import find_check
+from mqlab.grading.confine import Limits
+from mqlab.grading.frames import MOST_BYTES, MOST_ROWS, Frames
+from mqlab.grading.judging import FIRST_HIDDEN, hidden_seeds
+from mqlab.grading.students_process import StudentsProcess
+from mqlab.grading.values import WireError
+from mqlab.labs import many_worlds
+from mqlab.labs.build import read_lab
+from mqlab.labs.reference import reference_answers
+
+ROOT = Path(__file__).parents[2]
+LARGE = {"21_where_the_time_went": "21/where-the-time-went", "25_cluster": "25/longest-silence"}
+"""A check of many worlds, and one that looks at tasks, too."""
+
+
+def _source(lab: str) -> Path:
+    return ROOT / "labs" / "sources" / f"{lab}.py"
+
+
+@pytest.fixture(scope="module")
+def far_side() -> Iterator[StudentsProcess]:
+    """One process, and so one Java, for the solutions of both labs."""
+    cells = [cell.source for lab in LARGE for cell in read_lab(_source(lab)).tagged("exercise")]
+    limits = Limits().with_java()
+    with StudentsProcess(cells, module="solutions", limits=limits, patience_s=100, asleep_s=500) as there:
+        yield there
+
+
+@pytest.mark.parametrize(("lab", "check"), LARGE.items(), ids=LARGE.values())
+def test_a_reference_solution_passes_with_the_same_words_as_in_one_process(
+    lab: str, check: str, far_side: StudentsProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MQLAB_SPARK_MASTER", "local[1]")
+    monkeypatch.setattr(many_worlds, "WORLDS_IN_ONE_JOB", 10)
+    (here,) = reference_answers(read_lab(_source(lab)))[check]
+    (there,) = far_side.answers([here.__name__])
+    got = find_check(check).play(there, seeds=[1, 2])
+    assert got.passed, got
+    assert repr(got) == repr(find_check(check).play(here, seeds=[1, 2]))
+
+
+def test_hidden_seeds_of_a_job_for_many_are_neighbours() -> None:
+    seeds = hidden_seeds(b"key", "ada", "21/where-the-time-went", 20, 50)
+    assert len(set(seeds)) == 20
+    assert len({(seed - 1) // 50 for seed in seeds}) == 1
+    assert min(seeds) >= FIRST_HIDDEN
+    assert seeds == hidden_seeds(b"key", "ADA ", "21/where-the-time-went", 20, 50)
+    assert not set(seeds) & set(hidden_seeds(b"key", "bob", "21/where-the-time-went", 20, 50))
+    assert len(set(hidden_seeds(b"key", "ada", "21/where-the-time-went", 70, 50))) == 70
+
+
+def test_what_a_solution_puts_in_place_of_a_dataframe_is_refused(tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    frames = Frames(ours, theirs)
+    rows = pa.table({"world": ["w"]})
+
+    def refused(number: Any, why: str, tasks: Any = ()) -> None:
+        with pytest.raises(WireError, match=why):
+            frames.take([number, {}, list(tasks) if isinstance(tasks, tuple) else tasks])
+
+    for number in range(1, 7):
+        (theirs / str(number)).mkdir(parents=True)
+    parquet.write_table(rows, tmp_path / "secret.parquet")
+    (theirs / "1" / "part.parquet").symlink_to(tmp_path / "secret.parquet")
+    os.mkfifo(theirs / "2" / "part.parquet")
+    (theirs / "3" / "part.parquet").write_bytes(b"PAR1 nothing")
+    parquet.write_table(pa.table({"n": pa.nulls(MOST_ROWS + 1)}), theirs / "4" / "part.parquet")
+    with (theirs / "5" / "part.parquet").open("wb") as large:
+        large.truncate(MOST_BYTES + 1)
+    (theirs / "link").symlink_to(tmp_path)
+    refused(1, "made of files")
+    refused(2, "made of files")
+    refused(3, "no Parquet")
+    refused(4, "more than 1,000,000 rows")
+    refused(5, "more than 64 MiB")
+    refused("link", "no such DataFrame")
+    refused("../ours", "no such DataFrame")
+    refused(99, "no such DataFrame")
+    refused(6, "number of rows", tasks="many")
+    refused(6, "number of rows", tasks=(1, "2"))
+    with pytest.raises(WireError, match="no such DataFrame"):
+        frames.take([1])
