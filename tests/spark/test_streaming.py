@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +33,9 @@ from mqlab_widgets.stream_charts import StreamCharts
 SECONDS = 40
 HANG = ("consumer-1", 4.0, 18.0)
 """Fourteen seconds, so that what the consumer did comes up to three segments late."""
+
+PATIENCE_S, LOOK_S = 240.0, 0.02
+"""How long to wait for a process at most, and how long for one look."""
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +142,48 @@ def test_nothing_is_lost_or_doubled_when_a_stream_dies_between_two_batches_or_in
     assert last.ended
     assert ended(last) == rows(lives(recorded(spark, shop)))
     assert rows(last.open()) == rows(open_lives(recorded(spark, shop)))
+
+
+KILLED_IN = 3
+"""The micro-batch in which the process is killed."""
+
+FOLLOWER = """
+import sys
+from mqlab_spark import session
+from mqlab_spark.streaming import follow
+follow(session("killed", "local[1]", driver_memory="480m"), sys.argv[1], sys.argv[2], late_s=15).catch_up()
+"""
+
+
+def test_a_process_that_is_killed_in_a_batch_leaves_what_another_one_goes_on_from(
+    spark: SparkSession, shop: Path, tmp_path: Path, stopping: list[Following]
+) -> None:
+    into = tmp_path / "followed"
+    notes = into / "checkpoint"
+    with (tmp_path / "told").open("w+b") as told:
+        driver = subprocess.Popen(
+            [sys.executable, "-c", FOLLOWER, str(shop), str(into)], stderr=told, start_new_session=True
+        )
+        try:
+            end_s = time.monotonic() + PATIENCE_S
+            while not (notes / "offsets" / str(KILLED_IN)).exists():
+                with suppress(subprocess.TimeoutExpired):
+                    driver.wait(LOOK_S)
+                    told.seek(0)
+                    raise AssertionError(f"it ended by itself: {told.read().decode()}")
+                assert time.monotonic() < end_s
+        finally:
+            # Python and Java: neither has a moment for anything.
+            os.killpg(driver.pid, signal.SIGKILL)
+            driver.wait()
+    done = {int(note.name) for note in (notes / "commits").glob("[0-9]*")}
+    assert KILLED_IN - 1 in done
+    assert len(done) < len(list(shop.glob("segment-*.parquet")))
+    stopping.append(follow(spark, shop, into, late_s=15))
+    stopping[-1].catch_up()
+    assert min(n.batch for n in stopping[-1].numbers) == len(done)
+    assert ended(stopping[-1]) == rows(lives(recorded(spark, shop)))
+    assert rows(stopping[-1].open()) == rows(open_lives(recorded(spark, shop)))
 
 
 def test_what_comes_behind_the_watermark_is_dropped_and_counted(
