@@ -108,6 +108,17 @@ VIEWS = (
         DEMO.format(5) + SENDING + "Stepper(lab)", WHOLE, 1280, 720, keys="f",
     ),
     View(
+        "storyboard", "A storyboard", "The main scene of a lab in projector mode, at its first caption. Page Down and "
+        "Page Up, as a presenter's remote control sends them, go from caption to caption; space plays on from there.",
+        'storyboard("02")', WHOLE, 1280, 720,
+    ),
+    View(
+        "settings", "A panel of settings", "The parameters of a scenario. Change one, and the world is played again "
+        "with the same seed: each figure says what it was and what it is now.",
+        'Settings("demo-slow-consumer").change(threshold=32)',
+        ".jp-OutputArea-output", 1000,
+    ),
+    View(
         "choices", "What may happen next", "Every delivery and timer that may go next can be let go now, held back or "
         "broken.",
         TWO_BROKERS.format(4) + SENDING + "Stepper(lab)", TAB, 1200, tab="Next",
