@@ -100,7 +100,7 @@ def lines_figure(chart: LineChart, *, slots: int = 0, **options: Any) -> figure:
         tips = [(chart.x_label, "@x{0,0.[000]}"), (chart.y_label, "@y{0,0.[000]}")]
         drawn.add_tools(HoverTool(renderers=[glyph], tooltips=tips, visible=False))
         called = f"{source_name(chart, place)} name"
-        items.append(LegendItem(label=name, renderers=[glyph], visible=bool(points), name=called))
+        items.append(LegendItem(label=name, renderers=[glyph], visible=bool(name), name=called))
     look: dict[str, Any] = {"location": "left", "padding": 0, "margin": 4, "spacing": 16}
     drawn.add_layout(Legend(items=items, border_line_color=None, **look))
     drawn.axis.minor_tick_line_color = None
