@@ -20,15 +20,15 @@ THRICE = "class Thrice:\n    def of(self, n):\n        return 3 * n if n < 50 el
 
 @pytest.fixture(autouse=True)
 def a_lab_of_two_checks() -> Iterator[None]:
-    """Lab 96, with nothing played and nothing asked before."""
+    """Lab 87, with nothing played and nothing asked before."""
     asked = predictions.take_all()
 
-    @lab_check("96/twice", points=2)
+    @lab_check("87/twice", points=2)
     def twice(answer: Callable[[int], int], *, seed: int) -> Wrong | None:
         """A number comes back doubled."""
         return None if answer(seed) == 2 * seed else Wrong("not doubled")
 
-    @lab_check("96/thrice", points=3)
+    @lab_check("87/thrice", points=3)
     def thrice(answer: type[Any], *, seed: int) -> Wrong | None:
         """A number comes back three times."""
         return None if answer().of(seed) == 3 * seed else Wrong("not tripled")
@@ -54,40 +54,40 @@ def test_nothing_done_is_said_without_a_certificate() -> None:
         raise NotSolvedYet
 
     predict("one", "How many?", unit="requests")
-    check("96/twice", unsolved)
-    told = how_far("ada", "96", bets=3)
+    check("87/twice", unsolved)
+    told = how_far("ada", "87", bets=3)
     assert repr(told).splitlines() == [
-        "lab 96: 0 of 3 bets, 0 of 2 checks passed over 50 seeds, 0 of 5 points",
-        "  left: 96/twice: not solved yet",
-        "  left: 96/thrice: not run since the kernel was started",
+        "lab 87: 0 of 3 bets, 0 of 2 checks passed over 50 seeds, 0 of 5 points",
+        "  left: 87/twice: not solved yet",
+        "  left: 87/thrice: not run since the kernel was started",
     ]
 
 
 def test_the_line_counts_bets_that_were_made_and_checks_as_they_ended_last() -> None:
     predict("one", "How many?", 3, unit="requests")
     predict("two", "How many?", unit="requests")
-    check("96/twice", cell("def twice(n):\n    return n\n", "twice"))
-    assert how_far("ada", "96", bets=2).left[0] == "96/twice: 0 of 50 seeds went well"
-    check("96/twice", cell(TWICE, "twice"))
-    check("96/twice", lambda _: 0, seeds=[4])  # with seeds of one's own: to look into a world
-    check("96/thrice", cell(THRICE, "Thrice"))
-    told = how_far(" Ada ", "96", bets=2)
-    assert told.headline == "lab 96: 1 of 2 bets, 1 of 2 checks passed over 50 seeds, 2 of 5 points"
-    assert told.left == ["96/thrice: 49 of 50 seeds went well"]
+    check("87/twice", cell("def twice(n):\n    return n\n", "twice"))
+    assert how_far("ada", "87", bets=2).left[0] == "87/twice: 0 of 50 seeds went well"
+    check("87/twice", cell(TWICE, "twice"))
+    check("87/twice", lambda _: 0, seeds=[4])  # with seeds of one's own: to look into a world
+    check("87/thrice", cell(THRICE, "Thrice"))
+    told = how_far(" Ada ", "87", bets=2)
+    assert told.headline == "lab 87: 1 of 2 bets, 1 of 2 checks passed over 50 seeds, 2 of 5 points"
+    assert told.left == ["87/thrice: 49 of 50 seeds went well"]
     read = read_certificate(f"noise\n{told!r}\n")
     assert read is not None
-    assert (read.lab, read.student, read.made, read.bets) == ("96", "ada", 1, 2)
+    assert (read.lab, read.student, read.made, read.bets) == ("87", "ada", 1, 2)
     assert read.checks == {"twice": Played(50, 50), "thrice": Played(49, 50)}
     # Made again from the texts of the cells alone.
-    assert read == certificate("96", "ada", 1, 2, read.checks, [TWICE.strip() + "   \n", THRICE])
+    assert read == certificate("87", "ada", 1, 2, read.checks, [TWICE.strip() + "   \n", THRICE])
 
 
 def test_a_certificate_belongs_to_one_student_one_text_and_one_outcome() -> None:
-    facts: tuple[Any, ...] = ("96", "ada", 1, 2, {"twice": Played(50, 50)}, [TWICE])
+    facts: tuple[Any, ...] = ("87", "ada", 1, 2, {"twice": Played(50, 50)}, [TWICE])
     others: list[tuple[Any, ...]] = [
         ("95", *facts[1:]),
-        ("96", "bob", *facts[2:]),
-        ("96", "ada", 2, *facts[3:]),
+        ("87", "bob", *facts[2:]),
+        ("87", "ada", 2, *facts[3:]),
         (*facts[:4], {"twice": Played(49, 50)}, [TWICE]),
         (*facts[:5], [TWICE.replace("2", "3")]),
         (*facts[:5], [TWICE, TWICE]),
@@ -97,7 +97,7 @@ def test_a_certificate_belongs_to_one_student_one_text_and_one_outcome() -> None
 
 
 def test_an_id_with_spaces_is_read_back() -> None:
-    made = certificate("96", "ada l/ü=@", 1, 2, {"twice": Played(50, 50)}, [TWICE])
+    made = certificate("87", "ada l/ü=@", 1, 2, {"twice": Played(50, 50)}, [TWICE])
     assert read_certificate(str(made)) == made
     assert read_certificate(str(made)[:-1]) is None
 
