@@ -90,7 +90,7 @@ test: all-sets ## everything that must hold: lint, types, imports, labs, tests
 	$(PY) -m mypy
 	$(BIN)/lint-imports
 	$(PY) -m mqlab.labs check
-	$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) --ignore=tests/browser --ignore=tests/cluster --ignore=tests/nbgrader --ignore=tests/lite --ignore=tests/wheelhouse tests labs
+	$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) --ignore=tests/browser --ignore=tests/cluster --ignore=tests/nbgrader --ignore=tests/lite --ignore=tests/wheelhouse --ignore=tests/ways tests labs
 	@if $(PY) -m tests.browser.chromium >/dev/null; \
 		then $(BROWSER_TESTS) || test $$? -eq 5; \
 		else echo 'Left out: tests/browser, for want of a Chromium (make browser-test)'; fi

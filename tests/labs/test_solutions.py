@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame
 
 from mqlab.check import checks_of, find_check
 from mqlab.labs import many_worlds
@@ -77,8 +78,9 @@ def test_a_constant_answer_passes_no_check(source: Path) -> None:
         if len(answers) == 1 and isfunction(answers[0]) and not iscoroutinefunction(answers[0]):
             returned: list[Any] = []
             find_check(name).play(noting(answers[0], returned), seeds=[1, 2])
-            values = {repr(value): value for value in returned}
-            assert values, name
+            assert returned, name
+            # A DataFrame is no constant but a plan, and this one asks all public worlds.
+            values = {repr(value): value for value in returned if not isinstance(value, DataFrame)}
             for value in list(values.values())[:2]:
                 assert find_check(name).play(lambda *_, known=value: known, failures_wanted=1).state == "wrong", name
 
