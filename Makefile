@@ -249,13 +249,15 @@ $(STAMPS)/dev: requirements/dev.txt $(STAMPS)/build
 	@touch $@
 
 # What JupyterLite is made of: wheels, and a Python for the browser. A directory of its own, since npm writes beside its lock.
+# Its extension lies there, too: in the environment it would be loaded by JupyterLab, where it can't run.
 SITE_PARTS := $(CACHE)/site
 
 $(STAMPS)/site: requirements/site.txt requirements/lite.txt requirements/pyodide/package-lock.json $(STAMPS)/labs
 	@command -v npm >/dev/null || { echo 'make site needs npm (it comes with Node.js), to fetch the Python that runs in browsers' >&2; exit 1; }
-	$(INSTALL) requirements/site.txt
-	rm -rf $(SITE_PARTS)/wheels $(SITE_PARTS)/node_modules
-	mkdir -p $(SITE_PARTS)
+	$(INSTALL) requirements/site.txt --reinstall-package jupyterlite-pyodide-kernel
+	rm -rf $(SITE_PARTS)/wheels $(SITE_PARTS)/node_modules $(SITE_PARTS)/labextensions
+	mkdir -p $(SITE_PARTS)/labextensions
+	mv $(VENV)/share/jupyter/labextensions/@jupyterlite $(SITE_PARTS)/labextensions
 	$(PY) -m pip download --quiet --no-deps --require-hashes --only-binary=:all: --python-version 3.14 --implementation py \
 		--abi none --platform any --requirement requirements/lite.txt --dest $(SITE_PARTS)/wheels
 	cp requirements/pyodide/package.json requirements/pyodide/package-lock.json $(SITE_PARTS)

@@ -25,8 +25,10 @@ from website.notebook_for_lite import for_lite
 
 PACKAGES = ("mqlab", "ipywidgets", "anywidget")
 """What is there when a notebook's kernel has started; the rest comes as what these need."""
-EXTENSIONS = ("@jupyterlite/pyodide-kernel-extension", "@jupyter-widgets/jupyterlab-manager", "anywidget")
-"""JupyterLab's extensions that the page has: the Python, and what shows live views."""
+KERNEL = "@jupyterlite/pyodide-kernel-extension"
+"""The Python, as an extension of JupyterLab: among what was fetched for the site."""
+EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "anywidget")
+"""The installed extensions of JupyterLab that the page has, too: what shows live views."""
 OWN_EXTENSIONS = Path("widgets") / "jupyter" / "share" / "labextensions"
 """Where mqlab's own lie, in the clone."""
 FIRST_SPARK_LAB = "20"
@@ -41,13 +43,13 @@ def runs_without_spark(lab: str) -> bool:
 
 
 def build_lite(root: Path, parts: Path, target: Path) -> None:
-    """Write JupyterLite into `target`; `parts` has `wheels/` and Pyodide in `node_modules/pyodide/`."""
+    """Write JupyterLite into `target`; `parts` has `wheels/`, `labextensions/` and Pyodide in `node_modules/pyodide/`."""
     work = target.parent / ".lite"
     shutil.rmtree(work, ignore_errors=True)
     shutil.rmtree(target, ignore_errors=True)
     _write_pyodide(root, parts, work / "static" / "pyodide")
     _write_labs(root, work / "files")
-    _write_settings(root, work)
+    _write_settings(root, parts, work)
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", str(work), "--output-dir", str(target)]
     told = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
     if told.returncode:
@@ -144,9 +146,10 @@ def without_doc_links(text: str) -> str:
     return _DOC_LINK.sub(r"\1 (on this web site, under Documentation)", text)
 
 
-def _write_settings(root: Path, work: Path) -> None:
+def _write_settings(root: Path, parts: Path, work: Path) -> None:
     installed = Path(sys.prefix) / "share" / "jupyter" / "labextensions"
-    extensions = [*(installed / name for name in EXTENSIONS), *sorted((root / OWN_EXTENSIONS).iterdir())]
+    known = [parts.resolve() / "labextensions" / KERNEL, *(installed / name for name in EXTENSIONS)]
+    extensions = [*known, *sorted((root / OWN_EXTENSIONS).iterdir())]
     build = {
         "apps": ["lab", "notebooks", "tree", "edit"],
         "contents": ["files"],
@@ -161,7 +164,7 @@ def _write_settings(root: Path, work: Path) -> None:
         "appName": "mqlab",
         # Tests and `python -m website.play` ask the page itself, not the pixels.
         "exposeAppInBrowser": True,
-        "litePluginSettings": {"@jupyterlite/pyodide-kernel-extension:kernel": kernel},
+        "litePluginSettings": {f"{KERNEL}:kernel": kernel},
     }
     (work / "jupyter_lite_config.json").write_text(json.dumps({"LiteBuildConfig": build}), encoding="utf-8")
     (work / "jupyter-lite.json").write_text(
