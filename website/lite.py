@@ -43,7 +43,10 @@ def runs_without_spark(lab: str) -> bool:
 
 
 def build_lite(root: Path, parts: Path, target: Path) -> None:
-    """Write JupyterLite into `target`; `parts` has `wheels/`, `labextensions/` and Pyodide in `node_modules/pyodide/`."""
+    """Write JupyterLite into `target`.
+
+    `parts` has `wheels/`, `labextensions/` and Pyodide in `node_modules/pyodide/`.
+    """
     work = target.parent / ".lite"
     shutil.rmtree(work, ignore_errors=True)
     shutil.rmtree(target, ignore_errors=True)
