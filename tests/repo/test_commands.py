@@ -68,5 +68,6 @@ def test_ci_runs_make_test_and_stops_at_the_first_error() -> None:
     script = read(".ci/run").splitlines()
     assert script[0] == "#!/usr/bin/env bash"
     assert "set -euo pipefail" in script
-    assert script[-4:] == ["make fast-test", "make browser", "make site-test", "exec make test"]
+    steps = ["make fast-test", "make browser", "make site-test", "make spark-cluster-test", "exec make test"]
+    assert script[-5:] == steps
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
