@@ -25,7 +25,10 @@ _TOOL = "mqlab.check"
 
 
 class EndlessLoop(BaseException):
-    """The limit was reached. No `Exception`, since code that loops may well catch those."""
+    """The limit was reached. No `Exception`, since code that loops may well catch those.
+
+    Its text says which limit, where it is another one than that of the check.
+    """
 
 
 class _WatchingThread:

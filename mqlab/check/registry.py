@@ -119,10 +119,8 @@ class LabCheck:
             except NotSolvedYet:
                 return Verdict(name=self.name, tries=self.tries, points=self.points, state="not solved yet", tried=0)
             except EndlessLoop as endless:
-                told = (
-                    f"your code does not come to an end: it was broken off after {patience_s:g} s of computing. "
-                    "Look for a loop whose condition stays true"
-                )
+                when = str(endless) or f"it was broken off after {patience_s:g} s of computing"
+                told = f"your code does not come to an end: {when}. Look for a loop whose condition stays true"
                 failures.append((seed, Wrong(told, students_frames(endless))))
                 played += 1
                 break

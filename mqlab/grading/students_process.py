@@ -212,7 +212,7 @@ class StudentsProcess:
                 self._readable.select(_LOOK_S)
                 if time.monotonic() > end_s:
                     self._end()
-                    raise EndlessLoop from None
+                    raise self._asleep() from None
             except BrokenPipeError:
                 raise self._lost() from None
 
@@ -237,12 +237,18 @@ class StudentsProcess:
                 waited_s = time.monotonic() - began_s
                 if not self._began:
                     continue
-                if self._watchdog.cpu_s() - cpu_s > self._patience_s or waited_s > self._asleep_s:
+                if self._watchdog.cpu_s() - cpu_s > self._patience_s:
                     self._end()
-                    raise EndlessLoop
+                    raise EndlessLoop(f"it was broken off after {self._patience_s:g} s of computing")
+                if waited_s > self._asleep_s:
+                    self._end()
+                    raise self._asleep()
         line = bytes(self._got[:end])
         del self._got[: end + 1]
         return line
+
+    def _asleep(self) -> EndlessLoop:
+        return EndlessLoop(f"it was broken off after {self._asleep_s:g} s without an answer")
 
     def _lost(self) -> PeerLost:
         # It may be about to end. A wait with a limit would sleep, which nobody may in a world.
