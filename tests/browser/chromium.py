@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mqlab.doctor import CHROMIUM
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 MISSING = "the browser tests need a Chromium, and none is found: run `make browser-test`, which installs it or says how"
 FLAGS = [
@@ -23,6 +29,26 @@ def chromium() -> str | None:
     """The path of a Chromium: the system's, else the one that `playwright install chromium` has fetched."""
     found = next((path for path in map(shutil.which, CHROMIUM) if path), None)
     return found or _fetched()
+
+
+@contextmanager
+def running() -> Iterator[Browser]:
+    """A running Chromium for a test; the test fails where there is none.
+
+    Playwright keeps an event loop in the main thread, beside which no other can run: tests in other directories have
+    to wait until it has ended.
+    """
+    import pytest
+
+    found = chromium()
+    if found is None:
+        pytest.fail(MISSING, pytrace=False)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield launched
+        launched.close()
 
 
 def _fetched() -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .chromium import FLAGS, MISSING, chromium
+from .chromium import running
 from .jupyter_lab import JupyterLab
 
 if TYPE_CHECKING:
@@ -39,15 +39,8 @@ def browser() -> Iterator[Browser]:
 
     For this directory alone: Playwright keeps an event loop in the main thread, beside which no other can run.
     """
-    found = chromium()
-    if found is None:
-        pytest.fail(MISSING, pytrace=False)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=found, args=FLAGS)
+    with running() as launched:
         yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="package")

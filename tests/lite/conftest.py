@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.chromium import FLAGS, MISSING, chromium
+from tests.browser.chromium import running
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -30,12 +30,5 @@ def address() -> Iterator[str]:
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """A running Chromium. For this directory alone: Playwright keeps an event loop in the main thread."""
-    found = chromium()
-    if found is None:
-        pytest.fail(MISSING, pytrace=False)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=found, args=FLAGS)
+    with running() as launched:
         yield launched
-        launched.close()
