@@ -48,7 +48,7 @@ draw = draws_for(seed)
 # %% tags=["nbval-ignore-output"]
 from mqlab_spark import of_kind, open_at, session, worlds, worlds_of
 
-spark = session("lab 22", driver_memory="512m")
+spark = session("lab 22", driver_memory="512m", reuse_workers=False)
 
 # %%
 from pyspark.sql import functions as F

@@ -54,14 +54,20 @@ LOCAL_SETTINGS = {
 
 
 def session(
-    app_name: str = "mqlab", master: str | None = None, *, driver_memory: str = "1g", ui: bool = False
+    app_name: str = "mqlab",
+    master: str | None = None,
+    *,
+    driver_memory: str = "1g",
+    ui: bool = False,
+    reuse_workers: bool = True,
 ) -> SparkSession:
     """The Spark session of this Python process; it is started when there is none yet (4 to 6 seconds).
 
     The master is the argument, else what the variable MQLAB_SPARK_MASTER says, else what spark-submit,
     PYSPARK_SUBMIT_ARGS or Spark's own configuration say, else `local[*]`; `sc://host:15002` is a server of Spark
     Connect (`mqlab_spark.remote`). Settings given from outside win over the ones made here. With less than 1 GiB for
-    the driver ("512m") the JVM itself is made small, too.
+    the driver ("512m") the JVM itself is made small, too. Without `reuse_workers` each process of Python ends with its
+    task or its planning: a sixth less memory where worlds are read, and twice the time of a stream.
     LearnerError if there is no Java to run on, or if a session on another master runs already.
     """
     wanted = master or os.environ.get(MASTER_VARIABLE)
@@ -87,8 +93,9 @@ def session(
     chosen = wanted or outside.get("spark.master", "local[*]")
     assert chosen is not None
     builder = SparkSession.builder.appName(app_name).master(chosen).config("spark.ui.enabled", str(ui).lower())
+    settings = SETTINGS | {"spark.python.worker.reuse": str(reuse_workers).lower()}
     of_this_machine = LOCAL_SETTINGS if chosen.startswith("local") else {}
-    for key, value in {**SETTINGS, **of_this_machine, **(SMALL_SETTINGS if small else {})}.items():
+    for key, value in {**settings, **of_this_machine, **(SMALL_SETTINGS if small else {})}.items():
         if not outside.contains(key):
             builder = builder.config(key, value)
     return _with_formats(builder.getOrCreate())

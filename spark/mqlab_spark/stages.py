@@ -59,11 +59,25 @@ def stages_of(spark: SparkSession, action: Callable[[], object]) -> list[Stage]:
     # Spark notes what has happened in a thread of its own.
     scala.listenerBus().waitUntilEmpty()
     tracker = context.statusTracker()
-    jobs = [tracker.getJobInfo(job) for job in sorted(tracker.getJobIdsForGroup(group))]
-    numbers = sorted({stage for job in jobs if job is not None for stage in job.stageIds})
+    done = sorted(tracker.getJobIdsForGroup(group))
+    told = [job for job in map(tracker.getJobInfo, done) if job is not None]
+    if len(told) < len(done):
+        raise _forgotten()
+    numbers = sorted({stage for job in told for stage in job.stageIds})
     store = scala.statusStore()
-    found = [store.lastStageAttempt(number) for number in numbers]
-    return [_stage(store, each) for each in found if each.status().toString() == "COMPLETE"]
+    # Spark remembers so many stages and no more, and forgets first those that were not needed.
+    known = [store.lastStageAttempt(number) for number in numbers if tracker.getStageInfo(number) is not None]
+    complete = [each for each in known if each.status().toString() == "COMPLETE"]
+    if len(complete) < sum(store.job(job).numCompletedStages() for job in done):
+        raise _forgotten()
+    return [_stage(store, each) for each in complete]
+
+
+def _forgotten() -> LearnerError:
+    return LearnerError(
+        "Spark remembers fewer jobs and stages than this took",
+        "count less at a time, or start Spark with larger spark.ui.retainedJobs and spark.ui.retainedStages",
+    )
 
 
 def _stage(store: Any, data: Any) -> Stage:

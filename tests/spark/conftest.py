@@ -11,16 +11,18 @@ from pyspark.sql import DataFrame, SparkSession
 from mqlab.trace.bus import Row
 from mqlab.trace.recorder import JsonLinesRecorder
 from mqlab_spark import read_trace, session
-from mqlab_spark.session import SMALL_JVM
+from mqlab_spark.session import SMALL_JVM, SMALL_SETTINGS
 
+RETAINED = "spark.ui.retainedStages"
 TraceOf = Callable[[list[Row]], DataFrame]
 
 
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
-    """A session on one thread of this machine."""
+    """A session on one thread of this machine, which remembers as few stages as that of a lab."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", SMALL_JVM)
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {RETAINED}={SMALL_SETTINGS[RETAINED]} pyspark-shell")
         return session("tests", "local[1]")
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
-from mqlab_spark.stages import columns_read, stages_of
+from mqlab.errors import LearnerError
+from mqlab_spark.stages import Stage, columns_read, stages_of
+
+RETAINED = "spark.ui.retainedStages"
 
 
 def test_stages_have_the_rows_that_they_read_gave_on_and_fetched(spark: SparkSession, tmp_path: Path) -> None:
@@ -22,3 +26,17 @@ def test_stages_have_the_rows_that_they_read_gave_on_and_fetched(spark: SparkSes
     assert sorted(first.of_tasks) == [100, 100, 100]
     assert (last.rows_fetched, last.rows_shuffled) == (6, 0)
     assert stages_of(spark, lambda: None) == []
+
+
+def test_stages_that_were_not_needed_may_be_forgotten_by_spark_but_not_those_that_were(spark: SparkSession) -> None:
+    """With more than `spark.ui.retainedStages` behind it, Spark forgets the stages first that it left out."""
+    remembered = int(spark.sparkContext.getConf().get(RETAINED, ""))
+
+    def crossings(times: int) -> list[Stage]:
+        numbers = spark.range(0, 30, 1, 1)
+        return stages_of(spark, lambda: [numbers.repartition(3).groupBy("id").count().collect() for _ in range(times)])
+
+    for _ in range(4):
+        assert [stage.rows_fetched for stage in crossings(remembered // 6)] == [0, 30, 30] * (remembered // 6)
+    with pytest.raises(LearnerError, match="remembers fewer"):
+        crossings(remembered)
