@@ -47,8 +47,10 @@ PYTEST_JOBS ?= 2
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root,)
 LAB_FLAGS ?=
 
-# One JupyterLab and one browser for each worker; pytest says 5 when PYTEST_FLAGS choose none.
-BROWSER_TESTS = $(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(PYTEST_FLAGS) tests/browser
+IN_PARALLEL = $(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile
+NOTEBOOKS = $(NBVAL) --nbval-current-env --nbval-cell-timeout=120
+# Directories of tests that have a target of their own, so that `make test` takes less than ten minutes on two cores.
+APART := browser cluster grading lite nbgrader ways wheelhouse
 
 .PHONY: help
 help: ## this text
@@ -85,23 +87,32 @@ doctor: $(STAMPS)/labs $(STAMPS)/project ## say what is missing on this machine,
 	$(PY) -m mqlab doctor
 
 .PHONY: test
-test: all-sets ## everything that must hold: lint, types, imports, labs, tests
+test: all-sets ## what must hold, in ten minutes: lint, types, imports, labs, tests (all of it: .ci/run)
 	$(BIN)/ruff check
 	$(PY) -m mypy
 	$(BIN)/lint-imports
 	$(PY) -m mqlab.labs check
-	$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(NBVAL) --nbval-current-env --nbval-cell-timeout=120 $(PYTEST_FLAGS) --ignore=tests/browser --ignore=tests/cluster --ignore=tests/nbgrader --ignore=tests/lite --ignore=tests/wheelhouse --ignore=tests/ways tests labs
-	@if $(PY) -m tests.browser.chromium >/dev/null; \
-		then $(BROWSER_TESTS) || test $$? -eq 5; \
-		else echo 'Left out: tests/browser, for want of a Chromium (make browser-test)'; fi
+	$(IN_PARALLEL) $(NOTEBOOKS) -m 'not spark_lab' $(PYTEST_FLAGS) $(addprefix --ignore=tests/,$(APART)) tests labs
 
 .PHONY: spark-archive
 spark-archive: $(STAMPS)/spark $(STAMPS)/project ## one archive of the code for the workers of a cluster, out/mqlab-spark.zip
 	$(PY) -m mqlab_spark.archive out/mqlab-spark.zip
 
+.PHONY: spark-test
+spark-test: all-sets ## the Spark code with one session, in two minutes (part of make test)
+	$(PY) -m pytest $(PYTEST_FLAGS) tests/spark
+
+.PHONY: spark-labs-test
+spark-labs-test: all-sets ## the Spark labs: their notebooks, and their checks with right and wrong solutions
+	$(IN_PARALLEL) $(NOTEBOOKS) -m spark_lab $(PYTEST_FLAGS) tests/labs labs
+
 .PHONY: spark-cluster-test
 spark-cluster-test: all-sets ## the Spark jobs on a cluster of this machine: a master and two workers
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/cluster
+
+.PHONY: grading-test
+grading-test: all-sets ## marking: a class, exams, likeness, and hostile notebooks
+	$(IN_PARALLEL) $(PYTEST_FLAGS) tests/grading
 
 .PHONY: labs-all-ways
 labs-all-ways: all-sets ## every lab without Spark for ten other students, solved and blank, by papermill (half an hour)
@@ -114,7 +125,7 @@ nbgrader-test: ## nbgrader takes a lab, and marks a class (in an environment of 
 
 .PHONY: browser-test
 browser-test: browser ## run labs and live views in a real browser, which is installed where that may be done
-	$(BROWSER_TESTS)
+	$(IN_PARALLEL) $(PYTEST_FLAGS) tests/browser
 
 .PHONY: bench
 bench: all-sets fast ## measure plain and compiled, print the figures beside their aims, and write out/bench.json

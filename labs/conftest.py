@@ -1,4 +1,7 @@
-"""nbval compares what is committed of a live view: its text, and not the picture, which each new drawing changes."""
+"""nbval compares what is committed of a live view: its text, and not the picture, which each new drawing changes.
+
+The Spark labs have a mark of their own: they take minutes, and `make spark-labs-test` runs them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ import os
 from functools import partial
 from typing import Any
 
+import pytest
+
 from mqlab.labs.execute import SMALL_DATA
+from mqlab.labs.slides_page import needs_spark
 
 PICTURE = "text/html"
 TEXT = "text/plain"
@@ -18,6 +24,8 @@ os.environ.setdefault(*SMALL_DATA)
 def pytest_collection_modifyitems(items: list[Any]) -> None:
     """Where an output is committed as text alone, the picture beside it is not compared."""
     for item in items:
+        if item.path.suffix == ".ipynb" and needs_spark(item.path):
+            item.add_marker(pytest.mark.spark_lab)
         cell = getattr(item, "cell", None) or {}
         kept = [set(output.get("data", ())) for output in cell.get("outputs", ())]
         if {TEXT} in kept and not any(PICTURE in data for data in kept):

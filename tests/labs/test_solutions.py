@@ -19,13 +19,19 @@ from mqlab.check import checks_of, find_check
 from mqlab.labs import many_worlds
 from mqlab.labs.build import read_lab
 from mqlab.labs.reference import reference_answers, unsolved_answers
+from mqlab.labs.slides_page import needs_spark
 from mqlab.labs.source import LabSource
 
 HERE = Path(__file__).parent
 SOURCES = sorted((HERE.parents[1] / "labs" / "sources").glob("*.py"))
 WRONG_OF = {path: HERE / "wrong" / path.name for path in SOURCES}
 WRONG_OF[HERE / "examples" / "source" / "90_batches.py"] = HERE / "examples" / "wrong" / "90_batches.py"
-NAMES = [path.stem for path in WRONG_OF]
+
+
+def of_lab(source: Path, *values: Any, name: str = "") -> Any:
+    """A parameter of a test; of a Spark lab it is left to `make spark-labs-test`."""
+    marks = [pytest.mark.spark_lab] if needs_spark(source) else []
+    return pytest.param(*(values or (source,)), id=name or source.stem, marks=marks)
 
 
 def wrong_solutions(source: Path) -> dict[str, list[Any]]:
@@ -37,7 +43,7 @@ def wrong_solutions(source: Path) -> dict[str, list[Any]]:
 def every_wrong_solution() -> list[Any]:
     """One parameter for each wrong solution of each lab: check, answers."""
     return [
-        pytest.param(name, answer if isinstance(answer, tuple) else (answer,), id=f"{name}-{label(answer)}")
+        of_lab(source, name, answer if isinstance(answer, tuple) else (answer,), name=f"{name}-{label(answer)}")
         for source in WRONG_OF
         for name, answers in wrong_solutions(source).items()
         for answer in answers
@@ -55,7 +61,7 @@ def small_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many_worlds, "WORLDS_IN_ONE_JOB", 10)
 
 
-@pytest.fixture(params=WRONG_OF, ids=NAMES)
+@pytest.fixture(params=[of_lab(path) for path in WRONG_OF])
 def source(request: pytest.FixtureRequest, example: LabSource) -> Path:
     path: Path = request.param
     return path
@@ -110,7 +116,7 @@ def test_a_wrong_solution_is_caught_and_explained(name: str, answers: tuple[Any,
     assert verdict.explanation
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=[path.stem for path in SOURCES])
+@pytest.mark.parametrize("source", [of_lab(path) for path in SOURCES])
 @pytest.mark.usefixtures("small_jobs")
 def test_the_large_exercise_opens_the_world_in_which_it_failed(source: Path) -> None:
     large = max(checks_of(source.stem[:2]), key=lambda check: check.points)
