@@ -16,6 +16,8 @@ from contextlib import suppress
 from types import CodeType, TracebackType
 from typing import Any, Self
 
+from mqlab.errors import MqlabError
+
 PATIENCE_S = 20.0
 """How much processor time the judgement of one seed may take; it takes less than one second in every lab."""
 _LOOK_S = 0.1
@@ -29,6 +31,10 @@ class EndlessLoop(BaseException):
 
     Its text says which limit, where it is another one than that of the check.
     """
+
+
+class CodeIsGone(MqlabError):
+    """A student's code can't be asked any more, and the text says why: its process has ended, or was broken off."""
 
 
 class _WatchingThread:

@@ -25,9 +25,9 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from mqlab.check.patience import PATIENCE_S, EndlessLoop, Patience
+from mqlab.check.patience import PATIENCE_S, CodeIsGone, EndlessLoop, Patience
 from mqlab.check.verdict import Verdict
-from mqlab.errors import LearnerError, MqlabError
+from mqlab.errors import LearnerError, MqlabError, SimulationError
 from mqlab.lab import noting_labs
 
 PUBLIC_SEEDS = range(1, 51)
@@ -120,7 +120,8 @@ class LabCheck:
                 return Verdict(name=self.name, tries=self.tries, points=self.points, state="not solved yet", tried=0)
             except EndlessLoop as endless:
                 when = str(endless) or f"it was broken off after {patience_s:g} s of computing"
-                told = f"your code does not come to an end: {when}. Look for a loop whose condition stays true"
+                look = "Look for a loop whose condition stays true, or for a wait without an end"
+                told = f"your code does not come to an end: {when}. {look}"
                 failures.append((seed, Wrong(told, students_frames(endless))))
                 played += 1
                 break
@@ -163,7 +164,9 @@ class LabCheck:
                 raise EndlessLoop() from error
             if _was_not_solved(error):
                 raise NotSolvedYet() from error
-            return Wrong(f"your code raised {type(error).__name__}: {error}", students_frames(error))
+            first = _what_a_task_died_of(error)
+            told = str(first) if isinstance(first, CodeIsGone) else f"your code raised {type(first).__name__}: {first}"
+            return Wrong(told, students_frames(first))
 
 
 def _add_up(figures: dict[str, dict[str, float]], more: Mapping[str, Mapping[str, float]]) -> None:
@@ -181,6 +184,12 @@ def _was_not_solved(error: BaseException) -> bool:
             return True
         seen = seen.__cause__ or seen.__context__
     return False
+
+
+def _what_a_task_died_of(error: Exception) -> Exception:
+    """What stopped a world, where that was an exception in one of its tasks; any other one is itself."""
+    cause = error.__cause__
+    return cause if isinstance(error, SimulationError) and isinstance(cause, Exception) else error
 
 
 def students_frames(error: BaseException) -> str:

@@ -18,7 +18,7 @@ from types import MethodType
 from typing import Any, Protocol
 
 from mqlab.check.own_process import in_own_process
-from mqlab.errors import MqlabError
+from mqlab.check.patience import CodeIsGone
 from mqlab.grading.clock import waits_in
 from mqlab.grading.frames import Frames, is_frame
 from mqlab.grading.values import Encoded, Values, WireError
@@ -31,7 +31,7 @@ _MODULES = re.compile(r"(builtins|mqlab|pyspark\.errors)\.")
 _PLAIN = (type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset, Enum)
 
 
-class PeerLost(MqlabError):
+class PeerLost(CodeIsGone):
     """The other process is gone, or says what nobody asked."""
 
 

@@ -107,6 +107,7 @@ def test_patching_what_judges_changes_nothing(double: LabCheck) -> None:
 def test_a_process_that_ends_itself_is_told_so(double: LabCheck) -> None:
     said = told(double, "import os\ndef double(n): os._exit(0)")
     assert "the process of your solution ended with exit code 0 before it answered" in said
+    assert "raised" not in said
     assert "0 of 3 seeds went well" in said
 
 
@@ -246,6 +247,7 @@ def test_a_process_that_ends_inside_a_world_is_told_so() -> None:
 
     said = told(judged(judge), "import os\ndef double(n): os._exit(3)")
     assert "the process of your solution ended with exit code 3 before it answered" in said
+    assert "raised" not in said
 
 
 def test_a_cell_that_fails_is_told() -> None:

@@ -93,6 +93,28 @@ def test_an_exception_that_stopped_a_world_names_the_line_where_it_began(twice: 
     assert "in divides, line " in verdict.trace
 
 
+def test_an_exception_in_a_task_of_a_world_is_told_without_the_task() -> None:
+    @lab_check("94/listens", points=2)
+    def judge(answer: Callable[[int], int], *, seed: int) -> Wrong | None:
+        """A listener of a world."""
+        lab = Lab(seed)
+        node = lab.node("reader")
+
+        async def ask() -> None:
+            answer(seed)
+
+        node.spawn(ask(), "ask")
+        lab.run_for(ms=1)
+        return None
+
+    def divides(n: int) -> int:
+        return n // 0
+
+    verdict = judge.play(divides)
+    assert verdict.explanation.startswith("your code raised ZeroDivisionError: ")
+    assert "in divides, line " in verdict.trace
+
+
 def test_what_the_function_prints_does_not_flood_the_notebook(
     twice: LabCheck, capsys: pytest.CaptureFixture[str]
 ) -> None:
