@@ -92,7 +92,7 @@ test: all-sets ## what must hold, in ten minutes: lint, types, imports, labs, te
 	$(PY) -m mypy
 	$(BIN)/lint-imports
 	$(PY) -m mqlab.labs check
-	$(IN_PARALLEL) $(NOTEBOOKS) -m 'not spark_lab' $(PYTEST_FLAGS) $(addprefix --ignore=tests/,$(APART)) tests labs
+	$(IN_PARALLEL) $(NOTEBOOKS) -m 'not slow' $(PYTEST_FLAGS) $(addprefix --ignore=tests/,$(APART)) tests labs
 
 .PHONY: spark-archive
 spark-archive: $(STAMPS)/spark $(STAMPS)/project ## one archive of the code for the workers of a cluster, out/mqlab-spark.zip
@@ -100,11 +100,11 @@ spark-archive: $(STAMPS)/spark $(STAMPS)/project ## one archive of the code for 
 
 .PHONY: spark-test
 spark-test: all-sets ## the Spark code with one session, in two minutes (part of make test)
-	$(PY) -m pytest $(PYTEST_FLAGS) tests/spark
+	$(PY) -m pytest -m 'not slow' $(PYTEST_FLAGS) tests/spark
 
-.PHONY: spark-labs-test
-spark-labs-test: all-sets ## the Spark labs: their notebooks, and their checks with right and wrong solutions
-	$(IN_PARALLEL) $(NOTEBOOKS) -m spark_lab $(PYTEST_FLAGS) tests/labs labs
+.PHONY: spark-slow-test
+spark-slow-test: all-sets ## the Spark labs, right and wrong solutions of them, whole builds, and streams that are killed
+	$(IN_PARALLEL) $(NOTEBOOKS) -m slow $(PYTEST_FLAGS) tests/spark tests/labs labs
 
 .PHONY: spark-cluster-test
 spark-cluster-test: all-sets ## the Spark jobs on a cluster of this machine: a master and two workers

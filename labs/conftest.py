@@ -1,6 +1,6 @@
 """nbval compares what is committed of a live view: its text, and not the picture, which each new drawing changes.
 
-The Spark labs have a mark of their own: they take minutes, and `make spark-labs-test` runs them.
+The Spark labs have a mark of their own: they take minutes, and `make spark-slow-test` runs them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
     """Where an output is committed as text alone, the picture beside it is not compared."""
     for item in items:
         if item.path.suffix == ".ipynb" and needs_spark(item.path):
-            item.add_marker(pytest.mark.spark_lab)
+            item.add_marker(pytest.mark.slow)
         cell = getattr(item, "cell", None) or {}
         kept = [set(output.get("data", ())) for output in cell.get("outputs", ())]
         if {TEXT} in kept and not any(PICTURE in data for data in kept):

@@ -159,7 +159,7 @@ predict("p99-all", f"The p99 of your first day is {day_p99 / 1_000_000:.1f} s. W
         prediction=...)
 
 # %% tags=["prediction"]
-predict("days-that-show-it", "How many percent of the days have a p99 of their own of at least half of that?", unit="%", prediction=...)
+predict("days-that-show-it", "How many percent of the days have a p99 of their own that is at least half of this p99 of all days?", unit="%", prediction=...)
 
 # %% tags=["nbval-ignore-output"]
 days.whole()
@@ -364,7 +364,7 @@ reveal("closed-early", round(early_p99 / 1_000_000, 1), why="an order that waits
 # | `waiting` | `MessageStored` | `ConsumeStarted` (`msg_id`) |
 # | `listening` | `ConsumeStarted` | `ConsumeFinished` with `status` `CONSUME_SUCCESS` |
 #
-# `t.withColumnRenamed("unique_key", "msg_id")` gives a column another name, so that tables can be joined by it. If two stages took the same, the earlier one counts. Orders that were never packed have no row. In the hidden days of the check counters, brokers and packers hang, orders are sent twice and packed twice.
+# `t.withColumnRenamed("unique_key", "msg_id")` gives a column another name, so that tables can be joined by it. If two stages took the same, the earlier one counts. Orders that were never packed have no row. In the hidden days of the check, counters, brokers and packers hang, orders are sent twice and packed twice.
 
 # %% [markdown] tags=["hints"]
 # - Four small tables, each `groupBy("world", ...)` with `F.min("ts_us")`, joined on `["world", "msg_id"]`. An inner join leaves out what was never packed.

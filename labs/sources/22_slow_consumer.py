@@ -143,7 +143,7 @@ open_at(episodes.withColumnRenamed("began_us", "ts_us").select("world", "node", 
 # ### A small exercise: from refusals to episodes
 #
 # First in plain Python, for one queue. `times` are the moments of refusals in ms, in order. A refusal that comes more than `gap` ms after the one before begins a new episode. Return a list of
-# tuples: (first moment, last moment, number of refusals).
+# tuples: (first moment, last moment, number of refusals). Where there was no refusal, there is no episode.
 
 # %% [markdown] tags=["hints"]
 # - Go through the times, and keep a list of episodes. Which one does a time belong to?

@@ -9,7 +9,7 @@
 #     question: The broker said "stored", and nobody ever got the order. In a million events, which orders are lost, and who did it?
 #     objectives:
 #       - account for every acknowledged message of many worlds with one job
-#       - tell a message that a power cut took from one that is still there and that nobody will ever ask for
+#       - say where an acknowledged message is that nobody ever got, and whose doing it was
 #       - have an audit judged by a sealed list, and read what "wrong" and "missing" cost
 #     minutes: 98
 #     prerequisites: [00 Tour, 02 Store, 20 A trace as data]
@@ -236,8 +236,8 @@ reveal("still-there", round(100 * alive.count() / all_victims), why="lost does n
 # They are on the disk, in their queue, at an offset, whole. The power cut has not taken them. Yet nobody has packed them, 150
 # seconds after everything was well again. So they are not late.
 #
-# A detective asks for the time of death. When was each of them acknowledged? We measure from the moment at which the broker was back for the last time
-# before or after: below 0 the power cut was still to come, above 0 it was over.
+# A detective asks for the time of death. When was each of them acknowledged? We measure from the nearest moment at which the broker
+# was back after a power cut: above 0 it was back already, below 0 it was not (or the cut was still to come).
 
 # %% tags=["prediction"]
 predict("after-back", "Half of these orders (in the log, never packed) were acknowledged earlier than ... ms after the broker was back (below 0: before)?",
@@ -283,8 +283,8 @@ puts = stored.where(same_queue).select((F.col("stored_us") / 1e6).alias("s"), F.
 asks = of_kind(events, "PullReceived").where(same_queue & (F.col("topic") == "Orders")).select((F.col("ts_us") / 1e6).alias("s"), "queue_offset")
 around = F.col("s").between(victim.ts_us / 1e6 - 3, victim.ts_us / 1e6 + 3)
 show_lines("One queue around the accident: offsets stored, and offsets asked for", "time, s", "offset in the queue",
-           {"stored at": [tuple(row) for row in puts.where(around).orderBy("s").collect()],
-            "asked from": [tuple(row) for row in asks.where(around).orderBy("s").collect()]}, marks=True)
+           {"asked from": [tuple(row) for row in asks.where(around).orderBy("s").collect()],
+            "stored at": [tuple(row) for row in puts.where(around).orderBy("s").collect()]}, marks=True)
 
 # %% [markdown]
 # There it is. Before the accident the packer follows the queue closely. Then the log is cut: the queue *ends earlier*. New orders come, and get **offsets that were used before**.
@@ -498,7 +498,7 @@ Table("judged by the sealed list", ("auditor", "right", "wrong", "missing"),
 #
 # 1. The broker's commit log has a *max offset* that is told with every pull answer. What would a consumer have to remember to notice that the log was cut?
 # 2. With two copies of the log (a slave), which of the two kinds of loss goes away, and which can still happen?
-# 3. Your audit read all events. For a shop with 10 billion events a day, which four kinds are enough, and how many bytes of an event do you need?
+# 3. Your audit read all events. For a shop with 10 billion events a day, which kinds are enough, and how many bytes of an event do you need?
 #
 # ## What you expected, and what was seen
 

@@ -105,7 +105,8 @@ def micro_batches(columns):
                  [(n, *[value(batches[n]) for value in columns.values()]) for n in sorted(batches)])
 
 
-clocks = {"newest event, s": lambda n: round(n.newest_us / 1e6, 3), "watermark, s": lambda n: round(n.watermark_us / 1e6, 3)}
+clocks = {"newest event, s": lambda n: round(n.newest_us / 1e6, 3),
+          "watermark, s": lambda n: "behind all" if n.watermark_us > 1e12 else round(n.watermark_us / 1e6, 3)}
 micro_batches({**clocks, "put out": lambda n: n.finished})
 
 # %%
@@ -339,7 +340,8 @@ check("24/smallest-delay", smallest_delay)
 #
 # `batch(marks, watermark_ms)` gets the marks of one micro-batch, a list of `(ts_ms, what, msg_id)` in the order in which they
 # came; `what` is `"sent"` or `"consumed"`. It returns the lives that are over now, a list of
-# `(msg_id, sent_ms, consumed_ms)`. What you remember goes into the dict `self.kept`, by `msg_id`. Mind:
+# `(msg_id, sent_ms, consumed_ms)`. What you remember goes into the dict `self.kept`, by `msg_id`, and
+# nowhere else. Mind:
 #
 # - A life is put out in the first micro-batch in which it has both ends and its end is **not newer** than the watermark.
 # - The marks of two machines come in any order: an order may be consumed before it was sent, as far as you can know.

@@ -29,8 +29,8 @@ WRONG_OF[HERE / "examples" / "source" / "90_batches.py"] = HERE / "examples" / "
 
 
 def of_lab(source: Path, *values: Any, name: str = "") -> Any:
-    """A parameter of a test; of a Spark lab it is left to `make spark-labs-test`."""
-    marks = [pytest.mark.spark_lab] if needs_spark(source) else []
+    """A parameter of a test; of a Spark lab it is left to `make spark-slow-test`."""
+    marks = [pytest.mark.slow] if needs_spark(source) else []
     return pytest.param(*(values or (source,)), id=name or source.stem, marks=marks)
 
 

@@ -17,11 +17,11 @@ PROMISED = {
     "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
     "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
     "grading-test", "labs-all-ways", "mutants", "nbgrader-test",
-    "spark-archive", "spark-cluster-test", "spark-labs-test", "spark-test",
+    "spark-archive", "spark-cluster-test", "spark-slow-test", "spark-test",
     "site", "site-test", "slides", "wheelhouse", "wheelhouse-test",
 }  # fmt: skip
 
-STEPS = ("fast-test", "browser-test", "site-test", "spark-cluster-test", "spark-labs-test", "grading-test", "test")
+STEPS = ("fast-test", "browser-test", "site-test", "spark-cluster-test", "spark-slow-test", "grading-test", "test")
 """What .ci/run runs, in this order."""
 
 NOT_IN_CI = {"nbgrader", "ways", "wheelhouse"}
@@ -86,5 +86,5 @@ def test_what_make_test_leaves_out_is_in_another_step() -> None:
     (apart,) = re.findall(r"(?m)^APART := (.+)$", makefile)
     elsewhere = " ".join(recipes[step] for step in STEPS if step != "test")
     assert {name for name in apart.split() if f"tests/{name}\n" not in elsewhere} == NOT_IN_CI
-    assert "-m 'not spark_lab'" in recipes["test"]
-    assert "-m spark_lab " in elsewhere
+    assert "-m 'not slow'" in recipes["test"]
+    assert "-m slow " in elsewhere

@@ -102,6 +102,7 @@ def no_room_for(pid: int, most: int) -> Iterator[None]:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_plainly_and_nothing_half_written_is_read(
     spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None
 ) -> None:

@@ -67,6 +67,7 @@ def test_an_event_is_opened_where_it_is(spark: SparkSession, traces: Path, lab: 
         view.close()
 
 
+@pytest.mark.slow
 def test_rows_of_all_kinds_of_tables_open(spark: SparkSession, traces: Path, tmp_path: Path, lab: Lab) -> None:
     tables = tables_at(spark, build(spark, traces / "a", tmp_path).where)
     told = tables["worlds"].first()

@@ -101,6 +101,7 @@ def test_the_batch_has_what_the_tables_of_the_pipeline_have(spark: SparkSession,
     assert rows(lives(made[EVENTS])) == rows(wanted)
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_doubled_when_a_stream_dies_between_two_batches_or_in_one(
     spark: SparkSession, shop: Path, tmp_path: Path, stopping: list[Following]
 ) -> None:
@@ -155,6 +156,7 @@ follow(session("killed", "local[1]", driver_memory="480m"), sys.argv[1], sys.arg
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_in_a_batch_leaves_what_another_one_goes_on_from(
     spark: SparkSession, shop: Path, tmp_path: Path, stopping: list[Following]
 ) -> None:

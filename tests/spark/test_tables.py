@@ -100,6 +100,7 @@ def tables(spark: SparkSession, place: Place) -> dict[str, DataFrame]:
 # -- what they say ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_event_of_both_kinds_of_file_is_in_bronze(
     spark: SparkSession, place: Place, lossy: tuple[Lab, list[str]]
 ) -> None:
@@ -109,6 +110,7 @@ def test_every_event_of_both_kinds_of_file_is_in_bronze(
         assert {row["kind"]: row["count"] for row in counted if row["world"] == world} == told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mart", MARTS, ids=lambda mart: mart.name)
 def test_another_engine_has_the_same_answer(place: Place, mart: Table, tmp_path: Path) -> None:
     database, theirs = open_in_duckdb(Path(place.where)), str(tmp_path / "theirs.parquet")
@@ -117,6 +119,7 @@ def test_another_engine_has_the_same_answer(place: Place, mart: Table, tmp_path:
     assert compare(database, mart, f"{place.where}/{entry.path}/*.parquet", theirs) == (entry.rows, 0)
 
 
+@pytest.mark.slow
 def test_the_audit_finds_what_was_lost_and_what_came_twice(
     tables: dict[str, DataFrame], lossy: tuple[Lab, list[str]]
 ) -> None:
@@ -149,6 +152,7 @@ def stored_now(lab: Lab) -> set[str]:
     return {decode_record(queue.record_bytes(offset)).msg_id for offset in range(queue.max_offset)}
 
 
+@pytest.mark.slow
 def test_messages_and_requests_agree_with_the_history(
     tables: dict[str, DataFrame], lossy: tuple[Lab, list[str]]
 ) -> None:
@@ -162,6 +166,7 @@ def test_messages_and_requests_agree_with_the_history(
     assert holds == sum(1 for _ in lab.history.find("PullHeld"))
 
 
+@pytest.mark.slow
 def test_the_lag_ends_at_nothing_and_the_seconds_are_all_there(tables: dict[str, DataFrame]) -> None:
     rows = tables["lag"].where("topic = 'T' AND group = 'readers'").orderBy("second").collect()
     seconds = [row["second"] for row in rows]
@@ -170,6 +175,7 @@ def test_the_lag_ends_at_nothing_and_the_seconds_are_all_there(tables: dict[str,
     assert rows[-1]["consumed_offset"] == MESSAGES
 
 
+@pytest.mark.slow
 def test_a_life_goes_from_the_first_attempt_to_its_end(
     tables: dict[str, DataFrame], lossy: tuple[Lab, list[str]]
 ) -> None:
@@ -190,6 +196,7 @@ def test_a_life_goes_from_the_first_attempt_to_its_end(
     assert held == 0, "all messages were there before the consumer asked"
 
 
+@pytest.mark.slow
 def test_every_move_of_a_queue_is_told(tables: dict[str, DataFrame], lossy: tuple[Lab, list[str]]) -> None:
     rows = tables["rebalances"].where("topic = 'T'").orderBy("taken_us").collect()
     taken = list(lossy[0].history.find("QueueAllocated", topic="T"))
@@ -199,6 +206,7 @@ def test_every_move_of_a_queue_is_told(tables: dict[str, DataFrame], lossy: tupl
     assert [row["gap_us"] for row in rows] == [None, *(t.ts_us - c for t, c in zip(taken[1:], crashes, strict=True))]
 
 
+@pytest.mark.slow
 def test_the_anomalies_are_those_of_the_world_and_each_has_its_event(
     tables: dict[str, DataFrame], lossy: tuple[Lab, list[str]]
 ) -> None:
@@ -228,6 +236,7 @@ def test_owners_and_flow_control_in_the_worlds_that_have_them(spark: SparkSessio
 # -- how they are built -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_no_trace_or_no_event_is_set_aside_with_its_reason(place: Place) -> None:
     aside = {each["file"]: each["reason"] for each in place.read()["set_aside"]}
     assert set(aside) == {"b.jsonl", "cut.jsonl"}
@@ -235,6 +244,7 @@ def test_what_is_no_trace_or_no_event_is_set_aside_with_its_reason(place: Place)
     assert "not whole" in aside["cut.jsonl"]
 
 
+@pytest.mark.slow
 def test_a_second_build_changes_nothing(spark: SparkSession, place: Place, traces: Path) -> None:
     before = place.read()
     told: list[float] = []
@@ -243,6 +253,7 @@ def test_a_second_build_changes_nothing(spark: SparkSession, place: Place, trace
     assert len(told) == len(ALL) + 2
 
 
+@pytest.mark.slow
 def test_a_build_that_was_killed_goes_on_and_who_reads_meanwhile_has_the_old_tables(
     spark: SparkSession, place: Place, traces: Path, tmp_path: Path
 ) -> None:
@@ -309,6 +320,7 @@ def test_the_data_dictionary_is_that_of_the_tables() -> None:
     assert dictionary.PAGE.read_text("utf-8") == dictionary.page(), "run: python -m mqlab_spark.dictionary"
 
 
+@pytest.mark.slow
 def test_the_order_violations_are_those_that_were_planted_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
     recipe = read_recipe(Path(__file__).parents[2] / "datasets" / "out-of-order.toml")
     card = make(recipe._replace(sizes={"one": Size(1, None)}, sealed=(LATE,)), "one", tmp_path)
@@ -378,6 +390,7 @@ def test_each_kind_of_anomaly_is_found(trace_of: TraceOf) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_audit_finds_what_was_planted_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
     recipe = read_recipe(Path(__file__).parents[2] / "datasets" / "lost-orders.toml")
     card = make(recipe._replace(sizes={"two": Size(2, None)}), "two", tmp_path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from functools import cache, partial
 from random import Random
 from typing import Any, NamedTuple, Protocol
@@ -18,6 +18,8 @@ Times = list[list[int]]
 SCENARIO, GROUP = "every-delivery", "packers"
 SEGMENT_MS = 500
 LINES_SHOWN = 14
+ROOM = 10
+"""So many things may stand in an attribute beside `kept`: a constant, and no memory of messages."""
 
 
 # -- watermarks -------------------------------------------------------------------------------------------------------
@@ -156,6 +158,9 @@ def _compare(number: int, got: Any, want: Rows, needed: set[str], stream: Stream
         return "your class needs a dict `kept`, with what it remembers of each message"
     if kept > len(needed):
         return f"after batch {number} your state holds {kept} messages, and {len(needed)} are enough"
+    for name, value in getattr(stream, "__dict__", {}).items():
+        if name != "kept" and isinstance(value, Sized) and len(value) > len(needed) + ROOM:
+            return f"after batch {number} `{name}` holds {len(value)} things: what you remember goes into `kept` alone"
     return None
 
 

@@ -161,9 +161,27 @@ class LastOneCounts:
         return [(name, life["sent"], life["consumed"]) for name, life in lives if "sent" in life]
 
 
+class RemembersBeside:
+    """Keeps beside its state all that it has put out: right, until the memory is full."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, dict[str, int]] = {}
+        self.gone: set[str] = set()
+
+    def batch(self, marks: Marks, watermark_ms: int) -> Rows:
+        for ts_ms, what, msg_id in marks:
+            if msg_id not in self.gone:
+                life = self.kept.setdefault(msg_id, {})
+                life[what] = min(ts_ms, life.get(what, ts_ms))
+        over = [name for name, life in self.kept.items() if life.get("consumed", 1 << 62) <= watermark_ms]
+        self.gone.update(over)
+        lives = [(name, self.kept.pop(name)) for name in over]
+        return [(name, life["sent"], life["consumed"]) for name, life in lives if "sent" in life]
+
+
 WRONG = {
     "24/watermarks": [with_this_batch, of_the_batch_before, below_zero],
     "24/dropped": [by_its_own_watermark, only_older, out_of_order],
     "24/smallest-delay": [as_late_as_it_was, by_all_before, the_whole_stretch],
-    "24/lives": [PutsOutAtOnce, NeverForgets, KeepsOrphans, SentComesFirst, LastOneCounts],
+    "24/lives": [PutsOutAtOnce, NeverForgets, KeepsOrphans, SentComesFirst, LastOneCounts, RemembersBeside],
 }
