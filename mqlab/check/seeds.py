@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from hashlib import blake2b
 
+from mqlab.errors import LearnerError
+
 DEFAULT_SEED = 7
 HUB_USER = "JUPYTERHUB_USER"
 """The environment variable in which a JupyterHub says whose notebook server it is."""
@@ -25,5 +27,13 @@ def seed_for(student_id: str, lab: str, exam: str = "") -> int:
 
 
 def whose(student_id: str) -> str:
-    """Whose notebook this is: the id, and on a JupyterHub without one the name of its user; "" for nobody's."""
+    """Whose notebook this is: the id, and on a JupyterHub without one the name of its user; "" for nobody's.
+
+    LearnerError for an id that is no text: papermill makes numbers of ids that look like them, and 007 is no 7.
+    """
+    if not isinstance(student_id, str):
+        raise LearnerError(
+            f"an id is a text, and yours is {student_id!r}",
+            f'write student_id = "{student_id}"; for papermill: -r student_id {student_id}, in place of -p',
+        )
     return (student_id.strip() or os.environ.get(HUB_USER, "").strip()).lower()

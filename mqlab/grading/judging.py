@@ -21,6 +21,8 @@ from mqlab.labs.source import LabSource, text_argument
 HIDDEN_SEEDS = 20
 JOB_TIMES = 5
 """How much more patience one answer has that is a job of Spark for many seeds, the start of a Java included."""
+LEAST_SHARE = 0.5
+"""Of the seeds that must go well for any points at all: a number that is right now and then is no solution."""
 FIRST_HIDDEN, LAST_HIDDEN = 1_000, 2**31
 """Hidden seeds are far from the public ones."""
 
@@ -74,6 +76,16 @@ def checks_in(lab: LabSource) -> Iterator[tuple[str, list[str]]]:
     for cell in lab.tagged("check"):
         for call in cell.calls("check"):
             yield text_argument(call) or "", list(answers_of(call))
+
+
+def points_of(most: int, public: tuple[int, int], hidden: tuple[int, int]) -> float:
+    """What a check gives, to a hundredth: its points times the share of seeds that went well, of public and hidden
+    ones the smaller; nothing below `LEAST_SHARE`.
+
+    Each count is how many went well, and of how many.
+    """
+    share = min((well / played for well, played in (public, hidden) if played), default=0)
+    return round(most * share, 2) if share >= LEAST_SHARE else 0
 
 
 _STUB = "not solved: the stub is still there"
@@ -198,19 +210,12 @@ class Judge:
 
     def _counted(self, check: LabCheck, verdicts: list[tuple[int, Verdict]]) -> Mark:
         known = set(self.public)
-        public = [verdict for seed, verdict in verdicts if seed in known]
-        hidden = [verdict for seed, verdict in verdicts if seed not in known]
-        went_well = [verdict.passed for _, verdict in verdicts]
-        points = round(check.points * sum(went_well) / len(went_well), 2)
+        of_public = [verdict.passed for seed, verdict in verdicts if seed in known]
+        of_hidden = [verdict.passed for seed, verdict in verdicts if seed not in known]
+        public, hidden = (sum(of_public), len(of_public)), (sum(of_hidden), len(of_hidden))
+        points = points_of(check.points, public, hidden)
         failed = [(seed, verdict) for seed, verdict in verdicts if not verdict.passed]
-        mark = Mark(
-            check.name,
-            points,
-            check.points,
-            "all seeds went well",
-            (sum(verdict.passed for verdict in public), len(public)),
-            (sum(verdict.passed for verdict in hidden), len(hidden)),
-        )
+        mark = Mark(check.name, points, check.points, "all seeds went well", public, hidden)
         if failed:
             seed, shortest = min(failed, key=lambda found: len(found[1].trace.splitlines()))
             mark.reason, mark.failing_seed, mark.story = shortest.explanation, seed, shortest.trace

@@ -24,7 +24,7 @@ from mqlab.grading.judging import HIDDEN_SEEDS, Judge
 from mqlab.grading.release import exam_code
 from mqlab.grading.running import run_notebook
 from mqlab.grading.signing import signed_mark
-from mqlab.grading.submission import Submission, read_submission
+from mqlab.grading.submission import Submission, other_parameters, read_submission
 from mqlab.grading.truths import Shown, foreign_truths, truths_in
 from mqlab.labs.source import LabSource, text_argument
 
@@ -88,7 +88,8 @@ def mark(job: Job, lab: LabSource) -> dict[str, Any]:
     limits = job.limits.with_java() if lab.needs_spark else job.limits
     ran = None
     if job.run and not submission.unreadable:
-        ran = run_notebook(Path(job.notebook), job.student, out / EXECUTED, limits)
+        parameters = {**other_parameters(lab), "student_id": job.student}
+        ran = run_notebook(Path(job.notebook), parameters, out / EXECUTED, limits)
     if ran is not None:
         foreign = foreign_truths(lab, Path(job.notebook), out / EXECUTED)
         if foreign:

@@ -6,11 +6,12 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mqlab.check.exam import OVER
 from mqlab.grading.confine import Limits, confined
@@ -31,8 +32,8 @@ class NotebookRun(NamedTuple):
     peak_mib: float
 
 
-def run_notebook(path: Path, student: str, out: Path, limits: Limits) -> NotebookRun:
-    """Run a copy of the notebook with papermill, with the student's id in its parameters; the result goes to `out`.
+def run_notebook(path: Path, parameters: Mapping[str, Any], out: Path, limits: Limits) -> NotebookRun:
+    """Run a copy of the notebook with papermill and these parameters; the result goes to `out`.
 
     Whatever the notebook has started is ended with it.
     """
@@ -40,7 +41,7 @@ def run_notebook(path: Path, student: str, out: Path, limits: Limits) -> Noteboo
         lab, ran, result = (Path(place) / name for name in (path.name, "ran.ipynb", "result.json"))
         copyfile(path, lab, follow_symlinks=False)
         command = [sys.executable, "-I", "-m", "mqlab.run_one_lab", str(lab), str(ran), str(result), str(CELL_S)]
-        command.append(json.dumps({"student_id": student}))
+        command.append(json.dumps(dict(parameters)))
         began = time.monotonic()
         child = subprocess.Popen(
             confined(replace(limits, writes=(place,), reads=(place,)), command),

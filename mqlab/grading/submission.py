@@ -18,7 +18,7 @@ from typing import Any
 from mqlab.errors import LearnerError
 from mqlab.grading.claims import Claims, read_claims
 from mqlab.labs.notebook import given_name
-from mqlab.labs.source import LabSource, text_argument
+from mqlab.labs.source import LabSource, plain_lines, text_argument
 
 MOST_BYTES = 50 * 1024 * 1024
 """A notebook with all its pictures has less than 2 MB."""
@@ -61,15 +61,22 @@ def read_submission(path: Path, student: str, lab: LabSource) -> Submission:
         submission.unreadable = str(problem).partition("\n")[0]
         return submission
     wanted = exercises_of(lab)
+    parameters = other_parameters(lab)
+    said: dict[str, Any] = {}
     for name, source in _code_cells(notebook):
         if name in wanted:
             _take(submission, name, source)
         _note_bets(submission, source)
+        said |= {each: value for each, value in _plain(source).items() if each in parameters}
         if "student_id" in source and not submission.said_id:
             submission.said_id = _said_id(source)
     for name in wanted:
         if name not in submission.cells:
             submission.remarks.append(f"the exercise {name} is not in the notebook")
+    for name, value in said.items():
+        if value != parameters[name]:
+            was = f"{name} = {value!r}"[:80]
+            submission.remarks.append(f"it was handed in with {was}; marking takes {name} = {parameters[name]!r}")
     submission.claims = read_claims(notebook, wanted)
     for how, said in (("is of", submission.said_id), ("was handed out to", submission.claims.made_for)):
         if said and said.strip().lower() != student.strip().lower():
@@ -127,6 +134,18 @@ def _take(submission: Submission, name: str, source: str) -> None:
 def exercises_of(lab: LabSource) -> list[str]:
     """The names (nbgrader's grade_id) of a lab's exercises, in their order."""
     return [given_name(lab, cell) or "" for cell in lab.tagged("exercise")]
+
+
+def other_parameters(lab: LabSource) -> dict[str, Any]:
+    """A lab's parameters beside the id, with the values that the lab has: with these everybody's notebook is run."""
+    return {name: value for name, value in lab.parameters.items() if name != "student_id"}
+
+
+def _plain(source: str) -> dict[str, Any]:
+    try:
+        return plain_lines(ast.parse(source[:MOST_CELL]))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
 
 
 def _calls(source: str, name: str) -> list[ast.Call]:

@@ -70,9 +70,25 @@ class LabSource:
         """Whether its cells use Spark."""
         return any("mqlab_spark" in cell.source for cell in self.cells if cell.kind == "code")
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The lab's parameters with the values of its source, among them `student_id`."""
+        cells = self.tagged("parameters")
+        return {name: value for cell in cells for name, value in plain_lines(cell.tree).items()}
+
     def tagged(self, tag: str) -> list[Cell]:
         """The cells that carry the tag, in order."""
         return [cell for cell in self.cells if tag in cell.tags]
+
+
+def plain_lines(tree: ast.Module) -> dict[str, Any]:
+    """What a cell's lines `name = value` say, where the value is plain; other lines say nothing."""
+    said = {}
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
+                said[name] = value
+    return said
 
 
 def place_of(at: int, source: str) -> str:

@@ -12,8 +12,10 @@ import psutil
 import pytest
 
 import mqlab
+from mqlab.check import find_check
 from mqlab.check.verdict import VERDICT_MIME
 from mqlab.grading.confine import Limits, what_holds
+from mqlab.grading.judging import points_of
 from tests.grading.conftest import HONEST, MarkIt, Notebook, exercise_of
 
 WRONG = "def pull(queue, limit):\n    return queue, []\n"
@@ -104,6 +106,31 @@ def test_forged_outputs_and_metadata_count_for_nothing(mark_it: MarkIt, handed_o
     result = mark_it(WRONG)
     assert result["most"] == 2
     assert result["points"] < 2
+
+
+def test_a_table_of_what_the_public_seeds_ask_gets_nothing(mark_it: MarkIt) -> None:
+    asked = {}
+
+    def pull(queue: list[int], limit: int) -> tuple[list[int], list[int]]:
+        asked[repr((queue, limit))] = queue[:limit], queue[limit:]
+        return queue[:limit], queue[limit:]
+
+    find_check("90/pull").play(pull)
+    result = mark_it(f"TABLE = {asked!r}\ndef pull(queue, limit): return TABLE[repr((queue, limit))]")
+    assert result["marks"][0]["public"] == (50, 50)
+    assert result["marks"][0]["hidden"][0] < 2
+    assert result["points"] == 0
+
+
+def test_points_are_for_what_goes_well_with_public_and_with_hidden_seeds() -> None:
+    assert points_of(3, (50, 50), (20, 20)) == 3
+    assert points_of(3, (50, 50), (15, 20)) == 2.25
+    assert points_of(3, (30, 50), (20, 20)) == 1.8
+    assert points_of(3, (50, 50), (10, 20)) == 1.5
+    assert points_of(3, (50, 50), (9, 20)) == 0
+    assert points_of(3, (24, 50), (20, 20)) == 0
+    assert points_of(2, (49, 50), (0, 0)) == 1.96
+    assert points_of(2, (0, 0), (0, 0)) == 0
 
 
 def test_deleted_exercise(mark_it: MarkIt, handed_out: Notebook) -> None:

@@ -7,15 +7,18 @@ them, where a check is given several).
 from __future__ import annotations
 
 import runpy
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from inspect import iscoroutinefunction, isfunction
+from math import floor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame
 
-from mqlab.check import checks_of, find_check
+from mqlab.check import PUBLIC_SEEDS, checks_of, find_check
+from mqlab.grading.judging import LEAST_SHARE, hidden_seeds
 from mqlab.labs import many_worlds
 from mqlab.labs.build import read_lab
 from mqlab.labs.reference import reference_answers, unsolved_answers
@@ -78,25 +81,37 @@ def test_the_stub_is_not_solved_yet(source: Path) -> None:
         assert find_check(name).play(*answers).state == "not solved yet"
 
 
-def test_a_constant_answer_passes_no_check(source: Path) -> None:
-    """What was right with the first seeds, returned always: a copied number is no solution."""
+def test_copied_answers_get_no_points(source: Path) -> None:
+    """What the public seeds show, copied: always the most frequent answer, or a table of all questions and answers."""
     for name, answers in reference_answers(read_lab(source)).items():
-        if len(answers) == 1 and isfunction(answers[0]) and not iscoroutinefunction(answers[0]):
-            returned: list[Any] = []
-            find_check(name).play(noting(answers[0], returned), seeds=[1, 2])
-            assert returned, name
-            # A DataFrame is no constant but a plan, and this one asks all public worlds.
-            values = {repr(value): value for value in returned if not isinstance(value, DataFrame)}
-            for value in list(values.values())[:2]:
-                assert find_check(name).play(lambda *_, known=value: known, failures_wanted=1).state == "wrong", name
+        if len(answers) != 1 or not isfunction(answers[0]) or iscoroutinefunction(answers[0]):
+            continue
+        table: dict[str, Any] = {}
+        find_check(name).play(noting(answers[0], table))
+        assert table, name
+        if any(isinstance(value, DataFrame) for value in table.values()):
+            continue  # no answer but a plan
+        often = Counter(map(repr, table.values())).most_common(3)
+        constants = [next(value for value in table.values() if repr(value) == text) for text, _ in often]
+        for constant in constants:
+            assert fails_too_often(name, lambda *_, known=constant: known, PUBLIC_SEEDS), (name, constant)
+        hidden = hidden_seeds(b"a course", "ada", name, together=find_check(name).together)
+        assert fails_too_often(name, lambda *asked, known=table: known[repr(asked)], hidden), name
 
 
-def noting(function: Callable[..., Any], returned: list[Any]) -> Callable[..., Any]:
-    """The function, whose results are noted."""
+def fails_too_often(name: str, answer: Callable[..., Any], seeds: Sequence[int]) -> bool:
+    """Whether so many of the seeds go wrong that the check gives nothing."""
+    enough = floor((1 - LEAST_SHARE) * len(seeds)) + 1
+    return find_check(name).play(answer, seeds=seeds, failures_wanted=enough).failed == enough
 
-    def noted(*arguments: Any, **named: Any) -> Any:
-        returned.append(function(*arguments, **named))
-        return returned[-1]
+
+def noting(function: Callable[..., Any], table: dict[str, Any]) -> Callable[..., Any]:
+    """The function; what it was asked, and has answered, is noted in the table."""
+
+    def noted(*asked: Any) -> Any:
+        told = repr(asked)
+        table[told] = function(*asked)
+        return table[told]
 
     return noted
 

@@ -22,7 +22,6 @@ from mqlab.scenarios.bad_day import BadDay, RetryRule, naive_rule
 
 SCAN_FIRST_MS, SCAN_PERIOD_MS = 3_000, 1_100
 SLACK_MS = 5
-ADDRESS = "10.0.0.2:10911"
 
 
 @lab_check("03/answer", points=1)
@@ -97,6 +96,7 @@ def removed_at(answer: Callable[..., float], *, seed: int) -> Wrong | None:
     lab.name_server()
     lab.broker()
     lab.create_topic("Orders", 1)
+    lab.run_for(ms=random.randrange(20_000))
     producer = lab.producer("shop", send_msg_timeout=timeout_ms)
     first_ms = round(lab.now_ms) + SCAN_FIRST_MS
     lab.run(producer.start())
@@ -128,13 +128,15 @@ def _off_the_edge(behind_ms: float) -> int:
 def may_be_stored(answer: Callable[[Exception], bool], *, seed: int) -> Wrong | None:
     """The errors of sends are told apart: has the attempt certainly stored nothing, or does nobody know?"""
     random = Random(seed)
+    address = f"10.{random.randrange(256)}.{random.randrange(256)}.{random.randrange(256)}:10911"
+    timeout_ms = random.randrange(500, 4_000)
     errors: list[tuple[Exception, bool]] = [
-        (RemotingConnectException(ADDRESS), False),
-        (MQBrokerException(random.choice([2, 13, 14, 16]), "refused", ADDRESS), False),
-        (MQClientException("executor rejected"), False),
-        (RemotingSendRequestException(ADDRESS), True),
-        (RemotingTimeoutException(ADDRESS, 3_000), True),
-        (RemotingTooMuchRequestException("sendDefaultImpl call timeout"), True),
+        (RemotingConnectException(address), False),
+        (MQBrokerException(random.choice([2, 13, 14, 16]), "refused", address), False),
+        (MQClientException(f"send request to {address} failed: executor rejected"), False),
+        (RemotingSendRequestException(address), True),
+        (RemotingTimeoutException(address, timeout_ms), True),
+        (RemotingTooMuchRequestException(f"sendDefaultImpl call timeout, {timeout_ms}(ms)"), True),
     ]
     random.shuffle(errors)
     for error, unknown in errors:

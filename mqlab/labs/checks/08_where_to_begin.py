@@ -56,21 +56,23 @@ class _Round(NamedTuple):
 def begin_at(answer: BeginAt, *, seed: int) -> Right | Wrong:
     """A group begins with a queue: known or new, young or old, from the first or from the last message."""
     draw = random.Random(f"08/begin-at/{seed}")
-    oldest = draw.choice((0, 0, draw.randint(1, 500)))
-    end = oldest + draw.randint(1, 300)
-    known = draw.choice((None, None, 0, draw.randint(oldest, end)))
-    where = draw.choice(("FIRST", "LAST"))
-    # What the broker knows comes first, then its answer for a young queue, and the setting last.
-    by_setting = oldest if where == "FIRST" or oldest == 0 else end
-    want = by_setting if known is None else known
-    got = answer(known, where, oldest, end)
-    if got != want:
-        group = "a new group" if known is None else f"a group with the offset {known} at the broker"
-        return Wrong(
-            f"{group}, {where}, and a queue with messages {oldest} to {end - 1}: it begins at {want}, "
-            f"and yours says {got!r}"
-        )
-    return Right({"messages": {"in the queues": end - oldest, "for the groups": end - max(want, oldest)}})
+    in_queues, for_groups = 0, 0
+    young, old = 0, draw.randint(1, 500)
+    for oldest, where in draw.sample([(young, "FIRST"), (young, "LAST"), (old, "FIRST"), (old, "LAST")], 4):
+        end = oldest + draw.randint(1, 300)
+        known = draw.choice((None, None, 0, draw.randint(oldest, end)))
+        # What the broker knows comes first, then its answer for a young queue, and the setting last.
+        by_setting = oldest if where == "FIRST" or oldest == 0 else end
+        want = by_setting if known is None else known
+        got = answer(known, where, oldest, end)
+        if got != want:
+            group = "a new group" if known is None else f"a group with the offset {known} at the broker"
+            return Wrong(
+                f"{group}, {where}, and a queue with messages {oldest} to {end - 1}: it begins at {want}, "
+                f"and yours says {got!r}"
+            )
+        in_queues, for_groups = in_queues + end - oldest, for_groups + end - max(want, oldest)
+    return Right({"messages": {"in the queues": in_queues, "for the groups": for_groups}})
 
 
 @lab_check("08/calls", points=1)

@@ -70,29 +70,35 @@ def _bank(seed: int, **settings: Any) -> Lab:
 def says_next(answer: Callable[[list[bool]], int], *, seed: int) -> Wrong | None:
     """Failures with a broker and without one, in any order."""
     draw = draws_for(seed)
-    stored = [draw.one_of(f"failure {n}", [True, False]) for n in range(draw.between("failures", 1, 8))]
-    behind = stored[::-1].index(True) if True in stored else len(stored)
-    want = sum(stored) + behind
-    got = answer(list(stored))
-    return None if got == want else Wrong(f"after {stored} it says {want}, and yours says {got!r}")
+    for least, most in ((1, 4), (5, 9), (10, 16)):
+        failures = draw.between(f"failures, at least {least}", least, most)
+        stored = [draw.one_of(f"failure {n} of {failures}", [True, False]) for n in range(failures)]
+        behind = stored[::-1].index(True) if True in stored else len(stored)
+        want = sum(stored) + behind
+        got = answer(list(stored))
+        if got != want:
+            return Wrong(f"after {stored} it says {want}, and yours says {got!r}")
+    return None
 
 
 @lab_check("09/come-again", points=1)
 def come_again(answer: Callable[[list[float], float], int], *, seed: int) -> Wrong | None:
     """Deliveries before and after the last note, and kills soon after it or late."""
     draw = draws_for(seed)
-    killed_s = 10 * draw.between("tens", 1, 12) + draw.between("after", 1, 99) / 10
-    delivered_s = sorted(
-        round(max(0.05, killed_s - draw.between(f"delivery {n}", 1, 180) / 10), 2)
-        for n in range(draw.between("deliveries", 1, 9))
-    )
-    delivered_s = [at_s for at_s in delivered_s if at_s % 10]
-    noted_s = 10 * int(killed_s / 10)
-    want = len([at_s for at_s in delivered_s if at_s > noted_s])
-    got = answer(list(delivered_s), killed_s)
-    if got == want:
-        return None
-    return Wrong(f"delivered at {delivered_s}, killed at {killed_s} s: {want} come again, and yours says {got!r}")
+    for kill in range(3):
+        killed_s = 10 * draw.between(f"tens of {kill}", 1, 12) + draw.between(f"after {kill}", 1, 99) / 10
+        delivered_s = sorted(
+            round(max(0.05, killed_s - draw.between(f"delivery {n} before {kill}", 1, 180) / 10), 2)
+            for n in range(draw.between(f"deliveries before {kill}", 1, 9))
+        )
+        delivered_s = [at_s for at_s in delivered_s if at_s % 10]
+        noted_s = 10 * int(killed_s / 10)
+        want = len([at_s for at_s in delivered_s if at_s > noted_s])
+        got = answer(list(delivered_s), killed_s)
+        if got != want:
+            told = f"delivered at {delivered_s}, killed at {killed_s} s"
+            return Wrong(f"{told}: {want} come again, and yours says {got!r}")
+    return None
 
 
 @lab_check("09/behind-poison", points=1)

@@ -88,11 +88,14 @@ def may_judge(answer: Callable[[int, int, int], bool], *, seed: int) -> Wrong | 
 def again_in(answer: Callable[[int, Sequence[int]], int], *, seed: int) -> Wrong | None:
     """After how many seconds a message is asked for again, by the number of its tries."""
     draw = Random(f"11/again-in/{seed}")
-    for tries in (draw.randint(0, 15), 0, 15, 16, draw.randint(17, 40)):
-        want = DELAYS_S[min(tries, len(DELAYS_S) - 1)]
-        got = answer(tries, list(DELAYS_S))
-        if got != want:
-            return Wrong(f"with {tries} tries before it is {want} s, and yours says {got!r}")
+    for delays_s in (DELAYS_S, sorted(draw.sample(range(1, 7_200), draw.randint(2, 20)))):
+        last = len(delays_s) - 1
+        for tries in (draw.randint(0, last), 0, last, last + 1, draw.randint(last + 2, 40)):
+            want = delays_s[min(tries, last)]
+            got = answer(tries, list(delays_s))
+            if got != want:
+                told = f"with {tries} tries before, and the delays {list(delays_s)}"
+                return Wrong(f"{told}, it is {want} s, and yours says {got!r}")
     return None
 
 
@@ -121,9 +124,10 @@ class Case(NamedTuple):
 def case_of(seed: int) -> Case:
     """Two packers by chance of the seed; there is room for settings that are right, and not for much more."""
     draw = Random(f"11/settings/{seed}")
-    slowest_ms = draw.choice((1_500, 2_000, 3_000, 4_500, 6_000))
+    # As many between 1.5 and 3 s as between 8 and 16 s: no settings suit more than a third of all packers.
+    slowest_ms = round(1_500 * 2 ** draw.uniform(0, 3.4))
     again_ms = max(LEAST_MS, 2 * slowest_ms + 500) + REVIVER_MS + 2 * slowest_ms
-    return Case(draw.choice((2, 3, 4)), slowest_ms // draw.choice((3, 5)), slowest_ms, again_ms)
+    return Case(draw.choice((2, 3, 4)), round(slowest_ms / draw.uniform(3, 5)), slowest_ms, again_ms)
 
 
 class Shop:

@@ -154,22 +154,27 @@ async def looks_at_one_queue(consumer: Any, queues: Any) -> int:
     return int(await consumer.max_offset(queue) - max(0, await consumer.fetch_consume_offset(queue, True)))
 
 
-def doubles_nothing(pause_ms: float, found: bool) -> float:
+def doubles_nothing(pause_ms: float, found: bool, longest_ms: int) -> float:
     """Doubles a pause of 0, and asks as fast as it can."""
-    return 0 if found else min(2 * pause_ms, 1_000)
+    return 0 if found else min(2 * pause_ms, longest_ms)
 
 
-def never_quick_again(pause_ms: float, found: bool) -> float:
+def never_quick_again(pause_ms: float, found: bool, longest_ms: int) -> float:
     """Grows and never goes back: after a quiet hour even a burst is pulled once a second."""
-    return min(max(100, 2 * pause_ms), 1_000)
+    return min(max(100, 2 * pause_ms), longest_ms)
 
 
-def without_a_ceiling(pause_ms: float, found: bool) -> float:
+def without_a_ceiling(pause_ms: float, found: bool, longest_ms: int) -> float:
     """Doubles for as long as nothing comes."""
     return 0 if found else max(100, 2 * pause_ms)
 
 
-def a_constant(pause_ms: float, found: bool) -> float:
+def a_ceiling_for_all(pause_ms: float, found: bool, longest_ms: int) -> float:
+    """A second is the longest pause of every queue."""
+    return 0 if found else min(max(100, 2 * pause_ms), 1_000)
+
+
+def a_constant(pause_ms: float, found: bool, longest_ms: int) -> float:
     """The usual 200 ms, whether there is anything to do or not."""
     return 0 if found else 200
 
@@ -219,7 +224,7 @@ def every_poll_commits_itself(polls: list[tuple[int, int]]) -> int:
 
 WRONG = {
     "10/backlog": [asks_the_memory, counts_what_is_stored, looks_at_one_queue],
-    "10/pause": [doubles_nothing, never_quick_again, without_a_ceiling, a_constant],
+    "10/pause": [doubles_nothing, never_quick_again, without_a_ceiling, a_ceiling_for_all, a_constant],
     "10/while-mine": [asks_once, asks_behind, counts_all],
     "10/comes-again": [the_last_poll, all_that_was_polled, every_poll_commits_itself],
     "10/pull-task": [

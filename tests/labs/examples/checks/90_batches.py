@@ -14,7 +14,8 @@ Pull = Callable[[list[int], int], tuple[list[int], list[int]]]
 def pull(answer: Pull, *, seed: int) -> Wrong | None:
     """Pulls from queues of up to 20 messages take the oldest, and leave the rest in order."""
     draw = Random(seed)
-    queue = list(range(draw.randrange(20)))
+    first = draw.randrange(1_000)
+    queue = list(range(first, first + draw.randint(1, 20)))
     limit = draw.randrange(1, 8)
     trace: list[str] = []
     while queue:
