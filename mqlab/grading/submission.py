@@ -62,18 +62,18 @@ def read_submission(path: Path, student: str, lab: LabSource) -> Submission:
         return submission
     wanted = exercises_of(lab)
     parameters = other_parameters(lab)
-    said: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, source in _code_cells(notebook):
         if name in wanted:
             _take(submission, name, source)
         _note_bets(submission, source)
-        said |= {each: value for each, value in _plain(source).items() if each in parameters}
+        values |= {each: value for each, value in _plain(source).items() if each in parameters}
         if "student_id" in source and not submission.said_id:
             submission.said_id = _said_id(source)
     for name in wanted:
         if name not in submission.cells:
             submission.remarks.append(f"the exercise {name} is not in the notebook")
-    for name, value in said.items():
+    for name, value in values.items():
         if value != parameters[name]:
             was = f"{name} = {value!r}"[:80]
             submission.remarks.append(f"it was handed in with {was}; marking takes {name} = {parameters[name]!r}")

@@ -321,7 +321,7 @@ RUNS = {
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_that_attacks_the_machine_is_stopped_and_told(name: str, mark_it: MarkIt, handed_out: Notebook) -> None:
     source, said = RUNS[name]
-    cell = {"cell_type": "code", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
+    cell: Notebook = {"cell_type": "code", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
     handed_out["cells"] = [cell, exercise_of(handed_out)]
     handed_out["cells"][0]["id"] = "hostile"
     limits = Limits(wall_s=8, cpu_s=30, memory_bytes=400 * 2**20, processes=60)

@@ -38,7 +38,7 @@ def next_queue(answer: Callable[[list[str], int, str], int], *, seed: int) -> Wr
 
 @lab_check("04/attempts", points=1)
 def attempts(answer: Callable[[list[str], int], int], *, seed: int) -> Wrong | None:
-    """Brokers are killed, hang or are well, and calls that begin at each make as many attempts as was foretold."""
+    """Brokers are killed, hang or are well, and one synchronous send makes as many attempts as was foretold."""
     random = Random(f"04/attempts/{seed}")
     states = random.choices(("killed", "hangs", "well"), (4, 1, 1), k=random.randint(4, 6))
     lab = Lab(seed)

@@ -124,8 +124,8 @@ class Case(NamedTuple):
 def case_of(seed: int) -> Case:
     """Two packers by chance of the seed; there is room for settings that are right, and not for much more."""
     draw = Random(f"11/settings/{seed}")
-    # As many between 1.5 and 3 s as between 8 and 16 s: no settings suit more than a third of all packers.
-    slowest_ms = round(1_500 * 2 ** draw.uniform(0, 3.4))
+    # Three kinds of packers, so far apart that no settings suit two of them.
+    slowest_ms = round(draw.choice((1_500, 5_000, 16_000)) * draw.uniform(1, 1.4))
     again_ms = max(LEAST_MS, 2 * slowest_ms + 500) + REVIVER_MS + 2 * slowest_ms
     return Case(draw.choice((2, 3, 4)), round(slowest_ms / draw.uniform(3, 5)), slowest_ms, again_ms)
 
