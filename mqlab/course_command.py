@@ -96,6 +96,7 @@ def _compare(options: argparse.Namespace) -> int:
             left.append(f"{each.student}/{each.notebook.name}: {submissions[-1].unreadable}")
     found = compare(read.values(), least=options.least, shortest=options.shortest)
     found.left += left
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     write_page(found, options.out)
     for line in found.left:
         print(f"left out: {line}")
@@ -142,8 +143,14 @@ def _verify(line: str, key: Path) -> int:
     from mqlab.grading.marking import read_key
     from mqlab.grading.signing import verified
 
-    with suppress(OSError, UnicodeDecodeError):
-        line = unescape(Path(line).read_text(encoding="utf-8"))
+    if "mqlab-mark" not in line:
+        try:
+            line = unescape(Path(line).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise LearnerError(
+                f"this is no line that begins with mqlab-mark, and no file that can be read: {error}",
+                "give the line in quotes, or the path of a report.html",
+            ) from None
     said = verified(read_key(str(key)), line)
     if said is None:
         print("not signed with this key, or changed since")

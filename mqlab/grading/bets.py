@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
@@ -52,8 +53,11 @@ def question(sources: Path, bet: str, lab: str = "") -> Question:
     named = [path for path in paths if bet in path.read_text(encoding="utf-8")]
     found = [(read, call) for read, call in _bets_of(named) if text_argument(call) == bet]
     if not found:
-        names = ", ".join(f"{read.number} {text_argument(call)}" for read, call in _bets_of(paths))
-        raise LearnerError(f"there is no bet {bet!r}", f"bets that there are: {names or 'none'}")
+        known = {text_argument(call) or "": read.number for read, call in _bets_of(paths)}
+        near = list(known) if lab else get_close_matches(bet, known, 5)
+        names = ", ".join(f"{known[name]} {name}" for name in near)
+        hint = f"{'bets of this lab' if lab else 'near it'}: {names}" if names else "docs/teaching/labs.md has all"
+        raise LearnerError(f"there is no bet {bet!r}", hint)
     if len(found) > 1:
         labs = ", ".join(read.number for read, _ in found)
         raise LearnerError(f"more than one lab has a bet {bet!r}: {labs}", f"say which: --lab {labs[:2]}")

@@ -52,9 +52,13 @@ function asLines(text) {
 function fit(slide) {
   if (!slide || slide.dataset.fits) return;
   slide.dataset.fits = "yes";
+  for (const size of [31, 28, 25]) {
+    if (slide.querySelector(".jp-OutputArea-output") || fits(slide)) break;
+    slide.style.fontSize = `${size}px`;
+  }
   const shown = [...slide.querySelectorAll(".jp-OutputArea-output > :not(img)")];
   const zoomed = (zoom) => shown.forEach((one) => { one.style.zoom = zoom; });
-  for (const zoom of [1.7, 1.5, 1.35, 1.2]) {
+  for (const zoom of [1.7, 1.5, 1.35, 1.2, 1.1, 1]) {
     zoomed(zoom);
     if (fits(slide)) return;
   }
@@ -62,7 +66,7 @@ function fit(slide) {
     for (const table of slide.querySelectorAll(".jp-OutputArea-output table")) leaveOut(slide, [...table.querySelectorAll("tbody tr")], "row", kept);
     for (const text of slide.querySelectorAll(".jp-OutputArea-output pre")) if (tooTall(slide)) leaveOut(slide, asLines(text), "line", kept);
   }
-  for (const zoom of [1.1, 1, 0.9, 0.8]) {
+  for (const zoom of [0.9, 0.8]) {
     if (fits(slide)) return;
     zoomed(zoom);
   }

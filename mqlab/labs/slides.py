@@ -1,7 +1,8 @@
 """A lab as slides: one idea on each, bets with their reveal behind them, and notes for whoever speaks.
 
-`deck` makes slides of a lab's source and of its notebook as it ran. Of the prose a slide has the beginning of each
-paragraph, and the notes have all of it. Code without output stands in the notes of the slide that it leads to.
+`deck` makes slides of a lab's source and of its notebook as it ran. Of the prose a slide has the whole paragraphs, but
+of a very long one its first sentences; the notes have all of it. Code without output stands in the notes of the slide
+that it leads to.
 """
 
 from __future__ import annotations
@@ -17,19 +18,24 @@ from mqlab.labs.hints import hints_of
 from mqlab.labs.notebook import Notebook, code_cells
 from mqlab.labs.source import Cell, LabSource, text_argument
 
-MOST_TEXT = 400
+MOST_TEXT = 560
 """Letters of prose on one slide."""
-WHOLE_PARAGRAPH, LEAST_OF_PARAGRAPH = 260, 110
+WHOLE_PARAGRAPH, LEAST_OF_PARAGRAPH = 480, 280
 """A paragraph of so many letters is shown whole; of a longer one the first sentences that have so many at least."""
 MOST_CODE = 12
 """Lines of code on one slide."""
 CODE_BESIDE_PICTURE = 4
 """So many lines of code stand above what they show; longer ones have a slide of their own."""
+LINES_BELOW_CODE = 11
+"""What has more lines or rows has a slide without the code."""
 LEADS = 190
 """So many letters that lead to a picture stand above it."""
 SHORT_OUTPUT = 6
 """Lines of text that a cell shows below its code, however long that is."""
-MOST_ITEMS = 4
+MOST_LINES = 18
+"""Lines of a dump or rows of a table on one slide; what has more goes on on the next one."""
+MOST_ITEMS, LEAST_OF_ITEM = 4, 130
+"""Items of a list on one slide, and of each the first sentences that have so many letters at least."""
 _HEADING = re.compile(r"\A(#{1,4}) (.+)\n*")
 _MINUTES = re.compile(r" \((\d+) minutes?\)$")
 _SENTENCE = re.compile(r"(?<=[.?!:]) (?=[A-Z`*\"(])")
@@ -38,6 +44,13 @@ _ITEM = re.compile(r"(?m)^(?:[-*]|\d+\.) ")
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _ACT = re.compile(r"(?=<h4>[^<]*</h4><p>)")
 _STAGE = re.compile(r"<svg class=\"mq-stage.*?</svg>", re.DOTALL)
+_LINES = re.compile(
+    r"(?P<head><pre\b[^>]*>|<table\b(?:(?!</table>).)*?<tbody>)(?P<rows>.+?)(?P<foot></pre>|</tbody>.*?</table>)",
+    re.DOTALL,
+)
+"""A dump or a table in HTML."""
+_ROW = re.compile(r"<tr\b.*?</tr>|[^\n]*\n|[^\n]+\Z", re.DOTALL)
+_WORDS = re.compile(r"<div[^>]*>[^<]+</div>")
 _TRUTH = re.compile(r"(?ms)^  it is:    (?P<truth>.+?)$(?:\n  why:      (?P<why>.+))?")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 HTML, TEXT, PICTURE = "text/html", "text/plain", "image/svg+xml"
@@ -186,7 +199,7 @@ class _Deck:
         if lines > MOST_CODE:
             self._pending.append(_fenced(code))
             code = ""
-        elif lines > CODE_BESIDE_PICTURE and not short:
+        elif (lines > CODE_BESIDE_PICTURE and not short) or max(map(_height, outputs)) > LINES_BELOW_CODE:
             yield Slide("code", self._title, code=code)
             code = ""
         if short:
@@ -260,11 +273,22 @@ def _is_short(output: dict[str, Any]) -> bool:
     return (str(data.get(TEXT, "")) or str(output.get("text", ""))).count("\n") < SHORT_OUTPUT
 
 
+def _height(output: dict[str, Any]) -> int:
+    """How many lines of text, or rows of a table, an output has."""
+    data = output.get("data", {})
+    if PICTURE in data:
+        return 0
+    return str(data.get(HTML, "")).count("<tr") or (str(data.get(TEXT, "")) or str(output.get("text", ""))).count("\n")
+
+
 def _pieces(output: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """An output cut at what stands alone: each picture of a live view, each act, each board."""
+    """An output cut at what stands alone: each picture of a live view, each act, each board, some rows of a table."""
     html = str(output.get("data", {}).get(HTML, ""))
-    if "mq-stage" not in html:
+    if not html:
         yield output
+        return
+    if "mq-stage" not in html:
+        yield from ({**output, "data": {HTML: portion}} for portion in _portions(html))
         return
     for act in filter(None, _ACT.split(html)):
         before, svg, behind = _cut_at_picture(act)
@@ -273,6 +297,22 @@ def _pieces(output: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if "<table" in behind or "<svg" in behind:
             # A section would be a slide of its own.
             yield {**output, "data": {HTML: behind.replace("<section", "<div").replace("</section", "</div")}}
+
+
+def _portions(html: str) -> Iterator[str]:
+    """Tables and dumps that are too long for one slide: each of them alone, with its head, so many rows at a time."""
+    found = list(_LINES.finditer(html))
+    parts = [(part["head"], _ROW.findall(part["rows"]), part["foot"]) for part in found]
+    if sum(len(rows) for _, rows, _ in parts) <= MOST_LINES:
+        yield html
+        return
+    words = "".join(_WORDS.findall(html[: found[0].start()]))
+    behind = "".join(_WORDS.findall(html[found[-1].end() :]))
+    for nth, (head, rows, foot) in enumerate(parts, 1):
+        each = -(-len(rows) // -(-len(rows) // MOST_LINES))
+        for at in range(0, len(rows), each):
+            last = nth == len(parts) and at + each >= len(rows)
+            yield f"<div>{words}{head}{''.join(rows[at : at + each])}{foot}{behind if last else ''}</div>"
 
 
 def _cut_at_picture(html: str) -> tuple[str, str, str]:
@@ -315,7 +355,7 @@ def _items(block: str) -> Iterator[str]:
 
 
 def _short_item(item: str) -> str:
-    return _beginning(item.strip(), 90) + "\n"
+    return _beginning(item.strip(), LEAST_OF_ITEM) + "\n"
 
 
 def _shorter(block: str) -> str:

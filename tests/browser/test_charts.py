@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from playwright.sync_api import expect
+
 from .notebook_page import Notebook, NotebookPage
 
 MAKE = """from mqlab.scenarios import get
@@ -36,4 +38,31 @@ def test_new_numbers_reach_the_charts_that_are_drawn_already(notebooks: Notebook
 def test_the_static_picture_gives_way_to_bokeh(notebooks: NotebookPage) -> None:
     notebook = drawn(notebooks)
     assert notebook.cell(0).get_by_role("img", name="The world in numbers").count() == 0
+    notebook.close()
+
+
+NOBODY = """from mqlab import ConsumeConcurrentlyStatus, Lab
+from mqlab_widgets.world_charts import WorldCharts
+lab = Lab(seed=7)
+lab.name_server()
+lab.broker("broker-a")
+lab.create_topic("TopicTest", queues=1)
+live = WorldCharts(lab).live()
+live"""
+SOMEBODY = """consumer = lab.consumer("readers")
+consumer.subscribe("TopicTest", "*")
+consumer.register_message_listener(lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
+await consumer.start()
+_ = lab.run_for(seconds=3)"""
+
+
+def test_a_group_that_comes_later_has_its_name_in_the_legend(notebooks: NotebookPage) -> None:
+    notebook = notebooks.open("groups.ipynb", [NOBODY, SOMEBODY])
+    notebook.run_cell(0)
+    backlog = notebook.cell(0).locator(".bk-Figure").nth(1)
+    backlog.wait_for()
+    assert backlog.locator(".bk-Legend .bk-label").count() == 0
+    notebook.run_cell(1)
+    expect(backlog.locator(".bk-Legend .bk-label")).to_have_text("readers")
+    expect(backlog.locator(".bk-Legend .bk-label")).to_be_visible()
     notebook.close()

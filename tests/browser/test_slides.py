@@ -1,4 +1,4 @@
-"""Slides in a browser: every slide of every lab without Spark lies within its frame, at 1280 x 720."""
+"""Slides in a browser: every slide of every lab without Spark lies within its frame, whole, at 1280 x 720."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ LEAVE_THE_FRAME = """() => {
         const outputs = [...slide.querySelectorAll(".jp-OutputArea-output")];
         if (outputs.some((one) => one.scrollHeight > one.clientHeight + 2))
             found.push(`slide ${at + 1}: its output is cut off`);
+        for (const line of slide.querySelectorAll(".left-out")) found.push(`slide ${at + 1}: ${line.textContent}`);
     }
     return found;
 }"""

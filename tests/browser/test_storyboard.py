@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from .notebook_page import NotebookPage
 
+WHOLE = "element => element.scrollHeight <= element.clientHeight + 1"
 CELL = 'from mqlab_widgets import storyboard\nstoryboard("02")'
 
 
@@ -25,6 +26,7 @@ def test_a_storyboard_fills_the_page_and_page_down_tells_on(notebooks: NotebookP
     expect(caption).to_contain_text("at the end of one file")
     viewer.page.keyboard.press("PageDown")
     expect(caption).to_contain_text("not on its disk")
+    assert caption.evaluate(WHOLE)
     viewer.page.keyboard.press("PageUp")
     expect(caption).to_contain_text("at the end of one file")
     viewer.page.keyboard.press("Escape")

@@ -99,5 +99,7 @@ def test_numbers_stand_by_their_size_and_many_in_ranges() -> None:
 def test_a_bet_that_there_is_not() -> None:
     with pytest.raises(LearnerError, match="there is no bet 'who-wins'"):
         question(SOURCES, "who-wins", "02")
+    with pytest.raises(LearnerError, match="near it: 02 who-filters"):
+        question(SOURCES, "who-filter")
     with pytest.raises(LearnerError, match="is no directory"):
         BetsReader(ROOT / "nowhere", question(SOURCES, "who-filters", "02"), SOURCES).read()

@@ -143,8 +143,10 @@ def test_a_signed_line_is_verified_and_a_changed_one_is_not(
     for given in (line, f"  {line}\n", str(page)):
         assert main(["course", "verify", given, "--key", key]) == 0
         assert capsys.readouterr().out == "signed: ada has 2 of 2 points in 90_batches\n"
-    for changed in (line.replace("student=ada", "student=bob"), line.replace("2/2", "3/3"), line[:-1], f"{line}0", ""):
+    for changed in (line.replace("student=ada", "student=bob"), line.replace("2/2", "3/3"), line[:-1], f"{line}0"):
         assert main(["course", "verify", changed, "--key", key]) == 1
         assert capsys.readouterr().out == "not signed with this key, or changed since\n"
+    assert main(["course", "verify", str(tmp_path / "lost.html"), "--key", key]) == 2
+    assert "no line that begins with mqlab-mark, and no file" in capsys.readouterr().err
     make_key(tmp_path / "another")
     assert main(["course", "verify", line, "--key", str(tmp_path / "another")]) == 1

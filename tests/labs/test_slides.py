@@ -12,7 +12,7 @@ from mqlab.errors import LearnerError
 from mqlab.labs import slides_page
 from mqlab.labs.notebook import read_notebook
 from mqlab.labs.project import Project
-from mqlab.labs.slides import MOST_CODE, MOST_TEXT, Slide, deck
+from mqlab.labs.slides import HTML, MOST_CODE, MOST_LINES, MOST_TEXT, Slide, deck
 from mqlab.labs.slides_page import captions_of, needs_spark, reveal_files
 from mqlab.labs.slides_page import slides_page as page_of
 from mqlab.labs.source import LabSource, read_source, text_argument
@@ -26,6 +26,11 @@ def slides_of(name: str) -> tuple[LabSource, list[Slide]]:
     lab = read_source(PROJECT.source(name))
     committed = read_notebook(PROJECT.student(name).read_text(encoding="utf-8"))
     return lab, deck(lab, committed, captions_of(lab.number))
+
+
+def fields_in(html: str) -> list[str]:
+    """The names in the first column of a record's table."""
+    return re.findall(r'nowrap">(\w+)</td>', html)
 
 
 @pytest.mark.parametrize("name", LABS)
@@ -51,6 +56,20 @@ def test_a_slide_holds_one_idea(name: str) -> None:
         if slide.kind == "text" and not slide.body.startswith("|"):
             assert len(slide.body) <= 1.6 * MOST_TEXT, slide.body
             assert slide.body.count("`") % 2 == 0, slide.body
+
+
+def test_a_long_table_and_a_long_dump_go_on_on_the_next_slide() -> None:
+    _, slides = slides_of("09_retry")
+    shown = [str(output.get("data", {}).get(HTML, "")) for slide in slides for output in slide.outputs]
+    record = [html for html in shown if "message in the commit log" in html]
+    dumps, tables = [html for html in record if "<pre" in html], [html for html in record if "<table" in html]
+    assert len(dumps) == len(tables) == 4
+    assert all(html.count("\n") <= MOST_LINES and html.count("<tr") <= MOST_LINES + 1 for html in record)
+    assert all("<th></th>" in html for html in tables)
+    notebook = read_notebook(PROJECT.student("09_retry").read_text(encoding="utf-8"))
+    outputs = [output.get("data", {}) for cell in notebook["cells"] for output in cell.get("outputs", ())]
+    whole = [str(data[HTML]) for data in outputs if "message in the commit log" in str(data.get(HTML))]
+    assert fields_in("".join(tables)) == fields_in("".join(whole))
 
 
 @pytest.mark.parametrize("name", LABS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mqlab.errors import LearnerError
-from mqlab.scenarios import get
+from mqlab.scenarios import get, names
 from mqlab_widgets import Settings
 from mqlab_widgets.figures import figures_of, percentile
-from mqlab_widgets.settings import Worlds, least_of, unit_of
+from mqlab_widgets.settings import CHOICES, Worlds, choices_of, least_of, unit_of
 
 NAME = "demo-slow-consumer"
 
@@ -132,13 +132,43 @@ def test_back_to_the_beginning() -> None:
     assert panel._errors["every_ms"].value == ""
 
 
-def test_a_text_that_is_no_setting_is_told_in_its_field() -> None:
-    panel = Settings("broker-hangs", seconds=1)
-    assert panel.worlds.scenario.name == "broker-hangs"
-    other = Settings("rivals", seconds=2)
-    other._fields["way"].value = "sideways"
-    assert other._errors["way"].value != ""
-    assert other.worlds.settings["way"] == "long"
+def test_each_field_shows_what_it_takes() -> None:
+    panel = Settings(NAME, seconds=1)
+    rows = {row.children[0].description: row.children for row in panel.children[1:-2]}
+    assert "1 to 1,000,000 ms (unless told: " in rows["every_ms"][1].value
+    assert "0 to 1,000,000 (unless told: 4)" in rows["threshold"][1].value
+    way = Settings("rivals", seconds=1)._fields["way"]
+    assert (way.options, way.value) == (("interval", "busy", "short", "long"), "long")
+
+
+def test_a_text_that_can_not_be_chosen_is_refused() -> None:
+    panel = Settings("rivals", seconds=2)
+    with pytest.raises(LearnerError, match="choose among interval, busy, short, long"):
+        panel.change(way="sideways")
+    assert panel.change(way="short").worlds.settings["way"] == "short"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "name"),
+    [("museum-3787", "code"), ("power-cuts", "flush"), ("orders-cut-off", "how"), ("slow-listener", "limit"),
+     ("rivals", "way")],
+)  # fmt: skip
+def test_a_scenario_takes_each_choice(scenario: str, name: str) -> None:
+    parameter = next(one for one in get(scenario).parameters if one.name == name)
+    choices = choices_of(parameter)
+    assert parameter.default in choices
+    for choice in choices:
+        get(scenario).build(7, parameters={name: choice})
+
+
+def test_every_text_of_a_scenario_has_choices_or_is_free() -> None:
+    texts = {one.name for name in names() for one in get(name).parameters if one.type == "str"}
+    assert texts - set(CHOICES) == {"faults", "levels"}
+
+
+def test_a_default_below_the_least_number_may_be_given_again() -> None:
+    attempts = next(one for one in get("always-fails").parameters if one.name == "max_reconsume_times")
+    assert least_of(attempts) == attempts.default == -1
 
 
 def test_a_page_without_a_kernel_keeps_the_table() -> None:

@@ -74,7 +74,7 @@ def figures_of(lab: Lab) -> list[Figure]:
         Figure("delay to the listener, half of all at most", percentile(delays_ms.values(), 50), "ms"),
         Figure("delay to the listener, 99 of 100 at most", percentile(delays_ms.values(), 99), "ms"),
         Figure("messages that a listener got again", again),
-        Figure("messages behind the group's offset at the end", sum(last.backlog.values()) if last else 0),
+        Figure("messages beyond the group's offset at the end", sum(last.backlog.values()) if last else 0),
         Figure("age of the oldest one at the end", max(last.lag_ms.values(), default=0.0) if last else 0.0, "ms"),
         *(Figure(words, counts[kind]) for kind, words in KINDS.items()),
         Figure("times that a queue was put off (a second apart)", episodes),

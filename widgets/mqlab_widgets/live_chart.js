@@ -35,7 +35,8 @@ function fill(figure, frame) {
     figure.get_model_by_name(source).data = data;
     const item = figure.get_model_by_name(`${source} name`);
     if (item && !item.visible && data.x.length) {
-      item.label = { type: "value", value: name };
+      // With a `type`, as a figure's JSON has it, a label is neither a value nor a field to Bokeh, and gives no text.
+      item.label = { value: name };
       item.visible = true;
     }
   }

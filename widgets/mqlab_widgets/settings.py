@@ -23,6 +23,14 @@ MOST_EVENTS = 200_000
 PIECE_MS = 100
 UNITS = {"_ms": "ms", "_us": "microseconds", "_s": "s"}
 LARGEST = 1_000_000
+CHOICES = {
+    "code": ("broken", "fixed"),
+    "flush": ("ASYNC_FLUSH", "SYNC_FLUSH"),
+    "how": ("power_off", "crash"),
+    "limit": ("count", "size", "span"),
+    "way": ("interval", "busy", "short", "long"),
+}
+"""The texts that a parameter of this name takes, in whichever scenario; one whose default is "any" takes that, too."""
 
 
 class Worlds:
@@ -64,7 +72,7 @@ class Worlds:
         if parameter.type == "int" and not least_of(parameter) <= value <= LARGEST:
             raise LearnerError(
                 f"{parameter.name}={value:,} is out of bounds",
-                f"give a number from {least_of(parameter)} to {LARGEST:,}",
+                f"give a number from {least_of(parameter):,} to {LARGEST:,}",
             )
 
     def _play(self, settings: dict[str, Any]) -> Lab:
@@ -82,7 +90,21 @@ class Worlds:
 
 def least_of(parameter: Parameter) -> int:
     """The smallest number that a parameter takes: what comes every 0 ms would come for ever in one moment."""
-    return 1 if parameter.name.startswith(("every_", "queues", "threads", "wave", "brokers")) else 0
+    least = 1 if parameter.name.startswith(("every_", "queues", "threads", "wave", "brokers")) else 0
+    return min(least, parameter.default)
+
+
+def choices_of(parameter: Parameter) -> tuple[str, ...]:
+    """The texts that a parameter takes; none for a parameter that takes a number, or any text."""
+    known = CHOICES.get(parameter.name, ())
+    return (*known, parameter.default) if parameter.default not in known and known else known
+
+
+def allowed(parameter: Parameter) -> str:
+    """What a parameter takes, in words: "1 to 1,000,000 ms"; "" where its field shows it."""
+    if parameter.type == "int":
+        return f"{least_of(parameter):,} to {LARGEST:,} {unit_of(parameter.name)}".strip()
+    return "a text" if parameter.type == "str" and not choices_of(parameter) else ""
 
 
 def unit_of(name: str) -> str:
@@ -98,8 +120,9 @@ def _difference(was: Figure, now: Figure) -> str:
 class Settings(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     """The parameters of a scenario as fields: `Settings("demo-slow-consumer")` as the last line of a cell.
 
-    A field is taken with Enter or Tab; then the scenario is played again from its beginning with the same seed, for its
-    own time (or `seconds`). `panel.lab` is the world that is shown now, and may go into a `Stepper`.
+    Beside each field stands what it takes. A field is taken with Enter or Tab; then the scenario is played again from
+    its beginning with the same seed, for its own time (or `seconds`). `panel.lab` is the world that is shown now, and
+    may go into a `Stepper`.
     """
 
     def __init__(self, scenario: str, *, seed: int | str = 7, seconds: float | None = None) -> None:
@@ -112,7 +135,7 @@ class Settings(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         for parameter in self.worlds.scenario.parameters:
             field = self._fields[parameter.name]
             field.observe(self._changed, "value")
-            about = f"{unit_of(parameter.name)} (unless told: {parameter.default!r})".strip()
+            about = f"{allowed(parameter)} (unless told: {parameter.default!r})".strip()
             note = ipywidgets.HTML(f'<span style="opacity:.75">{escape(about)}</span>')
             rows.append(ipywidgets.HBox([field, note, self._errors[parameter.name]]))
         back = ipywidgets.Button(description="As it was at first")
@@ -131,7 +154,10 @@ class Settings(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         for name, value in settings.items():
             if name not in self._fields:
                 raise LearnerError(f"there is no field {name!r}", f"there are: {', '.join(self._fields)}")
-            self._fields[name].value = value
+            field = self._fields[name]
+            if isinstance(field, ipywidgets.Dropdown) and value not in field.options:
+                raise LearnerError(f"{name}={value!r} can't be chosen", f"choose among {', '.join(field.options)}")
+            field.value = value
         return self
 
     def _changed(self, change: Any) -> None:
@@ -182,4 +208,6 @@ def _field(parameter: Parameter) -> Any:
         return ipywidgets.Checkbox(value=parameter.default, indent=True, **look)
     if parameter.type == "int":
         return ipywidgets.IntText(value=parameter.default, continuous_update=False, **look)
+    if choices := choices_of(parameter):
+        return ipywidgets.Dropdown(options=choices, value=parameter.default, **look)
     return ipywidgets.Text(value=str(parameter.default), continuous_update=False, **look)
