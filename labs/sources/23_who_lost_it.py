@@ -412,11 +412,12 @@ reveal("twice-worst", worst["count"] if worst else 0, why="all that a packer hel
 # An order that a copy is left of, and that nobody has passed over, only **waits**: it is no case for you. On the fifty hidden days of the check, some end
 # while orders still wait. What the broker knows of the group's progress is in `OffsetCommitted` (`queue_id`, `queue_offset`: all before this offset
 # is done); the last one of each queue counts, by `slice` and `i`, which put the events of a world in order. A queue of which nothing was ever committed has no such event: nothing in it
-# is passed over. There is one topic, `Orders`, and one group.
+# is passed over. There is one topic, `Orders`, and one group. But a group has a topic of its own for retries, too, whose queues have the same numbers: take events of the
+# topic `Orders`.
 
 # %% [markdown] tags=["hints"]
 # - Three tables: who was never packed (round one); which copy is torn off (round two: a left join of `MessageStored` with `StoreRecovered`, then
-#   `groupBy` the copy); how far each queue is committed: `groupBy("world", "queue_id").agg(F.max_by("queue_offset", F.struct("slice", "i")))`.
+#   `groupBy` the copy); how far each queue of `Orders` is committed: `groupBy("world", "queue_id").agg(F.max_by("queue_offset", F.struct("slice", "i")))`.
 # - Of each copy that is left say whether its offset is below the committed one. Then `groupBy("world", "msg_id")`: has the order a copy that is left? Has it one that still waits?
 # - Join this with who was never packed. `F.when(~F.col("in_log"), "torn off").when(~F.col("waits"), "passed over")`, and keep the rows in which that is not null.
 

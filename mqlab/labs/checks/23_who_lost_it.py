@@ -19,6 +19,7 @@ from mqlab.trace.record import Record
 TORN, PASSED = "torn off", "passed over"
 NEVER_PACKED = ("world", "msg_id")
 VERDICTS = ("world", "msg_id", "how")
+TOPIC = "Orders"
 LINES_SHOWN = 10
 SETTLED_S, CUT_SHORT_S = 150, 2
 ROOM_MS = 1_500
@@ -168,7 +169,8 @@ def _steps(lab: Lab, key: str) -> str:
     kinds = ("SendSucceeded", "MessageStored", "ConsumeFinished", "PowerLost", "StoreRecovered")
     stored = [record for record in lab.history.find("MessageStored") if record.unique_key == key]
     queues = {record.queue_id for record in stored}
-    committed = [record for record in lab.history.find("OffsetCommitted") if record.queue_id in queues][-1:]
+    commits = [record for record in lab.history.find("OffsetCommitted") if record.topic == TOPIC]
+    committed = [record for record in commits if record.queue_id in queues][-1:]
     own = [record for record in lab.history.find(kinds) if _key(record) in (key, "")]
     return "\n".join(_line(record) for record in sorted([*own, *committed], key=lambda each: each.ts_us)[-LINES_SHOWN:])
 

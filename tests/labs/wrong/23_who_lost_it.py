@@ -122,6 +122,12 @@ def queues_as_one(trace: DataFrame) -> DataFrame:
     return _lost(trace, _copies(trace), _done(trace, _last(), queue=["world"]), ["world"])
 
 
+def retries_too(trace: DataFrame) -> DataFrame:
+    """Takes what was committed for the retry topic, whose queues have the same numbers, for that of the orders."""
+    committed = of_kind(trace, "OffsetCommitted").groupBy("world", "queue_id").agg(_last().alias("done"))
+    return _lost(trace, _copies(trace), committed)
+
+
 def everything_torn(trace: DataFrame) -> DataFrame:
     """Lists all that was torn off, though most of it had been packed before."""
     torn = _copies(trace).groupBy(*ORDER).agg(F.min("torn").alias("torn")).where("torn")
@@ -137,5 +143,7 @@ WRONG = {
     "23/never-packed": [days_mixed_up, every_attempt, outer_join],
     "23/torn-off": [places_only, last_recovery_only, any_copy],
     "23/passed-over": [beyond_the_end, all_or_none, below_zero],
-    "23/find-lost": [only_what_was_torn, whoever_waits, torn_by_place, queues_as_one, everything_torn, printed],
+    "23/find-lost": [
+        only_what_was_torn, whoever_waits, torn_by_place, queues_as_one, retries_too, everything_torn, printed,
+    ],
 }
