@@ -27,7 +27,7 @@ class BrokenLinkError(Exception):
 def stylesheet() -> str:
     """The text of style.css: ours, and the colours of code."""
     ours = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
-    return ours + HtmlFormatter(style="default").get_style_defs(".highlight") + "\n"
+    return f"{ours}{HtmlFormatter(style='default').get_style_defs('.highlight')}\n"
 
 
 def framed(title: str, body: str, place: str) -> str:

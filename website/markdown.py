@@ -16,7 +16,7 @@ _NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
 
 def to_html(text: str) -> str:
     """The HTML of a page in Markdown; tables stand in a box of their own, which scrolls when they are wide."""
-    made = _parser().render(text)
+    made = str(_parser().render(text))
     return made.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
 
 
@@ -40,6 +40,6 @@ def _coloured(code: str, language: str, _: str) -> str:
         lexer = get_lexer_by_name(language or "text", stripnl=False)
     except ClassNotFound:
         lexer = get_lexer_by_name("text", stripnl=False)
-    made = highlight(code, lexer, HtmlFormatter(cssclass="highlight", wrapcode=True))
+    made = str(highlight(code, lexer, HtmlFormatter(cssclass="highlight", wrapcode=True)))
     # What begins with <pre is taken as it is.
     return made.replace('<div class="highlight"><pre>', '<pre class="highlight">').replace("</pre></div>", "</pre>")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-import nbformat
 from jinja2 import DictLoader
-from nbconvert import HTMLExporter
+
+from mqlab.labs.extra import extra
 
 _TEMPLATE = """
 {%- extends 'basic/index.html.j2' -%}
@@ -28,6 +29,7 @@ _ANCHOR_SIGN = re.compile(r'<a class="anchor-link"[^>]*>¶</a>')
 
 def lab_to_html(notebook: Path, views: dict[int, str]) -> str:
     """The body of a lab's page; `views` has the pictures of its live views by the number of their code cell."""
+    nbformat = extra("nbformat")
     read = nbformat.read(notebook, as_version=4)
     code = [cell for cell in read.cells if cell.cell_type == "code"]
     for at, html in views.items():
@@ -38,5 +40,6 @@ def lab_to_html(notebook: Path, views: dict[int, str]) -> str:
 
 
 @cache
-def _exporter() -> HTMLExporter:
-    return HTMLExporter(extra_loaders=[DictLoader({"lab.html.j2": _TEMPLATE})], template_file="lab.html.j2")
+def _exporter() -> Any:
+    templates = [DictLoader({"lab.html.j2": _TEMPLATE})]
+    return extra("nbconvert").HTMLExporter(extra_loaders=templates, template_file="lab.html.j2")

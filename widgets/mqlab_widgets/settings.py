@@ -91,7 +91,8 @@ class Worlds:
 def least_of(parameter: Parameter) -> int:
     """The smallest number that a parameter takes: what comes every 0 ms would come for ever in one moment."""
     least = 1 if parameter.name.startswith(("every_", "queues", "threads", "wave", "brokers")) else 0
-    return min(least, parameter.default)
+    default: int = parameter.default
+    return min(least, default)
 
 
 def choices_of(parameter: Parameter) -> tuple[str, ...]:
