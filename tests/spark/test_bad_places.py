@@ -44,6 +44,7 @@ class Killed(BaseException):
     """Nobody catches it, as nobody catches a SIGKILL."""
 
 
+@pytest.mark.slow
 def test_a_build_killed_before_or_after_any_write_of_the_catalogue_goes_on(
     spark: SparkSession, traces: Path, tmp_path: Path, few_tables: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

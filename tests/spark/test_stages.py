@@ -28,6 +28,7 @@ def test_stages_have_the_rows_that_they_read_gave_on_and_fetched(spark: SparkSes
     assert stages_of(spark, lambda: None) == []
 
 
+@pytest.mark.slow
 def test_stages_that_were_not_needed_may_be_forgotten_by_spark_but_not_those_that_were(spark: SparkSession) -> None:
     """With more than `spark.ui.retainedStages` behind it, Spark forgets the stages first that it left out."""
     remembered = int(spark.sparkContext.getConf().get(RETAINED, ""))

@@ -188,6 +188,7 @@ def test_a_process_that_is_killed_in_a_batch_leaves_what_another_one_goes_on_fro
     assert rows(stopping[-1].open()) == rows(open_lives(recorded(spark, shop)))
 
 
+@pytest.mark.slow
 def test_what_comes_behind_the_watermark_is_dropped_and_counted(
     spark: SparkSession, shop: Path, tmp_path: Path
 ) -> None:

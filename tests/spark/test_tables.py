@@ -336,6 +336,7 @@ def test_the_order_violations_are_those_that_were_planted_and_nothing_else(spark
     assert not any(row["in_order"] for row in rows)
 
 
+@pytest.mark.slow
 def test_each_kind_of_anomaly_is_found(trace_of: TraceOf) -> None:
     """Rows made by hand: what no healthy world shows."""
     rows: list[Any] = []
