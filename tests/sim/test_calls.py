@@ -160,6 +160,7 @@ def test_a_call_on_a_machine_that_is_down_says_how_to_start_it_and_warns_of_noth
     world: World, node: Node
 ) -> None:
     FAULTS["crash"](world, "alpha")
+    gc.collect()  # files that an earlier test has left open
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(LearnerError, match=r"(?s)alpha is down, so greeter\.greet.*lab\.restart\('alpha'\)"):

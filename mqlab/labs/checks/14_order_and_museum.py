@@ -75,7 +75,7 @@ def new_handle(answer: Callable[[str, int, int], str], *, seed: int) -> Wrong | 
 def records(answer: Callable[[int, int], int], *, seed: int) -> Wrong | None:
     """Orders popped in batches and acknowledged one by one: the records of the log are counted."""
     draw = draws_for(seed)
-    sizes = [draw.between(f"pop {n}", 1, 4) for n in range(draw.between("pops", 1, 5))]
+    sizes = [draw.between(f"pop {n}", 1, 9) for n in range(draw.between("pops", 1, 12))]
     lab = Lab(seed)
     kitchen = _kitchen(lab, sum(sizes))
     for size in sizes:
