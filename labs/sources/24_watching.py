@@ -340,8 +340,8 @@ check("24/smallest-delay", smallest_delay)
 #
 # `batch(marks, watermark_ms)` gets the marks of one micro-batch, a list of `(ts_ms, what, msg_id)` in the order in which they
 # came; `what` is `"sent"` or `"consumed"`. It returns the lives that are over now, a list of
-# `(msg_id, sent_ms, consumed_ms)`. What you remember goes into the dict `self.kept`, by `msg_id`, and
-# nowhere else. Mind:
+# `(msg_id, sent_ms, consumed_ms)`. What you remember goes into the dict `self.kept`, by `msg_id`. Spark may move a state to
+# another machine: a new `Lives()` answers each micro-batch, and all that it has of the last one is `kept`. Mind:
 #
 # - A life is put out in the first micro-batch in which it has both ends and its end is **not newer** than the watermark.
 # - The marks of two machines come in any order: an order may be consumed before it was sent, as far as you can know.
@@ -383,8 +383,8 @@ check("24/lives", Lives)
 
 # %% [markdown] tags=["teacher"]
 # The mistake to wait for is the orphan: who forgets a life when it was put out begins a new one when the order is consumed
-# again. Most then keep a set of what was put out, which is right and grows for ever. That nothing at all has to be kept,
-# since the beginning would be late, is the one idea of this exercise. `mqlab_spark/streaming/state.py` has one case more:
+# again. Most then keep a set of what was put out beside `kept`, which the next micro-batch does not find, or in it, where it
+# grows for ever. That nothing at all has to be kept, since the beginning would be late, is the one idea of this exercise. `mqlab_spark/streaming/state.py` has one case more:
 # a producer that got no answer sends again, so a life is remembered until its producer has one.
 
 # %% [markdown]

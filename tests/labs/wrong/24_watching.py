@@ -162,21 +162,19 @@ class LastOneCounts:
 
 
 class RemembersBeside:
-    """Keeps beside its state all that it has put out: right, until the memory is full."""
+    """Keeps the beginnings beside its state, where the next micro-batch does not find them."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, dict[str, int]] = {}
-        self.gone: set[str] = set()
+        self.kept: dict[str, int] = {}
+        self.sent: dict[str, int] = {}
 
     def batch(self, marks: Marks, watermark_ms: int) -> Rows:
         for ts_ms, what, msg_id in marks:
-            if msg_id not in self.gone:
-                life = self.kept.setdefault(msg_id, {})
-                life[what] = min(ts_ms, life.get(what, ts_ms))
-        over = [name for name, life in self.kept.items() if life.get("consumed", 1 << 62) <= watermark_ms]
-        self.gone.update(over)
-        lives = [(name, self.kept.pop(name)) for name in over]
-        return [(name, life["sent"], life["consumed"]) for name, life in lives if "sent" in life]
+            known = self.sent if what == "sent" else self.kept
+            known[msg_id] = min(ts_ms, known.get(msg_id, ts_ms))
+        over = [name for name, consumed_ms in self.kept.items() if consumed_ms <= watermark_ms]
+        ended = [(name, self.kept.pop(name)) for name in over]
+        return [(name, self.sent[name], consumed_ms) for name, consumed_ms in ended if name in self.sent]
 
 
 WRONG = {
