@@ -51,17 +51,19 @@ def stages_of(spark: SparkSession, action: Callable[[], object]) -> list[Stage]:
     context = spark.sparkContext
     group = f"mqlab-stages-{next(_numbers)}"
     context.setJobGroup(group, "counted")
+    scala = context._jsc.sc()
+    first = scala.dagScheduler().numTotalJobs()
     try:
         action()
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
-    scala = context._jsc.sc()
     # Spark notes what has happened in a thread of its own.
     scala.listenerBus().waitUntilEmpty()
     tracker = context.statusTracker()
     done = sorted(tracker.getJobIdsForGroup(group))
     told = [job for job in map(tracker.getJobInfo, done) if job is not None]
-    if len(told) < len(done):
+    # Of a job that is forgotten nobody knows the group.
+    if not all(map(tracker.getJobInfo, range(first, scala.dagScheduler().numTotalJobs()))):
         raise _forgotten()
     numbers = sorted({stage for job in told for stage in job.stageIds})
     store = scala.statusStore()
