@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.check import PUBLIC_SEEDS, find_check
+from mqlab.check import PUBLIC_SEEDS
 from mqlab.check.progress import Played, certificate
 from mqlab.cli import main
 from mqlab.grading.claims import read_claims
@@ -113,23 +113,6 @@ def test_a_copied_notebook_with_another_id_is_told(mark_it: MarkIt, handed_out: 
     result = mark_it(HONEST)
     assert result["remarks"] == ["the notebook says that it was handed out to 'bob', and it was handed in by 'ada'"]
     assert result["certificate"]["why"] == "it is of 'bob', and the notebook was handed in by 'ada'"
-
-
-def test_constants_of_public_seeds_fail_the_hidden_ones(mark_it: MarkIt, tmp_path: Path) -> None:
-    """A solution that has looked up what the public seeds want is right there, and nowhere else."""
-    (tmp_path / "key").write_text("a key that is the same every time")
-    asked: dict[tuple[tuple[int, ...], int], tuple[list[int], list[int]]] = {}
-
-    def noted(queue: list[int], limit: int) -> tuple[list[int], list[int]]:
-        asked[tuple(queue), limit] = queue[:limit], queue[limit:]
-        return asked[tuple(queue), limit]
-
-    assert find_check("90/pull").play(noted, seeds=PUBLIC_SEEDS).passed
-    result = mark_it(f"KNOWN = {asked!r}\ndef pull(queue, limit):\n    return KNOWN.get((tuple(queue), limit))\n")
-    (mark,) = result["marks"]
-    assert mark["public"] == (50, 50)
-    assert mark["hidden"][0] < mark["hidden"][1] / 2
-    assert result["points"] == 0
 
 
 def test_a_signed_line_is_verified_and_a_changed_one_is_not(

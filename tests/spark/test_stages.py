@@ -9,8 +9,7 @@ from pyspark.sql import SparkSession
 
 from mqlab.errors import LearnerError
 from mqlab_spark.stages import Stage, columns_read, stages_of
-
-RETAINED = "spark.ui.retainedStages"
+from tests.spark.conftest import RETAINED
 
 
 def test_stages_have_the_rows_that_they_read_gave_on_and_fetched(spark: SparkSession, tmp_path: Path) -> None:
