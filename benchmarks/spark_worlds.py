@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SCENARIO = "steady-load"
-WORLDS = 160
-"""About 900,000 events, ten worlds for each task: starting a query and its tasks is little beside them."""
+WORLDS = 320
+"""About 1.8 million events, twenty worlds for each task: starting a query and its tasks is little beside them."""
 WARMING = 32
 ROUNDS = 2
 FEW_COLUMNS = ("world", "kind", "ts_us", "topic", "queue_id")
