@@ -356,35 +356,41 @@ spark.conf.set("spark.sql.shuffle.partitions", "4")
 #
 # It is right, and it is what you have just seen: all rows of the large shop in one task.
 #
-# Write it in two steps. First cut the time of each shop into slices of `slice_us` microseconds, and find for each shop
-# *and slice* what you need to know of it. These are many small pieces, which are dealt out evenly. Then, from one row for each
-# slice, the answer for the shop. (This is what people call *salting* a key: something is added to it, so that it
-# falls apart. Here it must be something that keeps neighbours together, or the gaps are wrong.)
+# So it is done in two steps. First the time of each shop is cut into slices of `slice_us` microseconds, and each shop *and slice*
+# is summed up in one row. These are many small pieces, which are dealt out evenly. Then the answer for the shop is put together from
+# its few rows. (This is what people call *salting* a key: something is added to it, so that it falls apart. Here it must be
+# something that keeps neighbours together, or the gaps are wrong.)
 #
-# The function gets a DataFrame with the columns `world` and `ts_us`, in no order, and returns one with `world`,
-# `events` and `silence_us`, one row for each world. The silence may begin in one slice and end in another, with empty
-# slices in between. The check plays fifty worlds, one of them large, and looks at what you return, and at the tasks: none may get
-# more than half of all rows.
+# ### Cut the time
+#
+# The function gets a DataFrame with the columns `world` and `ts_us`, in no order. It returns one row for each world and slice in
+# which something happens:
+#
+# | column | what |
+# |---|---|
+# | `world`, `slice` | slice 0 is from 0 to `slice_us` (not included), slice 1 from there to `2 * slice_us`, ... |
+# | `events` | how many events |
+# | `first_us`, `last_us` | the times of the first one and of the last one |
+# | `inside_us` | the longest time between two events *of this slice*; null if there is only one |
+#
+# The check plays fifty worlds, one of them large, and looks at what you return, and at the tasks: none may get more than half of all rows.
 
 # %% [markdown] tags=["hints"]
-# - Of a slice you need four things: how many events, the first, the last, and the longest gap *inside*. A window over
-#   `world` and the slice gives the gaps, a `groupBy` of both the rest.
-# - Then a second window, over the rows of the slices, by world alone: from the last event of the slice before
-#   (`F.lag("last_us")`) to the first of this one. There are few of these rows, so they may be in one task.
-# - `F.greatest("inside_us", "across_us")` passes over nulls; at the end `groupBy("world")` with `F.sum("events")` and
-#   `F.max(F.greatest(...))`.
+# - `F.floor(F.col("ts_us") / slice_us)` is the number of the slice.
+# - A window over `world` *and* `slice` gives the time since the event before, and null for the first one of each slice.
+# - `groupBy("world", "slice").agg(...)` of that has the rest: `F.count("*")`, `F.min("ts_us")`, `F.max("ts_us")`, `F.max("gap")`.
 
 # %% tags=["exercise"]
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 
-def longest_silence(events: DataFrame, slice_us: int) -> DataFrame:
-    """One row for each world: its events, and the longest time between two of them, without one huge task."""
+def slices(events: DataFrame, slice_us: int) -> DataFrame:
+    """One row for each world and slice: its events, the first and the last of them, and the longest gap inside."""
     ### BEGIN SOLUTION
     sliced = events.withColumn("slice", F.floor(F.col("ts_us") / slice_us))
     inside = Window.partitionBy("world", "slice").orderBy("ts_us")
-    slices = (
+    return (
         sliced.withColumn("gap", F.col("ts_us") - F.lag("ts_us").over(inside))
         .groupBy("world", "slice")
         .agg(
@@ -394,9 +400,33 @@ def longest_silence(events: DataFrame, slice_us: int) -> DataFrame:
             F.max("gap").alias("inside_us"),
         )
     )
-    across = F.col("first_us") - F.lag("last_us").over(Window.partitionBy("world").orderBy("slice"))
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+check("25/slices", slices)
+
+# %% [markdown]
+# ### Put it together
+#
+# Now one row for each world, with `world`, `events` and `silence_us`: all its events, and the longest time between two of them, from the
+# rows that `slices` gives (in no order). The silence may lie inside a slice, or begin in one and end in another, with empty slices in
+# between, for which there are no rows. The check hands you rightly cut slices of fifty worlds, each cut in four widths.
+
+# %% [markdown] tags=["hints"]
+# - Here a window by `world` alone does no harm: there are few rows.
+# - `F.lag("last_us")` over it, in the order of `slice`, is the last event of the slice before that has any. From there to `first_us`
+#   nothing happened.
+# - `F.greatest("inside_us", "across_us")` passes over nulls; at the end `groupBy("world")` with `F.sum("events")` and
+#   `F.max(F.greatest(...))`.
+
+# %% tags=["exercise"]
+def silences(cut: DataFrame) -> DataFrame:
+    """One row for each world: its events, and the longest time between two of them, from the rows of its slices."""
+    ### BEGIN SOLUTION
+    before = F.lag("last_us").over(Window.partitionBy("world").orderBy("slice"))
     return (
-        slices.withColumn("across_us", across)
+        cut.withColumn("across_us", F.col("first_us") - before)
         .groupBy("world")
         .agg(F.sum("events").alias("events"), F.max(F.greatest("inside_us", "across_us")).alias("silence_us"))
     )
@@ -404,11 +434,12 @@ def longest_silence(events: DataFrame, slice_us: int) -> DataFrame:
 
 
 # %% tags=["check"]
-check("25/longest-silence", longest_silence)
+check("25/longest-silence", silences)
 
 # %% [markdown] tags=["teacher"]
-# The most frequent wrong solution is right on every world and fails for its tasks: the window over the world alone. The
-# second most frequent loses the gap between slices. A random salt (`F.rand()`) passes no world: neighbours are torn apart.
+# In `slices` the window over the world alone gives each slice the gap before it, too. Who leaves that out again has the right rows, and
+# fails for the tasks. In `silences` most forget what lies between slices, or look for it in the slice before by number, which may be empty.
+# A random salt (`F.rand()`) in place of a slice tears neighbours apart, and nothing can be put together from it.
 
 # %% [markdown]
 # ## The same job elsewhere
