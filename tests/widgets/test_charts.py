@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -177,6 +178,48 @@ def test_all_zeros_are_a_chart_too() -> None:
     assert "0" in texts(show_bars("t", "x", "y", ["a"], {"s": [0]}))
     assert texts(show_dots("t", "x", "y", {"r": {"a": 0}}))
     assert {"0", "1"} <= set(texts(show_lines("t", "x", "y", {"r": [(0, 0)]})))
+
+
+WITH_HEIGHT: dict[str, Callable[[float], Chart]] = {
+    "bars": lambda height: show_bars("t", "x", "rows", ["a"], {"s": [height]}),
+    "histogram": lambda height: show_histogram("t", "x", "rows", {"s": [(0, 1, height)]}),
+    "lines": lambda height: show_lines("t", "x", "rows", {"s": [(0, 1), (1, height)]}),
+}
+
+
+@pytest.mark.parametrize("height", [8_000, 10_000, 250_000, 30_000_000])
+@pytest.mark.parametrize("kind", WITH_HEIGHT)
+def test_the_name_of_the_y_axis_stands_clear_of_the_longest_number_at_it(kind: str, height: float) -> None:
+    chart = WITH_HEIGHT[kind](height)
+    end, labels = at_the_y_axis(chart)
+    assert end - max(map(width_of, labels)) >= NAME_ENDS
+    assert plot_begins(chart) == end + 8
+
+
+def test_a_chart_with_short_numbers_has_the_usual_margin() -> None:
+    assert [plot_begins(chart) for chart in (bars(), teeth(), lines(), marks())] == [70, 70, 70, 70]
+
+
+NAME_ENDS = 18 + 4
+"""px: the name of the y axis is written upwards on a line at 18, and its letters hang over that line by less than 4."""
+DIGIT, SIGN = 7.7, 4.0
+"""px: how wide a digit and a comma or a point of 12 px are in DejaVu Sans, the widest of the usual fonts."""
+
+
+def at_the_y_axis(chart: Chart) -> tuple[float, list[str]]:
+    """Where the numbers at the y axis end, and the numbers."""
+    found = [node for node in parsed(chart).iter(f"{SVG}text") if node.get("text-anchor") == "end"]
+    (end,) = {float(node.get("x", 0)) for node in found}
+    return end, [node.text or "" for node in found]
+
+
+def width_of(label: str) -> float:
+    return sum(DIGIT if letter.isdigit() else SIGN for letter in label)
+
+
+def plot_begins(chart: Chart) -> float:
+    """Where the lines of the grid begin."""
+    return min(float(node.get("x1", 0)) for node in parsed(chart).iter(f"{SVG}line") if node.get("x2") == "740")
 
 
 # -- live ----------------------------------------------------------------------------------------------------------

@@ -18,11 +18,14 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 """Colours of Okabe and Ito, which colour-blind people can tell apart."""
 
 WIDTH, LEFT, RIGHT, PLOT, BOTTOM = 760, 70, 20, 210, 46
+"""`LEFT` is the least: long numbers at the y axis take more."""
 HEAD, LEGEND = 44, 22
 MOST_LABELLED = 16
 """With more bars than this the numbers above them would touch."""
 GRID = "#e2e2e2"
 ROW, DOT, MARK, LABEL_LETTER = 30, 6, 4, 7
+Y_NAME, Y_GAP, DIGIT, SIGN = 25, 8, 8, 4
+"""px: where the name of the y axis ends, from there on the widest number, then the gap between it and the plot."""
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2")
 """Lines differ in these, too."""
 _SHAPES = ("circle", "square", "diamond", "triangle", "circle", "square")
@@ -33,11 +36,13 @@ def bars_svg(chart: BarChart) -> str:
     top = _top(chart.series)
     floor = top + PLOT
     height = height_scale([h for heights in chart.series.values() for h in heights], floor, top)
-    body = [*_legend(list(chart.series)), *_height_axis(height, chart.y_label), *_x_name(chart.x_label, floor)]
-    slot = (WIDTH - LEFT - RIGHT) / len(chart.categories)
+    left = _left(height)
+    body = [*_legend(list(chart.series)), *_height_axis(height, chart.y_label, left)]
+    body += _x_name(chart.x_label, floor, left)
+    slot = (WIDTH - left - RIGHT) / len(chart.categories)
     width = min(46.0, slot * 0.76 / len(chart.series))
     for at, category in enumerate(chart.categories):
-        middle = LEFT + (at + 0.5) * slot
+        middle = left + (at + 0.5) * slot
         first = middle - width * len(chart.series) / 2
         body.append(text(_px(middle), floor + 18, category, anchor="middle"))
         for place, (name, heights) in enumerate(chart.series.items()):
@@ -57,8 +62,10 @@ def histogram_svg(chart: Histogram) -> str:
     top = _top(chart.series)
     floor = top + PLOT
     height = height_scale([sum(chart.counts(start)) for start, _ in bins], floor, top)
-    x_axis = Scale(*chart.x_range, LEFT, WIDTH - RIGHT)
-    body = [*_legend(list(chart.series)), *_height_axis(height, chart.y_label), *_x_name(chart.x_label, floor)]
+    begin = _left(height)
+    x_axis = Scale(*chart.x_range, begin, WIDTH - RIGHT)
+    body = [*_legend(list(chart.series)), *_height_axis(height, chart.y_label, begin)]
+    body += _x_name(chart.x_label, floor, begin)
     for tick in x_axis.ticks():
         x = x_axis(tick)
         body += [line(x, floor, x, floor + 5, FAINT, width=1)]
@@ -113,10 +120,11 @@ def lines_svg(chart: LineChart, width: int = WIDTH) -> str:
     below_zero = min(heights) < 0
     height = value_scale(heights, floor, top, log=False) if below_zero else height_scale(heights, floor, top)
     begin, end = chart.x_range or (min(x for x, _ in points), max(x for x, _ in points))
-    x_axis = Scale(begin, end if end > begin else begin + 1, LEFT, right)
+    left = _left(height)
+    x_axis = Scale(begin, end if end > begin else begin + 1, left, right)
     least = 1 if chart.legend else 2
     body = [*_legend(names, shapes=chart.marks, lines=not chart.marks, least=least)]
-    body += [*_height_axis(height, chart.y_label, right), *_x_name(chart.x_label, floor, right)]
+    body += [*_height_axis(height, chart.y_label, left, right), *_x_name(chart.x_label, floor, left, right)]
     for tick in x_axis.ticks():
         x = x_axis(tick)
         body += [line(x, floor, x, floor + 5, FAINT, width=1)]
@@ -160,11 +168,18 @@ def _legend(names: Sequence[str], *, shapes: bool = False, lines: bool = False, 
         x += 34 + 7.2 * len(name)
 
 
-def _height_axis(scale: Scale, name: str, right: float = WIDTH - RIGHT) -> Iterable[str]:
+def _left(scale: Scale) -> int:
+    """Where the plot begins, so that the numbers of this y axis stand clear of its name in every usual font."""
+    labels = [number(tick) for tick in scale.ticks()]
+    widest = max(sum(DIGIT if letter.isalnum() else SIGN for letter in label) for label in labels)
+    return max(LEFT, Y_NAME + widest + Y_GAP)
+
+
+def _height_axis(scale: Scale, name: str, left: int, right: float = WIDTH - RIGHT) -> Iterable[str]:
     for tick in scale.ticks():
         y = scale(tick)
-        yield line(LEFT, y, right, y, FAINT if tick == 0 else GRID, width=1)
-        yield text(LEFT - 8, y + 4, number(tick), colour=FAINT, anchor="end")
+        yield line(left, y, right, y, FAINT if tick == 0 else GRID, width=1)
+        yield text(left - Y_GAP, y + 4, number(tick), colour=FAINT, anchor="end")
     middle = (scale.start + scale.end) / 2
     yield (
         f'<text transform="translate(18 {middle:g}) rotate(-90)" text-anchor="middle" fill="{INK}">'
@@ -172,8 +187,8 @@ def _height_axis(scale: Scale, name: str, right: float = WIDTH - RIGHT) -> Itera
     )
 
 
-def _x_name(name: str, floor: float, right: float = WIDTH - RIGHT) -> Iterable[str]:
-    yield text(_px((LEFT + right) / 2), floor + 38, name, anchor="middle")
+def _x_name(name: str, floor: float, left: int, right: float = WIDTH - RIGHT) -> Iterable[str]:
+    yield text(_px((left + right) / 2), floor + 38, name, anchor="middle")
 
 
 def _dot(place: int, x: float, y: float, *, tip: str = "", r: int = DOT) -> str:
