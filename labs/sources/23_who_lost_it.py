@@ -73,7 +73,7 @@ monday
 # %% tags=["nbval-ignore-output"]
 from mqlab_spark import of_kind, open_at, read_trace, session
 
-spark = session("lab 23", driver_memory="512m")
+spark = session("lab 23", driver_memory="512m", reuse_workers=False)
 
 # %%
 from pyspark.sql import functions as F

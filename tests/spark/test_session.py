@@ -34,11 +34,31 @@ for _ in range(2):
 """
 
 
-def run(environment: dict[str, str], directory: Path) -> subprocess.CompletedProcess[str]:
+WORKERS = """
+import sys
+from py4j.protocol import Py4JJavaError
+from mqlab_spark import session, worlds
+keep = sys.argv[1] == "keep"
+spark = session(driver_memory="512m", reuse_workers=keep)
+print(worlds(spark, "first-message", "0-1", table="worlds").count())
+java = spark.sparkContext._jvm.java
+left = 0
+for process in java.lang.ProcessHandle.current().descendants().toList():
+    try:
+        process.onExit().get(0 if keep else 60, java.util.concurrent.TimeUnit.SECONDS)
+    except Py4JJavaError:
+        left += 1
+print(left)
+"""
+
+
+def run(
+    environment: dict[str, str], directory: Path, program: str = PROGRAM, *arguments: str
+) -> subprocess.CompletedProcess[str]:
     """Start a session in a process of its own, since a JVM can be configured only once."""
     paths = os.pathsep.join([str(ROOT), str(ROOT / "spark")])
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", program, *arguments],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": paths, **environment},
         cwd=directory,
         capture_output=True,
@@ -65,6 +85,14 @@ def test_a_refused_query_raises_and_prints_nothing(spark: SparkSession, capfd: p
     with pytest.raises(AnalysisException, match="no_such_column"):
         spark.range(1).select("no_such_column")
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("workers", ["keep", "end"])
+def test_processes_of_python_are_kept_or_end_with_their_task(workers: str, tmp_path: Path) -> None:
+    told = run({"MQLAB_SPARK_MASTER": "local[1]"}, tmp_path, WORKERS, workers)
+    played, left = told.stdout.split()
+    assert played == "2", told.stderr
+    assert (int(left) > 0) == (workers == "keep")
 
 
 def test_asking_again_gives_the_same_session(spark: SparkSession) -> None:
