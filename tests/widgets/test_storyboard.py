@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from mqlab import Lab
@@ -31,6 +33,29 @@ def sentences(stepper: Stepper) -> list[str]:
 def test_a_storyboard_goes_from_caption_to_caption_to_the_end(lab: str) -> None:
     stepper = storyboard(lab)
     assert sentences(stepper) == [caption.words for caption in get(STORYBOARDS[lab][0]).captions]
+    stepper.close()
+
+
+WINDOWS = {"1280 x 720": (1248, 629), "1920 x 1080": (1888, 955)}
+"""The stage in projector mode, px, in a window of this size."""
+ROOMY = sorted({*STORYBOARDS} - {"04"})
+"""In lab 04 four producers stand one under the other, so that there is one line for why a message could not be sent."""
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("name", [name for lab in ROOMY for name in STORYBOARDS[lab]])
+def test_no_words_are_cut_on_the_stage_while_a_story_is_told_before_a_class(name: str, window: str) -> None:
+    stepper = storyboard(name)
+    session = stepper.session
+    width, height = WINDOWS[window]
+    session.do({"do": "resize", "width": width, "height": height})
+    session.do({"do": "projector", "on": 1})
+    cut: set[str] = set()
+    while not session.said:
+        cut |= {words for words in re.findall("<text[^>]*>([^<]*)", session.scene().svg()) if words.endswith("…")}
+        session.do({"do": "next_caption"})
+    assert session.said.startswith("The story is told")
+    assert not cut
     stepper.close()
 
 

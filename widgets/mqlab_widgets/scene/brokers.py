@@ -9,7 +9,7 @@ from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, is_dlq_to
 from mqlab_widgets.boards.stage_state import words_of_waiting
 from mqlab_widgets.scene.plan import HEAD, LINE, Card, Row
 from mqlab_widgets.scene.queues import MOST_OWNERS, RING, RINGS, SIZES, clocks, put_queue, rings
-from mqlab_widgets.scene.style import CHARACTER, fit
+from mqlab_widgets.scene.style import CHARACTER, first_that_fits
 from mqlab_widgets.scene.tokens import sliding, token
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
     free = room - HEAD - LOG - 6 - (LINE if card.name in board.trouble else 0) - LINE * len(lined)
     free -= ANY_ROW * len(popped)
     if card.name in board.trouble:
-        card.line(board.trouble[card.name], "trouble")
+        card.line(board.trouble[card.name], css="trouble")
     if not topics:
         card.line("no queue has a message yet")
     owners = max((len(strip.owners) for strips in topics.values() for strip in strips.values()), default=1)
@@ -63,9 +63,9 @@ def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
     if size is not None:
         for topic, strips in topics.items():
             if len(topics) > 1:
-                card.line(_topic_line(topic, strips))
+                card.line(*_topic_words(topic, strips))
             else:
-                card.note = card.note or _topic_line(topic, strips)
+                card.note = card.note or _topic_words(topic, strips)
             for queue_id, strip in strips.items():
                 over = rings(held.get((topic, queue_id), []), card.width - RING, size, look)
                 over += clocks(card, strip, look, size, chips)
@@ -94,7 +94,7 @@ def _behind(card: Card, topic: str, strips: dict[int, Strip]) -> None:
         card.spot(("next", topic, queue_id), 22, 8)
     hand = "M0 -7V0L5 3" if topic == TIMER_TOPIC else "M4.5 3A5 5 0 1 0 1 5"
     shape = f'<g transform="translate(18 8)"><circle class="dial" r="7"/><path class="hand" d="{hand}"/></g>'
-    words = escape(fit(_topic_line(topic, strips), card.width - 44))
+    words = escape(first_that_fits(_topic_words(topic, strips), card.width - 44))
     card.row(f'{shape}<text class="faint" x="32" y="12">{words}</text>', LINE)
 
 
@@ -113,24 +113,31 @@ def _is_shown(topic: str, queues: dict[int, Strip]) -> bool:
     return topic_title(topic) != topic or not topic.startswith(("rmq_sys_", "RMQ_SYS_", "TRANS_", "OFFSET_MOVED"))
 
 
-def _topic_line(topic: str, strips: dict[int, Strip]) -> str:
+def _topic_words(topic: str, strips: dict[int, Strip]) -> tuple[str, ...]:
+    """What is said of a topic, in wordings from long to short."""
     waiting = sum(strip.waiting() for strip in strips.values())
-    if topic in (RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC):
-        return f"{SPECIAL[topic]}: {waiting:,} message{'s wait for their' if waiting != 1 else ' waits for its'} time"
-    if topic.startswith(REVIVE):
-        count = sum(strip.end for strip in strips.values())
-        return f"revive queues: {count:,} check points and acks, {waiting:,} to be read"
-    unnoted = sum(strip.unnoted() for strip in strips.values())
     count = sum(strip.end for strip in strips.values())
-    told = f"{topic_title(topic)}: {count:,} message{'' if count == 1 else 's'}"
-    told += f", {words_of_waiting(strips.values())}" if waiting else ""
-    return told + (f", {unnoted:,} not noted" if unnoted else "")
+    if topic in (RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC):
+        one = waiting == 1
+        told = f"{SPECIAL[topic]}: {waiting:,} message{' waits' if one else 's wait'}"
+        return f"{told} for {'its' if one else 'their'} time", told
+    if topic.startswith(REVIVE):
+        told = f"revive queues: {count:,} check points and acks, {waiting:,} to be read"
+        return told, f"revive queues: {count:,}, {waiting:,} to be read"
+    unnoted = sum(strip.unnoted() for strip in strips.values())
+    short = f"{topic_title(topic)}: {count:,}"
+    left = f", {words_of_waiting(strips.values())}" if waiting else ""
+    noted = f", {unnoted:,} not noted" if unnoted else ""
+    whole = f"{short} message{'' if count == 1 else 's'}{left}{noted}"
+    return whole, f"{short}{left}{noted}", f"{short}{left or noted}", short
 
 
 def _summed_up(board: StageBoard, card: Card, topic: str, strips: dict[int, Strip]) -> None:
     held = sum(1 for pull in board.held.get(card.name, {}).values() if pull.topic == topic)
-    words = f"{_topic_line(topic, strips)}, {len(strips):,} queues"
-    card.line(words + (f", {held:,} pulls held" if held else ""))
+    wordings = _topic_words(topic, strips)
+    queues = f", {len(strips):,} queues"
+    pulls = f", {held:,} pulls held" if held else ""
+    card.line(*(f"{words}{more}" for words in wordings for more in (queues + pulls, queues, "")))
 
 
 def _log(board: StageBoard, card: Card, look: Look) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mqlab_widgets.scene.brokers import fill_broker
 from mqlab_widgets.scene.clients import fill_consumer, fill_producer
 from mqlab_widgets.scene.plan import Card
-from mqlab_widgets.scene.style import CHARACTER, fit
+from mqlab_widgets.scene.style import BOLD, CHARACTER, first_that_fits, fit
 
 if TYPE_CHECKING:
     from mqlab_widgets.boards.stage import StageBoard
@@ -27,12 +27,14 @@ def fill(board: StageBoard, card: Card, look: Look, room: float) -> None:
 
 def title(card: Card, words: str) -> str:
     """The head of a card."""
-    bold = CHARACTER * 1.15
     room = card.width - 20
-    left = room - len(words) * bold - 12
-    note = fit(card.note, left) if left >= 40 or left >= len(card.note) * CHARACTER else ""
-    tip = f"<title>{escape(card.note)}</title>" if note != card.note else ""
+    left = room - len(words) * CHARACTER * BOLD - 12
+    note = tip = ""
+    if card.note and left >= min(40, len(card.note[-1]) * CHARACTER):
+        note = first_that_fits(card.note, left)
+    if card.note and note != card.note[0]:
+        tip = f"<title>{escape(card.note[0])}</title>"
     return (
-        f'<text class="head" x="10" y="18">{escape(fit(words, room / 1.15))}</text>'
+        f'<text class="head" x="10" y="18">{escape(fit(words, room / BOLD))}</text>'
         f'<text class="faint" x="{card.width - 10:g}" y="18" text-anchor="end">{escape(note)}{tip}</text>'
     )

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 TOKENS, CACHED, SLOT = 60, 24, 38
 """Where the messages of a consumer stand in its card, and the room for each, in the cache and in the listener."""
+SENDING, TOKEN = 62, 34
+"""Where the first message stands that a producer sends, behind a word, and the room for each; what could not be sent
+stands at the right, and where it is tight it takes the word's room.
+"""
 THRESHOLD = 1_000
 """pullThresholdForQueue (DefaultMQPushConsumer): from so many messages of one queue on a consumer pulls no more."""
 LIMITS = {"size": "too many MiB", "span": "too far apart"}
@@ -31,27 +35,30 @@ def fill_producer(board: StageBoard, card: Card, look: Look, room: float) -> Non
         card.line("")
         return
     if room < HEAD + LINE + 34:
-        card.note = f"{producer.sent:,} sent"
+        card.note = (f"{producer.sent:,} sent",)
         return
-    keys = list(producer.under_way)[:2]
-    shapes = [f'<text class="faint" x="10" y="18">{"sends" if keys else "idle"}</text>']
+    crossed = card.width - 24
+    tight = bool(producer.given_up) and crossed < SENDING + TOKEN
+    left = 24 if tight else SENDING
+    last = crossed - 28 if producer.given_up else card.width - 16
+    keys = list(producer.under_way)[: 2 if left + TOKEN <= last else 1]
+    shapes = [] if tight else [f'<text class="faint" x="10" y="18">{"sends" if keys else "idle"}</text>']
     for place, key in enumerate(keys):
         attempts = producer.under_way[key]
         again = f'<text class="limit" x="14" y="-6">{attempts}.</text>' if attempts > 1 else ""
         shapes.append(
-            f'<g transform="translate({62 + 34 * place} 14)">{token(board, key, look, css="asked")}{again}</g>'
+            f'<g transform="translate({left + TOKEN * place} 14)">{token(board, key, look, css="asked")}{again}</g>'
         )
     if producer.given_up:
         picture = token(board, producer.given_up, look, css="asked")
         shapes.append(
-            f'<g transform="translate({card.width - 24:g} 14)"><title>could not be sent</title>'
+            f'<g transform="translate({crossed:g} 14)"><title>could not be sent</title>'
             f"{picture}{tokens.cross(9)}</g>"
         )
-    card.spot("sending", 62, 14)
+    card.spot("sending", left, 14)
     card.row("".join(shapes), 30)
-    card.line(f"{producer.sent:,} sent" + (f", {producer.failures:,} failed" if producer.failures else ""))
-    if room >= HEAD + 2 * LINE + 34:
-        card.line(reason_words(producer.last, board.lab) if producer.last else "", "limit")
+    card.lines(f"{producer.sent:,} sent" + (f", {producer.failures:,} failed" if producer.failures else ""), room)
+    card.lines(reason_words(producer.last, board.lab) if producer.last else "", room, "limit")
 
 
 def fill_consumer(board: StageBoard, card: Card, look: Look, room: float) -> None:
@@ -66,11 +73,12 @@ def fill_consumer(board: StageBoard, card: Card, look: Look, room: float) -> Non
     if room < HEAD + LINE + 73 + 4:
         card.spot("cache", 40, -8)
         card.spot("listener", card.width - 40, -8)
-        words = f"cache {consumer.cached:,}, listener {consumer.busy:,}"
+        cached = f"{consumer.cached:,} cached"
         if room >= HEAD + LINE:
-            card.line(words)
+            words = f"cache {consumer.cached:,}, listener {consumer.busy:,}"
+            card.line(words, f"{cached}, {consumer.busy:,} busy", cached)
         else:
-            card.note = f"{consumer.cached:,} cached"
+            card.note = (cached,)
         return
     _cache(board, card, look, consumer)
     _listener(board, card, look, consumer)
@@ -81,16 +89,20 @@ def fill_consumer(board: StageBoard, card: Card, look: Look, room: float) -> Non
     ]
     if room >= HEAD + LINE + 73 + 22 + 4:
         if consumer.pops:
-            card.line(f"pops {', '.join(consumer.pops)}: owns no queue")
+            card.line(f"pops {', '.join(consumer.pops)}: owns no queue", "owns no queue")
             card.height += 22 - LINE
         else:
             _owned(board, card, owned)
     if consumer.limited:
         reason, _, numbers = consumer.limited.partition(" ")
-        card.line(f"{LIMITS.get(reason, 'too many')}: {numbers}", "limit")
+        limit = LIMITS.get(reason, "too many")
+        card.line(f"{limit}: {numbers}", limit, css="limit")
+    elif not consumer.pops:
+        card.line(f"{consumer.done:,} consumed")
     else:
-        owed = f", {consumer.owed:,} not acked" if consumer.pops else ""
-        card.line(f"{consumer.done:,} consumed{owed}")
+        done, owed = f"{consumer.done:,} consumed", f"{consumer.owed:,} not acked"
+        short = (f"{consumer.done:,} done, {consumer.owed:,} to ack", owed) if consumer.owed else (done,)
+        card.line(f"{done}, {owed}", *short)
 
 
 def _owned(board: StageBoard, card: Card, owned: list[tuple[str, str, int]]) -> None:

@@ -5,15 +5,17 @@ A card gathers what is drawn in it and notes the spots to which messages move.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from html import escape
 from typing import NamedTuple
 
-from mqlab_widgets.scene.style import OWNER_COLOURS, fit
+from mqlab_widgets.scene.style import BOLD, OWNER_COLOURS, first_that_fits, wrapped
 
 NARROW = 760
 """Below this width the kinds of machines stand one under the other."""
 EDGE, GAP, HEAD, LINE = 10, 12, 27, 17
+BELOW = 4
+"""Room below the last row of a card."""
 SERVERS = 42
 """Height of the row of name servers, and of that of proxies."""
 SERVER = 30.0
@@ -84,14 +86,24 @@ class Card:
         self.pieces: dict[str, tuple[str, str]] = {}
         """Name of a part of the scene -> where it is, and its shapes."""
         self.spots: dict[Hashable, Point] = {}
-        self.note = ""
-        """What stands at the right of its head."""
+        self.note: Sequence[str] = ()
+        """What stands at the right of its head: wordings of it, from long to short."""
 
-    def line(self, words: str, css: str = "faint") -> None:
-        """One more line of text."""
-        shown = fit(words, self.width - 20)
-        tip = f"<title>{escape(words)}</title>" if shown != words else ""
+    def line(self, *wordings: str, css: str = "faint") -> None:
+        """One more line of text: of these wordings, from long to short, the first that there is room for."""
+        shown = first_that_fits(wordings, self._across(css))
+        tip = f"<title>{escape(wordings[0])}</title>" if shown != wordings[0] else ""
         self.row(f'<text class="{css}" x="10" y="12">{escape(shown)}{tip}</text>', LINE)
+
+    def lines(self, words: str, room: float, css: str = "faint") -> None:
+        """As many more lines of text as the words take and the card has room for, and none where it has no room."""
+        most = int((room - self.height - BELOW) // LINE)
+        for line in wrapped(words, self._across(css), most) if most > 0 else []:
+            self.line(line, css=css)
+
+    def _across(self, css: str) -> float:
+        """How long a line of this style may be."""
+        return (self.width - 20) / (1 if css == "faint" else BOLD)
 
     def row(self, shapes: str, height: float) -> None:
         """One more row of shapes, drawn from (0, 0) at its left end downwards."""

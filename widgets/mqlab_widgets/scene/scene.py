@@ -179,24 +179,26 @@ def _one(
     high = (room.height - plan.GAP * places) / places if room.down else room.height
     card = Card(node, kind, across, sheet)
     state = board.states[node]
-    card.note = {DOWN: "down", FROZEN: "frozen"}.get(state, board.groups.get(node, "") if kind == "consumer" else "")
+    note = {DOWN: "down", FROZEN: "frozen"}.get(state, board.groups.get(node, "") if kind == "consumer" else "")
+    card.note = (note,) if note else ()
     cards.fill(board, card, look, high)
-    card.height += 4
+    card.height += plan.BELOW
     return card
 
 
 def _rest(board: StageBoard, kind: str, nodes: list[str], room: plan.Column, look: Look, sheet: Sheet) -> Card:
     """One card for many machines."""
-    words = {"namesrv": "name servers", "proxy": "proxies"}.get(kind, f"{kind}s")
+    plural = {"namesrv": "name servers", "proxy": "proxies"}.get(kind, f"{kind}s")
     opened = kind in look.opened
-    name = f"{len(nodes):,} more {'(show fewer)' if opened else words}"
+    name = f"{len(nodes):,} more {'(show fewer)' if opened else plural}"
     card = Card(name, kind, room.width if room.down else min(room.width, 150.0), sheet)
     down = sum(1 for node in nodes if board.states[node] == DOWN)
-    card.note = f"{down:,} down" if down else ""
+    card.note = (f"{down:,} down",) if down else ()
     if kind == "consumer" and not opened:
         consumers = [board.consumers[node] for node in nodes if node in board.consumers]
         cached, busy = sum(one.cached for one in consumers), sum(one.busy for one in consumers)
-        card.line(f"{cached:,} cached, {busy:,} in listeners")
+        words = f"{cached:,} cached"
+        card.line(f"{words}, {busy:,} in listeners", f"{words}, {busy:,} busy", words)
     return card
 
 

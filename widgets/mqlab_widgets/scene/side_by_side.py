@@ -18,7 +18,7 @@ from mqlab_widgets.scene import plan, tokens
 from mqlab_widgets.scene.acts import RESTS, Moves
 from mqlab_widgets.scene.plan import EDGE, Sheet
 from mqlab_widgets.scene.scene import Look, Scene
-from mqlab_widgets.scene.style import CHARACTER, OWNER_COLOURS, fit
+from mqlab_widgets.scene.style import CHARACTER, OWNER_COLOURS, fit, wrapped
 
 if TYPE_CHECKING:
     from mqlab.trace.record import Record
@@ -133,24 +133,14 @@ def _words(board: OwnAndTakeBoard, half: Half, look: Look) -> Iterator[str]:
     yield f'<text class="head" x="0" y="19">{TITLES[half.group]}</text>'
     facts = board.facts(half.group, max(look.now_us, board.seen_us))
     yield f'<text class="facts" x="0" y="39">{escape(fit(facts, half.width))}</text>'
-    for number, line in enumerate(_lines(board.why(half.group), half.width)):
+    for number, line in enumerate(wrapped(board.why(half.group), half.width, MOST_LINES)):
         css = "limit" if _is_bad(board, half.group) else "faint"
-        yield f'<text class="{css}" x="0" y="{WORDS + number * LINE}">{escape(line)}</text>'
+        yield f'<text class="{css}" x="0" y="{WORDS + number * LINE}">{escape(fit(line, half.width))}</text>'
 
 
 def _is_bad(board: OwnAndTakeBoard, group: str) -> bool:
     """Whether a group stands still somewhere."""
     return group == OWNERS and bool(board.why(group))
-
-
-def _lines(words: str, width: float) -> list[str]:
-    """The words in at most two lines."""
-    most, lines = max(1, int(width / CHARACTER)), [""]
-    for word in words.split():
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > most:
-            lines.append("")
-        lines[-1] += f" {word}" if lines[-1] else word
-    return [*lines[: MOST_LINES - 1], fit(" ".join(lines[MOST_LINES - 1 :]), width)]
 
 
 # -- queues and members ---------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ still shows on a page of its own. The palette is that of Okabe and Ito, which co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 TOKEN_COLOURS = (
@@ -26,6 +27,8 @@ LIGHT_OWNERS = (3, 4, 6, 7, 8)
 
 CHARACTER = 6.7
 """About how wide a character of 12 px is."""
+BOLD = 1.15
+"""How much wider it is in bold, as heads, limits and troubles are."""
 
 _RULES = Path(__file__).with_name("stage.css").read_text(encoding="utf-8")
 
@@ -41,6 +44,23 @@ STYLE = "".join(
     ]
 )
 """What each picture carries with it; the rules of stage.css come after a message's colour, so that they win over it."""
+
+
+def first_that_fits(wordings: Sequence[str], width: float) -> str:
+    """The first of these wordings, from long to short, that a line of 12 px has room for; or the last one, cut."""
+    return next((words for words in wordings if len(words) * CHARACTER <= width), fit(wordings[-1], width))
+
+
+def wrapped(words: str, width: float, most: int) -> list[str]:
+    """The words in at most so many lines of 12 px; the last one is too long if they need more."""
+    lines = [""]
+    for word in words.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and len(lines) < most and len(longer) * CHARACTER > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
 
 
 def fit(words: str, width: float) -> str:
