@@ -36,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _report(options.marks, options.out, options.master)
     if options.what == "slides":
         return _slides(options)
-    from mqlab.grading.release import make_key, release, students_in
+    from mqlab.grading.release import make_key, release
+    from mqlab.grading.roster import students_in
     from mqlab.run_labs import select_labs
 
     if options.what == "key":
@@ -76,7 +77,7 @@ def _slides(options: argparse.Namespace) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     """0 when nobody is alike, 1 when somebody is."""
-    from mqlab.grading.course import Settings, handed_in
+    from mqlab.grading.course import Settings, handed_in, nothing_in
     from mqlab.grading.likeness import compare
     from mqlab.grading.likeness_page import write_page
     from mqlab.grading.submission import Submission, read_submission
@@ -86,6 +87,10 @@ def _compare(options: argparse.Namespace) -> int:
     work, left = handed_in(
         options.submissions, Settings(Path(), Path(), options.root / "labs" / "sources", tuple(options.lab))
     )
+    told = list(map(str, left))
+    if not work:
+        _tell_left_out(told)
+        raise nothing_in(options.submissions)
     read: dict[Path, tuple[LabSource, list[Submission]]] = {}
     for each in work:
         if each.source not in read:
@@ -93,18 +98,22 @@ def _compare(options: argparse.Namespace) -> int:
         lab, submissions = read[each.source]
         submissions.append(read_submission(each.notebook, each.student, lab))
         if submissions[-1].unreadable:
-            left.append(f"{each.student}/{each.notebook.name}: {submissions[-1].unreadable}")
+            told.append(f"{each.student}/{each.notebook.name}: {submissions[-1].unreadable}")
     found = compare(read.values(), least=options.least, shortest=options.shortest)
-    found.left += left
+    found.left += told
     options.out.parent.mkdir(parents=True, exist_ok=True)
     write_page(found, options.out)
-    for line in found.left:
-        print(f"left out: {line}")
+    _tell_left_out(found.left)
     for pair in found.pairs:
         alike = ", ".join(f"{alike.exercise} {alike.likeness:.0%}" for alike in pair.exercises)
         print(f"{pair.one} and {pair.other}: {alike}")
-    print(f"{found.compared} solutions compared, {len(found.pairs)} pairs alike; {options.out}")
+    print(f"{found.compared} solutions compared, pairs that are alike: {len(found.pairs)}; {options.out}")
     return 1 if found.pairs else 0
+
+
+def _tell_left_out(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(f"left out: {line}")
 
 
 def _bets(options: argparse.Namespace) -> int:

@@ -9,15 +9,20 @@ from typing import Any
 
 from mqlab.progress import bar
 
+NOT_ON_ROSTER = "this id is not on the roster"
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Mark what was handed in; 0 when all of it could be marked, 1 when the marker failed with something."""
+    """Mark what was handed in; 0 when all of it could be marked, 1 when the marker failed with something.
+
+    LearnerError when there is nothing to mark, and for a key or a roster that can't be used.
+    """
     options = _parser().parse_args(argv)
     from mqlab.grading.confine import Limits, what_holds
-    from mqlab.grading.course import HandedIn, Settings, handed_in, mark_all, missing
+    from mqlab.grading.course import HandedIn, Settings, handed_in, mark_all, missing, nothing_in, strangers
     from mqlab.grading.gradebook import write_gradebook
-    from mqlab.grading.release import students_in
     from mqlab.grading.report import write_report
+    from mqlab.grading.roster import keep_roster, students_in
 
     limits = Limits(wall_s=options.wall, memory_bytes=int(options.memory * 2**30))
     settings = Settings(
@@ -26,12 +31,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     students = students_in(options.students) if options.students else []
     work, left = handed_in(options.submissions, settings)
-    for line in left:
-        print(f"left out: {line}")
+    for each in left:
+        print(f"left out: {each}")
+    if not work:
+        raise nothing_in(options.submissions)
     for what, holds in what_holds().items():
         if not holds:
             print(f"this machine can't enforce for you: {what}; the watchdog looks after the rest")
     options.out.mkdir(parents=True, exist_ok=True)
+    if students:
+        keep_roster(students, options.out)
     done = 0
     with bar("notebooks", len(work)) as shown:
 
@@ -47,14 +56,22 @@ def main(argv: Sequence[str] | None = None) -> int:
             shown.to(done, f"{each.student} {each.source.stem}")
 
         results = mark_all(work, settings, told)
-    absent = missing(results, students)
+    absent = missing(results, students, left)
     for result in absent:
         print(f"{result['student']:<20} {result['lab']:<20} {result['unreadable']}")
-    write_gradebook(sorted([*results, *absent], key=lambda each: (each["student"], each["lab"])), options.out)
+    unknown = strangers(results, students)
+    for student in unknown:
+        print(f"{student}: is not on the roster; if it is somebody's id in other words, rename the directory")
+    rows = [
+        {**result, "remarks": [*result["remarks"], NOT_ON_ROSTER]} if result["student"] in unknown else result
+        for result in [*results, *absent]
+    ]
+    write_gradebook(sorted(rows, key=lambda each: (each["student"].lower(), each["lab"])), options.out)
     failed = [result for result in results if result.get("failed")]
     for result in failed:
         print(f"{result['student']} {result['lab']}: {result['unreadable']}")
-    print(f"{len(results)} notebooks marked; {options.out / 'gradebook.csv'}")
+    besides = f", {len(left)} left out (named at the beginning)" if left else ""
+    print(f"{len(results)} notebooks marked{besides}; {options.out / 'gradebook.csv'}")
     return 1 if failed else 0
 
 

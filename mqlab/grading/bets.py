@@ -125,7 +125,7 @@ class BetsReader:
     def read(self) -> Bets:
         """What has been handed in by now. LearnerError when there is no such directory."""
         work, left = handed_in(self._directory, self._settings)
-        bets = Bets(self._question, left_out=left)
+        bets = Bets(self._question, left_out=list(map(str, left)))
         for each in work:
             said, unreadable = self._read(each)
             if unreadable:

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,6 +30,16 @@ class HandedIn(NamedTuple):
     source: Path
 
 
+class LeftOut(NamedTuple):
+    """A file that was handed in and is not marked, inside of the directory, and why."""
+
+    file: Path
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.why}"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How a class is marked."""
@@ -49,36 +59,49 @@ class Settings:
     """The exam's name; "" for labs as usual."""
 
 
-def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list[str]]:
+def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list[LeftOut]]:
     """What is to be marked in DIRECTORY/STUDENT/.../NN_lab.ipynb, and what there is besides, with the reason.
 
     A name that is a link is not followed. Of two notebooks of one lab by one student the newer one counts.
+    LearnerError when there is no such directory, or no lab of a name that the settings have.
     """
     if not directory.is_dir():
         raise LearnerError(f"{directory} is no directory", "give the one with a directory for each student")
     sources = {path.stem[:2]: path for path in sorted(settings.sources.glob("*.py"))}
     if not sources:
         raise LearnerError(f"there is no lab source in {settings.sources}", "run this in a clone, or give --root")
+    for name in settings.labs:
+        if not any(_is_one_of(path, (name,)) for path in sources.values()):
+            labs = ", ".join(path.stem for path in sources.values())
+            raise LearnerError(f"there is no lab {name!r}", f"labs that there are: {labs}")
     wanted = {number for number, path in sources.items() if not settings.labs or _is_one_of(path, settings.labs)}
     found: dict[tuple[str, str], HandedIn] = {}
-    left: list[str] = []
+    left: list[LeftOut] = []
     for path in _files(directory):
         inside = path.relative_to(directory)
         number = path.name[:2]
         if len(inside.parts) < 2:
-            left.append(f"{inside}: lies beside the students' directories, so nobody knows whose it is")
+            left.append(LeftOut(inside, "lies beside the students' directories, so nobody knows whose it is"))
         elif path.suffix != ".ipynb":
-            left.append(f"{inside}: is no notebook (.ipynb)")
+            left.append(LeftOut(inside, "is no notebook (.ipynb)"))
         elif number not in sources:
-            left.append(f"{inside}: does not begin with the number of a lab")
+            left.append(LeftOut(inside, "does not begin with the number of a lab, as 02_store.ipynb does: rename it"))
         elif number in wanted:
             this = HandedIn(path, inside.parts[0], sources[number])
             other = found.get((this.student, number))
             if other is not None:
                 this, older = (this, other) if _modified(path) >= _modified(other.notebook) else (other, this)
-                left.append(f"{older.notebook.relative_to(directory)}: there is a newer one")
+                left.append(LeftOut(older.notebook.relative_to(directory), "there is a newer one"))
             found[this.student, number] = this
     return sorted(found.values(), key=lambda each: (each.student, each.source.stem)), left
+
+
+def nothing_in(directory: Path) -> LearnerError:
+    """What is said where there is no notebook at all, so that nobody takes it for a class that was marked."""
+    return LearnerError(
+        f"there is no notebook of a lab that is asked for in {directory}",
+        f"put what was handed in into {directory / 'ID'}, with the student's id as ID; --lab limits to a lab",
+    )
 
 
 def _files(directory: Path) -> Iterator[Path]:
@@ -168,18 +191,38 @@ def _mark_in_a_process(job: Job) -> dict[str, Any]:
     return {**_nothing(job.student, Path(job.source).stem, 0, told), "failed": True}
 
 
-def missing(results: Sequence[dict[str, Any]], students: Sequence[str]) -> list[dict[str, Any]]:
-    """For each student who has handed in nothing of a lab that others have handed in: a result without points."""
+NOT_HANDED_IN = "nothing was handed in"
+
+
+def missing(
+    results: Sequence[Mapping[str, Any]], students: Sequence[str], left: Sequence[LeftOut] = ()
+) -> list[dict[str, Any]]:
+    """For each student who has handed in nothing of a lab that others have handed in: a result without points.
+
+    Whose files were all left out is told so.
+    """
     most = {result["lab"]: 0 for result in results}
     for result in results:
         most[result["lab"]] = max(most[result["lab"]], result["most"])
     there = {(result["student"].lower(), result["lab"]) for result in results}
     return [
-        _nothing(student, lab, most[lab], "nothing was handed in")
+        _nothing(student, lab, most[lab], _why_nothing(student, left))
         for student in students
         for lab in most
         if (student.lower(), lab) not in there
     ]
+
+
+def _why_nothing(student: str, left: Sequence[LeftOut]) -> str:
+    files = [each.file for each in left if len(each.file.parts) > 1]
+    own = [str(file) for file in files if file.parts[0].lower() == student.lower()]
+    return f"{NOT_HANDED_IN} that can be marked; left out: {', '.join(own)}" if own else NOT_HANDED_IN
+
+
+def strangers(results: Sequence[Mapping[str, Any]], students: Sequence[str]) -> list[str]:
+    """The directories' names that are nobody's id in the roster; none when there is no roster."""
+    known = {student.lower() for student in students}
+    return sorted({result["student"] for result in results if known and result["student"].lower() not in known})
 
 
 def _nothing(student: str, lab: str, most: int, reason: str) -> dict[str, Any]:
@@ -194,6 +237,7 @@ def _nothing(student: str, lab: str, most: int, reason: str) -> dict[str, Any]:
         "hints": {},
         "certificate": {"line": "", "holds": None, "why": ""},
         "exam": {},
+        "changed": "",
         "signed": "",
         "run": None,
         "unreadable": reason,

@@ -12,10 +12,14 @@ _GUARDED = ("=", "+", "-", "@", "\t", "\r")
 
 
 def rows_of(results: Results) -> list[dict[str, Any]]:
-    """One row for each student and lab, with the points of each check."""
+    """One row for each student and lab, with the points of each check.
+
+    `file_changed` is when the file was changed last, as the marker's file system says; an older marker did not note it.
+    """
     rows = []
     for result in results:
         row = {"student": result["student"], "lab": result["lab"], "points": result["points"], "most": result["most"]}
+        row["file_changed"] = result.get("changed", "")
         row["remarks"] = "; ".join([*([result["unreadable"]] if result["unreadable"] else []), *result["remarks"]])
         row["run"] = result["run"]["verdict"] if result["run"] else ""
         row |= {mark["check"]: mark["points"] for mark in result["marks"]}
@@ -39,8 +43,9 @@ _NBGRADER = ("assignment", "duedate", "timestamp", "student_id", "raw_score", "l
 
 
 def _as_nbgrader(result: dict[str, Any]) -> dict[str, Any]:
-    own = {"assignment": result["lab"], "student_id": result["student"], "late_submission_penalty": 0}
-    return {**own, "raw_score": result["points"], "score": result["points"], "max_score": result["most"]}
+    own = {"assignment": result["lab"], "timestamp": result.get("changed", ""), "student_id": result["student"]}
+    points = {"raw_score": result["points"], "score": result["points"], "max_score": result["most"]}
+    return {**own, "late_submission_penalty": 0, **points}
 
 
 def _as_otter(result: dict[str, Any]) -> dict[str, Any]:

@@ -85,6 +85,8 @@ def mark(job: Job, lab: LabSource) -> dict[str, Any]:
     """Run and judge one submission; the result as JSON has it, without its end mark."""
     began = time.monotonic()
     out = Path(job.out)
+    # A run of what was handed in before says nothing of what is handed in now.
+    (out / EXECUTED).unlink(missing_ok=True)
     submission = read_submission(Path(job.notebook), job.student, lab)
     limits = job.limits.with_java() if lab.needs_spark else job.limits
     ran = None
@@ -99,7 +101,8 @@ def mark(job: Job, lab: LabSource) -> dict[str, Any]:
     key = read_key(job.key_file)
     judge = Judge(lab, key, hidden=job.hidden, limits=limits)
     marks = [found.as_json() for found in judge.mark(submission)]
-    exam = _exam(submission, job.exam, key)
+    changed = datetime.fromtimestamp(submission.changed, UTC).strftime(MINUTE) if submission.changed else ""
+    exam = _exam(submission, job.exam, key, changed)
     result: dict[str, Any] = {
         "student": job.student,
         "lab": lab.name,
@@ -115,12 +118,13 @@ def mark(job: Job, lab: LabSource) -> dict[str, Any]:
         "hints": submission.claims.hints,
         "certificate": certificate_holds(submission.claims.certificate, job.student, lab, submission.cells, marks),
         "exam": exam,
+        "changed": changed,
         "seconds": round(time.monotonic() - began, 2),
     }
     return {**result, "signed": signed_mark(key, result)}
 
 
-def _exam(submission: Submission, name: str, key: bytes) -> dict[str, Any]:
+def _exam(submission: Submission, name: str, key: bytes, changed: str) -> dict[str, Any]:
     """What is known of the exam: `fits` when it is the notebook of this exam; times as others say them."""
     said = submission.claims.exam
     fits = bool(name) and said.get("name") == name and said.get("code") == exam_code(key, name)
@@ -130,7 +134,6 @@ def _exam(submission: Submission, name: str, key: bytes) -> dict[str, Any]:
         submission.remarks.append(f"this is the notebook of an exam ({said.get('name', 'without a name')})")
     if not said and not name:
         return {}
-    changed = datetime.fromtimestamp(submission.changed, UTC).strftime(MINUTE) if submission.changed else ""
     times = {"released": said.get("released", ""), "opened": said.get("opened", ""), "changed": changed}
     return {"name": name or said.get("name", ""), "fits": fits, **times}
 

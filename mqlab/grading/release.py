@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hmac
 import json
 import re
@@ -15,9 +14,7 @@ from typing import Any, NamedTuple
 from mqlab.errors import LearnerError
 
 KEY_BYTES = 32
-_ID_COLUMNS = ("id", "student", "student_id", "username")
 _SEED = re.compile(r"(\bseed_for\(student_id, \"\d\d\")\)")
-_FORBIDDEN = set('/\\:*?"<>|\0')
 
 
 def make_key(path: Path) -> None:
@@ -30,37 +27,6 @@ def make_key(path: Path) -> None:
         raise LearnerError(
             f"{path} is there already", "marks depend on it: keep it, or give the new key another name"
         ) from None
-
-
-def students_in(roster: Path) -> list[str]:
-    """The ids in a roster: a CSV file with a column `id` (or student, student_id, username), or one id on each line.
-
-    LearnerError for an id that stands there twice, that is no name of a directory, or when there is none.
-    """
-    try:
-        lines = roster.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise LearnerError(f"{roster} can't be read: {error}", "give a CSV file in UTF-8") from None
-    rows = [row for row in csv.reader(lines) if any(field.strip() for field in row)]
-    head = [field.strip().lower() for field in rows[0]] if rows else []
-    column = next((head.index(name) for name in _ID_COLUMNS if name in head), None)
-    if column is None and len(head) > 1:
-        raise LearnerError(f"{roster} has no column `id`; it has {', '.join(head)}", "name the column of the ids `id`")
-    ids = [row[column or 0].strip() for row in (rows if column is None else rows[1:]) if len(row) > (column or 0)]
-    _check_ids(roster, ids)
-    return ids
-
-
-def _check_ids(roster: Path, ids: Sequence[str]) -> None:
-    if not ids:
-        raise LearnerError(f"{roster} names nobody", "write an id on each line")
-    seen: dict[str, str] = {}
-    for student in ids:
-        if not student or student.startswith(".") or set(student) & _FORBIDDEN or not student.isprintable():
-            raise LearnerError(f"{student!r} can't be the name of a directory", "use letters, digits, - and _")
-        if student.lower() in seen:
-            raise LearnerError(f"{student!r} and {seen[student.lower()]!r} are the same id", "name everybody once")
-        seen[student.lower()] = student
 
 
 class Exam(NamedTuple):

@@ -8,7 +8,8 @@ from typing import Any
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; } h3 { font-size: 1rem; margin: 1.2rem 0 0; }
+section p, section pre { margin: .3rem 0; }
 table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; padding: .3rem .6rem; vertical-align: top; }
 tr { border-bottom: 1px solid #ddd; } .points { white-space: nowrap; font-variant-numeric: tabular-nums; }
@@ -30,14 +31,14 @@ def report(result: dict[str, Any]) -> str:
         f"<h1>{escape(title)}</h1><p>{escape(result['student'])}</p>",
         _paragraphs([result["unreadable"], *result["remarks"]]),
         "<h2>Checks</h2>",
-        *(_mark(mark) for mark in result["marks"]),
+        *(_mark(mark, played=not result["unreadable"]) for mark in result["marks"]),
         _bets(result["bets"]),
         _hints(result["hints"]),
         _exam(result["exam"]),
         _run(result["run"]),
         _certificate(result["certificate"]),
-        _how(result),
         _signed(result["signed"]),
+        _how(result),
     ]
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
@@ -49,11 +50,16 @@ def share_line(mark: dict[str, Any]) -> str:
     return f"Stepper(check({given}, seeds=[{mark['failing_seed']}]).open())"
 
 
-def _mark(mark: dict[str, Any]) -> str:
+def _mark(mark: dict[str, Any], *, played: bool) -> str:
     colour = "all" if mark["points"] == mark["most"] else "some" if mark["points"] else "none"
-    rows = [
+    head = (
         f'<h3 class="{colour}">{escape(mark["check"])}: '
-        f'<span class="points">{_points(mark["points"])} of {mark["most"]}</span></h3>',
+        f'<span class="points">{_points(mark["points"])} of {mark["most"]}</span></h3>'
+    )
+    if not played:
+        return f"<section>{head}</section>"
+    rows = [
+        head,
         f"<p>Public seeds: {mark['public'][0]} of {mark['public'][1]} went well. Hidden seeds: {mark['hidden'][0]} of "
         f"{mark['hidden'][1]}.</p>",
     ]
@@ -63,7 +69,7 @@ def _mark(mark: dict[str, Any]) -> str:
         rows.append(f"<p>To look into it, in your notebook:</p><pre>{escape(share_line(mark))}</pre>")
     elif mark["points"] < mark["most"]:
         rows.append(f"<p>{escape(mark['reason'])}</p>")
-    return "".join(rows)
+    return f"<section>{''.join(rows)}</section>"
 
 
 def _bets(bets: list[dict[str, Any]]) -> str:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from bokeh.embed import components
-from bokeh.models import BasicTicker, ColumnDataSource, FactorRange, Range1d
+from bokeh.models import BasicTicker, ColumnDataSource, FactorRange, FixedTicker, Range1d
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from mqlab.grading.course import missing, strangers
+from mqlab.grading.roster import kept_roster
 from mqlab_spark.class_tables import bets_gone_wrong, bets_made, hardest_checks, points_of, read_results
 
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#999999"
 """Colours that people tell apart who don't see red and green (Okabe and Ito)."""
 
+HandedIn = tuple[str, str]
+"""Whose notebook, and of which lab."""
+
 PARTS = 10
-"""The columns of a histogram."""
+"""The columns of a histogram of times."""
 _SHOWN = 4
 """So many answers of a bet are named."""
 _WIDTH = 900
@@ -30,7 +36,8 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 td, th { text-align: left; padding: .3rem .6rem; vertical-align: top; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-tr { border-bottom: 1px solid #ddd; }
+tr { border-bottom: 1px solid #ddd; } td:first-child { white-space: nowrap; }
+.picture { margin: 1rem 0 1.5rem; }
 """
 
 
@@ -38,7 +45,7 @@ def write_page(spark: SparkSession, marks: Path, out: Path) -> str:
     """Write OUT/class.html from the results below `marks`; what it is of, in words. LearnerError without a result."""
     results = read_results(spark, marks).cache()
     try:
-        page, told = class_page(results, _without_result(marks))
+        page, told = class_page(results, _handed_in(marks), kept_roster(marks))
     finally:
         results.unpersist()
     out.mkdir(parents=True, exist_ok=True)
@@ -48,28 +55,39 @@ def write_page(spark: SparkSession, marks: Path, out: Path) -> str:
     return told
 
 
-def _without_result(marks: Path) -> list[str]:
-    places = (place for place in marks.glob("*/*") if place.is_dir() and not (place / "result.json").exists())
-    return sorted(str(place.relative_to(marks)) for place in places)
+def _handed_in(marks: Path) -> list[HandedIn]:
+    """Of whom and of which lab there is a directory, with a result or without."""
+    return sorted((place.parent.name, place.name) for place in marks.glob("*/*") if place.is_dir())
 
 
-def class_page(results: DataFrame, without: Sequence[str] = ()) -> tuple[str, str]:
-    """The page, and what it is of in words. `without` names the notebooks of which there is no result."""
+def class_page(results: DataFrame, handed_in: Sequence[HandedIn] = (), roster: Sequence[str] = ()) -> tuple[str, str]:
+    """The page, and what it is of in words.
+
+    `handed_in` says what was handed in, also where there is no result of it; `roster` who is in the class, if known.
+    """
     points = points_of(results).collect()
     checks = hardest_checks(results).collect()
     bets = bets_gone_wrong(bets_made(results)).collect()
     labs = sorted({row.lab for row in points})
+    marked = [(row.student, row.lab) for row in points]
+    without = sorted(set(handed_in) - set(marked))
+    there = [{"student": student, "lab": lab, "most": 0} for student, lab in (*marked, *without)]
+    absent = [(nothing["student"], nothing["lab"]) for nothing in missing(there, roster)]
     told = f"{_count(len(points), 'notebook')} of {_count(len(labs), 'lab')}"
+    told += f", {len(absent)} not handed in" if absent else ""
     pictures: dict[str, Any] = {
         **{f"points-{lab}": _points_picture(lab, [row for row in points if row.lab == lab]) for lab in labs},
         **({"checks": _checks_picture(checks)} if checks else {}),
         **({"bets": _bets_picture(bets)} if bets else {}),
         **{f"time-{lab}": picture for lab in labs if (picture := _time_picture(lab, points)) is not None},
     }
-    script, drawn = components(pictures)
+    script, divisions = components(pictures)
+    drawn = {name: f'<div class="picture">{division}</div>' for name, division in divisions.items()}
     parts = [
         f"<h1>The class: {escape(told)}</h1>",
         _left_out(without),
+        "<h2>Who has handed in</h2>",
+        _absent_table(labs, absent, roster, strangers(there, roster)),
         "<h2>Points</h2>",
         *(drawn[f"points-{lab}"] for lab in labs),
         "<h2>Which check was hardest</h2>",
@@ -93,37 +111,41 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def _left_out(without: Sequence[str]) -> str:
+def _left_out(without: Sequence[HandedIn]) -> str:
     if not without:
         return ""
-    names = ", ".join(map(escape, without))
+    names = ", ".join(escape(f"{student}/{lab}") for student, lab in without)
     return f"<p><b>Without a result, and so not in what follows:</b> {names}.</p>"
 
 
 # -- pictures --
 
 
-def _histogram(title: str, x_label: str, values: Sequence[float], low: float, high: float) -> figure:
-    wide = (high - low) / PARTS
-    counts = [0] * PARTS
+def _histogram(title: str, x_label: str, edges: Sequence[float], values: Sequence[float]) -> figure:
+    """How many of the values stand in each column; one at the last edge, and behind it, in the last."""
+    columns = len(edges) - 1
+    counts = [0] * columns
     for value in values:
-        counts[min(PARTS - 1, max(0, int((value - low) / wide)))] += 1
+        counts[min(columns - 1, max(0, bisect_right(edges, value) - 1))] += 1
     picture = figure(
-        title=title, width=_WIDTH, height=260, x_axis_label=x_label, y_axis_label="students", toolbar_location=None,
-        y_range=Range1d(start=0, end=max([*counts, 1]) * 1.1),
-        x_range=Range1d(start=low, end=high),
+        title=title, height=260, sizing_mode="stretch_width", max_width=_WIDTH, x_axis_label=x_label,
+        y_axis_label="students", toolbar_location=None, min_border_left=60,
+        y_range=Range1d(start=0, end=max([*counts, 1]) * 1.1), x_range=Range1d(start=edges[0], end=edges[-1]),
     )  # fmt: skip
-    edges = [low + number * wide for number in range(PARTS + 1)]
     picture.quad(left=edges[:-1], right=edges[1:], bottom=0, top=counts, color=BLUE, line_color="white")
-    picture.yaxis.ticker = BasicTicker(min_interval=1)
+    picture.yaxis.ticker = BasicTicker(min_interval=1, num_minor_ticks=0)
     picture.xgrid.visible = False
     return picture
 
 
 def _points_picture(lab: str, rows: Sequence[Row]) -> figure:
-    most = max([row.most for row in rows] + [1])
-    title = f"{lab}: {_count(len(rows), 'student')}, {most:g} points at most"
-    return _histogram(title, "points", [row.points for row in rows], 0, most)
+    """A column for each number of whole points."""
+    most = int(max([row.most for row in rows] + [1]))
+    title = f"{lab}: {_count(len(rows), 'student')}, {most} points at most"
+    edges = [number - 0.5 for number in range(most + 2)]
+    picture = _histogram(title, "whole points", edges, [int(row.points) for row in rows])
+    picture.xaxis.ticker = FixedTicker(ticks=list(range(most + 1)))
+    return picture
 
 
 def _time_picture(lab: str, points: Sequence[Row]) -> figure | None:
@@ -131,7 +153,8 @@ def _time_picture(lab: str, points: Sequence[Row]) -> figure | None:
     if not seconds:
         return None
     title = f"{lab}: {_count(len(seconds), 'run')}, from the first cell to the last"
-    return _histogram(title, "time of a run (s)", seconds, 0, max([*seconds, 1.0]) * 1.001)
+    wide = max([*seconds, 1.0]) / PARTS
+    return _histogram(title, "time of a run (s)", [number * wide for number in range(PARTS + 1)], seconds)
 
 
 def _stacked(
@@ -141,7 +164,7 @@ def _stacked(
     most = max(map(sum, zip(*(counts for _, counts in parts.values()), strict=True)))
     data: dict[str, Any] = {"name": names, **{part: counts for part, (_, counts) in parts.items()}}
     picture = figure(
-        title=title, width=_WIDTH, height=110 + 24 * len(names), x_axis_label=x_label,
+        title=title, height=110 + 24 * len(names), sizing_mode="stretch_width", max_width=_WIDTH, x_axis_label=x_label,
         x_range=Range1d(start=0, end=most), y_range=FactorRange(factors=list(reversed(names))), toolbar_location=None,
         tooltips=[("", "@name"), *((part, f"@{{{part}}}") for part in parts)], tools="hover",
     )  # fmt: skip
@@ -150,10 +173,12 @@ def _stacked(
         color=[colour for colour, _ in parts.values()], legend_label=list(parts),
     )  # fmt: skip
     assert drawn
-    picture.xaxis.ticker = BasicTicker(min_interval=1)
+    picture.xaxis.ticker = BasicTicker(min_interval=1, num_minor_ticks=0)
     picture.ygrid.visible = False
     picture.add_layout(picture.legend[0], "above")
     picture.legend.orientation = "horizontal"
+    picture.legend.location = "left"
+    picture.legend.border_line_color = None
     return picture
 
 
@@ -189,6 +214,19 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str | int]], numbers: Se
 
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
     return f"<table><tr>{cells('th', head)}</tr>{body}</table>"
+
+
+def _absent_table(
+    labs: Sequence[str], absent: Sequence[HandedIn], roster: Sequence[str], unknown: Sequence[str]
+) -> str:
+    if not roster:
+        return "<p>Who has handed in nothing is not known: <code>mqlab grade</code> was given no roster.</p>"
+    rows = []
+    for lab in labs:
+        names = [student for student, of in absent if of == lab]
+        rows.append((lab, f"{len(roster) - len(names)} of {len(roster)}", len(names), ", ".join(names)))
+    told = f"<p>Not on the roster: {escape(', '.join(unknown))}.</p>" if unknown else ""
+    return _table(("lab", "handed in", "nothing", "who handed in nothing that could be marked"), rows, (1, 2)) + told
 
 
 def _checks_table(checks: Sequence[Row]) -> str:

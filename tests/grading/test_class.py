@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -19,8 +21,9 @@ from mqlab.grading.course import Settings, handed_in
 from mqlab.grading.gradebook import write_gradebook
 from mqlab.grading.judging import hidden_seeds
 from mqlab.grading.marking import RESULT, read_key, read_result, write_result
-from mqlab.grading.release import make_key, release, students_in
+from mqlab.grading.release import make_key, release
 from mqlab.grading.report import report, share_line
+from mqlab.grading.roster import keep_roster, kept_roster, students_in
 from mqlab.labs.build import read_lab
 
 ROOT = Path(__file__).parents[2]
@@ -96,6 +99,49 @@ def test_who_has_handed_in_nothing_has_a_row_when_the_class_is_named(course: Pat
     assert rows["zoe"]["remarks"] == "nothing was handed in"
 
 
+def test_the_gradebook_says_when_a_file_was_changed_who_is_nobody_of_the_class_and_what_was_left_out(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strange = course / "handed-in" / "zoe" / f"zoe_{LAB}.ipynb"
+    strange.parent.mkdir()
+    strange.write_text("{}")
+    late = course / "handed-in" / "bob" / f"{LAB}.ipynb"
+    os.utime(late, (1_780_000_000, 1_780_000_000))
+    (course / "few.csv").write_text("id\nbob\neve\nzoe\n")
+    (course / "marks" / "bob" / LAB / RESULT).unlink(missing_ok=True)
+    assert grade(course, "--students", str(course / "few.csv")) == 0
+    said = capsys.readouterr().out
+    shutil.rmtree(strange.parent)
+    assert "ada: is not on the roster" in said
+    assert "3 notebooks marked, 1 left out" in said
+    rows = {row["student"]: row for row in csv.DictReader((course / "marks" / "gradebook.csv").open())}
+    assert rows["ada"]["remarks"] == "this id is not on the roster"
+    assert rows["bob"]["file_changed"] == "2026-05-28 20:26 UTC"
+    assert rows["zoe"]["file_changed"] == ""
+    left = f"nothing was handed in that can be marked; left out: zoe/zoe_{LAB}.ipynb"
+    assert rows["zoe"]["remarks"] == left
+    exported = {row["student_id"]: row for row in csv.DictReader((course / "marks" / "nbgrader.csv").open())}
+    assert exported["bob"]["timestamp"] == "2026-05-28 20:26 UTC"
+
+
+@pytest.mark.parametrize("command", ["grade", "compare"])
+def test_where_nothing_can_be_marked_that_is_said_and_nothing_is_written(
+    command: str, course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+    (tmp_path / "in" / "ada" / "notes.txt").write_text("mine")
+    words = {"grade": ["grade"], "compare": ["course", "compare"]}[command]
+    more = ["--key", str(course / "key")] if command == "grade" else []
+    given = [str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--root", str(ROOT), *more]
+    assert main([*words, *given]) == 2
+    told = capsys.readouterr()
+    assert "left out: ada/notes.txt: is no notebook (.ipynb)" in told.out
+    assert "there is no notebook of a lab that is asked for" in told.err
+    assert main([*words, *given, "--lab", "55"]) == 2
+    assert "there is no lab '55'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_marker_that_is_killed_goes_on_and_loses_nothing(course: Path) -> None:
     out = course / "killed"
     command = [sys.executable, "-m", "mqlab", "grade", str(course / "handed-in"), "--key", str(course / "key")]
@@ -137,6 +183,7 @@ def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
         ("id\n../ada\n", "can't be the name of a directory"),
         ("id\n.ada\n", "can't be the name of a directory"),
         ("name,mail\nada,a@b\n", "has no column `id`"),
+        ("name;mail\nada;a@b\n", "has no column `id`"),
     ],
 )
 def test_a_roster_that_cannot_be_used_is_refused(roster: str, said: str, tmp_path: Path) -> None:
@@ -151,6 +198,16 @@ def test_rosters(tmp_path: Path) -> None:
     assert students_in(roster) == ["ada", "bob"]
     roster.write_bytes(b"\xef\xbb\xbfName,Student_ID\nAda,a1\nBob,b2\n")
     assert students_in(roster) == ["a1", "b2"]
+    roster.write_text("name;id\nAda, Countess;a1\nBob;b2\n")
+    assert students_in(roster) == ["a1", "b2"]
+    roster.write_text("name\tid\nAda, Countess\ta1\n")
+    assert students_in(roster) == ["a1"]
+
+
+def test_a_roster_is_kept_as_it_was(tmp_path: Path) -> None:
+    assert kept_roster(tmp_path) == []
+    keep_roster(["ada", "b,c", "d;e"], tmp_path)
+    assert kept_roster(tmp_path) == ["ada", "b,c", "d;e"]
 
 
 def test_a_key_is_not_written_over_and_not_too_short(tmp_path: Path) -> None:
@@ -185,10 +242,10 @@ def test_what_is_handed_in_is_found_and_the_rest_is_told(tmp_path: Path) -> None
     (place / "outside").symlink_to("/etc")
     found, left = handed_in(place, Settings(tmp_path / "key", tmp_path / "out", ROOT / "labs" / "sources"))
     assert [(each.student, each.source.stem) for each in found] == [("ada", LAB)]
-    assert {line.partition(": ")[2] for line in left} == {
+    assert {each.why for each in left} == {
         "there is a newer one",
         "is no notebook (.ipynb)",
-        "does not begin with the number of a lab",
+        "does not begin with the number of a lab, as 02_store.ipynb does: rename it",
         "lies beside the students' directories, so nobody knows whose it is",
     }
 
@@ -227,6 +284,14 @@ def test_a_bet_stands_beside_the_truth_in_its_words() -> None:
     page = report(a_result(bets=[choice, {**choice, "said": None, "told": "no prediction yet"}]))
     assert "<td>Who filters?</td><td>the broker</td><td>the consumer</td>" in page
     assert "<td>Who filters?</td><td><i>nothing</i></td><td>the consumer</td>" in page
+
+
+def test_of_what_cannot_be_read_the_report_says_so_once() -> None:
+    reason = "this is no notebook: it has no cells"
+    mark = {**a_result()["marks"][0], "reason": reason, "points": 0, "failing_seed": None}
+    page = report(a_result(unreadable=reason, marks=[mark, mark], remarks=[]))
+    assert page.count(reason) == 1
+    assert "went well" not in page
 
 
 def test_what_a_student_wrote_is_text_in_the_report() -> None:

@@ -119,10 +119,14 @@ def test_the_marker_runs_an_exam_with_its_truths(tmp_path: Path, key: Path) -> N
     assert not result["remarks"]
 
     # The notebook that was run, handed in: its own certificate, made by its kernel, holds.
-    executed = tmp_path / "out" / EXECUTED
+    executed = (tmp_path / "out" / EXECUTED).rename(tmp_path / "ran.ipynb")
     again = marked(json.loads(executed.read_text()), key, tmp_path)
     assert again["certificate"]["holds"] is True, again["certificate"]
     assert again["exam"]["opened"].startswith("20")
+
+    # What cannot be read has no truths: those of the run before are of another notebook.
+    (tmp_path / "out" / EXECUTED).write_text(executed.read_text())
+    assert {bet["truth"] for bet in marked({}, key, tmp_path, run=True)["bets"]} == {None}
 
     # What another id has shown is told, and what has shown the same is not.
     lab = read_lab(SOURCE)

@@ -258,4 +258,5 @@ def test_the_command_reads_and_never_runs(texts: dict[str, str], tmp_path: Path)
     assert "<b>ada</b> and <b>bob</b>" in shown
     assert "eve/10_pull.ipynb: this is no file but a link" in shown
     assert not ran.exists()
-    assert main([*command, "--lab", "05"]) == 0
+    assert main([*command, "--shortest", "4000"]) == 0
+    assert main([*command, "--lab", "05"]) == 2

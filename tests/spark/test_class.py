@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from mqlab.cli import main
 from mqlab.errors import LearnerError
+from mqlab.grading.roster import keep_roster
 from mqlab_spark.class_page import write_page
 from mqlab_spark.class_tables import bets_gone_wrong, bets_made, hardest_checks, points_of, read_results
 
@@ -73,10 +74,25 @@ def test_the_page_of_a_class_needs_nothing_beside_it(spark: SparkSession, marks:
     page = (tmp_path / "page" / "class.html").read_text()
     assert EVIL not in page
     assert "05_push_is_pull: 4 students, 4 points at most" in page
-    assert "lea/05_push_is_pull" in page
+    assert "Without a result, and so not in what follows:</b> kim/05_push_is_pull, lea/05_push_is_pull." in page
+    assert "Who has handed in nothing is not known" in page
     assert "<script src" not in page
     assert "<link" not in page
     assert "Runs that did not come to their end" in page
+
+
+def test_the_page_names_who_on_the_roster_has_handed_in_nothing(
+    spark: SparkSession, marks: Path, tmp_path: Path
+) -> None:
+    write(marks, "ada", "02_store")
+    keep_roster(["Ada", "bob", "eve", "kim", "lea", "zoe&b"], marks)
+    assert write_page(spark, marks, tmp_path / "page") == "5 notebooks of 2 labs, 6 not handed in"
+    page = (tmp_path / "page" / "class.html").read_text()
+    nothing = "<td class=n>1 of 6</td><td class=n>5</td><td>bob, eve, kim, lea, zoe&amp;b</td>"
+    assert f"<tr><td>02_store</td>{nothing}</tr>" in page
+    nothing = "<td class=n>5 of 6</td><td class=n>1</td><td>zoe&amp;b</td>"
+    assert f"<tr><td>05_push_is_pull</td>{nothing}</tr>" in page
+    assert "Not on the roster: joe." in page
 
 
 def test_the_page_of_one_who_handed_in_what_cannot_be_read(spark: SparkSession, tmp_path: Path) -> None:
@@ -96,13 +112,18 @@ def test_without_results_there_is_no_page(spark: SparkSession, tmp_path: Path) -
 def test_a_class_from_release_to_its_page(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "roster.csv").write_text("id\nada\nbob\n")
+    roster, whole = str(tmp_path / "roster.csv"), str(tmp_path / "whole.csv")
+    Path(roster).write_text("id\nada\nbob\n")
+    Path(whole).write_text("id\nada\nbob\nzoe\n")
     key, handed_in, marks = (str(tmp_path / name) for name in ("key", "in", "marks"))
     root = ["--root", str(ROOT)]
     assert main(["course", "key", key]) == 0
-    assert main(["course", "release", handed_in, "--students", str(tmp_path / "roster.csv"), "--lab", "12", *root]) == 0
+    assert main(["course", "release", handed_in, "--students", roster, "--lab", "12", *root]) == 0
     (tmp_path / "in" / "bob" / "12_check_points.ipynb").write_text("no json")
-    assert main(["grade", handed_in, "--key", key, "--out", marks, "--no-run", "--hidden", "1", *root]) == 0
+    given = ["--key", key, "--students", whole, "--out", marks, "--no-run", "--hidden", "1"]
+    assert main(["grade", handed_in, *given, *root]) == 0
     assert main(["course", "report", marks, "--out", str(tmp_path / "page")]) == 0
-    assert "2 notebooks of 1 lab" in capsys.readouterr().out
-    assert "12/settle" in (tmp_path / "page" / "class.html").read_text()
+    assert "2 notebooks of 1 lab, 1 not handed in" in capsys.readouterr().out
+    page = (tmp_path / "page" / "class.html").read_text()
+    assert "12/settle" in page
+    assert "<td class=n>2 of 3</td><td class=n>1</td><td>zoe</td>" in page
