@@ -8,11 +8,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from mqlab import scenarios
 from mqlab.check import Wrong, draws_for, lab_check
 from mqlab.data_sets import LOST, hidden
+from mqlab.explore import draw_plan, faults_of
 from mqlab.lab import Lab
 from mqlab.labs.many_worlds import WORLDS_IN_ONE_JOB, Answer, ManyWorlds
-from mqlab.named_worlds import WorldSpec
 from mqlab.trace.history import History
 from mqlab.trace.record import Record
 
@@ -21,7 +22,10 @@ NEVER_PACKED = ("world", "msg_id")
 VERDICTS = ("world", "msg_id", "how")
 TOPIC = "Orders"
 LINES_SHOWN = 10
-SETTLED_S, CUT_SHORT_S = 150, 2
+LIVES_MS, SETTLED_S, CUT_SHORT_S = 20_000, 150, 2
+TROUBLE_MS, CUT_SHORT_TROUBLE_MS = 15_000, 4_000
+COMMITTED_AFTER_MS = 6_000
+"""A consumer commits every 5 s."""
 ROOM_MS = 1_500
 
 
@@ -34,10 +38,28 @@ class Case(NamedTuple):
 
 
 def _play(seed: int) -> Lab:
-    """A small world with power cuts; every third is cut short, so that orders still wait in it."""
-    parameters = {"flush": "ASYNC_FLUSH", "messages": 160, "every_ms": 300, "size": 3_000}
-    settle_s = CUT_SHORT_S if seed % 3 == 0 else SETTLED_S
-    return WorldSpec("power-cuts", seed, parameters, faults=("power_off",), settle_seconds=settle_s).play()
+    """A small world with power cuts.
+
+    In every third the consumer dies when the power has come back to stay, so that orders still wait in the end. In
+    every fourth the broker flushes before it answers, and its disk hangs before the power goes: orders are stored and
+    torn off that nobody was told of.
+    """
+    draw, dark, cut_short = draws_for(seed), seed % 4 == 0, seed % 3 == 0
+    parameters = {"messages": 160, "every_ms": 300, "size": 3_000, "flush": "SYNC_FLUSH" if dark else "ASYNC_FLUSH"}
+    lab = scenarios.get("power-cuts").build(seed, parameters=parameters)
+    trouble_ms = CUT_SHORT_TROUBLE_MS if cut_short else TROUBLE_MS
+    plan = draw_plan(lab, ["power_off"], trouble_ms)
+    if dark:
+        hangs_ms = draw.between("the disk hangs", 1_000, trouble_ms - 1_000)
+        plan = (f"at {hangs_ms}ms: hang_disk broker-a for 10s", f"at {hangs_ms + 1_500}ms: power_off broker-a for 4s")
+    for fault in faults_of(plan):
+        lab.world.run_to(fault.at_us)
+        lab.act(fault.verb, **fault.arguments)
+    if cut_short:
+        lab.run_for(max(COMMITTED_AFTER_MS, draw.between("the consumer dies", 7_000, 11_000) - lab.now_ms))
+        lab.crash("consumer-1")
+    lab.run_for(max(0, LIVES_MS - lab.now_ms))
+    return lab.run_for(seconds=CUT_SHORT_S if cut_short else SETTLED_S)
 
 
 def _case(lab: Lab) -> Case:
@@ -49,7 +71,16 @@ def _case(lab: Lab) -> Case:
     # A world that ends while its broker is down, or has just come back, does not tell yet what will become of it.
     ends = list(history.find(("PowerLost", "StoreRecovered")))
     is_up = ends[-1].kind == "StoreRecovered" and (len(ends) == 1 or lab.now_ms - ends[-1].ts_ms > ROOM_MS)
-    return Case(lost, acknowledged - packed, is_up and bool(packed))
+    return Case(lost, acknowledged - packed, is_up and bool(packed) and _remembers(lab))
+
+
+def _remembers(lab: Lab) -> bool:
+    """Whether the broker still knows what was committed at last: a power cut may have made it forget that."""
+    commits = [record for record in lab.history.find("OffsetCommitted") if record.topic == TOPIC]
+    last = {(record.group, record.queue_id): record.queue_offset for record in commits}
+    (broker,) = lab.brokers
+    offsets = broker.running().consumer_offset_manager
+    return all(offsets.query_offset(group, TOPIC, queue) == offset for (group, queue), offset in last.items())
 
 
 def _left(history: History) -> set[str]:
