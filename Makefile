@@ -115,7 +115,7 @@ grading-test: all-sets ## marking: a class, exams, likeness, and hostile noteboo
 	$(IN_PARALLEL) $(PYTEST_FLAGS) tests/grading
 
 .PHONY: labs-all-ways
-labs-all-ways: all-sets ## every lab without Spark for ten other students, solved and blank, by papermill (half an hour)
+labs-all-ways: all-sets ## every lab for ten other students, solved and blank, by papermill (an hour)
 	$(PY) -m pytest -n $(PYTEST_JOBS) $(PYTEST_FLAGS) tests/ways
 
 .PHONY: nbgrader-test
