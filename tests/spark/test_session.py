@@ -87,6 +87,7 @@ def test_a_refused_query_raises_and_prints_nothing(spark: SparkSession, capfd: p
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["keep", "end"])
 def test_processes_of_python_are_kept_or_end_with_their_task(workers: str, tmp_path: Path) -> None:
     told = run({"MQLAB_SPARK_MASTER": "local[1]"}, tmp_path, WORKERS, workers)
