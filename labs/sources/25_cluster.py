@@ -337,9 +337,9 @@ reveal("two-hundred", sum(stage.tasks for stage in without),
 
 # %%
 idle = sum(rows == 0 for rows in without[-1].of_tasks)
-say(f"**{idle}** of the 200 tasks got no row at all. Starting one costs some milliseconds, row or no row.")
 spark.conf.set("spark.sql.adaptive.enabled", "true")
 spark.conf.set("spark.sql.shuffle.partitions", "4")
+say(f"**{idle}** of the 200 tasks got no row at all. Starting one costs some milliseconds, row or no row.")
 
 # %% [markdown]
 # Adaptive execution can also cut a large part of a *join* into several tasks (`spark.sql.adaptive.skewJoin.enabled`),

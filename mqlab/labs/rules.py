@@ -28,6 +28,7 @@ def require_rules(lab: LabSource) -> None:
         *_extension(lab),
         *_minutes(lab),
         *_progress(lab),
+        *_says(lab),
     ]
     if problems:
         raise LabError(lab.name, problems, f"correct labs/sources/{lab.name}.py; docs/labs.md describes the format")
@@ -205,6 +206,16 @@ def _progress(lab: LabSource) -> list[str]:
         f"{cell.place}: the builder adds `how_far(...)` as the last cell; leave it out here"
         for cell in lab.cells
         if cell.calls("how_far")
+    ]
+
+
+def _says(lab: LabSource) -> list[str]:
+    """Jupyter shows the value of a cell's last line, and no other."""
+    return [
+        f"{cell.place}: the text of `say(...)` is shown only if it is the last line of its cell"
+        for cell in lab.cells
+        for line in cell.tree.body[:-1]
+        if isinstance(line, ast.Expr) and line.value in cell.calls("say")
     ]
 
 

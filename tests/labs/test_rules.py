@@ -66,6 +66,7 @@ BROKEN = {
         "hints stand directly in front of their exercise",
     ),
     "extension": ("# %precision 3", "# %load_ext mqlab", "every notebook begins with `%load_ext mqlab`"),
+    "a text that is not shown": ("reveal()", 'say("nobody sees this")\nreveal()', "only if it is the last line"),
     "check and more": ('check("90/pull", pull)', 'print()\ncheck("90/pull", pull)', "in it and nothing else"),
 }
 
