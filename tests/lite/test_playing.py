@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 from mqlab.check import VERDICT_MIME
 from mqlab.labs.build import read_lab
 from mqlab.labs.notebook import make_notebook
-from tests.browser.notebook_page import ViewerPage
+from tests.browser.notebook_page import Notebook, ViewerPage
 from website.notebook_for_lite import for_lite
 
 from .lite_page import LitePage
@@ -99,16 +99,87 @@ def test_every_check_of_a_lab_passes_with_its_solution(page: LitePage, tour: Vie
     notebook.close()
 
 
-def test_a_wrong_answer_is_told_apart_and_offers_its_world(page: LitePage, tour: ViewerPage) -> None:
-    wrong = (ROOT / "tests" / "labs" / "wrong" / "05_push_is_pull.py").read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def wrong(page: LitePage, tour: ViewerPage) -> Iterator[Notebook]:
+    """A notebook with a wrong answer, which was judged, and with a world that somebody has shared."""
+    answers = (ROOT / "tests" / "labs" / "wrong" / "05_push_is_pull.py").read_text(encoding="utf-8")
     asked = 'from mqlab.check import check\ncheck("05/hold", WRONG["05/hold"][0])'
-    notebook = page.open("wrong.ipynb", of_cells("%load_ext mqlab", wrong, asked))
-    notebook.run()
-    card = notebook.cell(2).locator(".jp-OutputArea-output").first
-    expect(card).to_contain_text("not right yet")
-    card.get_by_role("button", name="Open this world").click()
-    assert notebook.viewer(2).length > 0
+    lab = 'from mqlab.scenarios import get\nlab = get("demo").build(7).run_for(seconds=6)'
+    shared = f"from mqlab_widgets import Stepper\n{lab}\nline = Stepper(lab).share()"
+    notebook = page.open("wrong.ipynb", of_cells("%load_ext mqlab", answers, asked, shared, "Stepper.reopen(line)"))
+    for index in range(4):
+        notebook.run_cell(index)
+    yield notebook
     notebook.close()
+
+
+@pytest.fixture
+def failed(wrong: Notebook) -> Iterator[ViewerPage]:
+    """The world of the wrong answer, opened by a double click."""
+    card = wrong.cell(2).locator(".jp-OutputArea-output").first
+    expect(card).to_contain_text("not right yet")
+    card.get_by_role("button", name="Open this world").dblclick()
+    yield wrong.viewer(2)
+    card.get_by_role("button", name="Close it").click()
+    card.get_by_role("button", name="Open this world").wait_for()
+
+
+def test_the_world_of_a_wrong_answer_goes_back_at_once_as_often_as_it_is_asked_to(failed: ViewerPage) -> None:
+    failed.press("p")
+    failed.until_place(failed.length - 1)
+    place = failed.place
+    for _ in range(10):
+        failed.button("One event back").click()
+    failed.until_place(place - 10)
+
+
+def test_at_its_first_slice_it_goes_back_to_the_beginning_and_says_that_there_is_nothing_before(
+    failed: ViewerPage,
+) -> None:
+    back = failed.button("One event back")
+    failed.press("Home")
+    failed.until_place(0)
+    expect(back).to_have_attribute("aria-disabled", "true")
+    failed.press("s")
+    failed.until(lambda: failed.place > 0)
+    failed.still()
+    first = failed.place
+    for _ in range(first):
+        failed.press("p")
+    failed.until_place(0)
+    expect(back).to_have_attribute("aria-disabled", "true")
+    failed.press("p")
+    failed.until_said("This is the beginning")
+    assert failed.place == 0
+
+
+def test_it_can_be_scrubbed_to_its_beginning_and_from_there(failed: ViewerPage) -> None:
+    line = failed.part("timeline").bounding_box()
+    assert line is not None
+    middle = line["y"] + line["height"] / 2
+    mouse = failed.page.mouse
+    mouse.move(line["x"] + line["width"] / 2, middle)
+    mouse.down()
+    mouse.move(line["x"] - 50, middle, steps=10)
+    mouse.up()
+    # The machines are started at time 0: the line goes back to the time, and its key to before the first of them.
+    expect(failed.root).to_have_attribute("data-us", "0")
+    failed.part("timeline").get_by_role("slider").press("Home")
+    failed.until_place(0)
+    failed.press("p")
+    failed.until_said("This is the beginning")
+    failed.press("n")
+    failed.until_place(1)
+
+
+def test_a_shared_world_goes_back_while_it_is_still_being_opened(wrong: Notebook) -> None:
+    wrong.begin_cell(4)
+    viewer = wrong.cell(4).locator(".mq-viewer")
+    viewer.focus()
+    for _ in range(3):
+        wrong.page.keyboard.press("p")
+    opened = wrong.viewer(4)
+    opened.until_place(opened.length - 3)
 
 
 def test_an_answer_that_never_ends_is_broken_off(page: LitePage, tour: ViewerPage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from mqlab import Lab
 from mqlab.check import VERDICT_MIME, Verdict, Wrong
 from mqlab.check.registry import LabCheck
 from mqlab.ipython import _verdict_bundle
-from mqlab_widgets.check_card import CLOSE, OPEN, CheckCard
+from mqlab_widgets import check_card
+from mqlab_widgets.check_card import CLOSE, OPEN, OPENING, CheckCard
 from mqlab_widgets.stepper import Stepper
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -49,6 +51,45 @@ def test_the_button_opens_the_world_at_the_failing_event_and_closes_it() -> None
     card.button.click()
     assert len(card.children) == 3
     assert (card.button.description, card.children[2].value) == (OPEN, "")
+
+
+def test_a_double_click_opens_the_world_once_and_the_button_says_that_it_is_played(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(check_card, "QUIET_SECONDS", 0)
+    card = CheckCard(verdict_of(stops_at))
+    told: list[str] = []
+    card.button.observe(lambda change: told.append(change.new), "description")
+
+    async def cell() -> None:
+        card.button.click()
+        card.button.click()
+        assert card.button.disabled
+        assert told == [OPENING, CLOSE]
+        while card.button.disabled:
+            await asyncio.sleep(0)
+        card.button.click()
+
+    asyncio.run(cell())
+    assert told == [OPENING, CLOSE, OPEN]
+    assert len(card.children) == 3
+
+
+def test_a_world_whose_replay_is_interrupted_can_be_opened_again() -> None:
+    interrupted = iter([False, True, False])
+
+    def once(answer: Any, *, seed: int) -> Wrong | None:
+        """A world, and in between the notebook's stop button."""
+        if next(interrupted):
+            raise KeyboardInterrupt
+        return stops_at(answer, seed=seed)
+
+    card = CheckCard(verdict_of(once))
+    with pytest.raises(KeyboardInterrupt):
+        card.button.click()
+    assert (card.button.description, card.button.disabled) == (OPEN, False)
+    card.button.click()
+    assert card.button.description == CLOSE
 
 
 def test_a_world_that_can_no_longer_be_played_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

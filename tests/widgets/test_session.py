@@ -54,6 +54,17 @@ def test_stepping_goes_on_one_event_or_one_slice(viewed: Viewed) -> None:
     assert viewed.session.at_end
 
 
+def test_before_the_first_event_there_is_no_way_back_and_it_is_said(viewed: Viewed) -> None:
+    viewed.do("goto", place="1")
+    assert viewed.do("back") == ""
+    assert viewed.cursor == 0
+    assert "back" not in viewed.session.offers()
+    assert viewed.do("back") == "This is the beginning: nothing has happened before it."
+    assert viewed.cursor == 0
+    assert viewed.do("step_event") == ""
+    assert viewed.cursor == 1
+
+
 def test_the_cursor_goes_back_and_forth_without_playing(viewed: Viewed) -> None:
     played = viewed.lab.world.slice_no
     viewed.do("start")

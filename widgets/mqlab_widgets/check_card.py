@@ -10,10 +10,13 @@ import ipywidgets
 from mqlab.check import Verdict
 from mqlab.errors import MqlabError
 from mqlab_widgets.stepper import Stepper
-from mqlab_widgets.viewer import answer_beside_cells
+from mqlab_widgets.viewer import answer_beside_cells, call_later
 
 OPEN = "Open this world"
+OPENING = "Playing it again ..."
 CLOSE = "Close it"
+QUIET_SECONDS = 0.3
+"""So long after a world was opened the button is deaf: a double click, made while it was played, must not close it."""
 
 
 class CheckCard(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets publishes no types
@@ -32,19 +35,35 @@ class CheckCard(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets publishes 
         answer_beside_cells(self.button)
 
     def _pressed(self, _: Any) -> None:
+        if self.button.disabled:
+            return
         if self._viewer is not None:
             self._viewer.close()
             self._viewer = None
             self._show(OPEN, "")
             return
+        self.button.disabled = True
+        self._show(OPENING, "")
+        said = ""
+        try:
+            said = self._opened()
+        finally:
+            self._show(OPEN if self._viewer is None else CLOSE, said)
+            if not call_later(QUIET_SECONDS, self._enable):
+                self._enable()
+
+    def _opened(self) -> str:
+        """Open the world; what there is to say of it, or why it is not opened."""
         try:
             lab = self._verdict.open()
         except MqlabError as problem:
-            self._show(OPEN, str(problem))
-            return
+            return str(problem)
         self._viewer = Stepper(lab)
         at = f"Seed {self._verdict.failed_seed} at {lab.now_ms:,.0f} ms"
-        self._show(CLOSE, f"{at}, as the judge has left it: step back from here.")
+        return f"{at}, as the judge has left it: step back from here."
+
+    def _enable(self) -> None:
+        self.button.disabled = False
 
     def _show(self, button: str, said: str) -> None:
         self.button.description = button

@@ -421,6 +421,8 @@ class Session(Breaking, Worlds):
 
     def do_back(self) -> None:
         """One event back."""
+        if self.lab.history.cursor == 0:
+            self.said = "This is the beginning: nothing has happened before it."
         self.lab.history.move_to(self.lab.history.cursor - 1)
 
     def do_start(self) -> None:

@@ -150,7 +150,7 @@ class FramePump:
     def arm(self) -> None:
         """Draw soon, from the kernel's loop: so the last frame arrives when a cell has ended."""
         if not self.waiting:
-            self.waiting = _call_later(max(self._seconds, self._next_at - time.monotonic()), self._late)
+            self.waiting = call_later(max(self._seconds, self._next_at - time.monotonic()), self._late)
 
     def _late(self) -> None:
         if self.waiting:
@@ -179,7 +179,7 @@ class FramePump:
         self._next_at = began + max(self._seconds, (ended - began) / MOST_BUSY)
 
 
-def _call_later(seconds: float, function: Callable[[], None]) -> bool:
+def call_later(seconds: float, function: Callable[[], None]) -> bool:
     """Call a function from the loop of this thread; False if it has none (a plain script, a thread of one's own)."""
     try:
         loop = asyncio.get_running_loop()
