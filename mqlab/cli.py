@@ -14,7 +14,10 @@ from mqlab.errors import LearnerError, MqlabError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0 fine, 1 the answer is no, 2 the command could not be carried out."""
+    """Run one command; returns the exit status: 0 fine, 1 the answer is no, 2 the command could not be carried out.
+
+    130 after Ctrl-C, as shells say it.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     passed_on = {
         "explore": _explore,
@@ -47,6 +50,9 @@ def _guarded(command: Callable[[], int]) -> int:
     except MqlabError as error:
         print(f"mqlab: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("mqlab: interrupted", file=sys.stderr)
+        return 130
     except BrokenPipeError:
         sys.stderr.close()
         return 0

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 WATCH_EVERY_S = 2.0
 _CLEAR = "\x1b[2J\x1b[H"
+_WATCHING = "(looks again every two seconds; Ctrl-C ends it)"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     labs = select_labs(options.root / "labs", options.lab)
     count = release(labs, options.directory, students, exam=_exam(options.exam, options.key))
     whose = f" for {len(students)} students" if students else ""
-    print(f"{count} notebooks{whose} in {options.directory}")
+    print(f"{count} notebook{'' if count == 1 else 's'}{whose} in {options.directory}")
     return 0
 
 
@@ -130,7 +131,7 @@ def _bets(options: argparse.Namespace) -> int:
             now = drawn(reader.read())
             if now != shown:
                 # On a terminal each histogram takes the place of the one before.
-                print(f"{_CLEAR if sys.stdout.isatty() else ''}{now}", flush=True)
+                print(f"{_CLEAR}{now}\n{_WATCHING}" if sys.stdout.isatty() else now, flush=True)
                 shown = now
             time.sleep(WATCH_EVERY_S)
     return 0
@@ -148,18 +149,19 @@ def _report(marks: Path, out: Path, master: str | None) -> int:
 
 
 def _verify(line: str, key: Path) -> int:
-    """0 when the marker has signed this line with the key, 1 when not."""
+    """0 when the marker has signed this line with the key, 1 when not. LearnerError where there is no such line."""
     from mqlab.grading.marking import read_key
     from mqlab.grading.signing import verified
 
     if "mqlab-mark" not in line:
+        hint = "give the line in quotes, or the path of a report.html"
         try:
-            line = unescape(Path(line).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise LearnerError(
-                f"this is no line that begins with mqlab-mark, and no file that can be read: {error}",
-                "give the line in quotes, or the path of a report.html",
-            ) from None
+            text = unescape(Path(line).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            raise LearnerError(f"{line} is no line that begins with mqlab-mark, and no file of text", hint) from None
+        if "mqlab-mark" not in text:
+            raise LearnerError(f"there is no line in {line} that begins with mqlab-mark", hint)
+        line = text
     said = verified(read_key(str(key)), line)
     if said is None:
         print("not signed with this key, or changed since")

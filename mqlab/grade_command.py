@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from mqlab.progress import bar
 
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as shells give it."""
 NOT_ON_ROSTER = "this id is not on the roster"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Mark what was handed in; 0 when all of it could be marked, 1 when the marker failed with something.
 
+    After Ctrl-C it says how to go on, and returns 130.
     LearnerError when there is nothing to mark, and for a key or a roster that can't be used.
     """
     options = _parser().parse_args(argv)
     from mqlab.grading.confine import Limits, what_holds
     from mqlab.grading.course import HandedIn, Settings, handed_in, mark_all, missing, nothing_in, strangers
     from mqlab.grading.gradebook import write_gradebook
+    from mqlab.grading.marking import read_key
     from mqlab.grading.report import write_report
     from mqlab.grading.roster import keep_roster, students_in
 
@@ -30,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         not options.no_run, options.jobs, limits, options.exam,
     )  # fmt: skip
     students = students_in(options.students) if options.students else []
+    read_key(str(options.key))
     work, left = handed_in(options.submissions, settings)
     for each in left:
         print(f"left out: {each}")
@@ -55,7 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                       f"{'  (was marked already)' if known else ''}", flush=True)  # fmt: skip
             shown.to(done, f"{each.student} {each.source.stem}")
 
-        results = mark_all(work, settings, told)
+        try:
+            results = mark_all(work, settings, told)
+        except KeyboardInterrupt:
+            print(f"\nstopped: {done} of {len(work)} are marked; the same command goes on from there", file=sys.stderr)
+            return INTERRUPTED
     absent = missing(results, students, left)
     for result in absent:
         print(f"{result['student']:<20} {result['lab']:<20} {result['unreadable']}")

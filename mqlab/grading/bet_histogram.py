@@ -103,14 +103,14 @@ def page_of(bets: Bets, truth: str | None = None) -> str:
     if truth is not None and truth not in dict(bars):
         bars.append((truth, 0))
     most = max([count for _, count in bars] + [1])
-    unit = f" ({escape(bets.question.unit)})" if bets.question.unit else ""
     handed = len(bets.said) + len(bets.not_made)
-    title = f"{bets.question.lab.number} {escape(bets.question.name)}{unit}: {len(bets.said)} of {handed} have bet"
+    title = escape(bets.question.title)
     rows = "".join(_bar(name, count, most, name == truth) for name, count in bars)
     left = "".join(f"<li>{escape(line)}</li>" for line in bets.left_out)
     told = f'<p style="color:{GREY};margin:.5em 0 0">Not counted:</p><ul style="color:{GREY};margin:0">{left}</ul>'
     table = f'<table style="border-collapse:collapse">{rows}</table>'
-    return f'<div style="line-height:1.4"><b>{title}</b>{table}{told if left else ""}</div>'
+    count = f"<div>{len(bets.said)} of {handed} have bet</div>"
+    return f'<div style="line-height:1.4"><b>{title}</b>{count}{table}{told if left else ""}</div>'
 
 
 def _bar(name: str, count: int, most: int, is_true: bool) -> str:

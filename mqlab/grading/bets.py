@@ -32,6 +32,14 @@ class Question:
     choices: tuple[str, ...]
     """The texts of the choices; empty where they are made while the notebook runs, and for numbers."""
     unit: str
+    text: str
+    """What is asked; what a notebook puts in while it runs is three dots."""
+
+    @property
+    def title(self) -> str:
+        """The lab's number, the bet's name, and what is asked."""
+        unit = f" ({self.unit})" if self.unit else ""
+        return f"{self.lab.number} {self.name}: {self.text}{unit}"
 
     def answer(self, said: Any) -> str:
         """What was bet, as it is counted: of a choice its letter and text."""
@@ -49,6 +57,9 @@ def question(sources: Path, bet: str, lab: str = "") -> Question:
     LearnerError where there is none, or where more than one lab has a bet of that name.
     """
     paths = [path for path in sorted(sources.glob("*.py")) if lab in ("", path.stem, path.stem[:2])]
+    if lab and not paths:
+        labs = ", ".join(path.stem for path in sorted(sources.glob("*.py")))
+        raise LearnerError(f"there is no lab {lab!r}", f"labs that there are: {labs}")
     # To read all labs takes seconds.
     named = [path for path in paths if bet in path.read_text(encoding="utf-8")]
     found = [(read, call) for read, call in _bets_of(named) if text_argument(call) == bet]
@@ -57,18 +68,24 @@ def question(sources: Path, bet: str, lab: str = "") -> Question:
         near = list(known) if lab else get_close_matches(bet, known, 5)
         names = ", ".join(f"{known[name]} {name}" for name in near)
         hint = f"{'bets of this lab' if lab else 'near it'}: {names}" if names else "docs/teaching/labs.md has all"
-        raise LearnerError(f"there is no bet {bet!r}", hint)
+        raise LearnerError(f"there is no bet {bet!r}{f' in lab {lab}' if lab else ''}", hint)
     if len(found) > 1:
         labs = ", ".join(read.number for read, _ in found)
         raise LearnerError(f"more than one lab has a bet {bet!r}: {labs}", f"say which: --lab {labs[:2]}")
     read, call = found[0]
     given = {keyword.arg: keyword.value for keyword in call.keywords}
-    return Question(read, bet, _texts(given.get("choices")), next(iter(_texts(given.get("unit"))), ""))
+    return Question(read, bet, _texts(given.get("choices")), next(iter(_texts(given.get("unit"))), ""), _asked(call))
 
 
 def _bets_of(sources: Sequence[Path]) -> list[tuple[LabSource, ast.Call]]:
     labs = [read_lab(path) for path in sources]
     return [(lab, call) for lab in labs for cell in lab.tagged("prediction") for call in cell.calls("predict")]
+
+
+def _asked(call: ast.Call) -> str:
+    node = call.args[1] if len(call.args) > 1 else None
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    return "".join(str(part.value) if isinstance(part, ast.Constant) else "..." for part in parts)
 
 
 def _texts(node: ast.expr | None) -> tuple[str, ...]:
@@ -154,9 +171,8 @@ def drawn(bets: Bets, width: int = 40) -> str:
     bars = bets.bars()
     most = max([count for _, count in bars] + [1])
     column = max([len(name) for name, _ in bars] + [1])
-    unit = f" ({bets.question.unit})" if bets.question.unit else ""
     handed = len(bets.said) + len(bets.not_made)
-    lines = [f"{bets.question.lab.number} {bets.question.name}{unit}: {len(bets.said)} of {handed} have bet"]
+    lines = [bets.question.title, f"{len(bets.said)} of {handed} have bet"]
     lines += [f"  {name:<{column}}  {'█' * round(width * count / most):<{width}} {count:>3}" for name, count in bars]
     lines += [f"not counted: {line}" for line in bets.left_out]
     return "\n".join(lines)

@@ -6,20 +6,23 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
 
 from mqlab.errors import LearnerError
 from mqlab.grading.confine import Limits
 from mqlab.grading.judging import HIDDEN_SEEDS
-from mqlab.grading.marking import RESULT, Job, made_of, read_key, read_result
+from mqlab.grading.marking import RESULT, Job, made_of, read_result
 
 MOST_OF_A_MARK_S = 3_600
 """A marking process that has not ended after this time is ended, and said to have failed."""
+_LOOK_S = 0.2
 
 
 class HandedIn(NamedTuple):
@@ -124,9 +127,9 @@ Told = Callable[[HandedIn, dict[str, Any], bool], None]
 
 def mark_all(work: Sequence[HandedIn], settings: Settings, told: Told) -> list[dict[str, Any]]:
     """Mark all of it, several at once; results in the order of the work. What is marked already is not marked again."""
-    read_key(str(settings.key_file))
     results: dict[HandedIn, dict[str, Any]] = {}
     jobs = settings.jobs or os.cpu_count() or 1
+    stopped = Event()
     with ThreadPoolExecutor(jobs) as pool:
         begun = {}
         for each in work:
@@ -136,13 +139,14 @@ def mark_all(work: Sequence[HandedIn], settings: Settings, told: Told) -> list[d
                 results[each] = known
                 told(each, known, True)
             else:
-                begun[pool.submit(_mark_in_a_process, job)] = each
+                begun[pool.submit(_mark_in_a_process, job, stopped)] = each
         try:
             for done in as_completed(begun):
                 each = begun[done]
                 results[each] = done.result()
                 told(each, results[each], False)
         except BaseException:
+            stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [results[each] for each in work]
@@ -163,7 +167,8 @@ def job_of(each: HandedIn, settings: Settings) -> Job:
     )
 
 
-def _mark_in_a_process(job: Job) -> dict[str, Any]:
+def _mark_in_a_process(job: Job, stopped: Event) -> dict[str, Any]:
+    """Its result; what it was doing is given up once `stopped` is set."""
     out = Path(job.out)
     out.mkdir(parents=True, exist_ok=True)
     (out / RESULT).unlink(missing_ok=True)
@@ -176,9 +181,10 @@ def _mark_in_a_process(job: Job) -> dict[str, Any]:
             start_new_session=True,
         )
         try:
-            child.wait(MOST_OF_A_MARK_S)
-        except subprocess.TimeoutExpired:
-            pass
+            end_s = time.monotonic() + MOST_OF_A_MARK_S
+            while child.poll() is None and not stopped.is_set() and time.monotonic() < end_s:
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(_LOOK_S)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)

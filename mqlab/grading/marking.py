@@ -59,7 +59,7 @@ def read_key(path: str) -> bytes:
         key = Path(path).read_bytes().strip()
     except OSError as error:
         hint = f"give the course's; if it has none yet: mqlab course key {path}"
-        raise LearnerError(f"the key can't be read: {error}", hint) from None
+        raise LearnerError(f"the key {path} can't be read: {error.strerror}", hint) from None
     if len(key) < 16:
         raise LearnerError(f"{path} has fewer than 16 bytes", f"make a key: mqlab course key {path}")
     return key

@@ -36,7 +36,7 @@ def test_the_truth_is_shown_when_the_button_is_pressed(tmp_path: Path) -> None:
     assert "c) " in true
     button.click()
     assert "it is so" not in picture.value
-    assert "02 who-filters: 2 of 2 have bet" in shown._repr_mimebundle_()["text/plain"]
+    assert "\n2 of 2 have bet" in shown._repr_mimebundle_()["text/plain"]
 
 
 def test_without_a_truth_there_is_no_button(tmp_path: Path) -> None:

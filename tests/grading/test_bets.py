@@ -49,7 +49,8 @@ def test_the_histogram_of_choices(tmp_path: Path, handed_out: str, capsys: pytes
     assert bets.not_made == ["joe", "kim"]
     assert main(["course", "bets", str(tmp_path), "--bet", "who-filters", "--root", str(ROOT)]) == 0
     said = capsys.readouterr().out
-    assert "02 who-filters: 3 of 5 have bet" in said
+    asked_for = "02 who-filters: Now a message with the tag BB is sent. Who keeps it from the listener?"
+    assert said.startswith(f"{asked_for}\n3 of 5 have bet\n")
     assert f"not counted: lea/{LAB}.ipynb: this is no notebook: it is no JSON" in said
     assert "not counted: lea/notes.txt: is no notebook (.ipynb)" in said
 
@@ -82,7 +83,7 @@ def test_nothing_that_was_handed_in_is_run(tmp_path: Path, handed_out: str) -> N
 
 
 def of_numbers(*said: float | str) -> Bets:
-    asked = Question(read_lab(SOURCES / f"{LAB}.py"), "left-after-cut", (), "messages")
+    asked = Question(read_lab(SOURCES / f"{LAB}.py"), "left-after-cut", (), "messages", "How many are left?")
     return Bets(asked, {str(place): number for place, number in enumerate(said)})
 
 
@@ -92,13 +93,22 @@ def test_numbers_stand_by_their_size_and_many_in_ranges() -> None:
     assert len(many) == 12
     assert sum(count for _, count in many) == 100
     assert many[0][0] == "0 to 8.25"
-    assert "02 left-after-cut (messages): 100 of 100 have bet" in drawn(of_numbers(*range(100)))
+    assert "02 left-after-cut: How many are left? (messages)\n100 of 100 have bet" in drawn(of_numbers(*range(100)))
     assert of_numbers().bars() == []
+
+
+def test_what_a_notebook_puts_into_a_question_is_dots() -> None:
+    title = "05 second-hold: The first empty answer came at ... s. At which second does the next one come? (s)"
+    assert question(SOURCES, "second-hold").title == title
 
 
 def test_a_bet_that_there_is_not() -> None:
     with pytest.raises(LearnerError, match="there is no bet 'who-wins'"):
         question(SOURCES, "who-wins", "02")
+    with pytest.raises(LearnerError, match="there is no bet 'who-filters' in lab 05"):
+        question(SOURCES, "who-filters", "05")
+    with pytest.raises(LearnerError, match="there is no lab '2'"):
+        question(SOURCES, "who-filters", "2")
     with pytest.raises(LearnerError, match="near it: 02 who-filters"):
         question(SOURCES, "who-filter")
     with pytest.raises(LearnerError, match="is no directory"):

@@ -129,6 +129,8 @@ def test_a_signed_line_is_verified_and_a_changed_one_is_not(
         assert main(["course", "verify", changed, "--key", key]) == 1
         assert capsys.readouterr().out == "not signed with this key, or changed since\n"
     assert main(["course", "verify", str(tmp_path / "lost.html"), "--key", key]) == 2
+    (tmp_path / "other.html").write_text("a page of something else")
+    assert main(["course", "verify", str(tmp_path / "other.html"), "--key", key]) == 2
     assert "no line that begins with mqlab-mark, and no file" in capsys.readouterr().err
     make_key(tmp_path / "another")
     assert main(["course", "verify", line, "--key", str(tmp_path / "another")]) == 1

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -156,6 +157,30 @@ def test_a_marker_that_is_killed_goes_on_and_loses_nothing(course: Path) -> None
     assert grade(course) == 0
     for name in ("gradebook.csv", "gradebook.parquet", "nbgrader.csv", "otter.csv"):
         assert (out / name).read_bytes() == (course / "marks" / name).read_bytes()
+
+
+def test_a_marker_that_is_interrupted_says_how_to_go_on(course: Path) -> None:
+    out = course / "interrupted"
+    command = [sys.executable, "-m", "mqlab", "grade", str(course / "handed-in"), "--key", str(course / "key")]
+    command += ["--out", str(out), "--root", str(ROOT), "--no-run", "--hidden", "2", "--jobs", "1"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as marker:
+        assert marker.stdout is not None
+        assert marker.stdout.readline().startswith("ada")
+        marker.send_signal(signal.SIGINT)
+        said = marker.communicate()[1]
+    assert marker.returncode == 130
+    assert "stopped: 1 of 3 are marked; the same command goes on from there" in said
+    assert "Traceback" not in said
+    assert not (out / "gradebook.csv").exists()
+
+
+def test_without_a_key_nothing_is_written(course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = [str(course / "handed-in"), "--key", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
+    assert main(["grade", *given, "--root", str(ROOT)]) == 2
+    assert f"the key {tmp_path / 'none'} can't be read: No such file or directory" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_released_notebook_has_the_id_and_no_outputs(course: Path) -> None:
