@@ -81,7 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for result in failed:
         print(f"{result['student']} {result['lab']}: {result['unreadable']}")
     besides = f", {len(left)} left out (named at the beginning)" if left else ""
-    print(f"{len(results)} notebooks marked{besides}; {options.out / 'gradebook.csv'}")
+    besides += f", {len(failed)} not, since the marker failed" if failed else ""
+    print(f"{len(results) - len(failed)} notebooks marked{besides}; {options.out / 'gradebook.csv'}")
     return 1 if failed else 0
 
 

@@ -193,7 +193,8 @@ def _mark_in_a_process(job: Job, stopped: Event) -> dict[str, Any]:
     if result is not None:
         (out / "marker.log").unlink()
         return result
-    told = f"the marker could not mark it (status {child.returncode}); see {out / 'marker.log'}"
+    told = f"the marker could not mark it (status {child.returncode}), and tries again when the same command is given"
+    told += f"; see {out / 'marker.log'}"
     return {**_nothing(job.student, Path(job.source).stem, 0, told), "failed": True}
 
 
