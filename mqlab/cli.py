@@ -141,7 +141,8 @@ def _scenarios(options: argparse.Namespace) -> int:
     for s in rows:
         print(f"{s.name:<{width}}  {s.summary}")
         for p in s.parameters:
-            print(f"{'':<{width}}    {p.name}={p.default!r}")
+            among = f" ({', '.join(p.words)})" if p.words else ""
+            print(f"{'':<{width}}    {p.name}={p.default!r}{among}")
     return 0
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.client import ConsumeConcurrentlyStatus
 from mqlab.protocol import Message
 from mqlab.scenarios.registry import scenario, story
+from mqlab.scenarios.words import Flush
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
@@ -153,7 +154,7 @@ async def new_topic(lab: Lab, *, name_servers: int = 1) -> None:
 
 
 @scenario("power-cut", seconds=3)
-async def power_cut(lab: Lab, *, flush: str = "ASYNC_FLUSH", cut_ms: int = 300, messages: int = 50) -> None:
+async def power_cut(lab: Lab, *, flush: Flush = "ASYNC_FLUSH", cut_ms: int = 300, messages: int = 50) -> None:
     """Messages are acknowledged, then the broker's machine loses power and is started again."""
     lab.name_server()
     lab.broker("broker-a", flush_disk_type=flush)

@@ -32,6 +32,7 @@ from mqlab.scenarios.numbered import (
 from mqlab.scenarios.pushing import READERS, SlowlyInOrder, new_reader, start_members, start_shop
 from mqlab.scenarios.registry import ANY_FAULT, WITHOUT_POWER_CUTS, scenario
 from mqlab.scenarios.store import SMALL_FILES
+from mqlab.scenarios.words import AnyFlush, Flush
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
@@ -43,7 +44,7 @@ OF_MAINTENANCE = ("fill_disk", "hang_disk", "crash", "cut")
 MOSTLY_POWER = ("power_off", "power_off", "power_off", "crash", "hang_disk", "fill_disk")
 """A kind that stands three times is drawn three times as often."""
 OF_SILENCE = ("freeze", "partition", "cut")
-FLUSHES = ("SYNC_FLUSH", "ASYNC_FLUSH")
+FLUSHES: tuple[Flush, ...] = ("SYNC_FLUSH", "ASYNC_FLUSH")
 TWINS = ("Aa", "BB")
 """Two tags whose hash codes in Java are the same, so that the broker cannot tell them apart."""
 HANGING_MS = 150_000
@@ -53,7 +54,13 @@ ROOM_BYTES = 100_000_000
 
 @scenario("power-cuts", seconds=20, faults=MOSTLY_POWER)
 async def power_cuts(
-    lab: Lab, *, producers: int = 4, messages: int = 400, every_ms: int = 150, size: int = 6_000, flush: str = "any"
+    lab: Lab,
+    *,
+    producers: int = 4,
+    messages: int = 400,
+    every_ms: int = 150,
+    size: int = 6_000,
+    flush: AnyFlush = "any",
 ) -> None:
     """Producers send big messages to a broker with small files, which loses power, is killed, and recovers.
 
@@ -74,7 +81,7 @@ async def power_cuts(
 
 @scenario("many-files", seconds=40, faults=OF_BROKERS)
 async def many_files(
-    lab: Lab, *, messages: int = 300, every_ms: int = 60, size: int = 700, delayed: bool = True, flush: str = "any"
+    lab: Lab, *, messages: int = 300, every_ms: int = 60, size: int = 700, delayed: bool = True, flush: AnyFlush = "any"
 ) -> None:
     """Many small messages fill one small file after the other, some of them delayed, and the broker recovers."""
     flush = FLUSHES[lab.world.choose("flush", len(FLUSHES))] if flush == "any" else flush
@@ -92,7 +99,7 @@ async def many_files(
 
 @scenario("batches", seconds=30, faults=ANY_FAULT)
 async def batches(
-    lab: Lab, *, batches: int = 30, most: int = 12, every_ms: int = 700, size: int = 900, flush: str = "SYNC_FLUSH"
+    lab: Lab, *, batches: int = 30, most: int = 12, every_ms: int = 700, size: int = 900, flush: Flush = "SYNC_FLUSH"
 ) -> None:
     """A producer sends batches of up to 12 messages to two brokers; a batch is stored whole or not at all."""
     lab.name_server()
@@ -119,7 +126,7 @@ async def _send_batches(producer: DefaultMQProducer, batches: int, most: int, ev
 
 @scenario("short-consume-timeout", seconds=260, faults=ANY_FAULT)
 async def short_consume_timeout(
-    lab: Lab, *, messages: int = 40, every_ms: int = 4_000, queues: int = 2, flush: str = "SYNC_FLUSH"
+    lab: Lab, *, messages: int = 40, every_ms: int = 4_000, queues: int = 2, flush: Flush = "SYNC_FLUSH"
 ) -> None:
     """A listener may take a message for a minute, and sometimes takes it for longer: the consumer gives it back."""
     await start_shop(lab, brokers=1, queues=queues, flush=flush, messages=messages, every_ms=every_ms)
@@ -154,7 +161,7 @@ async def orderly_rebalance(
     queues: int = 4,
     messages: int = 120,
     every_ms: int = 500,
-    flush: str = "SYNC_FLUSH",
+    flush: Flush = "SYNC_FLUSH",
 ) -> None:
     """Members of an orderly group come and go, and take locked queues over from each other, for longer than a lock."""
     await start_shop(lab, brokers=1, queues=queues, flush=flush, messages=messages, every_ms=every_ms)
@@ -202,7 +209,7 @@ class _Slowly(MessageListenerOrderly):
 
 
 @scenario("silence", seconds=200, faults=OF_SILENCE)
-async def silence(lab: Lab, *, messages: int = 60, every_ms: int = 3_000, flush: str = "SYNC_FLUSH") -> None:
+async def silence(lab: Lab, *, messages: int = 60, every_ms: int = 3_000, flush: Flush = "SYNC_FLUSH") -> None:
     """Two name servers and two brokers, any of which may fall silent for longer than the others wait."""
     for _ in range(2):
         lab.name_server()
@@ -253,7 +260,7 @@ async def _send_bursts(producer: DefaultMQProducer, messages: int, every_ms: int
 
 
 @scenario("tag-twins", seconds=20, faults=WITHOUT_POWER_CUTS)
-async def tag_twins(lab: Lab, *, messages: int = 40, every_ms: int = 300, flush: str = "ASYNC_FLUSH") -> None:
+async def tag_twins(lab: Lab, *, messages: int = 40, every_ms: int = 300, flush: Flush = "ASYNC_FLUSH") -> None:
     """Two tags have the same hash code, and a consumer wants only one of them."""
     lab.name_server()
     lab.broker(flush_disk_type=flush)
@@ -277,7 +284,7 @@ async def _send_twins(producer: DefaultMQProducer, messages: int, every_ms: int)
 
 @scenario("maintenance", seconds=50, faults=OF_MAINTENANCE)
 async def maintenance(
-    lab: Lab, *, messages: int = 40, every_ms: int = 400, down_ms: int = 2_000, flush: str = "SYNC_FLUSH"
+    lab: Lab, *, messages: int = 40, every_ms: int = 400, down_ms: int = 2_000, flush: Flush = "SYNC_FLUSH"
 ) -> None:
     """A member stops in good order, then its broker; when that is back, another member goes on where the first was."""
     await start_shop(lab, brokers=1, queues=2, flush=flush, messages=messages, every_ms=every_ms)

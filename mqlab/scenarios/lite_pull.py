@@ -8,6 +8,7 @@ from mqlab.client import ConsumeFromWhere
 from mqlab.errors import MQClientException
 from mqlab.scenarios.numbered import FAILURES, TOPIC, number_of, spawn_sending
 from mqlab.scenarios.registry import WITHOUT_POWER_CUTS, scenario
+from mqlab.scenarios.words import Flush
 
 if TYPE_CHECKING:
     from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
@@ -81,7 +82,7 @@ async def lite_pull(
     batch: int = 10,
     again_after_ms: int = 15_000,
     pause_ms: int = 3_000,
-    flush: str = "ASYNC_FLUSH",
+    flush: Flush = "ASYNC_FLUSH",
 ) -> None:
     """Members poll and commit by hand and come and go; an auditor with assigned queues reads everything twice."""
     lab.name_server()

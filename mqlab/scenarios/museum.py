@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere
-from mqlab.errors import LearnerError
 from mqlab.scenarios.numbered import SUCCESS, TOPIC, spawn_sending
 from mqlab.scenarios.registry import scenario
 
@@ -17,17 +16,13 @@ if TYPE_CHECKING:
     from mqlab.scenarios.museum_parts import Prepare
 
 VISITORS = "visitors"
-BROKEN, FIXED = "broken", "fixed"
+Code = Literal["broken", "fixed"]
+BROKEN: Final = "broken"
+FIXED: Final = "fixed"
 ACK_WAIT_MS = 20_000
 """For so long an ack waits for a check point in the room of 5408; RocketMQ gives it three minutes."""
 
 Listener = Callable[[Sequence["MessageExt"], ConsumeConcurrentlyContext], Any]
-
-
-def _is_broken(code: str) -> bool:
-    if code not in (BROKEN, FIXED):
-        raise LearnerError(f"there is no code {code!r}", f"choose {BROKEN!r} or {FIXED!r}")
-    return code == BROKEN
 
 
 async def _open(
@@ -90,11 +85,11 @@ def _sometimes_too_slow(
 
 
 @scenario("museum-3787", seconds=150)
-async def museum_3787(lab: Lab, *, code: str = BROKEN, messages: int = 24, work_ms: int = 350) -> None:
+async def museum_3787(lab: Lab, *, code: Code = BROKEN, messages: int = 24, work_ms: int = 350) -> None:
     """Issue 3787: acks that come while their check point is still in memory overtake it, and have no effect."""
     from mqlab.scenarios import museum_parts as parts
 
-    prepare = parts.delay_levels if _is_broken(code) else None
+    prepare = parts.delay_levels if code == BROKEN else None
     await acks_while_the_check_point_waits(lab, prepare, messages=messages, work_ms=work_ms)
 
 
@@ -107,11 +102,11 @@ async def acks_while_the_check_point_waits(
 
 
 @scenario("museum-4153", seconds=150)
-async def museum_4153(lab: Lab, *, code: str = BROKEN, messages: int = 12, work_ms: int = 100) -> None:
+async def museum_4153(lab: Lab, *, code: Code = BROKEN, messages: int = 12, work_ms: int = 100) -> None:
     """Issue 4153: acks wait longer than their check point, which is settled without them."""
     from mqlab.scenarios import museum_parts as parts
 
-    prepare = parts.delay_levels if _is_broken(code) else None
+    prepare = parts.delay_levels if code == BROKEN else None
     await acks_one_after_the_other(lab, prepare, messages=messages, work_ms=work_ms)
 
 
@@ -124,11 +119,11 @@ async def acks_one_after_the_other(
 
 
 @scenario("museum-3507", seconds=60)
-async def museum_3507(lab: Lab, *, code: str = BROKEN, messages: int = 12, work_ms: int = 50) -> None:
+async def museum_3507(lab: Lab, *, code: Code = BROKEN, messages: int = 12, work_ms: int = 50) -> None:
     """Issue 3507: the end of what a reviver has read is worked out too late, so it settles check points too early."""
     from mqlab.scenarios import museum_parts as parts
 
-    prepare = parts.counts_the_wait_twice if _is_broken(code) else None
+    prepare = parts.counts_the_wait_twice if code == BROKEN else None
     await quick_consumer(lab, prepare, messages=messages, work_ms=work_ms)
 
 
@@ -141,18 +136,18 @@ async def quick_consumer(
 
 
 @scenario("museum-5408", seconds=120)
-async def museum_5408(lab: Lab, *, code: str = BROKEN, messages: int = 8, work_ms: int = 20) -> None:
+async def museum_5408(lab: Lab, *, code: Code = BROKEN, messages: int = 8, work_ms: int = 20) -> None:
     """Issues 3443 and 5408: acks behind the last check point are read again for ever; 5.3.3 does so unless told."""
-    skips: dict[str, Any] = {"enable_skip_long_awaiting_ack": not _is_broken(code), "revive_ack_wait_ms": ACK_WAIT_MS}
+    skips: dict[str, Any] = {"enable_skip_long_awaiting_ack": code == FIXED, "revive_ack_wait_ms": ACK_WAIT_MS}
     await quick_consumer(lab, None, messages=messages, every_ms=500, work_ms=work_ms, **skips)
 
 
 @scenario("museum-7724", seconds=150)
-async def museum_7724(lab: Lab, *, code: str = BROKEN, messages: int = 100, too_slow_ms: int = 25_000) -> None:
+async def museum_7724(lab: Lab, *, code: Code = BROKEN, messages: int = 100, too_slow_ms: int = 25_000) -> None:
     """Issue 7724: where the log has lost a message, a later one is brought back in its place; 5.3.3 still does so."""
     from mqlab.scenarios import museum_parts as parts
 
-    prepare = None if _is_broken(code) else parts.looks_at_the_offset
+    prepare = None if code == BROKEN else parts.looks_at_the_offset
     await log_that_is_cleaned(lab, prepare, messages=messages, too_slow_ms=too_slow_ms)
 
 
@@ -176,11 +171,11 @@ async def log_that_is_cleaned(lab: Lab, prepare: Prepare | None, *, messages: in
 
 
 @scenario("museum-7914", seconds=60)
-async def museum_7914(lab: Lab, *, code: str = BROKEN, messages: int = 150, flush_us: int = 6_000) -> None:
+async def museum_7914(lab: Lab, *, code: Code = BROKEN, messages: int = 150, flush_us: int = 6_000) -> None:
     """Issue 7914: a message that was stored while a pop was on its way, and not acknowledged, is never seen again."""
     from mqlab.scenarios import museum_parts as parts
 
-    prepare = parts.skips_what_was_stored_later if _is_broken(code) else None
+    prepare = parts.skips_what_was_stored_later if code == BROKEN else None
     await pops_that_wait_for_flushes(lab, prepare, messages=messages, flush_us=flush_us)
 
 
@@ -194,11 +189,11 @@ async def pops_that_wait_for_flushes(
 
 
 @scenario("museum-8479", seconds=120)
-async def museum_8479(lab: Lab, *, code: str = BROKEN, messages: int = 20, deleted_after_ms: int = 4_000) -> None:
+async def museum_8479(lab: Lab, *, code: Code = BROKEN, messages: int = 20, deleted_after_ms: int = 4_000) -> None:
     """Issue 8479: a topic is deleted and made again, and messages that it had once are looked for without end."""
     from mqlab.scenarios import museum_parts as parts
 
-    prepare = parts.asks_again_for_what_is_gone if _is_broken(code) else None
+    prepare = parts.asks_again_for_what_is_gone if code == BROKEN else None
     await topic_made_again(lab, prepare, messages=messages, deleted_after_ms=deleted_after_ms)
 
 

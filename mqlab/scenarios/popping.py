@@ -9,6 +9,7 @@ from mqlab.scenarios.numbered import TOPIC, reader, spawn_sending
 from mqlab.scenarios.popper import Popper
 from mqlab.scenarios.pushing import new_reader
 from mqlab.scenarios.registry import ANY_FAULT, scenario
+from mqlab.scenarios.words import Flush
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
@@ -33,7 +34,7 @@ def _popped_by_hand(name: str, summary: str, *, order: bool = False, **broker: A
         queues: int = 2,
         messages: int = 40,
         every_ms: int = 500,
-        flush: str = "SYNC_FLUSH",
+        flush: Flush = "SYNC_FLUSH",
     ) -> None:
         await _shop(lab, queues=queues, messages=messages, every_ms=every_ms, flush_disk_type=flush, **broker)
         for _ in range(poppers):
@@ -70,7 +71,7 @@ async def pop_mixed_with_push(
     queues: int = 2,
     messages: int = 40,
     every_ms: int = 500,
-    flush: str = "SYNC_FLUSH",
+    flush: Flush = "SYNC_FLUSH",
 ) -> None:
     """One topic: an application pops it, a push consumer pops it for its listener, another one pulls it."""
     await _shop(lab, queues=queues, messages=messages, every_ms=every_ms, flush_disk_type=flush)

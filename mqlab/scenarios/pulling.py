@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mqlab.client import MessageModel
 from mqlab.scenarios.numbered import FAILURES, TOPIC, come_and_go, number_of, spawn_sending
 from mqlab.scenarios.registry import WITHOUT_POWER_CUTS, scenario, story
+from mqlab.scenarios.words import Flush
 
 if TYPE_CHECKING:
     from mqlab.client import MQPullConsumerScheduleService, PullTaskContext
@@ -60,7 +61,7 @@ async def pull_schedule(
     every_ms: int = 300,
     next_delay_ms: int = 200,
     broadcasting: bool = False,
-    flush: str = "ASYNC_FLUSH",
+    flush: Flush = "ASYNC_FLUSH",
 ) -> None:
     """Schedule services pull in turns; the first stays, the others come and go, and tasks follow the queues."""
     lab.name_server()

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Coroutine, Mapping
 from textwrap import dedent
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
@@ -19,11 +19,14 @@ ScenarioFunction = Callable[..., Coroutine[Any, Any, None]]
 
 
 class Parameter(NamedTuple):
-    """One parameter of a scenario: its name, its type ("int", "bool", "str") and the value it has unless told."""
+    """One parameter of a scenario: its name, its type ("int", "bool", "str") and the value it has unless told; `words`
+    are all that it takes, if these are few: then its annotation is a `Literal`.
+    """
 
     name: str
     type: str
     default: Any
+    words: tuple[str, ...] = ()
 
 
 class Caption(NamedTuple):
@@ -77,7 +80,7 @@ class Scenario(NamedTuple):
         """The keyword parameters, in order."""
         signature = inspect.signature(self.function)
         return [
-            Parameter(p.name, type(p.default).__name__, p.default)
+            Parameter(p.name, type(p.default).__name__, p.default, _words(p.annotation, self.function))
             for p in signature.parameters.values()
             if p.kind is inspect.Parameter.KEYWORD_ONLY
         ]
@@ -177,8 +180,23 @@ def names() -> list[str]:
     return sorted(_SCENARIOS)
 
 
+def _words(annotation: Any, function: ScenarioFunction) -> tuple[str, ...]:
+    """The words of a `Literal`, which with `from __future__ import annotations` is a text; of other types none."""
+    if isinstance(annotation, str):
+        try:
+            annotation = eval(annotation, function.__globals__)  # noqa: S307  # the scenario's own source
+        except NameError:
+            return ()
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
+
+
 def _convert(parameter: Parameter, value: Any) -> Any:
     wanted = type(parameter.default)
+    if parameter.words and value not in parameter.words:
+        raise LearnerError(
+            f"{parameter.name}={value!r} is none of the words that it takes",
+            f"choose among {', '.join(parameter.words)}",
+        )
     if isinstance(value, wanted):
         return value
     try:

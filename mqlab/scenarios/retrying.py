@@ -9,6 +9,7 @@ from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, 
 from mqlab.scenarios.numbered import LATER, SUCCESS, TOPIC, number_of, reader, reading_time_ms, spawn_sending
 from mqlab.scenarios.pushing import new_reader, start_shop
 from mqlab.scenarios.registry import ANY_FAULT, scenario
+from mqlab.scenarios.words import Flush
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
@@ -46,7 +47,7 @@ async def retry_and_dead_letters(
     messages: int = 30,
     every_ms: int = 500,
     max_reconsume_times: int = 2,
-    flush: str = "SYNC_FLUSH",
+    flush: Flush = "SYNC_FLUSH",
 ) -> None:
     """A listener fails: messages come again after 10 s and 30 s, and then go to the dead letters."""
     await start_shop(lab, brokers=1, queues=queues, flush=flush, messages=messages, every_ms=every_ms)
@@ -58,7 +59,7 @@ async def retry_and_dead_letters(
 
 @scenario("delayed-messages", seconds=40, faults=ANY_FAULT)
 async def delayed_messages(
-    lab: Lab, *, queues: int = 2, messages: int = 30, every_ms: int = 600, flush: str = "SYNC_FLUSH"
+    lab: Lab, *, queues: int = 2, messages: int = 30, every_ms: int = 600, flush: Flush = "SYNC_FLUSH"
 ) -> None:
     """Messages are sent to be delivered at once, after 1 s, after 5 s and after 10 s."""
     lab.name_server()
@@ -80,7 +81,7 @@ async def timer_messages(
     messages: int = 40,
     every_ms: int = 500,
     roll_window_s: int = 2 * 86_400,
-    flush: str = "SYNC_FLUSH",
+    flush: Flush = "SYNC_FLUSH",
 ) -> None:
     """Messages are sent for a moment of their own: now, after 1.5 s, 3 s, 7 s and 20 s; the timer wheel holds them."""
     lab.name_server()

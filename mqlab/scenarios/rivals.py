@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from mqlab.client import MessageModel
 from mqlab.errors import LearnerError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mqlab.client import DefaultMQPullConsumer, PullResult
     from mqlab.lab import Lab
 
+Way = Literal["interval", "busy", "short", "long"]
 WAYS = {
     "interval": "fixed-interval pull",
     "busy": "busy pull",
@@ -44,14 +45,12 @@ RIVALS = story("""
 
 @scenario("rivals", seconds=20, faults=WITHOUT_POWER_CUTS, captions=RIVALS)
 async def rivals(
-    lab: Lab, *, way: str = "long", interval_ms: int = 1_000, rate_per_minute: int = 60, queues: int = 1
+    lab: Lab, *, way: Way = "long", interval_ms: int = 1_000, rate_per_minute: int = 60, queues: int = 1
 ) -> None:
     """Orders come at a steady rate; the consumer pulls at an interval, pulls without rest, polls short or polls long.
 
     `way` is interval, busy, short or long; `interval_ms` counts for the first one alone. A load lasts two minutes.
     """
-    if way not in WAYS:
-        raise LearnerError(f"way={way!r} is unknown", f"choose among {', '.join(WAYS)}")
     for name, value in (("interval_ms", interval_ms), ("rate_per_minute", rate_per_minute), ("queues", queues)):
         if value < 1:
             raise LearnerError(f"{name}={value} is too small", "give 1 or more")

@@ -16,6 +16,7 @@ from mqlab.scenarios.numbered import (
     spawn_sending,
 )
 from mqlab.scenarios.registry import ANY_FAULT, WITHOUT_POWER_CUTS, scenario, story
+from mqlab.scenarios.words import Flush
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer
@@ -48,7 +49,7 @@ async def _send_all(
 
 @scenario("sync-send-two-brokers", seconds=30, faults=ANY_FAULT)
 async def sync_send_two_brokers(
-    lab: Lab, *, messages: int = 40, every_ms: int = 500, queues: int = 2, flush: str = "SYNC_FLUSH", size: int = 100
+    lab: Lab, *, messages: int = 40, every_ms: int = 500, queues: int = 2, flush: Flush = "SYNC_FLUSH", size: int = 100
 ) -> None:
     """A producer sends to two brokers and waits for each answer; what fails at one broker is tried at the other."""
     await _send_all(lab, send_sync, messages=messages, every_ms=every_ms, queues=queues, flush=flush, size=size)
@@ -56,7 +57,7 @@ async def sync_send_two_brokers(
 
 @scenario("async-send", seconds=30, faults=ANY_FAULT)
 async def async_send(
-    lab: Lab, *, messages: int = 40, every_ms: int = 500, queues: int = 2, flush: str = "SYNC_FLUSH", size: int = 100
+    lab: Lab, *, messages: int = 40, every_ms: int = 500, queues: int = 2, flush: Flush = "SYNC_FLUSH", size: int = 100
 ) -> None:
     """A producer sends to two brokers and does not wait: the answers come to callbacks, failures are tried again."""
     await _send_all(lab, send_async, messages=messages, every_ms=every_ms, queues=queues, flush=flush, size=size)
@@ -64,7 +65,7 @@ async def async_send(
 
 @scenario("one-way", seconds=30, faults=WITHOUT_POWER_CUTS)
 async def one_way(
-    lab: Lab, *, messages: int = 40, every_ms: int = 500, queues: int = 2, flush: str = "ASYNC_FLUSH", size: int = 100
+    lab: Lab, *, messages: int = 40, every_ms: int = 500, queues: int = 2, flush: Flush = "ASYNC_FLUSH", size: int = 100
 ) -> None:
     """A producer sends to two brokers and never learns what became of it."""
     await _send_all(lab, send_one_way, messages=messages, every_ms=every_ms, queues=queues, flush=flush, size=size)

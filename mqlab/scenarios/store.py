@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mqlab.protocol import Message
 from mqlab.scenarios.registry import scenario, story
+from mqlab.scenarios.words import Flush
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer
@@ -34,7 +35,7 @@ async def start_shop(lab: Lab, *, flush: str, queues: int) -> DefaultMQProducer:
 
 
 @scenario("small-files", seconds=1)
-async def small_files(lab: Lab, *, messages: int = 387, every_ms: int = 20, flush: str = "ASYNC_FLUSH") -> None:
+async def small_files(lab: Lab, *, messages: int = 387, every_ms: int = 20, flush: Flush = "ASYNC_FLUSH") -> None:
     """Orders and payments of 100 to 999 bytes fill the small files of a broker, one message at a time."""
     producer = await start_shop(lab, flush=flush, queues=2)
     for number in range(messages):
@@ -60,8 +61,8 @@ CUT_OFF = story("""
 async def orders_cut_off(
     lab: Lab,
     *,
-    how: str = "power_off",
-    flush: str = "ASYNC_FLUSH",
+    how: Literal["power_off", "crash"] = "power_off",
+    flush: Flush = "ASYNC_FLUSH",
     wait_ms: int = 300,
     orders: int = 10,
     size: int = 1_500,

@@ -18,7 +18,7 @@ def test_scenarios_are_listed_as_text_and_as_json(capsys: pytest.CaptureFixture[
     assert main(["scenarios", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     first = next(s for s in listed if s["name"] == "first-message")
-    assert first["parameters"] == [{"name": "queues", "type": "int", "default": 1}]
+    assert first["parameters"] == [{"name": "queues", "type": "int", "default": 1, "words": []}]
 
 
 def test_trace_prints_a_hash_that_depends_on_the_seed_alone(capsys: pytest.CaptureFixture[str]) -> None:

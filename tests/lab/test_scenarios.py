@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -11,6 +12,11 @@ from mqlab import Message, scenarios
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.replay import read_report, replay, replay_to
 from mqlab.scenarios.source import add_from_source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mqlab import Lab
 
 
 def test_every_scenario_has_a_summary_and_typed_parameters() -> None:
@@ -36,6 +42,32 @@ def test_a_wrong_parameter_is_a_clear_error() -> None:
         scenario.check({"queue": 3})
     with pytest.raises(LearnerError, match="is not a int"):
         scenario.check({"queues": "many"})
+
+
+def test_every_text_that_a_scenario_takes_is_one_of_its_words_or_free() -> None:
+    texts = [(name, one) for name in scenarios.names() for one in scenarios.get(name).parameters if one.type == "str"]
+    assert {one.name for _, one in texts if not one.words} == {"faults", "levels"}
+    for name, one in texts:
+        assert one.default in (one.words or one.default), name
+
+
+@pytest.mark.parametrize("name", ["museum-3787", "power-cuts", "orders-cut-off", "slow-listener", "rivals"])
+def test_a_scenario_takes_each_of_its_words_and_no_other(name: str) -> None:
+    scenario = scenarios.get(name)
+    for parameter in scenario.parameters:
+        for word in parameter.words:
+            scenario.build(7, parameters={parameter.name: word})
+        if parameter.words:
+            with pytest.raises(LearnerError, match=f"choose among {', '.join(parameter.words)}"):
+                scenario.build(7, parameters={parameter.name: "sideways"})
+
+
+def test_a_type_that_names_no_words_leaves_a_parameter_free() -> None:
+    async def chatty(lab: Lab, *, way: Literal["up", "down"] = "up", said: Sequence[str] = "x") -> None:
+        """`Sequence` is known to the type checker alone."""
+
+    parameters = scenarios.Scenario("chatty", chatty, 1.0).parameters
+    assert [parameter.words for parameter in parameters] == [("up", "down"), ()]
 
 
 def test_a_report_is_played_again_with_its_actions(tmp_path: Path) -> None:

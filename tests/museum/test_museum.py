@@ -64,7 +64,7 @@ def test_an_issue_s_number_finds_its_exhibit() -> None:
 
 
 def test_a_room_has_two_codes() -> None:
-    with pytest.raises(LearnerError, match="there is no code"):
+    with pytest.raises(LearnerError, match="choose among broken, fixed"):
         get("museum-3787").build(0, parameters={"code": "mended"})
 
 

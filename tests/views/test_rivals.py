@@ -107,7 +107,7 @@ def test_all_messages_are_accounted_for() -> None:
 
 
 def test_wrong_parameters_are_told() -> None:
-    with pytest.raises(LearnerError, match="way='pigeon' is unknown"):
+    with pytest.raises(LearnerError, match="way='pigeon' is none of the words"):
         measure("pigeon")
     with pytest.raises(LearnerError, match="interval_ms=0 is too small"):
         measure("interval", interval_ms=0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mqlab.errors import LearnerError
-from mqlab.scenarios import get, names
+from mqlab.scenarios import get
 from mqlab_widgets import Settings
 from mqlab_widgets.figures import figures_of, percentile
-from mqlab_widgets.settings import CHOICES, Worlds, choices_of, least_of, unit_of
+from mqlab_widgets.settings import Worlds, least_of, unit_of
 
 NAME = "demo-slow-consumer"
 
@@ -146,24 +146,6 @@ def test_a_text_that_can_not_be_chosen_is_refused() -> None:
     with pytest.raises(LearnerError, match="choose among interval, busy, short, long"):
         panel.change(way="sideways")
     assert panel.change(way="short").worlds.settings["way"] == "short"
-
-
-@pytest.mark.parametrize(
-    ("scenario", "name"),
-    [("museum-3787", "code"), ("power-cuts", "flush"), ("orders-cut-off", "how"), ("slow-listener", "limit"),
-     ("rivals", "way")],
-)  # fmt: skip
-def test_a_scenario_takes_each_choice(scenario: str, name: str) -> None:
-    parameter = next(one for one in get(scenario).parameters if one.name == name)
-    choices = choices_of(parameter)
-    assert parameter.default in choices
-    for choice in choices:
-        get(scenario).build(7, parameters={name: choice})
-
-
-def test_every_text_of_a_scenario_has_choices_or_is_free() -> None:
-    texts = {one.name for name in names() for one in get(name).parameters if one.type == "str"}
-    assert texts - set(CHOICES) == {"faults", "levels"}
 
 
 def test_a_default_below_the_least_number_may_be_given_again() -> None:

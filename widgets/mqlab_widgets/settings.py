@@ -23,14 +23,6 @@ MOST_EVENTS = 200_000
 PIECE_MS = 100
 UNITS = {"_ms": "ms", "_us": "microseconds", "_s": "s"}
 LARGEST = 1_000_000
-CHOICES = {
-    "code": ("broken", "fixed"),
-    "flush": ("ASYNC_FLUSH", "SYNC_FLUSH"),
-    "how": ("power_off", "crash"),
-    "limit": ("count", "size", "span"),
-    "way": ("interval", "busy", "short", "long"),
-}
-"""The texts that a parameter of this name takes, in whichever scenario; one whose default is "any" takes that, too."""
 
 
 class Worlds:
@@ -95,17 +87,11 @@ def least_of(parameter: Parameter) -> int:
     return min(least, default)
 
 
-def choices_of(parameter: Parameter) -> tuple[str, ...]:
-    """The texts that a parameter takes; none for a parameter that takes a number, or any text."""
-    known = CHOICES.get(parameter.name, ())
-    return (*known, parameter.default) if parameter.default not in known and known else known
-
-
 def allowed(parameter: Parameter) -> str:
     """What a parameter takes, in words: "1 to 1,000,000 ms"; "" where its field shows it."""
     if parameter.type == "int":
         return f"{least_of(parameter):,} to {LARGEST:,} {unit_of(parameter.name)}".strip()
-    return "a text" if parameter.type == "str" and not choices_of(parameter) else ""
+    return "a text" if parameter.type == "str" and not parameter.words else ""
 
 
 def unit_of(name: str) -> str:
@@ -209,6 +195,6 @@ def _field(parameter: Parameter) -> Any:
         return ipywidgets.Checkbox(value=parameter.default, indent=True, **look)
     if parameter.type == "int":
         return ipywidgets.IntText(value=parameter.default, continuous_update=False, **look)
-    if choices := choices_of(parameter):
-        return ipywidgets.Dropdown(options=choices, value=parameter.default, **look)
+    if parameter.words:
+        return ipywidgets.Dropdown(options=parameter.words, value=parameter.default, **look)
     return ipywidgets.Text(value=str(parameter.default), continuous_update=False, **look)
