@@ -1,4 +1,4 @@
-"""The example lab, with one exercise, as a class would hand it in."""
+"""The example lab, with one exercise, as a class would hand it in; the check that asks from inside a world."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mqlab.grading.marking import Job, mark
 from mqlab.grading.release import make_key
 from mqlab.labs.notebook import make_notebook
 from mqlab.labs.source import LabSource
-from tests.labs.conftest import EXAMPLES, example, example_text
+from tests.labs.conftest import EXAMPLES, example, example_text, in_a_world
 
-__all__ = ["example", "example_text"]
+__all__ = ["example", "example_text", "in_a_world"]
 
 HONEST = "def pull(queue, limit):\n    return queue[:limit], queue[limit:]\n"
 EXERCISE = "90-pull"

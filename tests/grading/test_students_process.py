@@ -232,20 +232,8 @@ def test_who_reads_no_more_is_broken_off() -> None:
     assert "your code does not come to an end" in said
 
 
-def test_a_process_that_ends_inside_a_world_is_told_so() -> None:
-    def judge(answer: Callable[..., Any], *, seed: int) -> Wrong | None:
-        """A listener of a world."""
-        lab = Lab(seed)
-        node = lab.node("reader")
-
-        async def ask() -> None:
-            answer(seed)
-
-        node.spawn(ask(), "ask")
-        lab.run_for(ms=1)
-        return None
-
-    said = told(judged(judge), "import os\ndef double(n): os._exit(3)")
+def test_a_process_that_ends_inside_a_world_is_told_so(in_a_world: LabCheck) -> None:
+    said = told(in_a_world, "import os\ndef double(n): os._exit(3)")
     assert "the process of your solution ended with exit code 3 before it answered" in said
     assert "raised" not in said
 

@@ -1,13 +1,17 @@
-"""The example lab, for tests that read its source; one Spark session for labs and for the tests of Spark."""
+"""The example lab, for tests that read its source; a check that asks from inside a world; one Spark session for
+labs and for the tests of Spark.
+"""
 
 from __future__ import annotations
 
 import runpy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from mqlab import Lab
+from mqlab.check import LabCheck, lab_check
 from mqlab.labs.build import read_lab
 from mqlab.labs.source import LabSource
 
@@ -20,6 +24,25 @@ def one_thread_for_spark() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MQLAB_SPARK_MASTER", "local[1]")
         yield
+
+
+@pytest.fixture
+def in_a_world() -> LabCheck:
+    """A check that a task of a world asks: whatever it is answered, nothing is wrong."""
+
+    @lab_check("97/listener", points=1)
+    def judge(answer: Callable[[int], int], *, seed: int) -> None:
+        """A listener of a world."""
+        lab = Lab(seed)
+        node = lab.node("reader")
+
+        async def ask() -> None:
+            answer(seed)
+
+        node.spawn(ask(), "ask")
+        lab.run_for(ms=1)
+
+    return judge
 
 
 @pytest.fixture(scope="session")

@@ -93,24 +93,11 @@ def test_an_exception_that_stopped_a_world_names_the_line_where_it_began(twice: 
     assert "in divides, line " in verdict.trace
 
 
-def test_an_exception_in_a_task_of_a_world_is_told_without_the_task() -> None:
-    @lab_check("94/listens", points=2)
-    def judge(answer: Callable[[int], int], *, seed: int) -> Wrong | None:
-        """A listener of a world."""
-        lab = Lab(seed)
-        node = lab.node("reader")
-
-        async def ask() -> None:
-            answer(seed)
-
-        node.spawn(ask(), "ask")
-        lab.run_for(ms=1)
-        return None
-
+def test_an_exception_in_a_task_of_a_world_is_told_without_the_task(in_a_world: LabCheck) -> None:
     def divides(n: int) -> int:
         return n // 0
 
-    verdict = judge.play(divides)
+    verdict = in_a_world.play(divides)
     assert verdict.explanation.startswith("your code raised ZeroDivisionError: ")
     assert "in divides, line " in verdict.trace
 
@@ -189,25 +176,6 @@ def test_code_that_does_not_come_to_an_end_is_broken_off_and_told(twice: LabChec
     assert (verdict.state, verdict.tried, verdict.failed_seed) == ("wrong", 1, 1)
     assert verdict.explanation.startswith("your code does not come to an end")
     assert "in endless" in verdict.trace
-
-
-@pytest.fixture
-def in_a_world() -> LabCheck:
-    @lab_check("97/listener", points=1)
-    def judge(answer: Callable[[int], int], *, seed: int) -> Wrong | None:
-        """A listener is called in a world."""
-        lab = Lab(seed, history=False)
-        node = lab.node("somewhere")
-
-        async def call() -> None:
-            await node.sleep(5)
-            answer(seed)
-
-        node.spawn(call(), "a listener")
-        lab.run_for(ms=10 * seed)
-        return Wrong("it was called") if seed > 1 else None
-
-    return judge
 
 
 def test_a_loop_inside_a_world_is_broken_off_too(in_a_world: LabCheck) -> None:
