@@ -227,6 +227,7 @@ class StudentsProcess:
                     raise self._lost()
                 self._got += piece
                 if len(self._got) > LONGEST_LINE:
+                    self._end()
                     raise PeerLost("your code gave more than 64 MiB at once")
             if not ready:
                 excess = self._watchdog.excess()

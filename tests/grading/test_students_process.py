@@ -214,6 +214,12 @@ def test_only_what_is_a_container_comes_back_changed() -> None:
     assert ledger == {"entry": 1}
 
 
+def test_who_says_too_much_at_once_is_broken_off(double: LabCheck) -> None:
+    with StudentsProcess(["def double(n):\n    return 'x' * 80_000_000"]) as there:
+        assert "64 MiB" in double.play(*there.answers(["double"]), seeds=[1]).explanation
+        assert there.is_over
+
+
 def test_who_reads_no_more_is_broken_off() -> None:
     def judge(answer: Callable[..., Any], *, seed: int) -> Wrong | None:
         """A question that no pipe holds."""
