@@ -8,6 +8,12 @@ wanted=${PYTHON:-}
 seen=
 without_venv=
 
+# `venv --clear` follows a link, and would empty the environment of whoever it belongs to.
+if [ -L "${directory%/}" ]; then
+    echo "mqlab: $directory is a link, and what it leads to would be emptied: rm ${directory%/}, and give the same command again" >&2
+    exit 1
+fi
+
 # The names may be shims that exist and do not run, so each is asked and not just looked up.
 for python in ${wanted:-python3.13 python3.12 python3.11 python3 python}; do
     version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue

@@ -25,12 +25,14 @@ esac
     command.chmod(0o755)
 
 
-def new_venv(directory: Path, path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the script with nothing on PATH but what is in `path`."""
+def new_venv(
+    directory: Path | str, path: Path, place: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the script in `place`, with nothing on PATH but what is in `path`."""
     script = str(ROOT / "requirements" / "new-venv.sh")
     command = ["/bin/sh", script, str(directory)]
     path_only = {"PATH": str(path), **environment}
-    return subprocess.run(command, env=path_only, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=place, env=path_only, capture_output=True, text=True, check=False)
 
 
 def test_without_any_python_it_says_how_to_get_one(tmp_path: Path) -> None:
@@ -69,3 +71,18 @@ def test_a_python_that_does_not_run_is_passed_over_and_the_environment_works(tmp
     assert answer.returncode == 0, answer.stderr
     made = tmp_path / "with space" / "bin" / "python"
     subprocess.run([str(made), "-m", "pip", "--version"], check=True, capture_output=True)
+
+
+def test_a_link_is_refused_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    others = tmp_path / "other" / ".venv"
+    others.mkdir(parents=True)
+    (others / "theirs").write_text("kept")
+    (tmp_path / ".venv").symlink_to(others)
+    (tmp_path / "python3").symlink_to(sys.executable)
+    for given in (".venv", ".venv/"):
+        answer = new_venv(given, tmp_path, place=tmp_path)
+        assert answer.returncode == 1
+        (line,) = answer.stderr.splitlines()
+        assert "is a link" in line
+        assert "rm .venv, and give the same command again" in line
+        assert (others / "theirs").read_text() == "kept"
