@@ -10,6 +10,7 @@ so only the error that it raises counts.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -19,6 +20,9 @@ from mqlab.labs.extra import without_grammar
 
 SAVE_EVERY_S = 5
 """While it runs, the notebook is written no more often: that took as long as half of the cells."""
+
+_FILE_OF_A_CELL = re.compile(r"\(\d+\.py, line (\d+)\)")
+"""How a SyntaxError names its place: IPython makes up a file for a cell, and another one in each process."""
 
 
 def run(lab: Path, out: Path, timeout_s: int, parameters: dict[str, Any] | None = None) -> str:
@@ -96,8 +100,8 @@ def _remove_error_banner(out: Path) -> None:
 
 
 def _one_line(failed: Any) -> str:
-    """The error's name and the first line of its text."""
-    first = str(failed.evalue).partition("\n")[0]
+    """The error's name and the first line of its text; the place of a SyntaxError is the line of its cell."""
+    first = _FILE_OF_A_CELL.sub(r"(line \1)", str(failed.evalue).partition("\n")[0])
     return f"{failed.ename}: {first}" if first else str(failed.ename)
 
 

@@ -47,6 +47,11 @@ def test_the_table_has_a_line_for_each_lab_and_one_failure_fails_the_run(
     assert executed["cells"][0]["outputs"][0]["text"] == ["42\n"]
 
 
+def test_a_syntax_error_is_at_a_line_of_its_cell_and_in_no_file(tmp_path: Path) -> None:
+    lab = write_notebook(tmp_path / "00_wrong.ipynb", "a = 1\nb = = 2")
+    assert run_lab(lab, tmp_path / "out").verdict == "failed: cell 1 (In [1]): SyntaxError: invalid syntax (line 2)"
+
+
 def test_a_cell_that_runs_too_long_is_timed_out(tmp_path: Path) -> None:
     lab = write_notebook(tmp_path / "00_slow.ipynb", "while True: pass")
     assert run_lab(lab, tmp_path / "out", cell_timeout_s=1).verdict == "timed out: a cell ran longer than 1 s"
