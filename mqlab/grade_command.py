@@ -26,8 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     from mqlab.grading.course import HandedIn, Settings, handed_in, mark_all, missing, nothing_in, strangers
     from mqlab.grading.gradebook import write_gradebook
     from mqlab.grading.marking import read_key
+    from mqlab.grading.other_labs import results_of_other_labs
     from mqlab.grading.report import write_report
-    from mqlab.grading.roster import keep_roster, students_in
+    from mqlab.grading.roster import keep_roster, kept_roster, students_in
 
     limits = Limits(wall_s=options.wall, memory_bytes=int(options.memory * 2**30))
     settings = Settings(
@@ -69,12 +70,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     absent = missing(results, students, left)
     for result in absent:
         print(f"{result['student']:<20} {result['lab']:<20} {result['unreadable']}")
-    unknown = strangers(results, students)
-    for student in unknown:
+    for student in strangers(results, students):
         print(f"{student}: is not on the roster; if it is somebody's id in other words, rename the directory")
+    others = results_of_other_labs(options.submissions, settings, work, kept_roster(options.out))
+    every = [*results, *absent, *others]
+    unknown = strangers(every, students)
     rows = [
         {**result, "remarks": [*result["remarks"], NOT_ON_ROSTER]} if result["student"] in unknown else result
-        for result in [*results, *absent]
+        for result in every
     ]
     write_gradebook(sorted(rows, key=lambda each: (each["student"].lower(), each["lab"])), options.out)
     failed = [result for result in results if result.get("failed")]

@@ -195,7 +195,7 @@ def _mark_in_a_process(job: Job, stopped: Event) -> dict[str, Any]:
         return result
     told = f"the marker could not mark it (status {child.returncode}), and tries again when the same command is given"
     told += f"; see {out / 'marker.log'}"
-    return {**_nothing(job.student, Path(job.source).stem, 0, told), "failed": True}
+    return {**nothing(job.student, Path(job.source).stem, 0, told), "failed": True}
 
 
 NOT_HANDED_IN = "nothing was handed in"
@@ -213,7 +213,7 @@ def missing(
         most[result["lab"]] = max(most[result["lab"]], result["most"])
     there = {(result["student"].lower(), result["lab"]) for result in results}
     return [
-        _nothing(student, lab, most[lab], _why_nothing(student, left))
+        nothing(student, lab, most[lab], _why_nothing(student, left))
         for student in students
         for lab in most
         if (student.lower(), lab) not in there
@@ -232,7 +232,8 @@ def strangers(results: Sequence[Mapping[str, Any]], students: Sequence[str]) -> 
     return sorted({result["student"] for result in results if known and result["student"].lower() not in known})
 
 
-def _nothing(student: str, lab: str, most: int, reason: str) -> dict[str, Any]:
+def nothing(student: str, lab: str, most: int, reason: str) -> dict[str, Any]:
+    """A result without points, for the gradebook alone: there was nothing to judge, for that reason."""
     return {
         "student": student,
         "lab": lab,

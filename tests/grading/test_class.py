@@ -26,9 +26,11 @@ from mqlab.grading.release import make_key, release
 from mqlab.grading.report import report, share_line
 from mqlab.grading.roster import keep_roster, kept_roster, students_in
 from mqlab.labs.build import read_lab
+from mqlab.labs.notebook import make_notebook
 
 ROOT = Path(__file__).parents[2]
 LAB = "12_check_points"
+GRADEBOOK = ("gradebook.csv", "gradebook.parquet", "nbgrader.csv", "otter.csv")
 NAMES = ["12-dues", "12-bitmap", "12-ripe", "12-settle"]
 
 
@@ -125,6 +127,43 @@ def test_the_gradebook_says_when_a_file_was_changed_who_is_nobody_of_the_class_a
     assert exported["bob"]["timestamp"] == "2026-05-28 20:26 UTC"
 
 
+def test_labs_that_were_marked_before_stay_in_the_gradebook(course: Path) -> None:
+    other, marks = "02_store", course / "both-marks"
+    labs = {lab: read_lab(ROOT / "labs" / "sources" / f"{lab}.py") for lab in (LAB, other)}
+    for student in ("ada", "bob"):
+        for lab, source in labs.items():
+            path = course / "both" / student / f"{lab}.ipynb"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(solved(make_notebook(source, "student"), NAMES)))
+    (course / "pair.csv").write_text("id\nada\nbob\nzoe\n")
+    command = ["grade", str(course / "both"), "--key", str(course / "key"), "--root", str(ROOT), "--no-run"]
+    command += ["--hidden", "2", "--students", str(course / "pair.csv"), "--out"]
+
+    def marked(out: Path, *more: str) -> dict[str, bytes]:
+        assert main([*command, str(out), *more]) == 0
+        return {name: (out / name).read_bytes() for name in GRADEBOOK}
+
+    def rows() -> dict[tuple[str, str], dict[str, str]]:
+        return {(row["student"], row["lab"]): row for row in csv.DictReader((marks / "gradebook.csv").open())}
+
+    marked(marks, "--lab", "02")
+    assert list(rows()) == [(student, other) for student in ("ada", "bob", "zoe")]
+    both = marked(marks, "--lab", "12")
+    assert list(rows()) == [(student, lab) for student in ("ada", "bob", "zoe") for lab in (other, LAB)]
+    assert rows()["zoe", other]["remarks"] == "nothing was handed in"
+    assert float(rows()["ada", LAB]["points"]) > 0
+    assert len(both["nbgrader.csv"].splitlines()) == len(both["otter.csv"].splitlines()) == 7
+    assert {row["lab"] for row in parquet.read_table(marks / "gradebook.parquet").to_pylist()} == {LAB, other}
+    assert both == marked(marks, "--lab", "12") == marked(marks, "--lab", "02") == marked(marks)
+
+    # What is not marked is told so, and what was taken away as well.
+    (marks / "bob" / other / RESULT).unlink()
+    (course / "both" / "ada" / f"{other}.ipynb").unlink()
+    marked(marks, "--lab", "12")
+    assert rows()["bob", other]["remarks"] == "this is not marked: give the command with this lab"
+    assert rows()["ada", other]["remarks"] == "this notebook is no longer where it was handed in"
+
+
 @pytest.mark.parametrize("command", ["grade", "compare"])
 def test_where_nothing_can_be_marked_that_is_said_and_nothing_is_written(
     command: str, course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -155,7 +194,7 @@ def test_a_marker_that_is_killed_goes_on_and_loses_nothing(course: Path) -> None
     assert [path.parts[-3] for path in out.glob(f"*/*/{RESULT}")] == ["ada"]
     assert main(command[3:]) == 0
     assert grade(course) == 0
-    for name in ("gradebook.csv", "gradebook.parquet", "nbgrader.csv", "otter.csv"):
+    for name in GRADEBOOK:
         assert (out / name).read_bytes() == (course / "marks" / name).read_bytes()
 
 
