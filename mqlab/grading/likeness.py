@@ -74,7 +74,7 @@ class Comparison:
     pairs: list[Pair] = field(default_factory=list)
     common: list[Common] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
-    """What could not be compared, and why."""
+    """What could not be compared, and why: a line for each student."""
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
     """(student, exercise) -> the text of a solution that is named in a pair."""
 
@@ -98,36 +98,46 @@ def compare(
     """Compare the solutions of each exercise of each lab, pair by pair. Nothing is run."""
     found = Comparison()
     pairs: dict[tuple[str, str], Pair] = {}
+    left: dict[str, list[str]] = defaultdict(list)
     for lab, handed_in in labs:
         for cell in lab.tagged("exercise"):
             exercise = given_name(lab, cell) or ""
             skeleton = normal_form(remove_solutions(cell.source))
             texts = {each.student: each.cells.get(exercise, "") for each in handed_in}
-            solutions = _solutions({REFERENCE: cell.source, **texts}, exercise, skeleton, shortest, found)
+            solutions = _solutions({REFERENCE: cell.source, **texts}, exercise, skeleton, shortest, found, left)
             for one, other, likeness in _ways(solutions, exercise, least, found):
                 key = min(one.student, other.student), max(one.student, other.student)
                 pair = pairs.setdefault(key, Pair(*key))
                 pair.exercises.append(Alike(exercise, likeness, min(len(one.written), len(other.written))))
                 found.texts |= {(student, exercise): texts[student] for student in key}
+    found.left = [f"{student}: not compared: {', '.join(named)}" for student, named in sorted(left.items())]
     found.pairs = sorted(pairs.values(), key=lambda pair: (-pair.weight, pair.one, pair.other))
     return found
 
 
 def _solutions(
-    texts: Mapping[str, str], exercise: str, skeleton: NormalForm | None, shortest: int, found: Comparison
+    texts: Mapping[str, str],
+    exercise: str,
+    skeleton: NormalForm | None,
+    shortest: int,
+    found: Comparison,
+    left: dict[str, list[str]],
 ) -> list[_Solution]:
-    """What each has written, as far as it says something; the lab's own solution comes first."""
+    """What each has written, as far as it says something; the lab's own solution comes first.
+
+    What can't be compared is named in `left`, for each student.
+    """
     solutions = []
     characters: dict[str, str] = {}
     for student, text in texts.items():
         form = normal_form(text)
         if form is None:
-            found.left.append(f"{student}: {exercise} is no Python, and was not compared")
+            left[student].append(f"{exercise} (no Python)")
             continue
         own = form.without(skeleton) if skeleton is not None else form
         tokens = own.tokens
         if len(tokens) > LONGEST:
-            found.left.append(f"{student}: {exercise} has {len(tokens):,} tokens, and was not compared")
+            left[student].append(f"{exercise} ({len(tokens):,} tokens)")
         elif len(tokens) < shortest:
             # The cell as it was handed out is no solution, short or not.
             found.short += bool(tokens) and student != REFERENCE

@@ -17,6 +17,7 @@ from mqlab.grading.likeness_page import page
 from mqlab.grading.normal_form import NormalForm, normal_form
 from mqlab.grading.submission import Submission
 from mqlab.labs.build import read_lab
+from mqlab.labs.notebook import given_name
 from mqlab.labs.solution import remove_solutions
 from mqlab.labs.source import LabSource
 
@@ -204,10 +205,18 @@ def test_a_class_is_compared_pair_by_pair(lab: LabSource, texts: dict[str, str])
     (common,) = found.common
     assert (common.students, common.like_the_reference) == (["dan", "eve"], True)
     assert found.left == [
-        f"gus: {EXERCISE} is no Python, and was not compared",
-        f"hal: {EXERCISE} has 15,000 tokens, and was not compared",
+        f"gus: not compared: {EXERCISE} (no Python)",
+        f"hal: not compared: {EXERCISE} (15,000 tokens)",
     ]
     assert (found.compared, found.short) == (5, 0)
+
+
+def test_who_has_written_no_python_is_named_in_one_line(lab: LabSource) -> None:
+    exercises = [given_name(lab, cell) or "" for cell in lab.tagged("exercise")]
+    assert len(exercises) > 1
+    gus = Submission(Path("x"), "gus", "10", cells=dict.fromkeys(exercises, "def ("))
+    named = ", ".join(f"{exercise} (no Python)" for exercise in exercises)
+    assert compare([(lab, [gus])]).left == [f"gus: not compared: {named}"]
 
 
 def test_functions_in_another_order_are_found(lab: LabSource, texts: dict[str, str]) -> None:
