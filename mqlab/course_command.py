@@ -121,14 +121,24 @@ def _bets(options: argparse.Namespace) -> int:
     from mqlab.grading.bets import BetsReader, drawn, question
 
     sources = options.root / "labs" / "sources"
-    shown = ""
+    shown, away = "", f"{options.submissions} is not there at the moment: this waits for it"
     with suppress(KeyboardInterrupt):
         reader = BetsReader(options.submissions, question(sources, options.bet, options.lab), sources)
         if not options.watch:
             print(drawn(reader.read()))
             return 0
         while True:
-            now = drawn(reader.read())
+            try:
+                now = drawn(reader.read())
+            except (LearnerError, OSError):
+                # Only what was there once comes back: a network drive that is away for a moment.
+                if not shown:
+                    raise
+                if shown != away:
+                    print(away, flush=True)
+                    shown = away
+                time.sleep(WATCH_EVERY_S)
+                continue
             if now != shown:
                 # On a terminal each histogram takes the place of the one before.
                 print(f"{_CLEAR}{now}\n{_WATCHING}" if sys.stdout.isatty() else now, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,32 @@ def test_what_comes_later_is_seen_and_nothing_else_is_read_again(
     assert reader.read().said["bob"] == "cc"
     changed.unlink()
     assert reader.read().said == {"ada": "a"}
+
+
+def test_a_directory_that_goes_away_is_waited_for(
+    tmp_path: Path, handed_out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, away = tmp_path / "shared", tmp_path / "away"
+    hand_in(place, "ada", handed_out, "who-filters", '"a"')
+    said: list[str] = []
+
+    def between(_: float) -> None:
+        said.append(capsys.readouterr().out)
+        if len(said) == 1:
+            place.rename(away)
+        elif len(said) == 3:
+            away.rename(place)
+        elif len(said) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", between)
+    command = ["course", "bets", str(place), "--bet", "who-filters", "--watch", "--root", str(ROOT)]
+    assert main(command) == 0
+    assert "1 of 1 have bet" in said[0]
+    assert said[1:3] == [f"{place} is not there at the moment: this waits for it\n", ""]
+    assert said[3] == said[0]
+    # What was never there is a mistake in the command.
+    assert main([*command[:2], str(tmp_path / "nowhere"), *command[3:]]) == 2
 
 
 def test_nothing_that_was_handed_in_is_run(tmp_path: Path, handed_out: str) -> None:
