@@ -39,6 +39,8 @@ RUN_CELL = """async ([id, index]) => {
 }"""
 PREPARE = """() => jupyterapp.restored.then(() => { jupyterapp.shell.collapseLeft(); })"""
 MOST_ABORTED = 50
+CLOSED_TOO_SOON = "Could not restore the debugger state: Canceled future"
+"""JupyterLab's debugger says so of a notebook that is closed before the kernel has told it about itself."""
 
 
 class NotebookPage:
@@ -49,9 +51,13 @@ class NotebookPage:
         self.lab = lab
         self.seen: list[str] = []
         page.set_default_timeout(PATIENCE_MS)
-        page.on("console", lambda line: self.seen.append(f"console: {line.text}") if line.type == "error" else None)
+        page.on("console", lambda line: self._said(line.text) if line.type == "error" else None)
         page.on("pageerror", lambda error: self.seen.append(f"page error: {error}"))
         page.on("request", lambda request: self._requested(request.url))
+
+    def _said(self, error: str) -> None:
+        if not error.startswith(CLOSED_TOO_SOON):
+            self.seen.append(f"console: {error}")
 
     def _requested(self, url: str) -> None:
         if not url.startswith((self.lab.address, "data:", "blob:", "about:")):
