@@ -15,6 +15,7 @@ from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.record import decode_record, scan_records
 from mqlab.sim import Future
 from mqlab.store import FlushDiskType, GetMessageStatus
+from mqlab.store.errors import StoreError
 from mqlab.store.running_flags import RunningFlags
 
 RETRY = "%RETRY%G_T"
@@ -454,6 +455,57 @@ def test_a_group_in_order_is_blocked_by_what_it_has_in_hand_and_freed_by_the_las
     popper.cluster.run(100)
     assert [message.body for message in scan_records(waiting.result().body)] == [b"c"]
     assert popper.seen("PopRecordWritten") == []
+
+
+def test_in_order_a_pop_that_finds_nothing_says_nothing_of_attempts(make_popper: Callable[..., Any]) -> None:
+    records, files = make_popper(pop_consumer_kv_service_enable=True), make_popper()
+    said = [one.pop(order=True).header_as(h.PopMessageResponseHeader).order_count_info for one in (records, files)]
+    assert said == [None, ""]
+
+
+def test_a_damaged_body_is_popped_and_revived_as_it_is(engine: Engine) -> None:
+    store = engine.broker.message_store
+    record = store.get_message("tests", "T", 0, 1, 1).messages[0]
+    log = store.commit_log.mapped_file_queue.mapped_files[0]
+    log.file.write(store.find_consume_queue("T", 0).get(1).pos, record.replace(b"m1", b"??"))
+    assert engine.bodies(engine.pop(2, 1_000)) == ["m0", "??"]
+    engine.cluster.run(2_000)
+    assert engine.retried() == [("m0", 1), ("??", 1)]
+
+
+# -- beside a real broker ---------------------------------------------------------------------------------------------
+
+
+def stop(engine: Engine) -> None:
+    """A clean stop."""
+    engine.cluster.world.wait_for(engine.cluster.broker_node.spawn(engine.broker.shutdown(), "stop").join())
+
+
+def test_records_of_a_real_broker_are_refused_and_the_way_out_is_named(engine: Engine) -> None:
+    stop(engine)
+    disk, current = engine.cluster.broker_node.disk, engine.broker.message_store_config.path("kvStore/CURRENT")
+    disk.open(current).write(0, b"MANIFEST-000005\n")
+    engine.cluster.do("restart", node="broker-a")
+    with pytest.raises(StoreError, match="in RocksDB, which mqlab does not read") as refused:
+        engine.cluster.run(1_000)
+    assert "POP_ROLLBACK" in (refused.value.hint or "")
+    assert disk.read_bytes(current).startswith(b"MANIFEST-"), "it is left as it is"
+
+
+def test_a_real_broker_refuses_our_records_and_opens_a_store_without_any(engine: Engine) -> None:
+    """A RocketMQ 5.3.3 does not start on such a file: RocksDB says "CURRENT file does not end with newline"."""
+    disk, current = engine.cluster.broker_node.disk, engine.broker.message_store_config.path("kvStore/CURRENT")
+    popped = engine.pop(1, 60_000)
+    stop(engine)
+    text = disk.read_bytes(current)
+    assert b"POP_ROLLBACK" in text
+    assert not text.endswith(b"\n")
+    engine.cluster.do("restart", node="broker-a")
+    engine.cluster.run(1_000)
+    assert len(engine.service.records.store) == 1
+    engine.ack(popped)
+    stop(engine)
+    assert not disk.exists(current)
 
 
 def test_an_administrator_s_reset_lets_the_group_begin_there(make_popper: Callable[..., Any]) -> None:
