@@ -160,7 +160,7 @@ def decode_record(
     buffer: bytes,
     offset: int = 0,
     *,
-    check_crc: bool = True,
+    check_crc: bool = False,
     check_properties_crc: bool = False,
     decompress: bool = True,
     read_body: bool = True,
@@ -168,8 +168,13 @@ def decode_record(
     """The message whose record begins at `offset`; RecordError with that offset when it is none.
 
     With `decompress` a packed body is unpacked and the bit that says so is taken out of `sys_flag`; all else stays as
-    stored. With `check_properties_crc` the CRC tail is compared as well, if there is one. Without `read_body` the body
-    stays empty and its CRC unchecked; `stored_body_length` is its length in the record in any case.
+    stored. With `check_crc` a body that is not the one that was stored is an error, too: in RocketMQ only recovery asks
+    for that, so whoever pulls or revives a message gets a damaged body as it is. With `check_properties_crc` the CRC
+    tail is compared as well, if there is one. Without `read_body` the body stays empty and its CRC unchecked;
+    `stored_body_length` is its length in the record in any case. What is not UTF-8 in topic or properties is replaced
+    by U+FFFD.
+
+    Java: org.apache.rocketmq.common.message.MessageDecoder.decode.
     """
     left = len(buffer) - offset
     if offset < 0 or left < RECORD_MIN_BYTES:
@@ -210,11 +215,8 @@ def decode_record(
             sys_flag = MessageSysFlag.clear_compressed(sys_flag)
     if check_properties_crc:
         _check_tail(buffer, offset, size)
-    try:
-        topic = buffer[topic_at : topic_at + topic_length].decode()
-        properties = buffer[properties_at : properties_at + properties_length].decode()
-    except UnicodeDecodeError as problem:
-        raise RecordError(offset, f"its topic or properties are not UTF-8: {problem}") from None
+    topic = buffer[topic_at : topic_at + topic_length].decode(errors="replace")
+    properties = buffer[properties_at : properties_at + properties_length].decode(errors="replace")
     # By position: Python would make a dict of the names for each message.
     return MessageExt(
         topic, body, flag, decode_properties(properties), queue_id, queue_offset, physical_offset, size, sys_flag,
@@ -258,7 +260,7 @@ def _check_tail(buffer: bytes, offset: int, size: int) -> None:
 
 
 def scan_records(
-    buffer: bytes, *, check_crc: bool = True, decompress: bool = True
+    buffer: bytes, *, check_crc: bool = False, decompress: bool = True
 ) -> Iterator[MessageExt]:
     """The messages of records one behind the other, as in the body of a pull; RecordError at the first bad one."""
     offset = 0

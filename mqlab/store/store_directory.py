@@ -202,7 +202,7 @@ def records_of(disk: MemoryDisk, stretch: Stretch) -> Iterator[tuple[MessageExt,
         # A record may end in zeros, which the end of the data does not count.
         record = data[at : at + size].ljust(size, b"\0") if 0 < size <= left - at else data[at:]
         try:
-            message = decode_record(record, decompress=False)
+            message = decode_record(record, check_crc=True, decompress=False)
             yield message, _unpacked_body(message)
         except (RecordError, CompressionError) as problem:
             yield Damage(from_offset + at, getattr(problem, "reason", str(problem)))

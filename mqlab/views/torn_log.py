@@ -106,7 +106,7 @@ def _records(data: bytes) -> list[tuple[int, int]]:
     at = 0
     while True:
         try:
-            size = decode_record(data, at, check_crc=False, decompress=False, read_body=False).store_size
+            size = decode_record(data, at, decompress=False, read_body=False).store_size
         except RecordError:
             return found
         found.append((at, size))

@@ -279,7 +279,7 @@ def decoded(message_binary: bytes) -> list[MessageExt]:
     offset = 0
     try:
         while offset < len(message_binary):
-            message = decode_record(message_binary, offset, check_crc=False)
+            message = decode_record(message_binary, offset)
             messages.append(message)
             offset += message.store_size
     except RecordError:

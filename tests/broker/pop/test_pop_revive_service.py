@@ -277,6 +277,18 @@ def test_a_message_whose_entry_points_into_the_middle_of_a_record_needs_nothing(
     assert reviving.offset() == 0
 
 
+def test_a_message_with_a_damaged_body_comes_back_as_it_is(reviving: Reviving) -> None:
+    """Nobody but recovery looks at the CRC of a body, in RocketMQ: who gets the message has to."""
+    record = reviving.broker.message_store.get_message("X", "T", 0, 2, 1).messages[0]
+    unit = reviving.broker.message_store.find_consume_queue("T", 0).get(2)
+    log = reviving.broker.message_store.commit_log.mapped_file_queue.mapped_files[0]
+    log.file.write(unit.pos, record.replace(b"body 2", b"body ?"))
+    reviving.deliver(reviving.point(2))
+    reviving.cluster.run(3_000)
+    assert [message.body for message in reviving.retry()] == [b"body ?"]
+    assert reviving.seen(events.MessageNotRevived) == []
+
+
 # -- putting off ------------------------------------------------------------------------------------------------------
 
 
