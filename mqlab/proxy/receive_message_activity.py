@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from mqlab.proxy.topic_route_service import TopicRouteService
     from mqlab.sim import Node
 
+ILLEGAL_POLLING_TIME_INTRODUCED_CLIENT_VERSION = "5.0.3"
+"""Clients that say an older version, or none, get BAD_REQUEST for it; as in RocketMQ versions are compared as texts."""
+
 NACK_INVISIBLE_MS = 1_000
 """How long what could not be written to its client stays invisible."""
 
@@ -81,7 +84,7 @@ class ReceiveMessageActivity:
         if settings is None:
             raise GrpcProxyException(Code.INTERNAL_SERVER_ERROR, "there are no settings of this client")
         remaining_ms = ctx.remaining_ms
-        poll_ms = self._poll_ms(request, settings, remaining_ms)
+        poll_ms = self._poll_ms(ctx, request, settings)
         validate_topic(request.message_queue.topic)
         validate_consumer_group(request.group)
         renewed = self._config.enable_proxy_auto_renew and request.auto_renew
@@ -103,8 +106,9 @@ class ReceiveMessageActivity:
                 )
         return Status(Code.OK, "OK"), result.msg_found_list
 
-    def _poll_ms(self, request: ReceiveMessageRequest, settings: Settings, remaining_ms: int) -> int:
+    def _poll_ms(self, ctx: ProxyContext, request: ReceiveMessageRequest, settings: Settings) -> int:
         """For how long the broker may keep the pop: within the proxy's limits, and the client still being there."""
+        remaining_ms = ctx.remaining_ms
         least = self._config.grpc_client_consumer_min_long_polling_timeout_millis
         most = self._config.grpc_client_consumer_max_long_polling_timeout_millis
         wanted_ms = remaining_ms - (settings.request_timeout or 0) // 2
@@ -113,8 +117,9 @@ class ReceiveMessageActivity:
         poll_ms = min(max(wanted_ms, least), most)
         if poll_ms > remaining_ms:
             if remaining_ms < least:
+                knows_code = ctx.client_version >= ILLEGAL_POLLING_TIME_INTRODUCED_CLIENT_VERSION
                 raise GrpcProxyException(
-                    Code.ILLEGAL_POLLING_TIME,
+                    Code.ILLEGAL_POLLING_TIME if knows_code else Code.BAD_REQUEST,
                     "The deadline time remaining is not enough for polling, please check network condition",
                 )
             poll_ms = remaining_ms

@@ -100,6 +100,18 @@ def test_who_waits_less_than_5_s_is_refused(shop: Shop) -> None:
         shop.run(consumer.receive(1, 10_000))
 
 
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [("5.0.3", "ILLEGAL_POLLING_TIME"), ("5.0.2", "BAD_REQUEST"), ("", "BAD_REQUEST"), (None, "BAD_REQUEST")],
+)
+def test_an_old_client_is_refused_with_a_code_that_it_knows(shop: Shop, version: str | None, code: str) -> None:
+    consumer = shop.simple_consumer(await_duration=1_000, request_timeout=3_000)
+    said = {"x-mq-client-id": consumer.impl.client_id}
+    consumer.impl.rpc._metadata = said if version is None else {**said, "x-mq-client-version": version}
+    with pytest.raises(ClientException, match=code):
+        shop.run(consumer.receive(1, 10_000))
+
+
 def test_32_messages_come_at_once_at_most(shop: Shop) -> None:
     consumer = shop.simple_consumer()
     shop.send(*[str(number) for number in range(40)])
