@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.config_manager import ConfigManager
-from mqlab.errors import MQClientException
 from mqlab.protocol.hashing import java_map_order
 from mqlab.protocol.topic_config import DataVersion, SubscriptionGroupConfig, SubscriptionGroupWrapper
 from mqlab.protocol.topics import (
     CID_SYS_RMQ_TRANS,
+    GROUP_MAX_LENGTH,
     SELF_TEST_CONSUMER_GROUP,
     TOOLS_CONSUMER_GROUP,
-    check_group,
     is_sys_consumer_group,
+    is_topic_or_group_illegal,
 )
 from mqlab.trace.events.broker import SubscriptionGroupCreated, SubscriptionGroupDeleted, SubscriptionGroupUpdated
 
@@ -123,8 +123,5 @@ class SubscriptionGroupManager(ConfigManager):
 
 
 def _is_legal(group: str) -> bool:
-    try:
-        check_group(group)
-    except MQClientException:
-        return False
-    return True
+    """A name without a character is legal for a broker, though no client of RocketMQ takes it."""
+    return len(group) <= GROUP_MAX_LENGTH and not is_topic_or_group_illegal(group)

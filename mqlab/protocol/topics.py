@@ -70,7 +70,7 @@ NOT_ALLOWED_SEND_TOPICS = frozenset({
 })  # fmt: skip
 
 _ALLOWED = "^[%|a-zA-Z0-9_-]+$"
-_LEGAL = re.compile("[%|a-zA-Z0-9_-]+")
+_LEGAL = re.compile("[%|a-zA-Z0-9_-]*")
 
 
 def retry_topic(group: str) -> str:
@@ -155,6 +155,14 @@ def parse_group(topic: str) -> str:
     return topic[start:]
 
 
+def is_topic_or_group_illegal(name: str) -> bool:
+    """Whether a character of a name is not allowed; an empty name has none.
+
+    Java: org.apache.rocketmq.common.topic.TopicValidator.isTopicOrGroupIllegal.
+    """
+    return not _LEGAL.fullmatch(name)
+
+
 class TopicValidation(NamedTuple):
     """What the broker says of a topic name."""
 
@@ -166,7 +174,7 @@ def validate_topic(topic: str) -> TopicValidation:
     """Whether the broker takes the name; it does not say which name in its remark."""
     if not topic.strip():
         return TopicValidation(False, "The specified topic is blank.")
-    if not _LEGAL.fullmatch(topic):
+    if is_topic_or_group_illegal(topic):
         return TopicValidation(False, f"The specified topic contains illegal characters, allowing only {_ALLOWED}")
     longest = RETRY_OR_DLQ_TOPIC_MAX_LENGTH if is_retry_topic(topic) or is_dlq_topic(topic) else TOPIC_MAX_LENGTH
     if len(topic) > longest:
@@ -183,7 +191,7 @@ def check_topic(topic: str) -> None:
         raise MQClientException("The specified topic is blank")
     if len(topic) > TOPIC_MAX_LENGTH:
         raise MQClientException(f"The specified topic is longer than topic max length {TOPIC_MAX_LENGTH}.")
-    if not _LEGAL.fullmatch(topic):
+    if is_topic_or_group_illegal(topic):
         raise MQClientException(
             f"The specified topic[{topic}] contains illegal characters, allowing only {_ALLOWED}"
         )
@@ -210,7 +218,7 @@ def check_group(group: str) -> None:
         raise MQClientException("the specified group is blank")
     if len(group) > GROUP_MAX_LENGTH:
         raise MQClientException(f"the specified group is longer than group max length {GROUP_MAX_LENGTH}.")
-    if not _LEGAL.fullmatch(group):
+    if is_topic_or_group_illegal(group):
         raise MQClientException(
             f"the specified group[{group}] contains illegal characters, allowing only {_ALLOWED}"
         )

@@ -111,11 +111,20 @@ class AckMessageProcessor(RequestProcessor):
         body = BatchAckMessageRequestBody.decode(request.body) if request.body else None
         if body is None or not body.acks:
             raise RequestError(ResponseCode.NO_MESSAGE, "")
+        refused: list[RequestError] = []
         for batch in body.acks:
-            await self._ack_batch(channel, request, batch, body.broker_name or "")
+            refused += await self._ack_batch(channel, request, batch, body.broker_name or "")
+        if refused:
+            raise refused[-1]
 
-    async def _ack_batch(self, channel: Channel, request: RemotingCommand, batch: BatchAck, broker_name: str) -> None:
-        """Acknowledge what one batch names; offsets that the queue does not have are left out."""
+    async def _ack_batch(
+        self, channel: Channel, request: RemotingCommand, batch: BatchAck, broker_name: str
+    ) -> list[RequestError]:
+        """Acknowledge what one batch names; offsets that the queue does not have are left out.
+
+        Gives an error for each message that was popped in order and is not out: as in RocketMQ it hinders no other one,
+        and the last of them is what the request is answered with.
+        """
         group = batch.group or ""
         topic, queue_id = real_topic(batch.topic or "", group, batch.retry or ""), batch.queue_id
         store = self._broker.message_store
@@ -124,8 +133,9 @@ class AckMessageProcessor(RequestProcessor):
             emit_ack_lost(
                 self._broker, AckMsg(-1, batch.start_offset, group, topic, queue_id, batch.pop_time), "no such queue"
             )
-            return
-        acked = []
+            return []
+        acked: list[int] = []
+        refused: list[RequestError] = []
         for offset in batch.offsets():
             if not least <= offset <= end:
                 ack = AckMsg(offset, batch.start_offset, group, topic, queue_id, batch.pop_time)
@@ -142,15 +152,19 @@ class AckMessageProcessor(RequestProcessor):
                 offset,
             )
             self._emit_received(channel, request, group, topic, handle)
-            if handle.is_order:
-                await self._ack_orderly(channel, group, topic, handle)
-            else:
+            if not handle.is_order:
                 acked.append(offset)
+                continue
+            try:
+                await self._ack_orderly(channel, group, topic, handle)
+            except RequestError as error:
+                refused.append(error)
         if acked:
             together = BatchAckMsg(
                 -1, batch.start_offset, group, topic, queue_id, batch.pop_time, broker_name, ack_offset_list=acked
             )
             await self._append(together, batch.revive_queue_id, batch.pop_time + batch.invisible_time)
+        return refused
 
     # -- in no order ------------------------------------------------------------------------------------------------
 
@@ -185,8 +199,8 @@ class AckMessageProcessor(RequestProcessor):
     async def _ack_orderly(self, channel: Channel, group: str, topic: str, handle: ReceiptHandle) -> None:
         """Tick off a message that was popped in order; RequestError when the batch on its way has no such message.
 
-        Java: org.apache.rocketmq.broker.processor.AckMessageProcessor.ackOrderly. Differs from RocketMQ: who finds the
-        queue locked asks again each millisecond.
+        Java: org.apache.rocketmq.broker.processor.AckMessageProcessor.ackOrderly and .ackOrderlyNew. Differs from
+        RocketMQ: who finds the queue locked asks again each millisecond.
         """
         services, offsets = self._broker.pop, self._broker.consumer_offset_manager
         queue_id, offset = handle.queue_id, handle.queue_offset
@@ -203,10 +217,12 @@ class AckMessageProcessor(RequestProcessor):
             order_info = services.consumer_order_info_manager
             next_offset = order_info.commit_and_next(topic, group, queue_id, offset, handle.pop_time)
             if next_offset == NOT_IN_THE_LIST:
+                with_records = records_in_use(self._broker) is not None
+                key = f"{group} {topic} {queue_id}" if with_records else f"{topic}@{group}@{queue_id}"
                 raise RequestError(
                     ResponseCode.MESSAGE_ILLEGAL,
-                    f"offset is illegal, key:{topic}@{group}@{queue_id}, old:{old_offset}, commit:{offset}, "
-                    f"next:{next_offset}, /{channel.remote_address}",
+                    f"offset is illegal, key:{key}, old:{old_offset}, commit:{offset}, next:{next_offset}, "
+                    f"/{channel.remote_address}",
                 )
             if next_offset == NOT_OF_THIS_POP:
                 emit_ack_lost(self._broker, ack, "it was popped again since")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.broker.errors import RequestError, rejected
-from mqlab.broker.pop.pop_checks import AskedQueue, check_asked, check_broker
+from mqlab.broker.pop.pop_checks import AskedQueue, check_asked, check_broker, negative_capacity
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import PeekMessageRequestHeader, PopMessageResponseHeader
@@ -24,7 +24,8 @@ class PeekMessageProcessor(RequestProcessor):
     """PEEK_MESSAGE (org.apache.rocketmq.broker.processor.PeekMessageProcessor).
 
     No lock, no check point, no offset moves, and nothing waits. What it shows of a retry topic keeps the retry topic's
-    name. The header of the answer says only how many messages there are.
+    name. With the key-value engine it shows messages that are in hand, too: it looks from where the last pop began. The
+    header of the answer says only how many messages there are.
     """
 
     def __init__(self, services: PopServices) -> None:
@@ -45,6 +46,8 @@ class PeekMessageProcessor(RequestProcessor):
             response = rejected(self._node.hooks, channel, request, error)
             response.header = PopMessageResponseHeader(0, 0, 0, 0)
             return response
+        if header.max_msg_nums < 0:
+            return rejected(self._node.hooks, channel, request, negative_capacity(header.max_msg_nums))
         records: list[bytes] = []
         rest = 0
         for topic, queue_id in self._queues(header, topic_config):
@@ -72,7 +75,7 @@ class PeekMessageProcessor(RequestProcessor):
     def _peek(self, header: PeekMessageRequestHeader, topic: str, queue_id: int, records: list[bytes]) -> int:
         """Add what a queue has to the records; how many messages the group has not popped there."""
         room = header.max_msg_nums - len(records)
-        offset = self._services.pop_offsets.known_offset(topic, header.consumer_group, queue_id)
+        offset = self._services.pop_offsets.peeked_offset(topic, header.consumer_group, queue_id)
         rest = self._store.get_max_offset_in_queue(topic, queue_id) - offset
         if room > 0:
             result = self._store.get_message(header.consumer_group, topic, queue_id, offset, room)

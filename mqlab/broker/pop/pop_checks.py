@@ -41,6 +41,16 @@ def check_broker(broker: BrokerParts, doing: str = "peeking message") -> None:
         raise RequestError(ResponseCode.NO_PERMISSION, f"the broker[{broker.broker_ip}] {doing} is forbidden")
 
 
+def negative_capacity(max_msg_nums: int) -> RequestError:
+    """What a request for fewer than no messages is answered with: the error of the Java list that should hold them.
+
+    Differs from RocketMQ: there the line of Java's own source that raised it stands behind the text.
+    """
+    return RequestError(
+        ResponseCode.SYSTEM_ERROR, f"java.lang.IllegalArgumentException: Illegal Capacity: {max_msg_nums}"
+    )
+
+
 def check_asked(broker: BrokerParts, channel: Channel, asked: AskedQueue) -> TopicConfig:
     """The topic that a request names; RequestError, with RocketMQ's code and text, when it may not be asked for.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.errors import RequestError, rejected
 from mqlab.broker.expression_message_filter import ExpressionMessageFilter
-from mqlab.broker.pop.pop_checks import AskedQueue, check_asked, check_broker, fill_born_time
+from mqlab.broker.pop.pop_checks import AskedQueue, check_asked, check_broker, fill_born_time, negative_capacity
 from mqlab.broker.pop.pop_from_queue import PopFromQueue
 from mqlab.broker.pop.pop_long_polling_service import (
     LEFT_OVER,
@@ -108,6 +108,8 @@ class PopMessageProcessor(RequestProcessor):
             response = rejected(node.hooks, channel, request, error)
             response.header = _REFUSED
             return response
+        if header.max_msg_nums < 0:
+            return rejected(node.hooks, channel, request, negative_capacity(header.max_msg_nums))
         revive_qid = self._next_revive_qid(header)
         work = PopWork(channel, request, header, topic_config, message_filter, revive_qid, node.now_ms())
         return play_at_once(self._pop(work))
@@ -223,7 +225,7 @@ class PopMessageProcessor(RequestProcessor):
             work.rest,
             ";".join(work.start_offset_info),
             ";".join(work.msg_offset_info),
-            ";".join(work.order_count_info) if work.order else None,
+            self._order_count_info(work),
         )
         if self._node.hooks.on:
             self._node.hooks.emit(
@@ -239,6 +241,12 @@ class PopMessageProcessor(RequestProcessor):
                 )
             )
         return RemotingCommand.response(code, status.value, response_header, b"".join(work.records))
+
+    def _order_count_info(self, work: PopWork) -> str | None:
+        """How often messages popped in order were out before; with records nothing at all where there is none."""
+        if not work.order or (self._config.pop_consumer_kv_service_enable and not work.order_count_info):
+            return None
+        return ";".join(work.order_count_info)
 
     def _wake_another(self, work: PopWork) -> None:
         """Something is left: let the next one have it that waits for the same queue (or for any)."""

@@ -59,11 +59,20 @@ class PopOffsets:
 
         Java: org.apache.rocketmq.broker.processor.NotificationProcessor.getPopOffset.
         """
+        offset = self.peeked_offset(topic, group, queue_id)
+        if self._config.pop_consumer_kv_service_enable:
+            return max(offset, self._offsets.query_pull_offset(group, topic, queue_id))
+        return offset
+
+    def peeked_offset(self, topic: str, group: str, queue_id: int) -> int:
+        """The offset from which PEEK_MESSAGE shows a queue; a new group's is the oldest message.
+
+        With the key-value engine that is where the last pop began, so what is in hand is shown, too.
+        Java: org.apache.rocketmq.broker.processor.PeekMessageProcessor.getPopOffset.
+        """
         offset = self._offsets.query_offset(group, topic, queue_id)
         if offset < 0:
             offset = self.min_offset(topic, queue_id)
-        if self._config.pop_consumer_kv_service_enable:
-            return max(offset, self._offsets.query_pull_offset(group, topic, queue_id))
         return max(offset, self._services.pop_buffer_merge_service.get_latest_offset(f"{topic}@{group}@{queue_id}"))
 
     def min_offset(self, topic: str, queue_id: int) -> int:

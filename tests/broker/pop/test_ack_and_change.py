@@ -223,6 +223,20 @@ def test_in_order_what_does_not_fit_is_ignored_or_refused(acker: Acker) -> None:
     assert acker.cluster.broker.pop.locks.held == {}
 
 
+@pytest.mark.parametrize(("records", "key"), [(False, "T@G@0"), (True, "G T 0")])
+def test_in_order_one_bad_handle_of_a_batch_hinders_no_other_one(
+    make_popper: Callable[..., Any], popped: Callable[[RemotingCommand], list[Any]], records: bool, key: str
+) -> None:
+    """The answer is that of the last bad one, and all good ones count, before it and behind it, in both engines."""
+    acker = Acker(make_popper(pop_consumer_kv_service_enable=records), popped, messages=6)
+    answer = acker.pop(order=True, max_msg_nums=3)
+    refused = acker.batch_ack(batch(answer, 5), batch(answer, 0, 1, 4), batch(answer, 2))
+    assert refused.code == ResponseCode.MESSAGE_ILLEGAL
+    assert (refused.remark or "").startswith(f"offset is illegal, key:{key}, old:2, commit:4, next:-1, /10.")
+    assert acker.popper.offset() == 3
+    assert acker.popper.bodies(order=True) == [b"body 3", b"body 4", b"body 5"]
+
+
 def test_in_order_more_time_is_noted_for_the_message(acker: Acker) -> None:
     answer = acker.pop(order=True, max_msg_nums=2)
     acker.cluster.run(4_000)

@@ -397,6 +397,36 @@ def test_peek_shows_what_a_pop_would_get_as_often_as_it_is_asked(make_popper: An
     assert popper.bodies(queue_id=1, max_msg_nums=2) == [b"1", b"2"]
 
 
+def test_peek_with_the_key_value_engine_shows_what_is_in_hand_too(make_popper: Any, popped: Any) -> None:
+    popper = make_popper(pop_consumer_kv_service_enable=True)
+    popper.send(b"1", b"2", b"3")
+    assert popper.bodies(max_msg_nums=2) == [b"1", b"2"]
+    assert [message.body for message in popped(peek(popper))] == [b"1", b"2", b"3"]
+    assert popper.ask() == (True, False)
+    assert popper.bodies() == [b"3"]
+    assert popper.ask() == (False, False), "NOTIFICATION goes by what was handed out"
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_fewer_than_no_messages_are_an_error_of_the_broker_s_own(make_popper: Any, records: bool) -> None:
+    popper = make_popper(pop_consumer_kv_service_enable=records)
+    popper.send(b"1")
+    for answer in (popper.pop(max_msg_nums=-1), peek(popper, -1)):
+        assert answer.code == ResponseCode.SYSTEM_ERROR
+        assert answer.remark == "java.lang.IllegalArgumentException: Illegal Capacity: -1"
+    assert popper.pop("Nowhere", max_msg_nums=-1).code == ResponseCode.TOPIC_NOT_EXIST, "that is looked at before"
+    assert popper.bodies() == [b"1"]
+
+
+def test_a_group_without_a_name_is_made_as_any_other(make_popper: Any) -> None:
+    popper = make_popper()
+    popper.send(b"1")
+    assert popper.bodies(consumer_group="") == [b"1"]
+    assert "" in popper.cluster.broker.subscription_group_manager.subscription_group_table
+    for refused in ("a b", "g" * 256):
+        assert popper.pop(consumer_group=refused).code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
+
+
 def test_peek_goes_on_behind_the_beginning_of_the_queue_and_finds_nothing_behind_the_end(
     popper: Any, cluster: Any, popped: Any
 ) -> None:
