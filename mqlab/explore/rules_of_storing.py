@@ -132,17 +132,25 @@ class AcknowledgedIsReadable(Rule):
 class NothingUnsentIsDelivered(Rule):
     """No listener is given a message that no producer sent and no broker stored, or one with another body."""
 
-    kinds = ("ConsumeStarted", "MessageStored")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {TORN: TORN_TEXT}
+    kinds = ("ConsumeStarted", "MessageStored", "MessagePopped")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {TORN: TORN_TEXT, STALE: STALE_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._stored: dict[str, None] = {}
+        self._through_stale: dict[str, None] = {}
+        """The keys of what was popped through an entry which a loss of power has left in its queue."""
 
     def on_event(self, record: Record) -> None:
         """Look whether the message was sent and stored before."""
         if record.kind == "MessageStored":
             self._stored[record.unique_key] = None
+        elif record.kind == "MessagePopped":
+            place = Place(record.node, record.topic, record.queue_id, record.queue_offset)
+            if record.unique_key not in self.case.ledger.attempted and self.case.is_live and self.case.is_stale(place):
+                self._through_stale[record.unique_key] = None
+        elif record.msg_id in self._through_stale:
+            self.excuse(STALE)
         elif "\0" in record.msg_id and self.case.ledger.broker_of(record.broker_name) in self.case.ledger.power_lost_us:
             self.excuse(TORN)
         elif record.msg_id not in self.case.ledger.attempted:
