@@ -20,7 +20,7 @@ UNFLUSHED_TEXT = (
 )
 
 OFFSET_ID_LETTERS = 32
-"""The id of a message without a unique key: address and port of its broker, and its place in the log, in hexadecimal."""
+"""The id of a message without a unique key: address and port of its broker, its place in the log, in hexadecimal."""
 
 DELETED = "a file deleted for its space"
 DELETED_TEXT = (

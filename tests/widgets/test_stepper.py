@@ -299,8 +299,10 @@ def test_a_world_that_was_shown_is_freed_when_its_views_are_closed() -> None:
     def show() -> weakref.ref[Lab]:
         lab = get("demo").build(7).run_for(seconds=2)
         stepper, charts = Stepper(lab, [LightsBoard]), WorldCharts(lab).live()
-        for command in ({"do": "shown"}, {"do": "step_event"}, {"do": "goto", "place": 40}, {"do": "tab", "name": "step"}):
-            said(stepper, command)
+        said(stepper, {"do": "shown"})
+        said(stepper, {"do": "step_event"})
+        said(stepper, {"do": "goto", "place": 40})
+        said(stepper, {"do": "tab", "name": "step"})
         stepper.close()
         charts.close()
         return weakref.ref(lab)
