@@ -10,6 +10,7 @@ from typing import Any
 
 from mqlab import __version__
 from mqlab.arguments import named_values, seed_of
+from mqlab.command_numbers import number
 from mqlab.errors import LearnerError, MqlabError
 
 
@@ -74,13 +75,15 @@ def _parser() -> argparse.ArgumentParser:
     trace = commands.add_parser("trace", help="play a scenario and print its events, its hash, or write them to a file")
     trace.add_argument("scenario")
     trace.add_argument("--seed", default="0", help="the world's seed (default 0)")
-    trace.add_argument("--seconds", type=float, help="how long to play, in the world's time")
+    trace.add_argument("--seconds", type=number(0, above=True), help="how long to play, in the world's time")
     trace.add_argument(
         "--param", "-p", action="append", default=[], metavar="NAME=VALUE",
         help="a parameter of the scenario (mqlab scenarios lists them); may be repeated"
     )
     trace.add_argument("--draw-faults", default="", metavar="KINDS", help="draw faults from the seed: crash,freeze,...")
-    trace.add_argument("--settle", type=float, default=0, metavar="SECONDS", help="how long to go on behind its time")
+    trace.add_argument(
+        "--settle", type=number(0), default=0, metavar="SECONDS", help="how long to go on behind its time"
+    )
     trace.add_argument(
         "--wire", choices=["objects", "bytes"], default="objects", help="encode and decode every command"
     )

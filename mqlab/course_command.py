@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mqlab.command_numbers import number, whole
 from mqlab.errors import LearnerError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -204,8 +205,10 @@ def _parser() -> argparse.ArgumentParser:
     alike.add_argument("submissions", type=Path, help="a directory with a directory for each student, named by the id")
     alike.add_argument("--out", type=Path, default=Path("alike.html"), help="the page with both sides (%(default)s)")
     alike.add_argument("--lab", action="append", default=[], metavar="NAME", help="only this lab: 05 (repeatable)")
-    alike.add_argument("--least", type=float, default=0.95, metavar="L", help="from so much on (%(default)s)")
-    alike.add_argument("--shortest", type=int, default=40, metavar="N", help="tokens of a solution (%(default)s)")
+    alike.add_argument(
+        "--least", type=number(0, 1, above=True), default=0.95, metavar="L", help="from so much on (%(default)s)"
+    )
+    alike.add_argument("--shortest", type=whole(1), default=40, metavar="N", help="tokens of a solution (%(default)s)")
     alike.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
     report = commands.add_parser("report", help="a page about the whole class, by Spark")
     report.add_argument("marks", type=Path, help="where mqlab grade has put its results")

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from mqlab.command_numbers import whole
 from mqlab.data_set_pages import write_pages
 from mqlab.data_sets import CARD, Recipe, make, recipes, verify
 from mqlab.errors import LearnerError
@@ -49,7 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("size", nargs="?", default="small", help="small (the default), 1M, 10M or 100M: events, about")
     parser.add_argument("--out", metavar="DIR", help="where to (default: out/datasets/NAME-SIZE)")
     parser.add_argument("--recipes", metavar="DIR", default="datasets", help="where the recipes are (default datasets)")
-    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to play in")
+    parser.add_argument(
+        "--jobs", "-j", type=whole(1, 1_000), default=os.cpu_count() or 1, metavar="N", help="processes to play in"
+    )
     parser.add_argument("--verify", action="store_true", help="read what is there again and compare it with its card")
     parser.add_argument("--pages", action="store_true", help="write the page of every data set, from its sample")
     return parser

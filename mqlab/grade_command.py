@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mqlab.command_numbers import number, whole
 from mqlab.progress import bar
 
 INTERRUPTED = 130
@@ -97,13 +98,25 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--lab", action="append", default=[], metavar="NAME", help="only this lab: 05 (repeatable)")
     roster = "the class, as for mqlab course release: who has handed in nothing gets a row, too"
     parser.add_argument("--students", type=Path, metavar="ROSTER", help=roster)
-    parser.add_argument("--jobs", type=int, default=0, help="how many at once (default: one for each processor)")
-    parser.add_argument("--hidden", type=int, default=20, metavar="N", help="hidden seeds of a check (%(default)s)")
-    parser.add_argument("--exam", default="", metavar="NAME", help="these are notebooks of the exam of that name")
+    parser.add_argument(
+        "--jobs", type=whole(0, 1_000), default=0,
+        help="how many at once (default: one for each processor)"
+    )
+    parser.add_argument(
+        "--hidden", type=whole(1, 10_000), default=20, metavar="N",
+        help="hidden seeds of a check (%(default)s)",
+    )
+    parser.add_argument(
+        "--exam", default="", metavar="NAME", help="these are notebooks of the exam of that name"
+    )
     parser.add_argument("--no-run", action="store_true", help="only judge the solutions; execute no notebook")
     parser.add_argument(
-        "--wall", type=float, default=300, metavar="S", help="how long a notebook, or a check, may run (%(default)s)"
+        "--wall", type=number(0, above=True), default=300, metavar="S",
+        help="how long a notebook, or a check, may run (%(default)s)",
     )
-    parser.add_argument("--memory", type=float, default=2, metavar="GIB", help="what it may fill (%(default)s)")
+    parser.add_argument(
+        "--memory", type=number(0, 1_024, above=True), default=2, metavar="GIB",
+        help="what it may fill (%(default)s)",
+    )
     parser.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
     return parser

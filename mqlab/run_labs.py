@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
+from mqlab.command_numbers import whole
 from mqlab.errors import LearnerError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
     parser.add_argument("--out", type=Path, help="where the executed notebooks go (default: out/ in the clone)")
     parser.add_argument(
-        "--cell-timeout", type=int, default=CELL_TIMEOUT_S, metavar="S", help="the longest a cell may run (%(default)s)"
+        "--cell-timeout", type=whole(1), default=CELL_TIMEOUT_S, metavar="S",
+        help="the longest a cell may run (%(default)s)"
     )
     return parser
 

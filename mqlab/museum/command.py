@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mqlab.check.verdict import OPENS
+from mqlab.command_numbers import whole
 from mqlab.errors import LearnerError
 from mqlab.museum.exhibits import EXHIBITS, Exhibit, exhibit
 from mqlab.museum.fixes import OTHER_SEEDS, Fix, fix_of, function_of
@@ -29,7 +30,7 @@ COUNTED = 100
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what `mqlab museum` takes to a parser."""
     parser.add_argument("number", nargs="?", default="", help="play this exhibit; without it, say which there are")
-    parser.add_argument("--seed", type=int, metavar="N", help="the seed (default: the first that breaks the rule)")
+    parser.add_argument("--seed", type=whole(0), metavar="N", help="the seed (default: the first that breaks the rule)")
     parser.add_argument("--fixed", action="store_true", help="with the code that is mended")
     parser.add_argument("--shortest", action="store_true", help="with the fewest messages that still break the rule")
     parser.add_argument(
@@ -39,9 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hint", type=int, choices=(1, 2, 3), metavar="N", help="print the first N of three hints")
     parser.add_argument("--table", action="store_true", help="print the table of docs/museum.md")
     parser.add_argument(
-        "--seeds", type=int, metavar="N", help=f"how many seeds to try (default {SEEDS}; with --fix {len(OTHER_SEEDS)})"
+        "--seeds", type=whole(1), metavar="N",
+        help=f"how many seeds to try (default {SEEDS}; with --fix {len(OTHER_SEEDS)})"
     )
-    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to play in")
+    parser.add_argument(
+        "--jobs", "-j", type=whole(1, 1_000), default=os.cpu_count() or 1, metavar="N",
+        help="processes to play in",
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

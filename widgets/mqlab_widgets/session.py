@@ -187,12 +187,14 @@ class Session(Breaking, Worlds):
         return len(self.lab.history) if self._at is None else self._at
 
     def catch_up(self, seconds: float) -> bool:
-        """Bring what is shown nearer to the cursor, for at most so long; whether it is there."""
+        """Bring what is shown nearer to the cursor, for about so long and by a piece at least; whether it is there."""
         until, cursor = time.monotonic() + seconds, self.lab.history.cursor
-        while (at := self._stage.place) < cursor and time.monotonic() < until:
+        while (at := self._stage.place) < cursor:
             at = min(cursor, at + EVENTS_PER_PIECE)
             self._stage.go_to(at, jump=False)
             timeline.follow(self.lab, at)
+            if time.monotonic() >= until:
+                break
         self._at = None if self._stage.place >= cursor else self._stage.place
         return self._at is None
 
