@@ -217,6 +217,15 @@ class ViewerPage:
         self.button("More").click()
         self.root.get_by_role("dialog", name="More").get_by_role("button", name=name).click()
 
+    def share(self) -> str:
+        """The line that brings back this world at this event, as the dialog shows it; the dialog is closed again."""
+        self.button("Share").click()
+        line = self.root.get_by_role("dialog", name="Share").get_by_role("textbox")
+        expect(line).to_be_focused()
+        text = line.input_value()
+        self.page.keyboard.press("Escape")
+        return text
+
     def machine(self, name: str) -> Locator:
         """A machine on the stage."""
         return self.part("stage").locator(f'g[data-node="{name}"]')

@@ -398,9 +398,8 @@ def test_a_world_built_cell_by_cell_cannot_be_taken_back_and_says_what_to_do() -
 
 def test_how_a_viewer_looks_is_what_is_drawn(viewed: Viewed) -> None:
     key = viewed.lab.history.last("MessageStored").unique_key
+    viewed.session.seen(width="1280", height=600, big="1")
     for command, arguments in {
-        "resize": {"width": "1280", "height": 600},
-        "projector": {"on": "1"},
         "choose_link": {"source": "producer-1", "target": "broker-a"},
         "follow": {"message": key},
         "open_kind": {"kind": "consumer"},
@@ -411,8 +410,8 @@ def test_how_a_viewer_looks_is_what_is_drawn(viewed: Viewed) -> None:
     assert look[:7] == (1280, True, 600, "broker-a", "producer-1", key, frozenset({"consumer"}))
     assert (look.now_us, look.past) == (viewed.session.event().ts_us, True)
     viewed.do("follow", message=key)
-    viewed.do("projector", on="0")
-    viewed.do("resize", width=5)
+    viewed.session.seen(big="0")
+    viewed.session.seen(width=5, height=0)
     assert viewed.session.look()[:6] == (320, False, 0, "broker-a", "producer-1", "")
     assert 'data-key="card:broker-a"' in viewed.session.scene().svg()
 
@@ -441,10 +440,11 @@ def test_a_shared_world_opens_at_its_event(viewed: Viewed, tmp_path: Path) -> No
     viewed.lab.run_for(seconds=1)
     viewed.do("goto", place=777)
     viewed.do("share")
-    assert viewed.session.shared.startswith("mqlab:")
+    assert viewed.session.shared.text.startswith("mqlab:")
+    assert viewed.session.shared.place == 777
     file = tmp_path / "world.mqlab"
     sharing.save_shared(viewed.lab, file)
-    for shared in (viewed.session.shared, file):
+    for shared in (viewed.session.shared.text, file):
         again = sharing.reopened(shared)
         assert (again.history.cursor, again.trace_hash()) == (777, viewed.lab.trace_hash())
 
@@ -468,9 +468,49 @@ def test_a_world_that_comes_out_otherwise_is_refused(viewed: Viewed, tmp_path: P
         sharing.reopened(file)
 
 
+def test_what_can_be_no_shared_world_is_told(tmp_path: Path) -> None:
+    for given, told in (
+        (tmp_path, "cannot be read: Is a directory"),
+        (str(tmp_path), "cannot be read: Is a directory"),
+        ("nowhere", "there is no file 'nowhere'"),
+        (str(tmp_path / ("x" * 300)), "nor the name of a file"),
+        (tmp_path / ("x" * 300), "cannot be read: File name too long"),
+        (None, "this is NoneType"),
+        (7, "this is int"),
+    ):
+        with pytest.raises((LearnerError, ProtocolError), match=told):
+            sharing.reopened(given)  # type: ignore[arg-type]
+
+
+def test_what_is_shared_while_it_plays_is_what_the_page_showed(viewed: Viewed) -> None:
+    viewed.do("share", place="500")
+    assert sharing.reopened(viewed.session.shared.text).history.cursor == viewed.session.shared.place == 500
+    viewed.do("share", place="")
+    assert viewed.session.shared.place == viewed.cursor
+    viewed.do("step_event")
+    assert viewed.session.shared is None
+
+
+def test_a_line_of_an_older_mqlab_opens(viewed: Viewed) -> None:
+    line, stop, _ = sharing.shared_text(viewed.lab).partition(".")
+    assert stop
+    assert sharing.reopened(line).history.cursor == viewed.cursor
+
+
+@pytest.mark.parametrize("quotes", ['""', "''", "``", "\u201c\u201d"])
+def test_a_line_in_quotation_marks_is_told_so(viewed: Viewed, quotes: str) -> None:
+    with pytest.raises(ProtocolError, match="begins with a quotation mark .* give it without, from mqlab: on"):
+        sharing.reopened(sharing.shared_text(viewed.lab).join(quotes))
+
+
 @pytest.mark.parametrize(
-    "damage", [lambda t: t[:-7], lambda t: "mqlab:", lambda t: "mqlab:bm90aGluZw==", lambda t: t[:40]]
-)
+    "damage", [
+        lambda t: t[:-7], lambda t: "mqlab:", lambda t: "mqlab:bm90aGluZw==", lambda t: t[:40], lambda t: t + "A",
+        lambda t: t.removeprefix("mqlab:"), lambda t: t[:100] + "\n" + t[100:], lambda t: t + '"',
+        lambda t: t[:60] + t[61:], lambda t: t[:60] + t[61] + t[60] + t[62:], lambda t: t.partition(".")[0] + "AAAA",
+        lambda t: t.partition(".")[0] + "A", lambda t: t.replace(".", ""), lambda t: t + t,
+    ]
+)  # fmt: skip
 def test_a_damaged_text_says_to_copy_all_of_it(viewed: Viewed, damage: Any) -> None:
     with pytest.raises(ProtocolError, match="copy all of it"):
         sharing.reopened(damage(sharing.shared_text(viewed.lab)))

@@ -11,7 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mqlab.trace.catalogue import CATALOGUE
-from mqlab_widgets.words import flight_words
+from mqlab_widgets.words import clock, flight_words
 
 if TYPE_CHECKING:
     from mqlab.sim import Pending
@@ -157,8 +157,8 @@ def _way_back(session: Session) -> str:
 
 
 def more_html(session: Session) -> str:
-    """What opens beside the bar: more commands, and the list of keys."""
-    return _more(session, session.offers()) + _keys()
+    """What opens beside the bar: more commands, the list of keys, and the line to share once it was asked for."""
+    return _more(session, session.offers()) + _keys() + _share(session)
 
 
 def _more(session: Session, offers: Collection[str]) -> str:
@@ -189,6 +189,20 @@ def _keys() -> str:
     return (
         '<div class="mq-pop" data-pop="keys" data-key="pop-keys" popover="manual" role="dialog" aria-label="Keys" '
         f'tabindex="-1"><h4>Keys</h4><dl class="mq-keys">{rows}</dl></div>'
+    )
+
+
+def _share(session: Session) -> str:
+    if session.shared is None:
+        return ""
+    text, place = session.shared.text, session.shared.place
+    when = clock(session.lab.history.record(place - 1).ts_us) if place else "the beginning"
+    return (
+        '<div class="mq-pop" data-pop="share" data-key="pop-share" popover="manual" role="dialog" aria-label="Share">'
+        f"<h4>This world at {when}, behind event {place:,}</h4>"
+        '<label>Send this line to somebody; <code>Stepper.reopen("...")</code> opens it there, at the same event: '
+        f'<textarea readonly rows="6" cols="60" spellcheck="false">{escape(text)}</textarea></label>'
+        '<div class="mq-row"><button type="button" data-copy="">Copy</button><span role="status"></span></div></div>'
     )
 
 
