@@ -164,6 +164,11 @@ class ViewerPage:
         return self.root.get_attribute(f"data-{name}") or ""
 
     @property
+    def id(self) -> str:
+        """The name of the view in its page."""
+        return self.root.get_attribute("id") or ""
+
+    @property
     def place(self) -> int:
         """How many events lie behind the cursor."""
         return int(self.attribute("place"))

@@ -208,7 +208,9 @@ def test_the_projector_mode_fills_the_window_and_escape_leaves_it(view: BarePage
 def test_from_the_projector_mode_there_is_always_a_way_out(view: BarePage, opened: str, leaves: str) -> None:
     press(view, "f", opened)
     if opened in ("b", "m", "?"):
-        assert view.page.evaluate("() => [...document.querySelectorAll(':popover-open')].every(one => one.checkVisibility())")
+        opened_ones = view.page.locator(":popover-open")
+        assert opened_ones.count() == 2
+        assert opened_ones.evaluate_all("all => all.every(one => one.checkVisibility())")
         press(view, "Escape")
         expect(view.root).to_be_focused()
     assert view.root.evaluate("root => root.contains(document.activeElement)")

@@ -499,7 +499,7 @@ def test_a_line_of_an_older_mqlab_opens(viewed: Viewed) -> None:
 
 @pytest.mark.parametrize("quotes", ['""', "''", "``", "\u201c\u201d"])
 def test_a_line_in_quotation_marks_is_told_so(viewed: Viewed, quotes: str) -> None:
-    with pytest.raises(ProtocolError, match="begins with a quotation mark .* give it without, from mqlab: on"):
+    with pytest.raises(ProtocolError, match=r"begins with a quotation mark .* give it without, from mqlab: on"):
         sharing.reopened(sharing.shared_text(viewed.lab).join(quotes))
 
 

@@ -2,8 +2,8 @@
 
 It holds what a report holds (scenario, parameters, seed, actions, overrides, version, trace hash; see `mqlab.replay`)
 and the place of the cursor. A text is "mqlab:", the letters A-Z a-z 0-9 - _ = of the packed report, a full stop and the
-CRC-32 of these letters in eight hexadecimal digits, so that one letter too much or too few is told. Older texts lack the
-full stop and what follows.
+CRC-32 of these letters in eight hexadecimal digits, so that one letter too much or too few is told. Older texts have no
+full stop and nothing after it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ class Shared(NamedTuple):
 
 
 def shared_text(lab: Lab, place: int | None = None) -> str:
-    """One line of text to be sent to somebody, which opens where the cursor stands or behind `place` events; LearnerError
-    for a world that no scenario made.
+    """One line of text to be sent to somebody, which opens where the cursor stands or behind `place` events.
+
+    LearnerError for a world that no scenario made.
     """
     packed = zlib.compress(json.dumps(_shared(lab, place), sort_keys=True).encode(), 9)
     letters = base64.urlsafe_b64encode(packed).decode()
@@ -97,7 +98,8 @@ def _report_of(shared: object) -> dict[str, Any]:
         return read_report(str(shared))
     if not isinstance(shared, str):
         raise LearnerError(
-            f"a world is shared as a text or as a file, and this is {type(shared).__name__}", 'give "mqlab:..." or a path'
+            f"a world is shared as a text or as a file, and this is {type(shared).__name__}",
+            'give "mqlab:..." or a path',
         )
     text = shared.strip()
     if text.startswith(PREFIX):

@@ -70,8 +70,8 @@ class Stepper(Viewer):
         self._stepped = False
         """Whether the page was told the last step as a story, and shows its end or soon will."""
         self._pages: dict[str, Screen] = {}
-        """The pages that show this view, as each said last; who was heard last comes last, and it is drawn for that one.
-        Nobody draws for none.
+        """The pages that show this view, as each said last; it is drawn for the one that was heard last, which comes
+        last. Nobody draws for none.
         """
         self._whole = False
         """Whether a page has to be sent all of it."""
