@@ -15,12 +15,12 @@ WATCH = """(() => {
     const shoot = (root, why) => {
         const svg = root.querySelector("svg.mq-stage");
         if (!svg) return;
-        const { place, us, past, clock, drawn } = root.dataset;
-        const box = svg.viewBox.baseVal;
+        const { painted, past, clock, drawn } = root.dataset;
+        const [place, us] = painted.split(" ");
         window.shots.push({
             why, place: Number(place), us: Number(us), past: past === "true", drawn: drawn ?? "",
             clock: root.querySelector('[data-part="bar"] [data-key="clock"]')?.textContent ?? "", said: clock,
-            width: Number(svg.getAttribute("width")), height: box.height, wide: box.width,
+            width: Number(svg.getAttribute("width")), height: root.querySelector('[data-part="stage"]').clientHeight,
             big: svg.classList.contains("big"), html: svg.outerHTML, view: root.id,
             room: root.querySelector('[data-part="stage"]').clientWidth,
             projected: root.classList.contains("mq-projector"),
@@ -49,9 +49,10 @@ SAME = """([painted, view, anew]) => {
         svg.querySelector('[data-key="page:air"]')?.remove();
         for (const one of svg.querySelectorAll("[tabindex]")) one.removeAttribute("tabindex");
         for (const one of svg.querySelectorAll(".mq-flight")) one.removeAttribute("style");
-        const parts = [...svg.children].map((one) => one.outerHTML);
-        const frame = svg.cloneNode(false).outerHTML;
-        return [frame, ...parts.sort()];
+        const text = (one) => one.nodeType !== 1 ? one.nodeValue : `<${one.nodeName}${
+            [...one.attributes].map(({ name, value }) => ` ${name}="${value}"`).sort().join("")
+        }>${[...one.childNodes].map(text).join("")}</>`;
+        return [text(svg.cloneNode(false)), ...[...svg.children].map(text).sort()];
     };
     const [left, right] = [form(painted, view), form(anew, "none")];
     const only = (mine, other) => mine.filter((part) => !other.includes(part)).map((part) => part.slice(0, 1500));
@@ -62,14 +63,13 @@ ANEW = """import json
 from pathlib import Path
 from mqlab.scenarios.captions import Storyboard
 from mqlab_widgets.boards.board import Fold
-from mqlab_widgets.scene.scene import BIG
 session, pictures = {stepper}.session, []
 for shot in json.loads(Path("shots.json").read_text()):
     board = session.picture.board(session.lab)
     Fold(session.lab.history, [board]).go_to(shot["place"])
     caption = Storyboard(session.lab).at(shot["place"]) if shot["big"] else None
     look = session.look()._replace(
-        width=shot["width"], big=shot["big"], height=shot["height"] * BIG if shot["big"] else 0,
+        width=shot["width"], big=shot["big"], height=shot["height"] if shot["big"] else 0,
         now_us=shot["us"], past=shot["past"], pointed=caption.points_to if caption else "",
     )
     pictures.append(session.picture.scene_of(board, look).svg())

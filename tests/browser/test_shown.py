@@ -15,7 +15,7 @@ from .notebook_page import Notebook, NotebookPage, ViewerPage
 from .painted import differences, shot_now, shots, watched
 
 SIZES = ((1500, 1000), (1280, 720), (960, 800), (700, 900))
-RELOADS = 20
+RELOADS = 4
 STEPPER = "stepper = Stepper(lab)\nstepper"
 
 
@@ -57,13 +57,14 @@ def test_twenty_reloads_while_it_plays_show_the_world_as_it_is(page: NotebookPag
     chance, painted = random.Random(7), []
     notebook = page.open("reloads.ipynb", [STEADY, STEPPER])
     notebook.run()
-    notebook.viewer(1).play()
     notebook.command("docmanager:save")
+    notebook.viewer(1).play()
     for number in range(RELOADS):
         if chance.random() < 0.3:
             notebook.viewer(1).press("f")
         until_beats(page.page, chance.randrange(1, 6))
-        wide, high = SIZES[number % len(SIZES)]
+        painted.append(shot_now(page.page, notebook.viewer(1).id))
+        wide, high = SIZES[number * len(SIZES) // RELOADS]
         page.page.set_viewport_size({"width": wide, "height": high})
         notebook = reloaded(page, "reloads.ipynb")
         viewer = notebook.viewer(1)

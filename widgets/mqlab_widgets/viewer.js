@@ -201,6 +201,7 @@ function render({ model, el }) {
         if (name.startsWith("_")) note(name.slice(1), html);
         else if (PARTS.includes(name) && !(name === "said" && unheard)) fill(name, html);
       }
+      if (frame._place !== undefined) note("painted", `${frame._place} ${frame._us}`);
       tick();
     });
   }
@@ -318,6 +319,8 @@ function render({ model, el }) {
   }
 
   function show(beat) {
+    // The words of a beat come before its picture.
+    if (beat.place !== undefined) note("painted", `${beat.place} ${beat.us}`);
     const parts = Object.entries(beat.parts ?? {}).filter(([key]) => !(fresh.get(key) > beat.number));
     if (!parts.length || !stage()) return;
     shown.delete("stage");
