@@ -435,15 +435,19 @@ function render({ model, el }) {
   }
 
   // JupyterLab marks the views whose kernel was restarted.
+  let connected = true;
   const watch = new MutationObserver(() => {
-    if (el.dataset.kernel !== "gone" && el.classList.contains(DISCONNECTED)) {
-      lost("gone", "The kernel was restarted: run the notebook from the top.");
-    } else if (el.dataset.kernel === "gone" && !el.classList.contains(DISCONNECTED)) ask();
+    if (connected !== el.classList.contains(DISCONNECTED)) return;
+    connected = !connected;
+    if (connected) ask();
+    else lost("gone", "The kernel was restarted: run the notebook from the top.");
   });
   watch.observe(el, { attributeFilter: ["class"] });
   const onVisible = () => !document.hidden && ask();
   document.addEventListener("visibilitychange", onVisible);
-  addEventListener("pageshow", onVisible);
+  // Out of the browser's memory of pages.
+  const onBack = (event) => event.persisted && ask();
+  addEventListener("pageshow", onBack);
   addEventListener("pagehide", leave);
 
   el.classList.add("mq-waiting");
@@ -454,7 +458,7 @@ function render({ model, el }) {
     for (const timer of [patience, pulse, kept]) clearTimeout(timer);
     watch.disconnect();
     document.removeEventListener("visibilitychange", onVisible);
-    removeEventListener("pageshow", onVisible);
+    removeEventListener("pageshow", onBack);
     removeEventListener("pagehide", leave);
     story.close();
     bar.close();
