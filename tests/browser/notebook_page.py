@@ -118,6 +118,10 @@ class Notebook:
                 break
         assert status == "ok", code
 
+    def send(self, code: str) -> None:
+        """Run code in its kernel without a cell, and do not wait for its end."""
+        self.page.evaluate(f"arguments => {{ ({EXECUTE})(arguments).catch(() => undefined); }}", [self.panel, code])
+
     def restart(self) -> None:
         """Start its kernel anew."""
         self.page.evaluate(

@@ -77,3 +77,86 @@ def test_twenty_reloads_while_it_plays_show_the_world_as_it_is(page: NotebookPag
     assert [shot["place"] for shot in whole if not fits(shot)] == []
     assert differences(page, notebook, painted) == []
     notebook.close()
+
+
+def test_two_views_of_different_sizes_show_the_same_world(page: NotebookPage, browser: Browser) -> None:
+    notebook = page.open("second.ipynb", [STEADY, STEPPER])
+    notebook.run()
+    notebook.command("docmanager:save")
+    viewer = notebook.viewer(1)
+    viewer.play()
+    until_beats(page.page, 2)
+    other = NotebookPage(browser.new_page(viewport={"width": 800, "height": 700}), page.lab)
+    watched(other.page)
+    second = reloaded(other, "second.ipynb").viewer(1)
+    second.press("f")
+    other.page.wait_for_function("() => document.querySelector('svg.mq-stage.big')")
+    until_beats(other.page, 2)
+    viewer.pause()
+    second.still()
+    painted = shots(other.page)
+    assert [shot["big"] for shot in painted][-1]
+    assert differences(page, notebook, painted) == []
+    # Who does something is drawn for; the other one shows the same picture, reduced.
+    viewer.press("p")
+    expect(viewer.part("stage").locator("svg")).not_to_contain_class("big")
+    second.until(lambda: second.place == viewer.place)
+    both = [shot_now(page.page, viewer.id), shot_now(other.page, second.id)]
+    assert fits(both[0])
+    assert differences(page, notebook, both) == []
+    other.page.close()
+    notebook.close()
+    assert other.seen == []
+
+
+def test_a_world_that_plays_is_shared_as_it_was_seen(page: NotebookPage) -> None:
+    notebook = page.open("share.ipynb", [STEADY, STEPPER, "Stepper.reopen(open('line.txt').read())"])
+    notebook.run_cell(0)
+    notebook.run_cell(1)
+    viewer = notebook.viewer(1)
+    viewer.play()
+    until_beats(page.page, 3)
+    page.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    viewer.button("Share").click()
+    dialog = viewer.root.get_by_role("dialog", name="Share")
+    dialog.get_by_role("button", name="Copy").click()
+    expect(dialog.get_by_role("status")).to_have_text("Copied.")
+    line = page.page.evaluate("() => navigator.clipboard.readText()")
+    assert line == dialog.get_by_role("textbox").input_value()
+    assert viewer.attribute("playing") == "true"
+    page.page.keyboard.press("Escape")
+    expect(viewer.button("Share")).to_be_focused()
+    viewer.pause()
+    (page.lab.files / "line.txt").write_text(line, encoding="utf-8")
+    notebook.run_cell(2)
+    again = notebook.viewer(2)
+    shot = shot_now(page.page, again.id)
+    assert differences(page, notebook, [shot]) == []
+    assert 0 < shot["place"] < viewer.length
+    notebook.close()
+
+
+@pytest.mark.parametrize("how", ["restarted", "killed"])
+def test_a_kernel_that_goes_while_it_plays_is_told_at_once(page: NotebookPage, how: str) -> None:
+    notebook = page.open(f"{how}.ipynb", [STEADY, STEPPER])
+    notebook.run()
+    viewer = notebook.viewer(1)
+    viewer.play()
+    until_beats(page.page, 2)
+    if how == "restarted":
+        notebook.restart()
+    else:
+        notebook.send("import os; os._exit(1)")
+        page.page.get_by_role("button", name="Ok").click()
+    viewer.until_said("run the notebook from the top")
+    expect(viewer.root).to_have_attribute("data-playing", "false")
+    assert viewer.button("Pause").evaluate("button => Boolean(button.closest('[inert]'))")
+    viewer.press("n")
+    viewer.until_said("run the notebook from the top")
+    notebook.run()
+    viewer = notebook.viewer(1)
+    viewer.play()
+    until_beats(page.page, 2)
+    viewer.pause()
+    assert differences(page, notebook, [shot_now(page.page, viewer.id)]) == []
+    notebook.close()
