@@ -70,6 +70,7 @@ def test_after_a_restart_of_the_kernel_a_view_says_what_to_do(notebooks: Noteboo
     notebook.run()
     viewer = notebook.viewer(1)
     notebook.restart()
+    print("ATTR", viewer.root.evaluate("root => root.outerHTML.slice(0, 900)"), viewer.text("said"))
     viewer.until_said("The kernel was restarted: run the notebook from the top.")
     viewer.press("n")
     viewer.until_said("run the notebook from the top")

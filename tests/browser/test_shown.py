@@ -88,7 +88,10 @@ def test_two_views_of_different_sizes_show_the_same_world(page: NotebookPage, br
     until_beats(page.page, 2)
     other = NotebookPage(browser.new_page(viewport={"width": 800, "height": 700}), page.lab)
     watched(other.page)
-    second = reloaded(other, "second.ipynb").viewer(1)
+    try:
+        second = reloaded(other, "second.ipynb").viewer(1)
+    except Exception:
+        other.page.screenshot(path="/tmp/second.png"); raise
     second.press("f")
     other.page.wait_for_function("() => document.querySelector('svg.mq-stage.big')")
     until_beats(other.page, 2)
@@ -147,7 +150,7 @@ def test_a_kernel_that_goes_while_it_plays_is_told_at_once(page: NotebookPage, h
         notebook.restart()
     else:
         notebook.send("import os; os._exit(1)")
-        page.page.get_by_role("button", name="Ok").click()
+        page.page.get_by_role("button", name="Ok", exact=True).click()
     viewer.until_said("run the notebook from the top")
     expect(viewer.root).to_have_attribute("data-playing", "false")
     assert viewer.button("Pause").evaluate("button => Boolean(button.closest('[inert]'))")

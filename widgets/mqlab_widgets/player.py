@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from threading import Event
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet, ref
 
@@ -102,15 +103,24 @@ class Player:
             self._task.cancel()
             self._stop("")
 
-    def in_turn(self, act: Callable[[], None]) -> None:
+    def in_turn(self, act: Callable[[], None], wait_seconds: float = 0) -> None:
         """Do it between two pieces of the play: each page speaks from a thread of its own (a subshell), and only one at
-        a time may be at what is shown.
+        a time may be at what is shown. Whoever needs what comes of it waits so long at most.
         """
         loop = self._task.get_loop() if self._task is not None else None
         if loop is None or not loop.is_running() or loop is _running_loop():
             act()
-        else:
-            loop.call_soon_threadsafe(act)
+            return
+        done = Event()
+
+        def now() -> None:
+            try:
+                act()
+            finally:
+                done.set()
+
+        loop.call_soon_threadsafe(now)
+        done.wait(wait_seconds)
 
     @contextmanager
     def stepping(self) -> Iterator[None]:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 PLAYING_SECONDS = 0.3
 """So often what stands around the story is drawn anew while the world is played."""
 
+RENEW_SECONDS = 0.3
+"""So long a page that comes waits for the picture of now, while another thread plays the world."""
+
 
 class Screen(NamedTuple):
     """How a page shows a view: the room of the stage in px, and whether it is there alone (projector mode)."""
@@ -203,7 +206,7 @@ class Stepper(Viewer):
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """What a page begins with; when it asks for all of it, the picture is that of now."""
         if key is None and self.comm is not None:
-            self._post(self._renew)
+            self.session.player.in_turn(partial(self._post, self._renew), RENEW_SECONDS)
         state: dict[str, Any] = super().get_state(key, drop_defaults)
         return state
 

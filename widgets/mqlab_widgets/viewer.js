@@ -22,6 +22,7 @@ const TOLD = ["stage", "stations", "handles", "_place", "_us", "_clock", "_past"
 
 // What can be done something with, where a kernel is there.
 const LIVE = ["acts", "stage", "bar", "more", "timeline", "tabs", "menu", "handles", ...TABS];
+const LAST = "This is the last picture: no kernel answers for it. Run the notebook from the top to go on.";
 const DISCONNECTED = "jupyter-widgets-disconnected";
 
 // What slid in the picture that is being drawn: [element, from, to].
@@ -201,7 +202,7 @@ function render({ model, el }) {
         if (name.startsWith("_")) note(name.slice(1), html);
         else if (PARTS.includes(name) && !(name === "said" && unheard)) fill(name, html);
       }
-      if (frame._place !== undefined) note("painted", `${frame._place} ${frame._us}`);
+      if (frame.stage !== undefined) note("painted", `${el.dataset.place} ${el.dataset.us}`);
       tick();
     });
   }
@@ -364,7 +365,9 @@ function render({ model, el }) {
     const copy = picture.cloneNode(true);
     copy.querySelector('[data-key="page:air"]')?.remove();
     for (const one of copy.querySelectorAll(".mq-flight")) one.removeAttribute("style");
-    model.set("frame", { ...model.get("frame"), stage: copy.outerHTML.replaceAll(`#${view} `, "").replaceAll(`${view}-`, "") }, { silent: true });
+    const [_place, _us] = el.dataset.painted.split(" ");
+    const { clock: _clock, past: _past } = el.dataset;
+    remember({ _place, _us, _clock, _past, stage: copy.outerHTML.replaceAll(`#${view} `, "").replaceAll(`${view}-`, "") });
   }
 
   // -- what the page says --------------------------------------------------------------------------------------------
@@ -383,7 +386,7 @@ function render({ model, el }) {
         el.dataset.kernel = "silent";
         complain("The kernel does not answer. If a cell is running, wait for it; if the kernel was restarted, run the notebook from the top.");
       } else {
-        lost("none", "This is the last picture: no kernel answers for it. Run the notebook from the top to go on.");
+        lost("none", LAST);
       }
     }, PATIENCE_MS);
   }
@@ -420,7 +423,8 @@ function render({ model, el }) {
     try {
       model.send({ ...content, view });
     } catch {
-      lost("gone", "The kernel was restarted or shut down: run the notebook from the top.");
+      if (heard) lost("gone", "The kernel was restarted or shut down: run the notebook from the top.");
+      else lost("none", LAST);
       return;
     }
     if (el.dataset.kernel !== "gone") wait();
@@ -440,7 +444,7 @@ function render({ model, el }) {
     if (connected !== el.classList.contains(DISCONNECTED)) return;
     connected = !connected;
     if (connected) ask();
-    else lost("gone", "The kernel was restarted: run the notebook from the top.");
+    else if (heard) lost("gone", "The kernel was restarted: run the notebook from the top.");
   });
   watch.observe(el, { attributeFilter: ["class"] });
   const onVisible = () => !document.hidden && ask();
