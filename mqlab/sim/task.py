@@ -54,7 +54,7 @@ class Task(Target):
     def __reduce_ex__(self, protocol: object) -> Any:
         """Whatever is to be pickled or copied and comes to a task cannot be: LearnerError says how to have it again."""
         raise LearnerError(
-            f"what belongs to a world can be neither pickled nor copied: {self.name!r} stands in the middle of what it does",
+            f"what belongs to a world can be neither pickled nor copied: task {self.name!r} is in the middle of a call",
             "pickle results (numbers, texts, events of lab.history), not the world; it can be played again from "
             "lab.report('world.mqlab')",
         )

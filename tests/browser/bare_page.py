@@ -59,7 +59,7 @@ def flights(*ids: str, x: float = 380) -> str:
 
 
 class BarePage:
-    """A view in a page of its own, which shows a frame; `close` it in the end. `answers=False`: no kernel answers it."""
+    """A view in a page of its own, which shows a frame; `close` it in the end. `answers=False`: no kernel does."""
 
     def __init__(self, browser: Browser, frame: dict[str, str], *, answers: bool = True, **context: Any) -> None:
         self.context = browser.new_context(viewport={"width": 800, "height": 700}, **context)

@@ -31,7 +31,7 @@ WATCH = """(() => {
         for (const { target, attributeName, oldValue } of changes) {
             if (!target.matches?.(".mq-viewer")) continue;
             if (attributeName === "data-drawn") shoot(target, "whole");
-            else if (oldValue?.includes("mq-waiting") && !target.classList.contains("mq-waiting") && !target.dataset.drawn) {
+            else if (oldValue?.includes("mq-waiting") && !target.matches(".mq-waiting, [data-drawn]")) {
                 shoot(target, "kept");
             }
         }

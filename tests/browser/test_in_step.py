@@ -1,4 +1,4 @@
-"""How the page stays in step with its kernel: what it asks for, what it does not believe, and what it says when it is alone."""
+"""How the page stays in step with its kernel: what it asks for and does not believe, and what it says when alone."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def view(browser: Browser, session: Session) -> Iterator[BarePage]:
 
 def does(view: BarePage) -> list[str]:
     """The commands that the page has given, in their order."""
-    return [command["do"] for command in view.said() if command["do"] != "shown"]
+    return [command["do"] for command in view.said() if command["do"] not in ("shown", "here")]
 
 
 def press(view: BarePage, *keys: str) -> None:

@@ -1,4 +1,4 @@
-"""Never a false picture: whenever a view is shown, what is painted is the world at its place, in the size that is shown."""
+"""Never a false picture: whenever a view is shown, it is the world at its place, in the size that is shown."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_two_views_of_different_sizes_show_the_same_world(page: NotebookPage, br
     viewer = notebook.viewer(1)
     viewer.play()
     until_beats(page.page, 2)
-    other = NotebookPage(browser.new_page(viewport={"width": 800, "height": 700}), page.lab)
+    other = NotebookPage(browser.new_page(viewport={"width": 1280, "height": 720}), page.lab)
     watched(other.page)
     second = reloaded(other, "second.ipynb").viewer(1)
     second.press("f")

@@ -655,8 +655,8 @@ def test_a_listener_that_returns_none_is_told_once_what_rocketmq_makes_of_it(clu
         cluster.run_ms(30_000)
     (warning,) = told
     assert str(warning.message) == (
-        "the listener of group 'G' returned None, as a function without a return statement does. RocketMQ takes that as "
-        "RECONSUME_LATER, so the same message comes again. Where it is consumed, "
+        "the listener of group 'G' returned None, as a function without a return statement does. RocketMQ takes that "
+        "as RECONSUME_LATER, so the same message comes again. Where it is consumed, "
         "return ConsumeConcurrentlyStatus.CONSUME_SUCCESS"
     )
     assert cluster.bodies.count("a") > 1

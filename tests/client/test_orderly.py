@@ -272,7 +272,8 @@ def test_a_listener_that_returns_none_stops_its_queue_for_a_moment_and_is_told_o
     listener = Ordered(cluster, lambda messages, context: None)
     send(cluster, ["a", "b"])
     start(cluster, listener)
-    with pytest.warns(ListenerReturnedNone, match=f"as {SUSPEND.value}, .* return ConsumeOrderlyStatus.SUCCESS") as told:
+    words = f"as {SUSPEND.value}, .* return ConsumeOrderlyStatus.SUCCESS"
+    with pytest.warns(ListenerReturnedNone, match=words) as told:
         cluster.run_ms(10_000)
     assert len(told) == 1
     assert len(listener.bodies) > 2

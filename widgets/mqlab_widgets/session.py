@@ -14,7 +14,7 @@ from mqlab_widgets import timeline
 from mqlab_widgets.boards.board import Board, Fold
 from mqlab_widgets.boards.lives import Lives
 from mqlab_widgets.boards.stage import StageBoard
-from mqlab_widgets.breaking import BREAKABLE, LINKS, Breaking
+from mqlab_widgets.breaking import Breaking
 from mqlab_widgets.player import Player, player_of
 from mqlab_widgets.scene.picture import STAGE, Picture
 from mqlab_widgets.scene.scene import Look, Scene
@@ -22,6 +22,7 @@ from mqlab_widgets.search import Search
 from mqlab_widgets.sharing import Shared, shared_text
 from mqlab_widgets.story import Beat, Story
 from mqlab_widgets.telling import NOTHING_LEFT
+from mqlab_widgets.verbs import LINKS, MACHINES
 from mqlab_widgets.words import clock, say
 from mqlab_widgets.worlds import Branch, Worlds
 
@@ -48,7 +49,7 @@ LOOKING = ("choose", "choose_link", "follow", "open_kind", "pace", "set_kind", "
 """The commands that touch no world."""
 
 
-class Session(Breaking, Worlds):
+class Session(Worlds, Breaking):
     """A world under a viewer: its boards at the cursor, what is chosen, what was said, and its branches.
 
     `do(command)` carries out {"do": name, ...}; whatever goes wrong becomes the sentence `said`, never an error in the
@@ -95,6 +96,8 @@ class Session(Breaking, Worlds):
         """How many commands have been taken, by which a page sees that it is heard."""
         self.shared: Shared | None = None
         """What to send to somebody, after `do_share` and until the next command."""
+        self.older = ""
+        """The name under which a cell has made another world since; "" as long as none has."""
         self.back_offer: tuple[int, str] | None = None
         """After a search has gone far: the place where it began, and "back to 20.1 s"."""
         self._search: Search | None = None
@@ -156,6 +159,17 @@ class Session(Breaking, Worlds):
     def past(self) -> bool:
         """Whether what is shown is over: the world has gone on since."""
         return self.lab.history.cursor < len(self.lab.history) and not self.player.live
+
+    @property
+    def over(self) -> bool:
+        """Whether the world has gone on since, or something was done to it: not so in the middle of the newest slice,
+        which nothing from outside can divide.
+        """
+        if not self.past:
+            return False
+        history, place = self.lab.history, self.lab.history.cursor
+        newest = history.row(len(history) - 1)[0]
+        return place == 0 or history.row(place - 1)[0] != newest or self._done_later(self.event()) > 0
 
     @property
     def now_us(self) -> int:
@@ -360,7 +374,7 @@ class Session(Breaking, Worlds):
         return self.lab.world.door.is_playing
 
     def _while_another_plays(self, name: str, arguments: dict[str, Any]) -> None:
-        if name in (*BREAKABLE, *LINKS):
+        if name in (*MACHINES, *LINKS) and arguments.get("where") != "new":
             self.lab.world.door.post(lambda: self._act(name, arguments))
         elif name in LOOKING:
             self._act(name, arguments)

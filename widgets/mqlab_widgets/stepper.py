@@ -12,6 +12,7 @@ from mqlab.errors import LearnerError
 from mqlab_widgets import controls, panels
 from mqlab_widgets.boards.board import Board
 from mqlab_widgets.machine import machine_html
+from mqlab_widgets.older import tell_when_older
 from mqlab_widgets.scene.picture import STAGE, Picture
 from mqlab_widgets.session import Session
 from mqlab_widgets.sharing import reopened, save_shared, shared_text
@@ -83,6 +84,7 @@ class Stepper(Viewer):
         self._around = FramePump(self._show, self._post, PLAYING_SECONDS)
         answer_beside_cells(self)
         self._pump.send()
+        tell_when_older(self.session, self._is_older)
 
     @classmethod
     def reopen(
@@ -105,6 +107,18 @@ class Stepper(Viewer):
             self._around.close()
         super().close()
 
+    def _is_older(self, name: str) -> None:
+        """A cell has made another world under the name of this one."""
+        self.session.player.in_turn(partial(self._say_older, name))
+
+    def _say_older(self, name: str) -> None:
+        self.session.older = name
+        self.session.said = (
+            f"This view shows an older world: {name} is another one since a cell was run again. "
+            "Run the cell of this view again to see that one."
+        )
+        self._changed()
+
     # -- what the page says -----------------------------------------------------------------------------------------
 
     def _take(self, widget: Any, content: Any, buffers: Any) -> None:
@@ -119,6 +133,9 @@ class Stepper(Viewer):
                 self._shown(page, command)
             case "hidden":
                 self._hidden(page)
+            case "here":
+                # Who asks wants to know whether it can be asked.
+                pass
             case "tab" if command.get("name") in self._tabs:
                 self._tab = command["name"]
                 session.taken += 1

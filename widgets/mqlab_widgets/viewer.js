@@ -420,14 +420,19 @@ function render({ model, el }) {
   }
 
   function command(content) {
+    if (say(content) && el.dataset.kernel !== "gone") wait();
+  }
+
+  // Whether it could be sent.
+  function say(content) {
     try {
       model.send({ ...content, view });
+      return true;
     } catch {
       if (heard) lost("gone", "The kernel was restarted or shut down: run the notebook from the top.");
       else lost("none", LAST);
-      return;
+      return false;
     }
-    if (el.dataset.kernel !== "gone") wait();
   }
 
   function leave() {
@@ -453,6 +458,16 @@ function render({ model, el }) {
   const onBack = (event) => event.persisted && ask();
   addEventListener("pageshow", onBack);
   addEventListener("pagehide", leave);
+
+  // Who turns to a view is told at once if its kernel has gone.
+  let turned = performance.now();
+  const onTurn = () => {
+    if (performance.now() - turned < ASK_AGAIN_MS || el.dataset.kernel !== "answers") return;
+    turned = performance.now();
+    say({ do: "here" });
+  };
+  el.addEventListener("pointerenter", onTurn);
+  el.addEventListener("focusin", onTurn);
 
   el.classList.add("mq-waiting");
   draw(model.get("frame"));
