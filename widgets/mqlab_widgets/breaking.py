@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from mqlab.errors import LearnerError
-from mqlab.sim.schedule import ROOM_BYTES
+from mqlab.sim import ROOM_BYTES
 from mqlab_widgets.boards.stage_state import DOWN
 from mqlab_widgets.verbs import (
     FAST_PPM,
