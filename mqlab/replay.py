@@ -126,6 +126,8 @@ def read_report(path: str) -> dict[str, Any]:
         report = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise LearnerError(f"there is no file {path!r}", "write one with lab.report('bug.mqlab')") from None
+    except OSError as error:
+        raise LearnerError(f"{path!r} cannot be read: {error.strerror}", "give the path of a report's file") from None
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"{path} is not a report of mqlab: {error}") from None
     if not isinstance(report, dict) or report.get("format") != FORMAT:

@@ -198,7 +198,7 @@ def test_narrow_pages_and_projectors_have_their_own_plan() -> None:
 def test_in_projector_mode_the_machine_is_lit_to_which_the_caption_points() -> None:
     session = Session(get("demo").build(7).run_for(seconds=4), changed=lambda: None)
     assert "halo" not in session.scene().svg().split("</style>")[1]
-    session.do({"do": "projector", "on": 1})
+    session.seen(big=True)
     pointed = []
     for _ in range(40):
         caption = session.caption()

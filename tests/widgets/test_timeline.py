@@ -125,9 +125,9 @@ def test_a_flag_says_as_much_as_it_has_room_for() -> None:
         flags = [part for part in drawn(session).iter("svg") if part.get("class") == "flag"]
         return [part.findtext("text", "") for part in flags]
 
-    session.do({"do": "resize", "width": 600})
+    session.seen(600)
     assert shown() == ["", "freeze", "freeze consumer-1"]
-    session.do({"do": "resize", "width": 3_000})
+    session.seen(3_000)
     assert shown() == ["freeze", "freeze consumer-1", "freeze consumer-1"]
 
 

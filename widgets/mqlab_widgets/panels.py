@@ -60,14 +60,8 @@ def command(do: str, words: str, tip: str = "", *, about: str = "", **arguments:
 
 
 def said(session: Session) -> str:
-    """The live line: what the last command had to say, or else what happened last; the text to share if asked for."""
-    words = escape(session.said or _happened(session)).replace("\n", "<br>")
-    if session.shared:
-        return (
-            '<label>Send this line to somebody; <code>Stepper.reopen("...")</code> opens it: '
-            f'<input readonly size="60" value="{escape(session.shared, quote=True)}"></label>'
-        )
-    return words
+    """The live line: what the last command had to say, or else what happened last."""
+    return escape(session.said or _happened(session)).replace("\n", "<br>")
 
 
 def _happened(session: Session) -> str:

@@ -247,6 +247,8 @@ def _consume_started(record: Record) -> str:
 def _consume_finished(record: Record) -> str:
     if record.status in CONSUMED:
         return "{node}: the listener is done with {message}"
+    if record.status == "None":
+        return "{node}: the listener returned None for {message}, which counts as a failure"
     return "{node}: the listener could not handle {message}"
 
 

@@ -8,7 +8,10 @@ A beat is what a page is sent (`viewer.js` plays it): a dict of texts and number
      "after": 250,                                 its picture is shown so many ms later, when the tokens are there
      "parts": {"card:broker-a": "<g ...>"},        the parts of the scene that have changed; "" is gone
      "acts": [{"act": "fly", ...}],                what moves (`scene.acts`)
+     "past": "false",                              whether this is the past, where that has changed
      "stations": "<html>", "clock": "6.098 s"}     small parts around the stage that have changed
+
+What has changed is what differs from what the page was sent last: by a beat, or as a whole picture (`shown`).
 """
 
 from __future__ import annotations
@@ -40,6 +43,10 @@ class Told(Protocol):
     def now_us(self) -> int:
         """The world's time at the cursor."""
 
+    @property
+    def past(self) -> bool:
+        """Whether what is shown is over."""
+
     def place(self) -> int:
         """The cursor."""
 
@@ -58,12 +65,13 @@ class Story:
 
     def __init__(self, view: Told) -> None:
         self._view = view
+        self._parts: dict[str, str] = {}
+        self._past: bool | None = None
         self.begin()
 
     def begin(self) -> None:
-        """The page shows the whole picture of this moment; what comes is told as what has changed since."""
+        """A play begins where the cursor stands."""
         self._scene = self._view.scene()
-        self._parts = self._scene.parts
         self._around: dict[str, str] = {}
         self._beats: list[Beat] = []
         self._shown_at = 0
@@ -72,6 +80,12 @@ class Story:
         self._gap_us = 0
         self._said, self._aside = "", ""
         self._acts: list[Act] = []
+
+    def shown(self, scene: Scene) -> None:
+        """The page was sent this scene as a whole: what was to be told before is in it."""
+        self._scene, self._parts = scene, scene.parts
+        self._past = scene.look.past
+        self._around, self._beats = {}, []
 
     @property
     def parts(self) -> dict[str, str]:
@@ -128,6 +142,9 @@ class Story:
         around = self._view.around()
         beat |= {part: html for part, html in around.items() if self._around.get(part) != html}
         self._around = around
+        if self._past != self._view.past:
+            self._past = self._view.past
+            beat["past"] = "true" if self._past else "false"
         if self._gap_us:
             beat["gap"] = gap_text(self._gap_us)
         if self._said or self._aside:
