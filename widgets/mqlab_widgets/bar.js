@@ -11,6 +11,8 @@ const OPENERS = { b: "menu", m: "more", "?": "keys" };
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const FIELDS = "input, select, textarea";
 const RESIZE_MS = 150;
+// px around the stage and its foot.
+const AROUND = 10;
 // From the middle of a token to its handles, in units of the picture.
 const BELOW = 16;
 
@@ -296,7 +298,7 @@ function makeBar(root, { command, part, stage }) {
     clearTimeout(measuring);
     measuring = setTimeout(() => {
       const { clientWidth: wide, clientHeight: high } = part("stage");
-      const height = root.classList.contains("mq-projector") ? high : 0;
+      const height = root.classList.contains("mq-projector") ? high : room();
       if (wide > 0 && (Math.abs(wide - size.width) > 2 || Math.abs(height - size.height) > 2)) {
         command({ do: size.width ? "resize" : "shown", width: wide, height });
         size = { width: wide, height };
@@ -304,6 +306,13 @@ function makeBar(root, { command, part, stage }) {
       place();
     }, size.width ? RESIZE_MS : 0);
   }
+  // So high may the stage be, that all of it is seen together with its foot.
+  function room() {
+    const notebook = root.closest(".jp-WindowedPanel-outer")?.clientHeight || innerHeight;
+    return Math.max(1, notebook - root.querySelector(".mq-foot").offsetHeight - part("acts").offsetHeight - AROUND);
+  }
+
+  window.addEventListener("resize", measure);
   // Only now it is known that somebody sees the view, and how wide it is.
   const watch = new ResizeObserver(measure);
   watch.observe(part("stage"));
@@ -351,6 +360,7 @@ function makeBar(root, { command, part, stage }) {
     close() {
       clearTimeout(measuring);
       watch.disconnect();
+      window.removeEventListener("resize", measure);
       document.removeEventListener("pointerdown", outside, true);
       document.removeEventListener("scroll", scrolled, true);
     },
