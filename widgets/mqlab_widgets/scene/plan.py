@@ -168,7 +168,8 @@ def sizes(width: float, height: float, *, big: bool) -> Sizes:
 
 
 def legend_room(width: float, *, big: bool) -> tuple[int, float]:
-    """How many lines the legend has at the foot of a stage, and how large they are (in a hall: smaller than the rest)."""
+    """How many lines the legend has at the foot of a stage, and how large they are (in a hall smaller than the rest).
+    """
     return (2, 0.8) if big else (2 if width >= 900 else 3 if width >= 560 else 4, 1.0)
 
 

@@ -20,9 +20,11 @@ SIZE = 24
 DIGITS = ((30, 9.0, ' class="large"'), (13, 7.0, ""), (13, 6.0, ' class="small"'))
 """Least height of a message, width of a digit, and how it is marked: the first for which there is room is taken."""
 SIGNS = {
-    "asked": "sending", "out": "out", "unnoted": "unnoted", "done": "done", "revived": "revived", "fresh": "unflushed",
+    "revived": "revived", "asked": "sending", "out": "out", "unnoted": "unnoted", "done": "done", "fresh": "unflushed",
 }  # fmt: skip
-"""Style class of a message -> the sign that it makes of it (`signs.py`); without one of them it is just a message."""
+"""Style class of a message -> the sign that it makes of it (`signs.py`), what matters more first; without one of them
+it is just a message.
+"""
 
 
 def colour_of(label: str) -> str:
@@ -56,7 +58,7 @@ def message(
         over += f'<path class="again" d="M{3 - width / 2:g} {1 - height / 2:g}h{width - 6:g}"/>'
     about = f"<title>{escape(tip)}</title>" if tip else ""
     colour = colour_of(label)
-    state = next((SIGNS[one] for one in states if one in SIGNS), "message" if colour != "plain" else "")
+    state = next((SIGNS[one] for one in SIGNS if one in states), "message" if colour != "plain" else "")
     signs = sign(*filter(None, [state, "own" if colour == "plain" else "", "followed" if "lit" in states else ""]))
     return f'<g class="{" ".join(["mq-token", colour, *states])}"{signs}{more}>{about}<rect {place}/>{over}{text}</g>'
 
