@@ -40,7 +40,7 @@ def fill_producer(board: StageBoard, card: Card, look: Look, room: float) -> Non
     crossed = card.width - 24
     tight = bool(producer.given_up) and crossed < SENDING + TOKEN
     left = 24 if tight else SENDING
-    last = crossed - 28 if producer.given_up else card.width - 16
+    last = crossed - 40 if producer.given_up else card.width - 16
     keys = list(producer.under_way)[: 2 if left + TOKEN <= last else 1]
     shapes = [] if tight else [f'<text class="faint" x="10" y="18">{"sends" if keys else "idle"}</text>']
     for place, key in enumerate(keys):
@@ -116,7 +116,7 @@ def _owned(board: StageBoard, card: Card, owned: list[tuple[str, str, int]]) -> 
             f'<g class="chip {card.sheet.owner_css(card.name)}"{sign("owner")} '
             f'transform="translate({10 + 12 + 27 * place} 9)">'
             f"<title>{escape(topic)} queue {queue_id} on {escape(broker)}</title>"
-            f'<rect x="-12" y="-8" width="24" height="16" rx="8"/><text>{escape(words)}</text></g>'
+            f'<rect x="-12" y="-8.5" width="24" height="18" rx="5"/><text>{escape(words)}</text></g>'
         )
     if len(owned) > len(shown):
         shapes.append(f'<text class="faint" x="{10 + 27 * len(shown)}" y="13">+{len(owned) - len(shown):,}</text>')

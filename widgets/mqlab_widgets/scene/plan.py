@@ -30,7 +30,9 @@ SMALLEST = 0.68
 COLUMNS = 620
 """Columns need this width."""
 BIG = 1.85
-"""How much larger everything is in projector mode: text of 13 px becomes one of 24."""
+"""How much larger everything is in projector mode: text of 13 px becomes one of 24, if the window is large enough."""
+LEAST_IN_HALL = 300
+"""The height that a stage needs there, in its own units."""
 SENDERS, CONSUMERS, BETWEEN = 80, 126, 28
 """On a narrow page: the heights of producers and of consumers, and the room between kinds, in which frames are seen."""
 LANE = 6
@@ -160,7 +162,8 @@ class Sizes(NamedTuple):
 def sizes(width: float, height: float, *, big: bool) -> Sizes:
     """How a stage is laid out that is so wide and at most so high on its page, px (0: as high as it likes)."""
     if big:
-        return Sizes(width / BIG, height / BIG or HEIGHT, BIG, False)
+        scale = min(BIG, width / COLUMNS, height / LEAST_IN_HALL if height else BIG)
+        return Sizes(width / scale, height / scale or HEIGHT, scale, False)
     if width < NARROW and (not height or height >= NARROW_LEAST or width < COLUMNS * SMALLEST):
         return Sizes(width, max(NARROW_LEAST, min(NARROW_HEIGHT, height or NARROW_HEIGHT)), 1.0, True)
     scale = max(SMALLEST, min(1.0, (height or HEIGHT) / LEAST, width / COLUMNS))

@@ -40,8 +40,8 @@ SIZES = (
     Size(33, 28, 52, 1),
     Size(30, 24, 43, 1),
     Size(26, 20, 34, 0.8),
-    Size(23, 15, 27, 0.7),
-    Size(23, 15, 20, 0.5),
+    Size(26, 16, 27, 0.7),
+    Size(26, 16, 20, 0.5),
     Size(12, 9, 12, 0),
 )
 
@@ -142,7 +142,7 @@ def clocks(card: Card, strip: Strip, look: Look, size: Size, chips: int) -> str:
             x, wide = LABEL + 1 + (offset - low) * size.cell + 3, (size.cell - 6) * left
             tip = f"<title>hidden from others for {max(0, out.until_us - look.now_us) / 1_000_000:.1f} s more</title>"
             # On the lower edge of the message, below its number.
-            place = f'x="{x:g}" y="{size.height - 1:g}" width="{wide:.1f}" height="3"'
+            place = f'x="{x:g}" y="{size.height - 0.4:g}" width="{wide:.1f}" height="2.6"'
             shapes.append(f'<rect class="clock"{sign("time")} {place}>{tip}</rect>')
     return "".join(shapes)
 
@@ -192,7 +192,7 @@ def _chips(owners: dict[str, str], x: float, y: float, size: Size) -> list[str]:
     return [
         f'<g class="chip {css}{" long" if len(short(name)) > 2 else ""}"{sign("owner")} '
         f'transform="translate({x - 12 - CHIP * place:g} {y:g})">'
-        f'<title>{escape(name)} pulls from this queue</title><rect x="-11" y="-8" width="22" height="16" rx="8"/>'
+        f'<title>{escape(name)} pulls from this queue</title><rect x="-11" y="-8" width="22" height="16" rx="5"/>'
         f"<text>{escape(short(name))}</text></g>"
         for place, (name, css) in enumerate(list(owners.items())[:MOST_OWNERS])
     ]

@@ -33,7 +33,7 @@ def _tile(css: str = "", width: float = 20, height: float = TALLEST) -> str:
 
 
 def _chip() -> str:
-    return '<g class="chip o0"><rect x="-11" y="-8" width="22" height="16" rx="8"/><text>c1</text></g>'
+    return '<g class="chip o0"><rect x="-11" y="-8" width="22" height="16" rx="5"/><text>c1</text></g>'
 
 
 SIGNS: Mapping[str, Sign] = {

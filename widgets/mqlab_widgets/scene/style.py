@@ -45,10 +45,17 @@ STYLE = "".join(
             for place, (fill, ink) in enumerate(TOKEN_COLOURS)
         ),
         _RULES.replace("\n", ""),
-        *(f".mq-stage .chip.o{place} text{{fill:#000}}" for place in LIGHT_OWNERS),
+        *(f".mq-stage .chip.o{place} text{{fill:#000;stroke:#000}}" for place in LIGHT_OWNERS),
     ]
 )
 """What each picture carries with it; the rules of stage.css come after a message's colour, so that they win over it."""
+
+
+def tile_style(label: str) -> str:
+    """The colours of a message for an element of HTML."""
+    digits = "".join(filter(str.isdigit, label))
+    fill, ink = TOKEN_COLOURS[int(digits or 0) % len(TOKEN_COLOURS)]
+    return f"background:{fill};color:{ink}"
 
 
 def first_that_fits(wordings: Sequence[str], width: float) -> str:

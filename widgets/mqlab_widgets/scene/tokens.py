@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 RING = 15
 SIZE = 24
-DIGITS = ((30, 9.0, ' class="large"'), (13, 7.0, ""), (13, 6.0, ' class="small"'))
-"""Least height of a message, width of a digit, and how it is marked: the first for which there is room is taken."""
+DIGITS = ((30, 10.5, ' class="large"'), (16, 8.4, ""), (13, 7.7, ' class="tight"'))
+"""Least height of a message, width of a digit in the widest of usual fonts, and how it is marked: the first for which
+there is room is taken.
+"""
+LEAST_DIGIT = 4.8
+"""px: where that is too wide digits are made so narrow, in any font."""
 SIGNS = {
     "revived": "revived", "asked": "sending", "out": "out", "unnoted": "unnoted", "done": "done", "fresh": "unflushed",
 }  # fmt: skip
@@ -46,21 +50,28 @@ def message(
     left. `more` are further attributes of its element, `tip` is what stands beside the pointer.
     """
     states = css.split()
-    sizes = (size for least, digit, size in DIGITS if height >= least and width >= max(12, digit * len(label) + 2))
-    size = None if bare else next(sizes, None)
-    text = "" if size is None else f"<text{size}>{escape(label)}</text>"
+    text = "" if bare else _number(label, width, height)
     place = f'x="{-width / 2:g}" y="{-height / 2:g}" width="{width:g}" height="{height:g}" rx="{min(5, height / 4):g}"'
     over = f'<rect class="veil" {place}/>' if "fresh" in states else ""
     if "lit" in states:
         wide, high = width + 6, height + 6
         over += f'<rect class="follow" x="{-wide / 2:g}" y="{-high / 2:g}" width="{wide:g}" height="{high:g}" rx="6"/>'
     if "revived" in states:
-        over += f'<path class="again" d="M{3 - width / 2:g} {1 - height / 2:g}h{width - 6:g}"/>'
+        over += f'<path class="again" d="M{2 - width / 2:g} {-height / 2:g}h{width - 4:g}"/>'
     about = f"<title>{escape(tip)}</title>" if tip else ""
     colour = colour_of(label)
     state = next((SIGNS[one] for one in SIGNS if one in states), "message" if colour != "plain" else "")
     signs = sign(*filter(None, [state, "own" if colour == "plain" else "", "followed" if "lit" in states else ""]))
     return f'<g class="{" ".join(["mq-token", colour, *states])}"{signs}{more}>{about}<rect {place}/>{over}{text}</g>'
+
+
+def _number(label: str, width: float, height: float) -> str:
+    """What is written on a message of this size; "" if there is no room for it."""
+    marks = (mark for least, digit, mark in DIGITS if height >= least and width >= max(12, digit * len(label) + 3))
+    mark = next(marks, None)
+    if mark is None and height >= 13 and width >= LEAST_DIGIT * len(label) + 6:
+        mark = f' class="tight" textLength="{width - 6:g}" lengthAdjust="spacingAndGlyphs"'
+    return "" if mark is None else f"<text{mark}>{escape(label)}</text>"
 
 
 def css_of(board: StageBoard, key: str, look: Look) -> str:
@@ -152,7 +163,7 @@ def frame(board: StageBoard, flight: Flight) -> str:
 
 def beside(mark: str) -> str:
     """A mark at the corner of a message, where it hides no number."""
-    return f'<g transform="translate(13 -11)">{mark}</g>'
+    return f'<g transform="translate(16 -14)">{mark}</g>'
 
 
 def _several(labels: list[str], count: int) -> str:
