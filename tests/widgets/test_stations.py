@@ -240,7 +240,7 @@ def test_a_message_that_failed_stays_in_sight_until_it_is_done_though_newer_ones
         if (label, words) not in seen:
             seen.append((label, words))
     assert label_of(lives_of(lab).newest, lab) != label
-    assert [words for _, words in seen] == ["failed, kept back for a retry", ""]
+    assert [words for _, words in seen] == ["failed, kept back for a retry", "failed, waits for its retry", ""]
 
 
 def test_what_was_refused_or_lost_stays_in_sight_and_at_most_three_are_named() -> None:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 LOG = 31
 BLOCK = 11
+LOG_WORDS = "commit log"
+LOG_LEFT = len(LOG_WORDS) * CHARACTER + 8
+"""Room for them, left of its records."""
 SPECIAL = {
     RMQ_SYS_SCHEDULE_TOPIC: "delayed",
     TIMER_TOPIC: "timer wheel",
@@ -151,20 +154,22 @@ def _summed_up(board: StageBoard, card: Card, topic: str, strips: dict[int, Stri
 
 def _log(board: StageBoard, card: Card, look: Look) -> None:
     log = board.logs.get(card.name)
-    left = len("commit log") * CHARACTER + 8
-    most = int((card.width - 20 - left - 70) // BLOCK)
-    blocks = [] if log is None else log.shown()[-(most - 1) :]
+    most = _most_blocks(card)
+    blocks = [] if log is None or most < 2 else log.shown()[-(most - 1) :]
     ends = (0, 0) if log is None else (log.end, log.flushed)
     drawn_from = (card.width, look.followed, card.name in board.trouble, ends, blocks)
     card.put(card.sheet.row((card.name, "log"), drawn_from, lambda: _log_row(board, card, look, blocks, *ends)))
 
 
+def _most_blocks(card: Card) -> int:
+    """How many records the commit log has room for."""
+    return max(1, int((card.width - 20 - LOG_LEFT - 70) // BLOCK))
+
+
 def _log_row(board: StageBoard, card: Card, look: Look, blocks: list[Block], end: int, flushed: int) -> Row:
-    words = "commit log"
-    left = len(words) * CHARACTER + 8
-    most = int((card.width - 20 - left - 70) // BLOCK)
+    left, most = LOG_LEFT, _most_blocks(card)
     shapes = [
-        f'<text class="faint" x="10" y="22">{words}</text>',
+        f'<text class="faint" x="10" y="22">{LOG_WORDS}</text>',
         f'<rect class="lane{" full" if card.name in board.trouble else ""}" x="{10 + left:g}" y="8" '
         f'width="{most * BLOCK + 4:g}" height="20" rx="4"/>',
     ]
