@@ -82,11 +82,11 @@ def test_the_live_line_says_what_happened_unless_a_command_has_something_to_say(
     session.lab.history.forward("ConsumeStarted")
     assert said(session) == "consumer-1: the listener got message 4"
     session.lab.history.forward("RequestSent")
-    assert said(session) == "consumer-1 sends a question for messages of queue 0 to broker-b"
-    session.lab.history.forward("RequestReceived")
-    assert said(session) == "broker-b gets a question for messages of queue 0 from consumer-1"
+    assert said(session) == "consumer-1 asks broker-b for messages of queue 0, from offset 1 on"
+    session.lab.history.forward("PullReceived")
+    assert said(session) == "consumer-1&#x27;s question for messages of queue 0 has reached broker-b"
     session.lab.history.forward("CheckpointWritten")
-    assert said(session) == "broker-a: checkpoint written"
+    assert said(session) == "broker-a notes that readers goes on at offset 2 of queue 1"
     session.do({"do": "thaw", "node": "broker-a"})
     assert said(session).startswith("what is shown is past, and nothing was done")
     session.do({"do": "thaw", "node": "broker-a", "where": "now"})

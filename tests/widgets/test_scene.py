@@ -195,6 +195,12 @@ def test_narrow_pages_and_projectors_have_their_own_plan() -> None:
     assert 13 * 1280 / big.width >= 24, "text of 24 px"
 
 
+@pytest.mark.parametrize("look", [Look(400, big=True), Look(669, height=273, big=True), Look(320, height=200)])
+def test_in_the_smallest_windows_too_no_side_is_negative(look: Look) -> None:
+    svg = scene_of(board_of(played("two-brokers", 21)), look).svg()
+    assert not re.findall(r'(?:width|height|r)="-[^"]*"', svg)
+
+
 def test_in_projector_mode_the_machine_is_lit_to_which_the_caption_points() -> None:
     session = Session(get("demo").build(7).run_for(seconds=4), changed=lambda: None)
     assert "halo" not in session.scene().svg().split("</style>")[1]

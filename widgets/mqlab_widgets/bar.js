@@ -11,6 +11,8 @@ const OPENERS = { b: "menu", m: "more", "?": "keys" };
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const FIELDS = "input, select, textarea";
 const RESIZE_MS = 150;
+// px around the stage and its foot.
+const AROUND = 10;
 // From the middle of a token to its handles, in units of the picture.
 const BELOW = 16;
 
@@ -355,7 +357,7 @@ function makeBar(root, { command, part, stage }) {
   // How large the view is now, and how it is shown: the kernel answers with all of it, drawn for that.
   function seen() {
     const { clientWidth: width, clientHeight: high } = part("stage");
-    said = width > 0 ? { width, height: isProjected() ? high : 0, big: isProjected() ? 1 : 0 } : undefined;
+    said = width > 0 ? { width, height: isProjected() ? high : room(), big: isProjected() ? 1 : 0 } : undefined;
     if (said) command({ do: "shown", ...said });
   }
 
@@ -364,11 +366,19 @@ function makeBar(root, { command, part, stage }) {
     clearTimeout(measuring);
     measuring = setTimeout(() => {
       const { clientWidth: wide, clientHeight: high } = part("stage");
+      const height = isProjected() ? high : room();
       if (wide === 0) said = undefined;
-      else if (!said || Math.abs(wide - said.width) > 2 || (said.big && Math.abs(high - said.height) > 2)) seen();
+      else if (!said || Math.abs(wide - said.width) > 2 || Math.abs(height - said.height) > 2) seen();
       place();
     }, said ? RESIZE_MS : 0);
   }
+  // So high may the stage be, that all of it is seen together with its foot.
+  function room() {
+    const notebook = root.closest(".jp-WindowedPanel-outer")?.clientHeight || innerHeight;
+    return Math.max(1, notebook - root.querySelector(".mq-foot").offsetHeight - part("acts").offsetHeight - AROUND);
+  }
+
+  window.addEventListener("resize", measure);
   // Only now it is known that somebody sees the view, and how wide it is.
   const watch = new ResizeObserver(measure);
   watch.observe(part("stage"));
@@ -419,6 +429,7 @@ function makeBar(root, { command, part, stage }) {
       clearTimeout(measuring);
       watch.disconnect();
       document.removeEventListener("keydown", astray, true);
+      window.removeEventListener("resize", measure);
       document.removeEventListener("pointerdown", outside, true);
       document.removeEventListener("scroll", scrolled, true);
     },

@@ -23,7 +23,7 @@ from mqlab_widgets.sharing import Shared, shared_text
 from mqlab_widgets.story import Beat, Story
 from mqlab_widgets.telling import NOTHING_LEFT
 from mqlab_widgets.verbs import LINKS, MACHINES
-from mqlab_widgets.words import clock, say
+from mqlab_widgets.words import clock, line_at
 from mqlab_widgets.worlds import Branch, Worlds
 
 if TYPE_CHECKING:
@@ -311,9 +311,9 @@ class Session(Worlds, Breaking):
         """The small parts of the page around the stage, at the cursor."""
         return self._around()
 
-    def say(self, record: Record) -> str:
-        """An event of the shown world in plain words."""
-        return say(record, self.lab)
+    def line(self) -> str:
+        """What is said of the shown world at the cursor, in plain words."""
+        return line_at(self.lab, self.place())
 
     def offers(self) -> set[str]:
         """The commands that can be done now."""

@@ -197,7 +197,7 @@ class Stepper(Viewer):
         session = self.session
         caption = session.caption()
         return {
-            "stations": stations_html(session.lives(), session.followed),
+            "stations": stations_html(session.lives(), session.followed, session.now_us),
             "caption": escape(caption.words) if caption is not None else "",
         }
 

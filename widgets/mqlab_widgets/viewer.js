@@ -11,7 +11,7 @@ const MOST_SLIDES = 120;
 // The picture that a page keeps is renewed so often while a story is told.
 const KEEP_MS = 2000;
 // The parts of the page from top to bottom, each in its own element.
-const PARTS = ["acts", "stage", "caption", "stations", "bar", "more", "said", "timeline", "tabs", "step", "next", "machine",
+const PARTS = ["acts", "stage", "caption", "said", "bar", "more", "stations", "timeline", "tabs", "step", "next", "machine",
   "boards", "worlds", "text", "menu", "handles"];
 // What costs time and is not seen waits until there is nothing else to do.
 const IDLE_MS = 500;
@@ -141,11 +141,15 @@ function render({ model, el }) {
     }
     el.append(part);
   }
-  const part = (name) => el.querySelector(`:scope > [data-part="${name}"], :scope > .mq-scene > [data-part="${name}"]`);
+  const part = (name) => el.querySelector(`:scope > [data-part="${name}"], :scope > :is(.mq-scene, .mq-foot) > [data-part="${name}"]`);
   const scene = document.createElement("div");
   scene.className = "mq-scene";
   scene.append(part("stage"), part("handles"), parsed('<div class="mq-gap" aria-hidden="true"></div>').firstChild);
-  el.prepend(part("acts"), scene);
+  // What is said of the stage and what is done with it stay in sight as long as the stage is.
+  const foot = document.createElement("div");
+  foot.className = "mq-foot";
+  foot.append(part("caption"), part("said"), part("bar"), part("more"));
+  el.prepend(part("acts"), scene, foot);
   part("said").setAttribute("role", "status");
   part("said").setAttribute("aria-live", "polite");
   part("menu").setAttribute("popover", "manual");
