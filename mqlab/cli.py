@@ -23,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "explore": _explore,
         "check": _check,
         "demo": _demo,
+        "lab": _lab,
         "doctor": _doctor,
         "fast": _fast,
         "run": _run,
@@ -99,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser(
         "explore", help="play a scenario from many seeds, with faults (see mqlab explore --help)", add_help=False
     )
+    commands.add_parser("lab", help="open JupyterLab on your copy of the labs (see mqlab lab --help)", add_help=False)
     commands.add_parser(
         "demo", help="open JupyterLab on a world that plays (see mqlab demo --help)", add_help=False
     )
@@ -224,6 +226,12 @@ def _demo(arguments: list[str]) -> int:
     from mqlab.demo_command import main as demo
 
     return demo(arguments)
+
+
+def _lab(arguments: list[str]) -> int:
+    from mqlab.lab_command import main as lab
+
+    return lab(arguments)
 
 
 def _doctor(arguments: list[str]) -> int:

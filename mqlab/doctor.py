@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from mqlab.fast import running
 from mqlab.fast.build import state
+from mqlab.fast.choice import has_compiled
 from mqlab.java import OLDEST, find_java
 
 OLDEST_PYTHON = (3, 11)
@@ -80,6 +81,8 @@ def examine() -> Iterator[Finding]:
 
 def check_running() -> Finding:
     """Which mqlab runs, and whether there is a compiled one; nobody needs it, so it is never missing."""
+    if has_compiled():
+        return Finding("ok", f"mqlab runs {running()}, from a compiled wheel (notebooks and marking take its sources)")
     copies = {"none": "there is no compiled copy", "current": "the compiled copy is current"}
     text = copies.get(state(), "the compiled copy is of other sources")
     return Finding("ok", f"mqlab runs {running()}; {text} (make fast builds one, mqlab fast COMMAND uses it)")

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mqlab.fast.choice import take_sources
+from mqlab.material import add_root
 from mqlab.progress import bar
 
 INTERRUPTED = 130
@@ -22,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     LearnerError when there is nothing to mark, and for a key or a roster that can't be used.
     """
     options = _parser().parse_args(argv)
+    take_sources()
     from mqlab.grading.confine import Limits, what_holds
     from mqlab.grading.course import HandedIn, Settings, handed_in, mark_all, missing, nothing_in, strangers
     from mqlab.grading.gradebook import write_gradebook
@@ -105,5 +108,5 @@ def _parser() -> argparse.ArgumentParser:
         "--wall", type=float, default=300, metavar="S", help="how long a notebook, or a check, may run (%(default)s)"
     )
     parser.add_argument("--memory", type=float, default=2, metavar="GIB", help="what it may fill (%(default)s)")
-    parser.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
+    add_root(parser)
     return parser

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.errors import LearnerError, MissingExtraError
+from mqlab.material import INSTALL, add_root, work_place
 
 if TYPE_CHECKING:
     import psutil
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the labs; 0 when every one went well, 1 when one did not."""
     options = _parser().parse_args(argv)
     labs = select_labs(options.root / "labs", options.only)
-    out = options.out or options.root / "out"
+    out = options.out or work_place(options.root) / "out"
     width = max(len(lab.stem) for lab in labs)
     print(f"{'lab':<{width}}  {'seconds':>7}  {'peak MiB':>8}  verdict", flush=True)
     runs = []
@@ -56,8 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="mqlab run", description="Execute every lab headless and print a table.")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only this lab: 02, or 02_store")
-    parser.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
-    parser.add_argument("--out", type=Path, help="where the executed notebooks go (default: out/ in the clone)")
+    add_root(parser)
+    parser.add_argument("--out", type=Path, help="where the executed notebooks go (default: out/)")
     parser.add_argument(
         "--cell-timeout", type=int, default=CELL_TIMEOUT_S, metavar="S", help="the longest a cell may run (%(default)s)"
     )
@@ -68,7 +69,7 @@ def select_labs(directory: Path, wanted: Sequence[str] = ()) -> list[Path]:
     """The notebooks of a directory in order of their names; only those whose name or number is wanted, when any is."""
     labs = sorted(directory.glob("*.ipynb"))
     if not labs:
-        raise LearnerError(f"there is no notebook in {directory}", "run this in the root of a clone")
+        raise LearnerError(f"there is no notebook in {directory}", INSTALL)
     if not wanted:
         return labs
     for name in wanted:

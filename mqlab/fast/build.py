@@ -1,5 +1,7 @@
 """`make fast`: a copy of mqlab whose busiest modules are compiled, in out/fast; the sources stay as they are.
 
+A compiled wheel (`make wheels`, hatch_build.py) takes its modules from here.
+
 mypyc turns typed Python into C: the modules of modules.txt become extension modules beside the others, which stay
 interpreted. Same code, same hashes. What is lost: source lines of events, hints for arguments of a wrong type (a
 compiled function raises a bare TypeError), and patching of methods. So labs stay interpreted.
@@ -13,10 +15,12 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
 
 from mqlab.errors import LearnerError
+from mqlab.fast.choice import VARIABLE, YES, has_compiled
 from mqlab.fast.marks import mark_tree
 
 SOURCES = Path(__file__).parents[1]
@@ -90,14 +94,24 @@ def build(place: Path = PLACE) -> None:
     (place / FINGERPRINT).write_text(copied, "ascii")
 
 
+def compiled_files(place: Path = PLACE) -> list[Path]:
+    """The compiled modules of a copy, and the library that all of them share."""
+    return sorted(path for path in place.rglob(f"*{EXTENSION_SUFFIXES[0]}") if "build" not in path.parts)
+
+
 def environment(place: Path = PLACE) -> dict[str, str]:
-    """The environment in which `python -P` takes the compiled copy. LearnerError without a current one."""
+    """The environment in which `python -P` takes compiled modules: those of a copy, or of an installed wheel.
+
+    LearnerError where there are none.
+    """
     found = state(place)
+    if found == "none" and has_compiled():
+        return {**os.environ, VARIABLE: YES}
     if found != "current":
         why = "there is no compiled mqlab" if found == "none" else "the compiled mqlab is of other sources"
         raise LearnerError(f"{why} in {place}", "make fast")
     paths = [str(place.resolve()), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return {**os.environ, VARIABLE: YES, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _check_tools() -> None:
