@@ -37,7 +37,8 @@ class WheelHook(BuildHookInterface):  # type: ignore[type-arg]  # what a builder
     def _wanted(self) -> str:
         wanted = os.environ.get(VARIABLE, PLAIN)
         if wanted not in (PLAIN, COMPILED, BARE):
-            raise SystemExit(f"{VARIABLE}={wanted} is unknown\n  What to do: set it to {COMPILED} or {BARE}, or unset it")
+            hint = f"set it to {COMPILED} or {BARE}, or unset it"
+            raise SystemExit(f"{VARIABLE}={wanted} is unknown\n  What to do: {hint}")
         return wanted
 
     def dependencies(self) -> list[str]:
@@ -60,7 +61,7 @@ class WheelHook(BuildHookInterface):  # type: ignore[type-arg]  # what a builder
         finally:
             sys.path.remove(self.root)
 
-    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Take away what was made on the way."""
         shutil.rmtree(self._made, ignore_errors=True)
 

@@ -150,6 +150,7 @@ def _scenarios(options: argparse.Namespace) -> int:
 
 def _trace(options: argparse.Namespace) -> int:
     from mqlab.named_worlds import WorldSpec
+    from mqlab.progress import bar
     from mqlab.trace.catalogue import CATALOGUE
 
     for kind in options.kind:
@@ -159,7 +160,8 @@ def _trace(options: argparse.Namespace) -> int:
     spec = WorldSpec(
         options.scenario, seed_of(options.seed), named_values(options.param), options.seconds, faults, options.settle
     ).check()  # fmt: skip
-    lab = spec.play(wire=options.wire)
+    with bar("seconds of the world", 0) as shown:
+        lab = spec.play(lambda done, total: shown.to(done, total=round(total, 3)), wire=options.wire)
     if options.out:
         count = write_trace(lab.history.rows(), options.out, spec.header(lab))
         print(f"{count} events written to {options.out}")

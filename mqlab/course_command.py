@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.material import add_root
+from mqlab.progress import bar, counted
 
 if TYPE_CHECKING:
     from mqlab.grading.release import Exam
@@ -71,9 +72,13 @@ def _slides(options: argparse.Namespace) -> int:
     from mqlab.labs.slides_page import needs_spark, write_slides
 
     project = Project(options.root)
-    for source in project.select(options.labs):
-        if options.labs or not needs_spark(source):
-            print(write_slides(project, source, options.out), flush=True)
+    sources = [source for source in project.select(options.labs) if options.labs or not needs_spark(source)]
+    with bar("labs", len(sources)) as shown:
+        for done, source in enumerate(sources):
+            shown.to(done, source.stem)
+            written = write_slides(project, source, options.out)
+            with shown.aside():
+                print(written, flush=True)
     return 0
 
 
@@ -94,7 +99,7 @@ def _compare(options: argparse.Namespace) -> int:
         _tell_left_out(told)
         raise nothing_in(options.submissions)
     read: dict[Path, tuple[LabSource, list[Submission]]] = {}
-    for each in work:
+    for each in counted("notebooks", work, len(work)):
         if each.source not in read:
             read[each.source] = read_lab(each.source), []
         lab, submissions = read[each.source]

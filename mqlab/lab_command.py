@@ -47,7 +47,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mqlab lab",
         description="Open JupyterLab on a working copy of the labs, which is made, or brought up to date. "
-        "Options that are not listed here go to Jupyter: --no-browser only prints the address, --port=9999 takes that port.",
+        "Options that are not listed here go to Jupyter: --no-browser only prints the address, --port=9999 takes that "
+        "port.",
         allow_abbrev=False,
     )
     parser.add_argument("lab", nargs="?", default=FIRST, help="the lab to open: 05, or 05_push_is_pull (default: 00)")

@@ -21,7 +21,7 @@ INSTALL = "pip install 'mqlab[labs]', or run this in the root of a clone"
 def root() -> Path:
     """The directory with `labs`, `docs` and `datasets`: here, in the clone of this mqlab, or in the installed wheel.
 
-    Where there is none, as on a worker of a cluster, it is here, and whoever looks for something says that it is missing.
+    Where there is none, as on a worker of a cluster, it is here, and whoever looks for something says what is missing.
     """
     clone = Path(__file__).parents[1]
     return next((place for place in (Path(), clone) if is_clone(place)), PACKED if PACKED.is_dir() else Path())

@@ -20,6 +20,7 @@ from typing import Any
 from mqlab.errors import LearnerError
 from mqlab.labs.extra import extra
 from mqlab.material import INSTALL, add_root, work_place
+from mqlab.progress import counted
 
 DIRECTORY = "my-labs"
 _NOTES = ".copied.json"
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def copy_labs(root: Path, target: Path) -> list[str]:
-    """Make or update the copies in `target` of the labs below `root`; returns what is to be told about each kept one."""
+    """Make or update the copies in `target` of the labs below `root`; returns what is to be told of each kept one."""
     labs = sorted((root / "labs").glob("*.ipynb"))
     if not labs:
         raise LearnerError(f"there is no notebook in {root / 'labs'}", INSTALL)
@@ -49,7 +50,7 @@ def copy_labs(root: Path, target: Path) -> list[str]:
     _copy_docs(root, target)
     notes = target / _NOTES
     known = _noted(notes)
-    told = [line for lab in labs if (line := _copy_lab(lab, target, known))]
+    told = [line for lab in counted("labs", labs, len(labs)) if (line := _copy_lab(lab, target, known))]
     notes.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     return told
 
@@ -79,7 +80,8 @@ def _copy_lab(lab: Path, target: Path, known: dict[str, str]) -> str:
         return ""
     beside = target / f"{lab.stem}.new.ipynb"
     if not _is_as_copied(beside, known):
-        return f"{mine.name} and {beside.name} have cells of yours and stay; there is a newer version in {lab.parent}"
+        both = f"{mine.name} and {beside.name}"
+        return f"{both} have cells of yours and stay; take one away to get the lab's newer version"
     _write(beside, notebook, known)
     return f"{mine.name} has cells of yours and stays; the lab's new version lies beside it: {beside.name}"
 

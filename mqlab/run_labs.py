@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.material import INSTALL, add_root, work_place
+from mqlab.progress import bar
 
 if TYPE_CHECKING:
     import psutil
@@ -42,12 +43,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     labs = select_labs(options.root / "labs", options.only)
     out = options.out or work_place(options.root) / "out"
     width = max(len(lab.stem) for lab in labs)
+    require_packages()
     print(f"{'lab':<{width}}  {'seconds':>7}  {'peak MiB':>8}  verdict", flush=True)
     runs = []
-    for lab in labs:
-        run = run_lab(lab, out, options.cell_timeout)
-        runs.append(run)
-        print(f"{run.lab:<{width}}  {run.seconds:7.1f}  {run.peak_mib:8.0f}  {run.verdict}", flush=True)
+    with bar("labs", len(labs)) as shown:
+        for lab in labs:
+            shown.to(len(runs), lab.stem)
+            run = run_lab(lab, out, options.cell_timeout)
+            runs.append(run)
+            with shown.aside():
+                print(f"{run.lab:<{width}}  {run.seconds:7.1f}  {run.peak_mib:8.0f}  {run.verdict}", flush=True)
     passed = sum(run.ok for run in runs)
     total_s = sum(run.seconds for run in runs)
     print(f"{passed} of {len(runs)} labs ok in {total_s:.1f} s; the executed notebooks are in {out}")
@@ -88,8 +93,7 @@ def run_lab(lab: Path, out: Path, cell_timeout_s: int = CELL_TIMEOUT_S) -> LabRu
 
     Raises MissingExtraError when the packages for it are not installed.
     """
-    for package in ("papermill", "psutil"):
-        _require(package)
+    require_packages()
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="mqlab-run-") as place:
         result = Path(place) / "result.json"
@@ -105,11 +109,13 @@ def run_lab(lab: Path, out: Path, cell_timeout_s: int = CELL_TIMEOUT_S) -> LabRu
     return LabRun(lab.stem, seconds, peak_bytes / 2**20, verdict)
 
 
-def _require(package: str) -> None:
+def require_packages() -> None:
+    """MissingExtraError when what runs a notebook is not installed."""
     from importlib.util import find_spec
 
-    if find_spec(package) is None:
-        raise MissingExtraError(package, "labs")
+    for package in ("papermill", "psutil"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "labs")
 
 
 def _watch(child: subprocess.Popen[bytes]) -> int:

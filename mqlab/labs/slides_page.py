@@ -50,7 +50,8 @@ def reveal_files() -> Path:
     """Where reveal.js lies; LearnerError when it is not installed."""
     found = find_spec(CARRIER)
     if found is None or not found.submodule_search_locations:
-        raise LearnerError("reveal.js is not installed", "in a clone: make slides; elsewhere: pip install --no-deps 'sphinx-revealjs>=3.2,<4'")
+        hint = "in a clone: make slides; elsewhere: pip install --no-deps 'sphinx-revealjs>=3.2,<4'"
+        raise LearnerError("reveal.js is not installed", hint)
     return Path(found.submodule_search_locations[0]) / "_static" / "revealjs"
 
 
