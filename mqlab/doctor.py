@@ -31,6 +31,9 @@ NEEDED = {
 }
 """The extras without which a lab stays closed; `dev` is for those who change mqlab."""
 
+ALL = "all"
+"""The extra that has nothing of its own, only what others have."""
+
 MAKE_TARGETS = {"spark": "make spark", "dev": "make lint"}
 """The target of the Makefile that installs an extra, where it is not `make lab`."""
 
@@ -114,7 +117,8 @@ def check_packages() -> Iterator[Finding]:
     for requirement in asked:
         wanted, _, marker = requirement.partition(";")
         extra = re.search(r"extra == ['\"](\w+)['\"]", marker)
-        by_extra.setdefault(extra[1] if extra else "", []).append(wanted.strip())
+        if not extra or extra[1] != ALL:
+            by_extra.setdefault(extra[1] if extra else "", []).append(wanted.strip())
     for extra_name, requirements in by_extra.items():
         yield check_extra(extra_name, requirements)
 

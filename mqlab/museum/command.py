@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from mqlab.check.verdict import OPENS
 from mqlab.errors import LearnerError
+from mqlab.material import INSTALL, root
 from mqlab.museum.exhibits import EXHIBITS, Exhibit, exhibit
 from mqlab.museum.fixes import OTHER_SEEDS, Fix, fix_of, function_of
 from mqlab.museum.search import Visit, first_broken, shortest, visit, visits
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--hint", type=int, choices=(1, 2, 3), metavar="N", help="print the first N of three hints")
     parser.add_argument("--table", action="store_true", help="print the table of docs/museum.md")
+    parser.add_argument("--page", action="store_true", help="print docs/museum.md, or what it says of this exhibit")
     parser.add_argument(
         "--seeds", type=int, metavar="N", help=f"how many seeds to try (default {SEEDS}; with --fix {len(OTHER_SEEDS)})"
     )
@@ -61,6 +63,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.fix:
         return _try(fix_of(options.number), Path(options.fix), options.seeds or len(OTHER_SEEDS))
     options.seeds = options.seeds or SEEDS
+    if options.page:
+        print(_page(options.number), end="")
+        return HELD
     if options.table:
         return _table(options.seeds, options.jobs)
     if not options.number:
@@ -94,6 +99,19 @@ def _one(one: Exhibit, options: argparse.Namespace) -> int:
 
 def _heading(one: Exhibit) -> str:
     return f"{one.title} (issue {', '.join(one.issues)})\n{one.invariant}"
+
+
+def _page(number: str) -> str:
+    """The museum's page, or the part of it that is about an exhibit."""
+    place = root() / "docs" / "museum.md"
+    try:
+        text = place.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise LearnerError(f"there is no {place}", INSTALL) from None
+    if not number:
+        return text
+    wanted = f"[#{exhibit(number).number}]"
+    return next(f"## {part.strip()}\n" for part in text.split("\n## ")[1:] if wanted in part.split("\n\n")[1])
 
 
 # -- a fix of one's own ---------------------------------------------------------------------------------------------
