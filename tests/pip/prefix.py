@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ MADE = ROOT / "out" / "wheels"
 UV = Path(sys.executable).with_name("uv")
 PURE, COMPILED, SOURCE = "mqlab-*-none-any.whl", f"mqlab-*-cp3{sys.version_info.minor}-*.whl", "mqlab-*.tar.gz"
 NOWHERE = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
+START_SECONDS = 120
 PASSED_ON = ("JAVA_HOME", "LANG", "TMPDIR")
 
 
@@ -78,6 +80,8 @@ class Prefix:
             stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         said = []
+        too_long = threading.Timer(START_SECONDS, server.kill)
+        too_long.start()
         try:
             assert server.stdout is not None
             for line in server.stdout:
@@ -88,6 +92,7 @@ class Prefix:
                     return
             pytest.fail(f"{command} has ended:\n{''.join(said)}")
         finally:
+            too_long.cancel()
             server.terminate()
             server.communicate(timeout=60)
 

@@ -40,14 +40,14 @@ def test_nothing_that_the_labs_need_is_missing(everything: Prefix) -> None:
 
 def test_mqlab_lab_copies_the_labs_and_serves_them(everything: Prefix) -> None:
     options = ("--no-browser", f"--port={free_port()}", "--ServerApp.port_retries=0")
-    with everything.serving("lab", "05", *options, until="/my-labs/05_push_is_pull.ipynb?token=") as address:
+    with everything.serving("lab", "05", *options, until="/lab?token=") as address:
         assert sorted(path.name for path in (everything.work / "my-labs").glob("*.ipynb")) == LABS
-        assert "<title>JupyterLab</title>" in ask(address, "/lab/tree/my-labs/05_push_is_pull.ipynb")
-        notebook = ask(address, "/api/contents/my-labs/05_push_is_pull.ipynb")["content"]
+        assert "<title>JupyterLab</title>" in ask(address, "/lab/tree/05_push_is_pull.ipynb")
+        notebook = ask(address, "/api/contents/05_push_is_pull.ipynb")["content"]
         hidden = [cell for cell in notebook["cells"] if cell["metadata"].get("jupyter", {}).get("outputs_hidden")]
         assert hidden
         assert all(cell["outputs"] == [] for cell in hidden)
-        wanted = {"name": "05", "path": "my-labs/05_push_is_pull.ipynb", "type": "notebook"}
+        wanted = {"name": "05", "path": "05_push_is_pull.ipynb", "type": "notebook"}
         session = ask(address, "/api/sessions", {**wanted, "kernel": {"name": "python3"}})
         assert session["kernel"]["execution_state"] in ("starting", "idle", "busy")
     assert (everything.work / "my-labs" / "docs" / "museum.md").is_file()
