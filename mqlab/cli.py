@@ -193,9 +193,12 @@ def write_trace(rows: Any, path: str, metadata: dict[str, Any]) -> int:
 
 
 def _replay(options: argparse.Namespace) -> int:
+    from mqlab.progress import bar
     from mqlab.replay import read_report, replay
 
-    result = replay(read_report(options.report), allow_source=options.allow_source)
+    report = read_report(options.report)
+    with bar("slices", report["slice"]) as shown:
+        result = replay(report, allow_source=options.allow_source, told=shown.to)
     print(result)
     return 0 if result.agrees else 1
 

@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     width = max(len(lab.stem) for lab in labs)
     require_packages()
     print(f"{'lab':<{width}}  {'seconds':>7}  {'peak MiB':>8}  verdict", flush=True)
-    runs = []
+    runs: list[LabRun] = []
     with bar("labs", len(labs)) as shown:
         for lab in labs:
             shown.to(len(runs), lab.stem)

@@ -33,7 +33,8 @@ class Sources:
 
 def has_compiled(package: str = PACKAGE) -> bool:
     """Whether compiled modules lie beside the sources of a package mqlab."""
-    return os.path.exists(os.path.join(package, "sim", f"world{EXTENSION_SUFFIXES[0]}"))
+    # A Python that loads no compiled modules has no ending for them.
+    return any(os.path.exists(os.path.join(package, "sim", f"world{ending}")) for ending in EXTENSION_SUFFIXES[:1])
 
 
 def choose() -> None:

@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,6 +115,16 @@ def ask(address: str, path: str, body: dict[str, Any] | None = None) -> Any:
     request = urllib.request.Request(
         f"{host}{path}", data, {"Authorization": f"token {token}", "Content-Type": "application/json"}
     )
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
-        text = answer.read().decode()
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    end = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            with opener.open(request, timeout=60) as answer:
+                text = answer.read().decode()
+            break
+        except urllib.error.URLError as refused:
+            # Jupyter prints its address a moment before it listens there.
+            if not isinstance(refused.reason, ConnectionRefusedError) or time.monotonic() > end:
+                raise
+            time.sleep(0.05)
     return json.loads(text) if path.startswith("/api") else text
