@@ -24,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "explore": _explore,
         "check": _check,
         "demo": _demo,
+        "lab": _lab,
         "doctor": _doctor,
         "fast": _fast,
         "run": _run,
@@ -102,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser(
         "explore", help="play a scenario from many seeds, with faults (see mqlab explore --help)", add_help=False
     )
+    commands.add_parser("lab", help="open JupyterLab on your copy of the labs (see mqlab lab --help)", add_help=False)
     commands.add_parser(
         "demo", help="open JupyterLab on a world that plays (see mqlab demo --help)", add_help=False
     )
@@ -151,6 +153,7 @@ def _scenarios(options: argparse.Namespace) -> int:
 
 def _trace(options: argparse.Namespace) -> int:
     from mqlab.named_worlds import WorldSpec
+    from mqlab.progress import bar
     from mqlab.trace.catalogue import CATALOGUE
 
     for kind in options.kind:
@@ -160,7 +163,8 @@ def _trace(options: argparse.Namespace) -> int:
     spec = WorldSpec(
         options.scenario, seed_of(options.seed), named_values(options.param), options.seconds, faults, options.settle
     ).check()  # fmt: skip
-    lab = spec.play(wire=options.wire)
+    with bar("seconds of the world", 0) as shown:
+        lab = spec.play(lambda done, total: shown.to(done, total=round(total, 3)), wire=options.wire)
     if options.out:
         count = write_trace(lab.history.rows(), options.out, spec.header(lab))
         print(f"{count} events written to {options.out}")
@@ -192,9 +196,12 @@ def write_trace(rows: Any, path: str, metadata: dict[str, Any]) -> int:
 
 
 def _replay(options: argparse.Namespace) -> int:
+    from mqlab.progress import bar
     from mqlab.replay import read_report, replay
 
-    result = replay(read_report(options.report), allow_source=options.allow_source)
+    report = read_report(options.report)
+    with bar("slices", report["slice"]) as shown:
+        result = replay(report, allow_source=options.allow_source, told=shown.to)
     print(result)
     return 0 if result.agrees else 1
 
@@ -227,6 +234,12 @@ def _demo(arguments: list[str]) -> int:
     from mqlab.demo_command import main as demo
 
     return demo(arguments)
+
+
+def _lab(arguments: list[str]) -> int:
+    from mqlab.lab_command import main as lab
+
+    return lab(arguments)
 
 
 def _doctor(arguments: list[str]) -> int:

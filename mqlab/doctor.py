@@ -16,7 +16,9 @@ from typing import Literal, NamedTuple
 
 from mqlab.fast import running
 from mqlab.fast.build import state
+from mqlab.fast.choice import has_compiled
 from mqlab.java import OLDEST, find_java
+from mqlab.material import is_clone
 
 OLDEST_PYTHON = (3, 11)
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -29,6 +31,9 @@ NEEDED = {
     "spark": "the Spark labs",
 }
 """The extras without which a lab stays closed; `dev` is for those who change mqlab."""
+
+ALL = "all"
+"""The extra that has nothing of its own, only what others have."""
 
 MAKE_TARGETS = {"spark": "make spark", "dev": "make lint"}
 """The target of the Makefile that installs an extra, where it is not `make lab`."""
@@ -80,9 +85,12 @@ def examine() -> Iterator[Finding]:
 
 def check_running() -> Finding:
     """Which mqlab runs, and whether there is a compiled one; nobody needs it, so it is never missing."""
+    if has_compiled():
+        return Finding("ok", f"mqlab runs {running()}, from a compiled wheel (notebooks and marking take its sources)")
     copies = {"none": "there is no compiled copy", "current": "the compiled copy is current"}
     text = copies.get(state(), "the compiled copy is of other sources")
-    return Finding("ok", f"mqlab runs {running()}; {text} (make fast builds one, mqlab fast COMMAND uses it)")
+    make = "make fast builds one" if in_clone() else "a compiled wheel has one"
+    return Finding("ok", f"mqlab runs {running()}; {text} ({make}, mqlab fast COMMAND uses it)")
 
 
 def check_python() -> Finding:
@@ -90,14 +98,21 @@ def check_python() -> Finding:
     running = "Python {}.{}.{}".format(*sys.version_info[:3])
     if sys.version_info[:2] >= OLDEST_PYTHON:
         return Finding("ok", running)
-    return Finding("missing", f"{running} is older than 3.11", "make lab PYTHON=python3.13")
+    mend = "make lab PYTHON=python3.13" if in_clone() else "python3.13 -m venv mqlab"
+    return Finding("missing", f"{running} is older than 3.11", mend)
+
+
+def in_clone() -> bool:
+    """Whether this mqlab is a clone's, in which make does what is needed."""
+    return is_clone(Path(__file__).parents[1])
 
 
 def check_environment() -> Finding:
     """Python runs in an environment of its own, so that other projects' packages do no harm."""
     if sys.prefix != sys.base_prefix or os.environ.get("CONDA_PREFIX"):
         return Finding("ok", f"environment {sys.prefix}")
-    return Finding("warn", "no environment: packages of other projects are in reach", "make lab")
+    mend = "make lab" if in_clone() else "python3 -m venv mqlab && . mqlab/bin/activate && pip install 'mqlab[labs]'"
+    return Finding("warn", "no environment: packages of other projects are in reach", mend)
 
 
 def check_packages() -> Iterator[Finding]:
@@ -111,7 +126,8 @@ def check_packages() -> Iterator[Finding]:
     for requirement in asked:
         wanted, _, marker = requirement.partition(";")
         extra = re.search(r"extra == ['\"](\w+)['\"]", marker)
-        by_extra.setdefault(extra[1] if extra else "", []).append(wanted.strip())
+        if not extra or extra[1] != ALL:
+            by_extra.setdefault(extra[1] if extra else "", []).append(wanted.strip())
     for extra_name, requirements in by_extra.items():
         yield check_extra(extra_name, requirements)
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.command_numbers import number, whole
+from mqlab.fast.choice import take_sources
+from mqlab.material import add_root
 from mqlab.progress import bar
 
 INTERRUPTED = 130
@@ -23,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     LearnerError when there is nothing to mark, and for a key or a roster that can't be used.
     """
     options = _parser().parse_args(argv)
+    take_sources()
     from mqlab.grading.confine import Limits, what_holds
     from mqlab.grading.course import HandedIn, Settings, handed_in, mark_all, missing, nothing_in, strangers
     from mqlab.grading.gradebook import write_gradebook
@@ -118,5 +121,5 @@ def _parser() -> argparse.ArgumentParser:
         "--memory", type=number(0, 1_024, above=True), default=2, metavar="GIB",
         help="what it may fill (%(default)s)",
     )
-    parser.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
+    add_root(parser)
     return parser

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from mqlab.check.patience import PATIENCE_S, EndlessLoop
+from mqlab.fast.choice import VARIABLE
 from mqlab.grading.clock import Clock
 from mqlab.grading.confine import Limits, confined
 from mqlab.grading.frames import FRAMES, Frames
@@ -47,7 +48,7 @@ _MAY_SET = ("ConsumeConcurrentlyContext", "ConsumeOrderlyContext")
 
 def bare_environment(place: str) -> dict[str, str]:
     """What a confined process knows of this machine: where programs are, and where it may write."""
-    kept = {name: os.environ[name] for name in ("PATH", "JAVA_HOME", "LANG") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("PATH", "JAVA_HOME", "LANG", VARIABLE) if name in os.environ}
     java = f"-Djava.io.tmpdir={place} -XX:-UsePerfData"
     places = dict.fromkeys(("HOME", "TMPDIR", "SPARK_LOCAL_DIRS"), place)
     own = {"JAVA_TOOL_OPTIONS": java, "MQLAB_SPARK_MASTER": "local[1]", "PYTHONDONTWRITEBYTECODE": "1"}
