@@ -111,7 +111,7 @@ spark-cluster-test: all-sets ## the Spark jobs on a cluster of this machine: a m
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/cluster
 
 .PHONY: grading-test
-grading-test: all-sets ## marking: a class, exams, likeness, and hostile notebooks
+grading-test: all-sets bubblewrap ## marking: a class, exams, likeness, and hostile notebooks
 	$(IN_PARALLEL) $(PYTEST_FLAGS) tests/grading
 
 .PHONY: labs-all-ways
@@ -139,7 +139,7 @@ bench-spark: all-sets ## measure Spark with 1, 10 and 100 M events (hours; BENCH
 	$(PY) -m benchmarks $(BENCH) --out out/bench-spark.json
 
 .PHONY: bench-grade
-bench-grade: all-sets ## mark 200 notebooks, honest, wrong and hostile ones, and measure that (about 20 minutes)
+bench-grade: all-sets bubblewrap ## mark 200 notebooks, honest, wrong and hostile ones, and measure that (about 20 minutes)
 	$(PY) -m benchmarks grading --out out/bench-grade.json
 
 .PHONY: site
@@ -220,6 +220,10 @@ clean: ## back to a fresh clone: removes the environment, caches and out/
 
 .PHONY: all-sets
 all-sets: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/dev $(STAMPS)/slides $(STAMPS)/project
+
+.PHONY: bubblewrap
+bubblewrap: $(STAMPS)/labs $(STAMPS)/project ## see to it that marking can confine students' code (bubblewrap, installed where that may be done)
+	@sh requirements/get-bubblewrap.sh $(PY)
 
 .PHONY: browser
 browser: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/slides $(STAMPS)/project

@@ -19,7 +19,7 @@ from mqlab import __version__
 from mqlab.check.exam import MINUTE
 from mqlab.errors import LearnerError
 from mqlab.grading.claims import certificate_holds
-from mqlab.grading.confine import Limits, die_with_parent, limits_of, what_holds
+from mqlab.grading.confine import Limits, die_with_parent, limits_of
 from mqlab.grading.judging import HIDDEN_SEEDS, Judge
 from mqlab.grading.release import exam_code
 from mqlab.grading.running import run_notebook
@@ -107,7 +107,7 @@ def mark(job: Job, lab: LabSource) -> dict[str, Any]:
         "student": job.student,
         "lab": lab.name,
         "made_of": made_of(job),
-        "enforced": what_holds(),
+        "confined": job.limits.confined,
         "points": round(sum(found["points"] for found in marks), 2),
         "most": sum(found["most"] for found in marks),
         "marks": marks,

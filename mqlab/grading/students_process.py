@@ -6,12 +6,10 @@ import json
 import os
 import selectors
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import ExitStack, suppress
 from inspect import isawaitable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,8 +18,8 @@ from typing import Any, Self
 
 from mqlab.check.patience import PATIENCE_S, EndlessLoop
 from mqlab.grading.clock import Clock
-from mqlab.grading.confine import Limits, confined
-from mqlab.grading.frames import FRAMES, Frames
+from mqlab.grading.confine import Limits, begin, private_directory
+from mqlab.grading.frames import Frames
 from mqlab.grading.peer import Peer, PeerLost, trait_of
 from mqlab.grading.watchdog import Watchdog
 from mqlab.sim import Future, Node, Task
@@ -43,15 +41,6 @@ _LITTLE: dict[type, tuple[str, ...]] = {
 }
 """What a solution may do with the machine that it is given, and with a task that it has begun there."""
 _MAY_SET = ("ConsumeConcurrentlyContext", "ConsumeOrderlyContext")
-
-
-def bare_environment(place: str) -> dict[str, str]:
-    """What a confined process knows of this machine: where programs are, and where it may write."""
-    kept = {name: os.environ[name] for name in ("PATH", "JAVA_HOME", "LANG") if name in os.environ}
-    java = f"-Djava.io.tmpdir={place} -XX:-UsePerfData"
-    places = dict.fromkeys(("HOME", "TMPDIR", "SPARK_LOCAL_DIRS"), place)
-    own = {"JAVA_TOOL_OPTIONS": java, "MQLAB_SPARK_MASTER": "local[1]", "PYTHONDONTWRITEBYTECODE": "1"}
-    return {**kept, **places, **own}
 
 
 class JudgeGate:
@@ -117,26 +106,24 @@ class StudentsProcess:
         self._limits = limits or Limits()
 
     def __enter__(self) -> Self:
-        self._place = TemporaryDirectory(prefix="mqlab-solution-", ignore_cleanup_errors=True)
-        self._given = TemporaryDirectory(prefix="mqlab-given-", ignore_cleanup_errors=True)
-        ours, theirs = os.pipe(), os.pipe()
-        own, given = self._place.name, self._given.name
-        command = [sys.executable, "-I", "-m", "mqlab.grading.far_side", str(ours[0]), str(theirs[1]), given]
-        limits = replace(self._limits, writes=(own,), reads=(own, given))
-        self._process = subprocess.Popen(
-            confined(limits, command),
-            cwd=own,
-            env=bare_environment(own),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(ours[0], theirs[1]),
-            start_new_session=True,
-        )
-        self._watchdog = Watchdog(self._process.pid, limits)
-        os.close(ours[0])
-        os.close(theirs[1])
-        self._writes, self._reads = ours[1], theirs[0]
+        with ExitStack() as places:
+            own = places.enter_context(private_directory(self._limits))
+            frames = places.enter_context(TemporaryDirectory(prefix="mqlab-frames-"))
+            ours, theirs = os.pipe(), os.pipe()
+            self._writes, self._reads = ours[1], theirs[0]
+            given = (ours[0], theirs[1])
+            try:
+                arguments = [str(descriptor) for descriptor in given]
+                self._process = begin("mqlab.grading.far_side", arguments, self._limits, own, keeps=given)
+            except BaseException:
+                os.close(self._writes)
+                os.close(self._reads)
+                raise
+            finally:
+                for descriptor in given:
+                    os.close(descriptor)
+            self._places = places.pop_all()
+        self._watchdog = Watchdog(self._process.pid, self._limits)
         self._got = bytearray()
         self._began = False
         self._answered = selectors.DefaultSelector()
@@ -144,7 +131,7 @@ class StudentsProcess:
         os.set_blocking(self._writes, False)
         self._readable = selectors.DefaultSelector()
         self._readable.register(self._writes, selectors.EVENT_WRITE)
-        self._peer = Peer(self, JudgeGate(), Frames(Path(given), Path(own, FRAMES)))
+        self._peer = Peer(self, JudgeGate(), Frames(Path(frames)))
         self._peer.hand_out(Clock())
         self.write(json.dumps({"module": self._module}).encode() + b"\n")
         self.read()
@@ -161,8 +148,7 @@ class StudentsProcess:
         self._readable.close()
         os.close(self._writes)
         os.close(self._reads)
-        self._place.cleanup()
-        self._given.cleanup()
+        self._places.close()
 
     def _end(self) -> None:
         self._watchdog.kill()
