@@ -13,7 +13,7 @@ from typing import Any
 
 from mqlab.errors import MqlabError
 
-MOST_ITEMS = 1_000_000
+MOST_VALUES = 1_000_000
 """More values than this, of lists and objects of all depths, are no message and no notebook."""
 _STRING = re.compile(rb'"(?:[^"\\]|\\.?)*+"?', re.DOTALL)
 """It matches from any quotation mark on, so that looking for it takes no longer where its end is missing."""
@@ -48,14 +48,19 @@ def read_file(path: Path, most: int) -> bytes:
     return content
 
 
-def read_json(content: bytes, most_items: int = MOST_ITEMS) -> Any:
+def read_json(content: bytes, most_values: int = MOST_VALUES) -> Any:
     """What the JSON says; its values are counted before any of them is made."""
-    if _marks(content) > most_items and _marks(_STRING.sub(b"", content)) > most_items:
-        raise Unreadable(f"it has more than {most_items:,} values")
+    if has_more_values(content, most_values):
+        raise Unreadable(f"it has more than {most_values:,} values")
     try:
         return json.loads(content)
     except (ValueError, RecursionError, MemoryError):
         raise Unreadable("it is no JSON") from None
+
+
+def has_more_values(content: bytes, most_values: int) -> bool:
+    """Whether a JSON text has more values than so many, without making any of them."""
+    return _marks(content) > most_values and _marks(_STRING.sub(b"", content)) > most_values
 
 
 def _marks(content: bytes) -> int:

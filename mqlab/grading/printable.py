@@ -13,6 +13,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Control codes, marks that turn text round or have no width, halves of surrogate pairs, separators of lines."""
 _JOINERS = frozenset("\u200c\u200d")
 """Persian and the languages of India are not written without these two; they hide nothing."""
+LARGEST = 10**4000
 CUT = " ..."
 """Where a text was too long."""
 
@@ -31,13 +32,19 @@ def printable(text: str, *, lines: bool = False, most: int | None = None) -> str
 
 
 def all_printable(value: Any, most: int | None = None) -> Any:
-    """A value as JSON has it, with every text in it, keys too, made `printable`; line breaks stay."""
+    """A value as JSON has it, with every text in it, keys too, made `printable`; line breaks stay.
+
+    An integer that Python would not write in decimal becomes a text.
+    """
     if isinstance(value, str):
         return printable(value, lines=True, most=most)
+    if type(value) is int and not -LARGEST < value < LARGEST:
+        return printable(hex(value), most=most)
     if isinstance(value, dict):
         return {all_printable(name, most): all_printable(each, most) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [all_printable(each, most) for each in value]
+        made = [all_printable(each, most) for each in value]
+        return tuple(made) if isinstance(value, tuple) else made
     return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import selectors
 import signal
@@ -20,11 +21,13 @@ from mqlab.check.patience import PATIENCE_S, EndlessLoop
 from mqlab.grading.clock import Clock
 from mqlab.grading.confine import Limits, begin, private_directory
 from mqlab.grading.frames import Frames
+from mqlab.grading.outside import MOST_VALUES, has_more_values
 from mqlab.grading.peer import Peer, PeerLost, trait_of
 from mqlab.grading.watchdog import Watchdog
 from mqlab.sim import Future, Node, Task
 
-LONGEST_LINE = 64 * 1024 * 1024
+LONGEST_LINE = 32 * 1024 * 1024
+"""The answer to one question; a DataFrame of 16 MiB is one."""
 _LOOK_S = 0.1
 ASLEEP_S = 120.0
 """A process that does nothing (it sleeps, or the machine is busy) is waited for so long."""
@@ -86,7 +89,8 @@ class StudentsProcess:
         with StudentsProcess(cells) as theirs:
             find_check("05/hold").play(*theirs.answers(["HoldService"]))
 
-    EndlessLoop when an answer takes more than `patience_s` of processor time, or `asleep_s` in all.
+    EndlessLoop when an answer takes more than `patience_s` of processor time, or `asleep_s` in all, and when it is
+    later than `until_s` of `time.monotonic`.
     """
 
     def __init__(
@@ -96,6 +100,7 @@ class StudentsProcess:
         module: str = "your_solution",
         patience_s: float = PATIENCE_S,
         asleep_s: float = ASLEEP_S,
+        until_s: float = math.inf,
         limits: Limits | None = None,
     ) -> None:
         self._cells = list(cells)
@@ -103,6 +108,7 @@ class StudentsProcess:
         self._module = module
         self._patience_s = patience_s
         self._asleep_s = asleep_s
+        self._until_s = until_s
         self._limits = limits or Limits()
 
     def __enter__(self) -> Self:
@@ -196,6 +202,7 @@ class StudentsProcess:
                 view = view[os.write(self._writes, view) :]
             except BlockingIOError:
                 self._readable.select(_LOOK_S)
+                self._see_to_the_end()
                 if time.monotonic() > end_s:
                     self._end()
                     raise self._asleep() from None
@@ -205,6 +212,7 @@ class StudentsProcess:
     def read(self) -> bytes:
         """The next line; PeerLost when the process has ended, EndlessLoop when it does not come to an end."""
         cpu_s, began_s = None, time.monotonic()
+        self._see_to_the_end()
         while (end := self._got.find(b"\n")) < 0:
             ready = self._answered.select(_LOOK_S)
             if ready:
@@ -214,7 +222,8 @@ class StudentsProcess:
                 self._got += piece
                 if len(self._got) > LONGEST_LINE:
                     self._end()
-                    raise PeerLost("your code gave more than 64 MiB at once")
+                    raise PeerLost("your code gave more than 32 MiB at once")
+            self._see_to_the_end()
             if not ready:
                 excess = self._watchdog.excess()
                 if excess:
@@ -232,7 +241,16 @@ class StudentsProcess:
                     raise self._asleep()
         line = bytes(self._got[:end])
         del self._got[: end + 1]
+        if has_more_values(line, MOST_VALUES):
+            self._end()
+            raise PeerLost(f"your code gave more than {MOST_VALUES:,} values at once")
         return line
+
+    def _see_to_the_end(self) -> None:
+        """The time for all checks is over at some moment, whoever is waited for."""
+        if time.monotonic() > self._until_s:
+            self._end()
+            raise EndlessLoop("it was broken off when the time for all checks was over")
 
     def _asleep(self) -> EndlessLoop:
         return EndlessLoop(f"it was broken off after {self._asleep_s:g} s without an answer")

@@ -196,7 +196,7 @@ ATTACKS = {
         "",
     ),
     "flood": ("def pull(q, n):\n    while True: print('x' * 100_000)", "does not come to an end"),
-    "huge value": ("def pull(q, n): return 'x' * 80_000_000", "64 MiB"),
+    "huge value": ("def pull(q, n): return 'x' * 80_000_000", "32 MiB"),
     "endless value": ("import itertools\ndef pull(q, n): return itertools.count()", ""),
     "deep value": ("def pull(q, n):\n    a = []\n    for _ in range(5000): a = [a]\n    return a", "nested too deeply"),
     "always equal": (

@@ -40,5 +40,6 @@ def test_a_long_text_is_cut_off() -> None:
 def test_every_text_of_a_result_can_be_written() -> None:
     result = {"bet\ud800": ["\udcff", 7, None, ("\x1b", 1.5)], "story": "a\nb"}
     made = all_printable(result)
-    assert made == {"bet\\ud800": ["\\udcff", 7, None, ["\\x1b", 1.5]], "story": "a\nb"}
+    assert made == {"bet\\ud800": ["\\udcff", 7, None, ("\\x1b", 1.5)], "story": "a\nb"}
+    assert all_printable([7, 16**4000]) == [7, hex(16**4000)]
     assert json.dumps(made, ensure_ascii=False).encode()

@@ -216,7 +216,7 @@ def test_only_what_is_a_container_comes_back_changed() -> None:
 
 def test_who_says_too_much_at_once_is_broken_off(double: LabCheck) -> None:
     with StudentsProcess(["def double(n):\n    return 'x' * 80_000_000"]) as there:
-        assert "64 MiB" in double.play(*there.answers(["double"]), seeds=[1]).explanation
+        assert "32 MiB" in double.play(*there.answers(["double"]), seeds=[1]).explanation
         assert there.is_over
 
 
