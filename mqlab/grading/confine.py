@@ -90,16 +90,17 @@ def begin(
     *,
     checks: bool = False,
     given: tuple[int, str] | None = None,
-    hash_seed: int | None = None,
+    hash_seed: int = 0,
     keeps: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Begin `python -m MODULE LIMITS ARGUMENTS` within limits; the module takes them on by `take_on`.
 
     `checks`: it may import the labs' checks. `given`: an open file, and its name in there. `keeps`: descriptors that it
-    has from here. LearnerError where confinement is asked for and can't be had.
+    has from here. `hash_seed`: of its Python, so that sets have the same order each time. LearnerError where
+    confinement is asked for and can't be had.
     """
-    command = [sys.executable, "-I", "-m", module, limits.as_text(), *arguments]
-    environment = bare_environment(place, hash_seed)
+    # Not -I, which would not hear of the hash seed; the environment holds nothing else.
+    command = [sys.executable, "-s", "-P", "-m", module, limits.as_text(), *arguments]
     passed: list[int] = []
     try:
         if limits.confined:
@@ -112,7 +113,7 @@ def begin(
         return subprocess.Popen(
             command,
             cwd="/" if limits.confined else place,
-            env=environment,
+            env={**bare_environment(place), "PYTHONHASHSEED": str(hash_seed)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -124,14 +125,13 @@ def begin(
             os.close(descriptor)
 
 
-def bare_environment(place: str, hash_seed: int | None = None) -> dict[str, str]:
+def bare_environment(place: str) -> dict[str, str]:
     """What a confined process knows of this machine: where programs are, and where it may write."""
     kept = {name: os.environ[name] for name in ("PATH", "JAVA_HOME", "LANG") if name in os.environ}
     java = f"-Djava.io.tmpdir={place} -XX:-UsePerfData"
     places = dict.fromkeys(("HOME", "TMPDIR", "SPARK_LOCAL_DIRS"), place)
     own = {"JAVA_TOOL_OPTIONS": java, "MQLAB_SPARK_MASTER": "local[1]", "PYTHONDONTWRITEBYTECODE": "1"}
-    salted = {} if hash_seed is None else {"PYTHONHASHSEED": str(hash_seed)}
-    return {**kept, **places, **own, **salted}
+    return {**kept, **places, **own}
 
 
 # -- bubblewrap --

@@ -11,12 +11,15 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import partial
 from inspect import isawaitable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
+from mqlab.check.own_process import in_own_process
 from mqlab.check.patience import PATIENCE_S, EndlessLoop
 from mqlab.grading.clock import Clock
 from mqlab.grading.confine import Limits, begin, private_directory
@@ -29,6 +32,8 @@ from mqlab.sim import Future, Node, Task
 LONGEST_LINE = 32 * 1024 * 1024
 """The answer to one question; a DataFrame of 16 MiB is one."""
 _LOOK_S = 0.1
+MEMBERS_SHARE = 4
+"""Each of the processes that may not talk to each other may fill this part of the memory of one."""
 ASLEEP_S = 120.0
 """A process that does nothing (it sleeps, or the machine is busy) is waited for so long."""
 
@@ -102,8 +107,13 @@ class StudentsProcess:
         asleep_s: float = ASLEEP_S,
         until_s: float = math.inf,
         limits: Limits | None = None,
+        member: int = 0,
     ) -> None:
+        """`member`: which one it is of those that may not talk to each other; 0: it is none of them."""
         self._cells = list(cells)
+        self._every_cell = list(self._cells)
+        self._member = member
+        self._members: dict[int, StudentsProcess] = {}
         self._failed: Exception | None = None
         self._module = module
         self._patience_s = patience_s
@@ -120,7 +130,9 @@ class StudentsProcess:
             given = (ours[0], theirs[1])
             try:
                 arguments = [str(descriptor) for descriptor in given]
-                self._process = begin("mqlab.grading.far_side", arguments, self._limits, own, keeps=given)
+                self._process = begin(
+                    "mqlab.grading.far_side", arguments, self._limits, own, keeps=given, hash_seed=self._member
+                )
             except BaseException:
                 os.close(self._writes)
                 os.close(self._reads)
@@ -150,6 +162,8 @@ class StudentsProcess:
     ) -> None:
         self._peer.is_closed = True
         self._end()
+        while self._members:
+            self._members.popitem()[1].__exit__(None, None, None)
         self._answered.close()
         self._readable.close()
         os.close(self._writes)
@@ -177,11 +191,35 @@ class StudentsProcess:
             except Exception as error:  # noqa: BLE001  a student's cell may raise anything
                 self._failed = self._failed or error
         try:
-            return tuple(self._solution.function(name) for name in names)
+            return tuple(self._with_members(name, self._solution.function(name)) for name in names)
         except KeyError:
             if self._failed:
                 raise self._failed from None
             raise
+
+    def _with_members(self, name: str, answer: Any) -> Any:
+        """A class that is asked for one of its own for each process (`in_own_process`) gets such processes."""
+        if isinstance(answer, type) and not self._member:
+            answer.__mqlab_own_process__ = staticmethod(partial(self._of_member, name))  # type: ignore[attr-defined]
+        return answer
+
+    def _of_member(self, name: str, member: int) -> Any:
+        """The class as that member has it: from a process of its own, which all seeds' members of that number have."""
+        there = self._members.get(member)
+        if there is None or there.is_over:
+            there = StudentsProcess(
+                self._every_cell,
+                module=self._module,
+                patience_s=self._patience_s,
+                asleep_s=self._asleep_s,
+                until_s=self._until_s,
+                limits=replace(self._limits, memory_bytes=self._limits.memory_bytes // MEMBERS_SHARE),
+                member=member,
+            )
+            there.__enter__()
+            self._members[member] = there
+        (answer,) = there.answers([name])
+        return in_own_process(answer, member)
 
     def used_s(self) -> float:
         """The processor time that the process has used so far, with all that it has started."""
