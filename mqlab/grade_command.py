@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mqlab.errors import LearnerError
 from mqlab.progress import bar
 
 INTERRUPTED = 130
@@ -23,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     LearnerError when there is nothing to mark, and for a key or a roster that can't be used.
     """
     options = _parser().parse_args(argv)
-    from mqlab.grading.confine import HOW_TO_CONFINE, Limits, why_not_confined
+    from mqlab.grading.confine import Limits, see_to_confinement
     from mqlab.grading.course import HandedIn, Settings, handed_in, mark_all, missing, nothing_in, strangers
     from mqlab.grading.gradebook import write_gradebook
     from mqlab.grading.marking import read_key
@@ -45,8 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise nothing_in(options.submissions)
     if options.unconfined:
         print("not confined, as you have said: code of students can read, change and remove what you can")
-    elif why_not_confined():
-        raise LearnerError(f"students' code can't be confined here: {why_not_confined()}", HOW_TO_CONFINE)
+    else:
+        see_to_confinement()
     options.out.mkdir(parents=True, exist_ok=True)
     if students:
         keep_roster(students, options.out)

@@ -104,9 +104,7 @@ def begin(
     passed: list[int] = []
     try:
         if limits.confined:
-            why = why_not_confined()
-            if why:
-                raise LearnerError(f"this code can't be confined here: {why}", HOW_TO_CONFINE)
+            see_to_confinement()
             command = [*_bubblewrap(limits, passed, checks), *_handed_in(given), "--chdir", place, "--", *command]
         elif given is not None:
             _copy(given, place)
@@ -184,6 +182,13 @@ HOW_TO_CONFINE = (
     "bubblewrap), or give --unconfined: then code of students can read, change and remove what you can"
 )
 _TRIED_S = 60
+
+
+def see_to_confinement() -> None:
+    """LearnerError with the reason and what to do, where students' code can't be confined."""
+    why = why_not_confined()
+    if why:
+        raise LearnerError(f"students' code can't be confined here: {why}", HOW_TO_CONFINE)
 
 
 @cache

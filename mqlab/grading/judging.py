@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -245,9 +246,13 @@ MOST_REASON, MOST_STORY = 2_000, 20_000
 """The characters of a verdict that are kept: what a solution gives may be long, and is told for many seeds."""
 
 
+_COROUTINE = re.compile(r"<coroutine object Peer\.awaited at 0x[0-9a-fA-F]+>")
+"""What stands for a coroutine of a solution: an address would be another one each time."""
+
+
 def _cut(verdict: Verdict) -> Verdict:
     """The verdict without what nobody reads, and without what holds the judge's world."""
-    explanation = printable(verdict.explanation, lines=True, most=MOST_REASON)
+    explanation = printable(_COROUTINE.sub("<coroutine>", verdict.explanation), lines=True, most=MOST_REASON)
     return replace(
         verdict, explanation=explanation, trace=printable(verdict.trace, lines=True, most=MOST_STORY), again=None
     )

@@ -20,7 +20,7 @@ from mqlab import __version__
 from mqlab.check.exam import MINUTE
 from mqlab.errors import LearnerError
 from mqlab.grading.claims import certificate_holds
-from mqlab.grading.confine import Limits, die_with_parent, limits_of
+from mqlab.grading.confine import Limits, die_with_parent, limits_of, see_to_confinement
 from mqlab.grading.judging import HIDDEN_SEEDS, Judge, Mark, nothing_for
 from mqlab.grading.outside import Unreadable, read_file
 from mqlab.grading.printable import all_printable, printable
@@ -93,10 +93,11 @@ def mark(job: Job, lab: LabSource) -> dict[str, Any]:
     something (its key, confinement).
     """
     began = time.monotonic()
+    read_key(job.key_file)
+    if job.limits.confined:
+        see_to_confinement()
     try:
         return _marked(job, lab, began)
-    except LearnerError:
-        raise
     except Exception as error:  # noqa: BLE001  what nobody has thought of is a mark with its reason, too
         why = printable(f"the marker could not mark it: {type(error).__name__}: {error}", most=MOST_REASON)
         submission = Submission(Path(job.notebook), job.student, lab.name[:2], unreadable=why)
