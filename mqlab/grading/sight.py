@@ -23,8 +23,8 @@ _SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "local
 _OURS = ("mqlab", "mqlab_widgets", "mqlab_spark")
 _OF_THE_LABS = ("__init__.py", "tasks.py")
 """What a solution may have of mqlab.labs: how many rows each task of Spark had."""
-_NEVER = ("sources",)
-"""Directories of mqlab.labs with solutions in them."""
+_NEVER = ("material",)
+"""What a wheel brings in mqlab.labs, with the labs' sources and their solutions."""
 
 
 @cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TRIES = """
 import os
+if os.getpid() > 200 or os.getuid() != 1000: raise SystemExit("this is not confined, and nothing is tried")
 FOUND = []
 def tried(what, attempt):
     try:
@@ -27,7 +28,15 @@ for name in ("$SOCKET", "/run/docker.sock", "/run/dbus/system_bus_socket", "\\0a
     tried(name, lambda: connect(name))
 """,
     "chmod, utime, chown, xattr, link of an outside file": """
-for path in ("$VICTIM/file", "$VICTIM", "$NOTEBOOK", "$KEY", "$MQLAB/__init__.py", "/usr/bin/env", "/etc/passwd", "/"):
+for path in ("$MQLAB/__init__.py", "/usr/bin/env", "/etc/passwd", "/usr", "/"):
+    # These are the machine's own: it is asked for what they have already.
+    now = os.stat(path)
+    tried("chmod " + path, lambda: os.chmod(path, now.st_mode & 0o7777))
+    tried("utime " + path, lambda: os.utime(path, ns=(now.st_atime_ns, now.st_mtime_ns)))
+    tried("chown " + path, lambda: os.chown(path, now.st_uid, now.st_gid))
+    tried("link " + path, lambda: os.link(path, "/tmp/linked"))
+    tried("open " + path, lambda: os.close(os.open(path, os.O_RDWR)))
+for path in ("$VICTIM/file", "$VICTIM", "$NOTEBOOK", "$KEY"):
     tried("chmod " + path, lambda: os.chmod(path, 0))
     tried("utime " + path, lambda: os.utime(path, (1, 1)))
     tried("chown " + path, lambda: os.chown(path, 1, 1))
@@ -112,7 +121,7 @@ for name in ("/dev/vda", "/dev/mem", "/dev/kmsg", "/dev/fuse", "/dev/kvm", "/pro
     tried(name, lambda: open(name, "rb").read(1))
 for name in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches", "/proc/sys/kernel/hostname",
              "/proc/sys/kernel/modprobe", "/sys/power/state", "/proc/1/oom_score_adj"):
-    tried("write " + name, lambda: open(name, "w").write("0"))
+    tried("write " + name, lambda: os.close(os.open(name, os.O_WRONLY)))
 """,
     "descriptors and environment": """
 for name in os.listdir("/proc/self/fd"):
@@ -216,7 +225,7 @@ EARNS: dict[str, tuple[str, str]] = {
         "def same_message(*a): return A()", "True or False is wanted"),
     "a bool of its own": ("class B(int):\n    def __eq__(self, o): return True\n    __hash__ = None\n"
         "def same_message(*a): return B(1)", "True or False is wanted"),
-    "many empty lists": ("def same_message(*a): return [[]] * 9_000_000", "values at once"),
+    "many empty lists": ("def same_message(*a): return [[]] * 2_000_000", "values at once"),
     "many empty lists, on the wire": ("import os\ndef same_message(*a):\n    for fd in range(3, 20):\n"
         "        try: os.write(fd, b'[\"value\",[' + b'[],' * 9_000_000 + b'[]]]\\n')\n        except OSError: pass", ""),
     "many objects": ("class A: pass\ndef same_message(*a): return [A() for _ in range(100_000)]", "objects"),
@@ -238,7 +247,7 @@ EARNS: dict[str, tuple[str, str]] = {
     "sleeps while it is defined": ("import time\ntime.sleep(10_000)\ndef same_message(*a): pass", ""),
     "computes for ever": ("def same_message(*a):\n    while True: pass", "come to an end"),
     "stops itself": ("import os, signal\ndef same_message(*a): os.kill(os.getpid(), signal.SIGSTOP)", "come to an end"),
-    "kills all it can": ("import os\ndef same_message(*a): os.kill(-1, 9)", ""),
+    "kills all it can": ("import os\nassert os.getpid() < 50\ndef same_message(*a): os.kill(-1, 9)", "yours gives None"),
     "kills its namespace": ("import os\ndef same_message(*a):\n    os.kill(1, 9)\n    os.kill(os.getppid(), 9)\n    return 0", ""),
     "hangs up": ("import os\ndef same_message(*a):\n    for fd in range(3, 20):\n        try: os.close(fd)\n"
         "        except OSError: pass\n    import time; time.sleep(100)", ""),
@@ -264,7 +273,7 @@ EARNS: dict[str, tuple[str, str]] = {
     "patched far side": ("import json, mqlab.grading.peer as peer, mqlab.grading.values as values\n"
         "values.Values.encode = lambda self, value, depth=0: ['named', 'mqlab.check.registry:Right', ['figures'], [{}]]\n"
         "def same_message(*a): return True", ""),
-    "forged verdict class": ("from mqlab.check.verdict import Verdict\ndef same_message(*a): return Verdict", "True or False"),
+    "forged verdict class": ("from mqlab.check.verdict import Verdict\ndef same_message(*a): return Verdict", "there is no class"),
     "lying enumeration": ("import enum, sys\nclass E(enum.Enum):\n    A = True\nE.__module__ = 'mqlab.client'\n"
         "def same_message(*a): return E.A", ""),
     "changes what it was given": ("def same_message(a, b):\n    try: a.__class__.__eq__ = lambda *x: True\n"
