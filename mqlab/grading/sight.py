@@ -21,6 +21,7 @@ _OF_THE_SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin"
 _SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "fonts", "mime.types", "java*")
 """Those of the files in /etc that programs need."""
 _OURS = ("mqlab", "mqlab_widgets", "mqlab_spark")
+_INSTALLED = ("site-packages", "dist-packages")
 _OF_THE_LABS = ("__init__.py", "tasks.py")
 """What a solution may have of mqlab.labs: how many rows each task of Spark had."""
 _NEVER = ("material",)
@@ -77,13 +78,12 @@ def _javas() -> Iterator[str]:
 
 
 def _clones() -> list[str]:
-    """The directories on Python's path that lie outside of it."""
-    prefixes = [os.path.realpath(prefix) for prefix in (sys.prefix, sys.base_prefix)]
+    """The directories on Python's path with mqlab's own packages in them, where no others are: those of a clone."""
     found = dict.fromkeys(os.path.realpath(place) for place in sys.path if place)
     return [
         place
         for place in found
-        if os.path.isdir(place) and not _is_below(place, [os.path.join(prefix, "lib") for prefix in prefixes])
+        if os.path.basename(place) not in _INSTALLED and any(os.path.isdir(os.path.join(place, each)) for each in _OURS)
     ]
 
 

@@ -9,11 +9,13 @@ import pytest
 
 from mqlab.cli import main
 from mqlab.errors import LearnerError
-from mqlab.grading import confine
+from mqlab.grading import confine, sight
 from mqlab.grading.confine import Limits
 from mqlab.grading.students_process import StudentsProcess
 from mqlab.grading.system_calls import filter_program
 from tests.grading.conftest import HONEST, MarkIt
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -90,3 +92,16 @@ def test_the_process_has_nobodys_rights(member: int) -> None:
     assert {told[at + 1] for at, word in enumerate(told) if word.startswith("Cap") and word.endswith(":")} == {"0" * 16}
     assert told[told.index("Seccomp:") + 1] == "2"
     assert told[told.index("NoNewPrivs:") + 1] == "1"
+
+
+def test_what_was_installed_beside_a_system_python_is_seen_and_its_clone_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.path", ["/usr/local/lib/python3.11/dist-packages", "/usr/lib", str(ROOT)])
+    sight.sight.cache_clear()
+    try:
+        shown = list(sight.sight(False))
+    finally:
+        sight.sight.cache_clear()
+    hidden = [shown[at + 1] for at, word in enumerate(shown) if word == "--tmpfs"]
+    assert hidden == [str(ROOT / "mqlab" / "labs")]
+    assert str(ROOT) not in shown
+    assert str(ROOT / "mqlab") in shown
