@@ -94,7 +94,7 @@ def test_the_process_has_nobodys_rights(member: int) -> None:
     assert told[told.index("NoNewPrivs:") + 1] == "1"
 
 
-def test_what_was_installed_beside_a_system_python_is_seen_and_its_clone_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_system_python_has_is_seen_and_of_a_clone_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.path", ["/usr/local/lib/python3.11/dist-packages", "/usr/lib", str(ROOT)])
     sight.sight.cache_clear()
     try:
