@@ -35,13 +35,13 @@ tried("network", lambda: socket.create_connection(("192.0.2.1", 80), 1) and None
 assert not FOUND, FOUND
 """, "ok"),
     "leaves shared memory": ("""
-for name in ("/dev/shm/mqlab-attack", "/tmp/mqlab-attack", "/var/tmp/mqlab-attack"):
+for name in ("/dev/shm/mqlab-attack", "$TMP/mqlab-attack", "/var$TMP/mqlab-attack"):
     try: open(name, "w").write("left")
     except OSError: pass
 """, "ok"),
     "a pipe in place of the result": ("""
 import os, subprocess, sys
-for name in ("result.json", "ran.ipynb", "/tmp/result.json", "/tmp/ran.ipynb"):
+for name in ("result.json", "ran.ipynb", "$TMP/result.json", "$TMP/ran.ipynb"):
     try: os.unlink(name)
     except OSError: pass
     try: os.mkfifo(name)
@@ -50,7 +50,7 @@ for name in ("result.json", "ran.ipynb", "/tmp/result.json", "/tmp/ran.ipynb"):
 """, ""),
     "a link in place of the result": ("""
 import os
-for name in ("result.json", "ran.ipynb", "/tmp/result.json", "/tmp/ran.ipynb"):
+for name in ("result.json", "ran.ipynb", "$TMP/result.json", "$TMP/ran.ipynb"):
     try: os.unlink(name)
     except OSError: pass
     try: os.symlink("$KEY", name)
@@ -61,7 +61,7 @@ import subprocess, sys
 subprocess.Popen([sys.executable, "-c", '''
 import time
 while True:
-    with open("/tmp/ran.ipynb", "w") as f: f.write("[" * 1_000_000)
+    with open("$TMP/ran.ipynb", "w") as f: f.write("[" * 1_000_000)
     time.sleep(0.01)
 '''], start_new_session=True)
 """, ""),
@@ -96,7 +96,7 @@ os.chdir("/tmp")
 """, "ok"),
     "fills its disk": ("""
 for n in range(20):
-    with open(f"/tmp/{n}", "wb") as f: f.write(bytes(90_000_000))
+    with open(f"$TMP/{n}", "wb") as f: f.write(bytes(90_000_000))
 """, ""),
     "surrogates in all places": ("""
 from mqlab.check import predict
@@ -124,7 +124,7 @@ else: raise AssertionError("it could be had")
 import os
 for name in ("~/.ipython/profile_default/startup", "~/.jupyter", "~/.local/lib/python3.11/site-packages"):
     os.makedirs(os.path.expanduser(name), exist_ok=True)
-open(os.path.expanduser("~/.ipython/profile_default/startup/x.py"), "w").write("open('/tmp/owned', 'w')")
+open(os.path.expanduser("~/.ipython/profile_default/startup/x.py"), "w").write("open('$TMP/owned', 'w')")
 """, "ok"),
 }  # fmt: skip
 """name -> the first cell, and a part of how the run is said to have ended. The exercise in the notebook is right."""

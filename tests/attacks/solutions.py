@@ -34,7 +34,7 @@ for path in ("$MQLAB/__init__.py", "/usr/bin/env", "/etc/passwd", "/usr", "/"):
     tried("chmod " + path, lambda: os.chmod(path, now.st_mode & 0o7777))
     tried("utime " + path, lambda: os.utime(path, ns=(now.st_atime_ns, now.st_mtime_ns)))
     tried("chown " + path, lambda: os.chown(path, now.st_uid, now.st_gid))
-    tried("link " + path, lambda: os.link(path, "/tmp/linked"))
+    tried("link " + path, lambda: os.link(path, "$TMP/linked"))
     tried("open " + path, lambda: os.close(os.open(path, os.O_RDWR)))
 for path in ("$VICTIM/file", "$VICTIM", "$NOTEBOOK", "$KEY"):
     tried("chmod " + path, lambda: os.chmod(path, 0))
@@ -42,7 +42,7 @@ for path in ("$VICTIM/file", "$VICTIM", "$NOTEBOOK", "$KEY"):
     tried("chown " + path, lambda: os.chown(path, 1, 1))
     tried("setxattr " + path, lambda: os.setxattr(path, "user.x", b"x"))
     tried("rename " + path, lambda: os.rename(path, path + "2"))
-    tried("link " + path, lambda: os.link(path, "/tmp/linked"))
+    tried("link " + path, lambda: os.link(path, "$TMP/linked"))
     tried("truncate " + path, lambda: os.truncate(path, 0))
     tried("unlink " + path, lambda: os.unlink(path))
 """,
@@ -67,7 +67,7 @@ for line in glob.glob("/proc/[0-9]*/cmdline"):
     "reads what is not its own": """
 import glob
 for path in ("$KEY", "$NOTEBOOK", "$VICTIM/file", "$CLONE/labs/sources/00_tour.py", "$CLONE/tests/labs/wrong/00_tour.py",
-             "$CLONE/.git/HEAD", "$CLONE/.git", "/etc/shadow", "/root/.ssh/id_rsa", "/var/lib/dpkg/status", "/etc/hostname"):
+             "$CLONE/.git/HEAD", "$CLONE/.git", "/etc/shadow", "/var/lib/dpkg/status", "/etc/hostname"):
     tried(path, lambda: open(path).read())
 tried("names", lambda: {}[not [n for n in ("$CLONE/labs", "$CLONE/tests", "$VICTIM", "/home", "/var", "/run", "/sys") if os.path.exists(n)]])
 """,
@@ -105,7 +105,7 @@ for name, call in dict(
     sem=lambda: libc.semget(0, 9, 0o1600), personality=lambda: libc.personality(0x0008), uring=lambda: libc.syscall(425, 1, 0),
     userfaultfd=lambda: libc.syscall(323, 0), perf=lambda: libc.syscall(298, 0, 0, -1, -1, 0), dumpable=lambda: libc.prctl(4, 0),
     sethostname=lambda: libc.sethostname(b"x", 1), settime=lambda: libc.syscall(227, 0, 0), setns=lambda: libc.setns(0, 0),
-    pivot=lambda: libc.syscall(155, b"/", b"/"), open_tree=lambda: libc.syscall(428, -100, b"/", 1), mknod=lambda: libc.mknod(b"/tmp/d", 0o60666, 1),
+    pivot=lambda: libc.syscall(155, b"/", b"/"), open_tree=lambda: libc.syscall(428, -100, b"/", 1), mknod=lambda: libc.mknod(b"$TMP/d", 0o60666, 1),
     x32=lambda: libc.syscall(0x40000000 + 39), newest=lambda: libc.syscall(462), process_vm=lambda: libc.syscall(310, 1, 0, 0, 0, 0, 0),
     clone_user=lambda: libc.syscall(56, 0x10000011, 0, 0, 0, 0), clone3=lambda: libc.syscall(435, 0, 0),
 ).items():
@@ -131,14 +131,14 @@ for name in os.listdir("/proc/self/fd"):
 FOUND.extend(name for name in os.environ if "KEY" in name or "TOKEN" in name or "SSH" in name)
 """,
     "leaves something in shared memory": """
-for name in ("/dev/shm/mqlab-attack", "/tmp/mqlab-attack", "/var/tmp/mqlab-attack", "/dev/mqueue/mqlab-attack"):
+for name in ("/dev/shm/mqlab-attack", "$TMP/mqlab-attack", "/var$TMP/mqlab-attack", "/dev/mqueue/mqlab-attack"):
     try: open(name, "w").write("left by one student")
     except OSError: pass
 from multiprocessing import shared_memory
 tried("none", lambda: shared_memory.SharedMemory("mqlab-attack-2", create=True, size=10) and {}[0])
 """,
     "finds what another one has left": """
-for name in ("/dev/shm/mqlab-attack", "/tmp/mqlab-attack", "/var/tmp/mqlab-attack", "/dev/shm/mqlab-attack-2"):
+for name in ("/dev/shm/mqlab-attack", "$TMP/mqlab-attack", "/var$TMP/mqlab-attack", "/dev/shm/mqlab-attack-2"):
     tried(name, lambda: open(name).read())
 FOUND.extend(os.listdir("/dev/shm") + os.listdir("/tmp"))
 """,
@@ -252,10 +252,10 @@ EARNS: dict[str, tuple[str, str]] = {
     "hangs up": ("import os\ndef same_message(*a):\n    for fd in range(3, 20):\n        try: os.close(fd)\n"
         "        except OSError: pass\n    import time; time.sleep(100)", ""),
     "deep directories": ("import os\ndef same_message(*a): return 0\nfor _ in range(3000):\n    os.mkdir('d'); os.chdir('d')", "0"),
-    "many files": ("import os\ndef same_message(*a): return 0\nfor n in range(60_000): open(f'/tmp/{n}', 'w').close()\n"
+    "many files": ("import os\ndef same_message(*a): return 0\nfor n in range(60_000): open(f'$TMP/{n}', 'w').close()\n"
         "import time; time.sleep(3)", ""),
     "fills its disk": ("def same_message(*a): return written\nwritten = 0\ntry:\n    for n in range(20):\n"
-        "        with open(f'/tmp/{n}', 'wb') as f: written += f.write(bytes(90_000_000))\nexcept OSError as e: written = e.errno",
+        "        with open(f'$TMP/{n}', 'wb') as f: written += f.write(bytes(90_000_000))\nexcept OSError as e: written = e.errno",
         "28"),
     "fills shared memory": ("def same_message(*a): return written\nwritten = 0\ntry:\n    for n in range(20):\n"
         "        with open(f'/dev/shm/{n}', 'wb') as f: written += f.write(bytes(90_000_000))\nexcept OSError as e: written = e.errno",

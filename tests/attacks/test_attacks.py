@@ -15,6 +15,7 @@ import pytest
 from mqlab.grading.confine import Limits
 from mqlab.grading.course import HandedIn, Settings, handed_in, mark_all
 from mqlab.grading.release import make_key
+from mqlab.grading.sight import PLACE
 from mqlab.labs.build import read_lab
 from mqlab.labs.notebook import make_notebook
 from tests.attacks import runs, solutions
@@ -132,7 +133,7 @@ def _largest_child() -> int:
 def _aimed(text: str, outside: Outside, notebook: Path, place: Path) -> str:
     words = {
         "$VICTIM": outside.victim, "$SOCKET": outside.socket, "$KEY": place / "key", "$NOTEBOOK": notebook,
-        "$MQLAB": CLONE / "mqlab", "$CLONE": CLONE, "$MARKER": os.getpid(),
+        "$MQLAB": CLONE / "mqlab", "$CLONE": CLONE, "$MARKER": os.getpid(), "$TMP": PLACE,
     }  # fmt: skip
     for word, meant in words.items():
         text = text.replace(word, str(meant))

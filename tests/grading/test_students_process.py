@@ -278,7 +278,7 @@ def test_members_of_a_group_have_no_way_to_talk() -> None:
                 for place in (sys.__dict__, mqlab.__dict__, builtins.__dict__, os.environ.__dict__):
                     place["seen"] = place.get("seen", 0) + 1
                     seen.add(place["seen"])
-                for name in ("/tmp/seen", "/dev/shm/seen"):
+                for name in (os.environ["TMPDIR"] + "/seen", "/dev/shm/seen"):
                     with open(name, "a+") as file:
                         file.write("x")
                         seen.add(file.tell())
