@@ -225,7 +225,7 @@ EARNS: dict[str, tuple[str, str]] = {
         "def same_message(*a): return A()", "True or False is wanted"),
     "a bool of its own": ("class B(int):\n    def __eq__(self, o): return True\n    __hash__ = None\n"
         "def same_message(*a): return B(1)", "True or False is wanted"),
-    "many empty lists": ("def same_message(*a): return [[]] * 2_000_000", "values at once"),
+    "many empty lists": ("def same_message(*a): return [[]] * 2_000_000", ""),
     "many empty lists, on the wire": ("import os\ndef same_message(*a):\n    for fd in range(3, 20):\n"
         "        try: os.write(fd, b'[\"value\",[' + b'[],' * 9_000_000 + b'[]]]\\n')\n        except OSError: pass", ""),
     "many objects": ("class A: pass\ndef same_message(*a): return [A() for _ in range(100_000)]", "objects"),
