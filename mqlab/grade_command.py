@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(argv)
     take_sources()
-    from mqlab.grading.confine import Limits, what_holds
+    from mqlab.grading.confine import Limits, see_to_confinement
     from mqlab.grading.course import HandedIn, Settings, handed_in, mark_all, missing, nothing_in, strangers
     from mqlab.grading.gradebook import write_gradebook
     from mqlab.grading.marking import read_key
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from mqlab.grading.report import write_report
     from mqlab.grading.roster import keep_roster, kept_roster, students_in
 
-    limits = Limits(wall_s=options.wall, memory_bytes=int(options.memory * 2**30))
+    limits = Limits(wall_s=options.wall, memory_bytes=int(options.memory * 2**30), confined=not options.unconfined)
     settings = Settings(
         options.key, options.out, options.root / "labs" / "sources", tuple(options.lab), options.hidden,
         not options.no_run, options.jobs, limits, options.exam,
@@ -46,9 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"left out: {each}")
     if not work:
         raise nothing_in(options.submissions)
-    for what, holds in what_holds().items():
-        if not holds:
-            print(f"this machine can't enforce for you: {what}; the watchdog looks after the rest")
+    if options.unconfined:
+        print("not confined, as you have said: code of students can read, change and remove what you can")
+    else:
+        see_to_confinement()
     options.out.mkdir(parents=True, exist_ok=True)
     if students:
         keep_roster(students, options.out)
@@ -121,5 +122,7 @@ def _parser() -> argparse.ArgumentParser:
         "--memory", type=number(0, 1_024, above=True), default=2, metavar="GIB",
         help="what it may fill (%(default)s)",
     )
+    unconfined = "mark where nothing can be confined: students' code can then do whatever you can"
+    parser.add_argument("--unconfined", action="store_true", help=unconfined)
     add_root(parser)
     return parser
