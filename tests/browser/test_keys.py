@@ -185,8 +185,9 @@ def test_the_projector_mode_fills_the_window_and_escape_leaves_it(view: BarePage
     press(view, "f")
     box = view.root.bounding_box()
     assert box == {"x": 0, "y": 0, "width": 800, "height": 700}
-    expect(view.page.get_by_role("toolbar")).to_be_hidden()
+    expect(view.page.get_by_role("tablist")).to_be_hidden()
+    expect(view.page.get_by_role("toolbar")).to_be_visible()
     assert {"do": "projector", "on": 1} in view.said()
     press(view, "n", "Escape")
     assert does(view) == ["projector", "step_event", "projector"]
-    expect(view.page.get_by_role("toolbar")).to_be_visible()
+    expect(view.page.get_by_role("tablist")).to_be_visible()
