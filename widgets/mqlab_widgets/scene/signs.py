@@ -90,7 +90,7 @@ def legend(shapes: Iterable[str], width: float, height: float, *, big: bool) -> 
     while (placed := _lines(shown, room / scale, lines, long)) is None:
         scale -= 0.05
     entries = "".join(
-        f'<g data-key="sign:{name}" transform="translate({x:g} {LEGEND_LINE * line:g})"><g '
+        f'<g data-legend="{name}" transform="translate({x:g} {LEGEND_LINE * line:g})"><g '
         f'transform="translate({SIGNS[name].width / 2:g} 0)">{_unsigned(SIGNS[name].picture)}</g><text class="faint" '
         f'x="{SIGNS[name].width + 5:g}" y="4">{_words(name, long)}</text></g>'
         for name, x, line in placed
