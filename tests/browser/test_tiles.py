@@ -35,9 +35,13 @@ HOST = """html => {
     document.querySelector("#sheet")?.remove();
     const host = document.createElement("div");
     host.id = "sheet";
-    host.style = "position: fixed; inset: 0; z-index: 99999; overflow: auto; background: var(--jp-layout-color0)";
+    host.style = "inset: 0; margin: 0; border: 0; padding: 0; width: 100%; height: 100%; max-width: none; "
+        + "max-height: none; overflow: auto; background: var(--jp-layout-color0)";
     host.innerHTML = html;
     document.body.append(host);
+    // Above all, whatever a view has put there.
+    host.popover = "manual";
+    host.showPopover();
 }"""
 NUMBERS = """() => [...document.querySelectorAll("#sheet :is(.mq-token, .chip) text")].map(text => {
     const { x, y, width, height } = text.getBoundingClientRect();

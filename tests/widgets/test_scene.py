@@ -246,6 +246,16 @@ def test_a_message_that_could_not_be_sent_stands_crossed_out_at_its_producer_unt
     assert board_of(lab).producers["producer-1"].given_up == ""
 
 
+def test_the_frame_that_gives_a_message_back_has_the_number_of_that_message() -> None:
+    lab = get("demo-retry").build(7).run_for(seconds=5)
+    for _ in range(2):
+        assert lab.run_until_event("RequestSent", request_name="CONSUMER_SEND_MSG_BACK") is not None
+        failed = lab.history.last("ConsumeFinished")
+        assert failed is not None
+        (back,) = [flight for flight in board_of(lab).flights.values() if flight.kind == "back"]
+        assert back.keys == (failed.msg_id,)
+
+
 def test_nothing_is_left_in_a_cache_that_is_empty_also_of_retried_messages() -> None:
     lab = played("retry-and-dead-letters", 70)
     board = board_of(lab)

@@ -31,7 +31,7 @@ WITH_WORDS = {"running", "frozen", "down", "chosen", "other", "pointed", "talks"
 
 def entries(scene: Scene) -> list[str]:
     """The signs that the legend explains."""
-    return re.findall('data-key="sign:([^"]*)"', scene.parts["legend"])
+    return re.findall('data-legend="([^"]*)"', scene.parts["legend"])
 
 
 def moments(name: str, looks: tuple[Look, ...] = LOOKS) -> list[Scene]:
@@ -83,10 +83,10 @@ def test_the_legend_has_room_for_all_signs_at_once(look: Look) -> None:
     scene = scene_of(board, look)
     every = "".join(f'<g data-sign="{name}"/>' for name in SIGNS)
     legend = legend_of([every], scene.width, scene.height, big=look.big)
-    assert re.findall('data-key="sign:([^"]*)"', legend) == list(SIGNS)
+    assert re.findall('data-legend="([^"]*)"', legend) == list(SIGNS)
     scale = float((re.search(r"scale\(([\d.]+)\)", legend) or [0, 1])[1])
     top = float((re.search(r"translate\(\d+ ([\d.]+)\)", legend) or [0, 0])[1])
-    places = re.findall(r'data-key="sign:(\w+)" transform="translate\(([\d.]+) (\d+)\)', legend)
+    places = re.findall(r'data-legend="(\w+)" transform="translate\(([\d.]+) (\d+)\)', legend)
     for name, x, y in places:
         assert top + float(y) * scale <= scene.height
         assert 10 + float(x) * scale + SIGNS[name].width * scale < scene.width

@@ -39,7 +39,6 @@ def _chip() -> str:
 SIGNS: Mapping[str, Sign] = {
     "message": Sign(_tile(), 20, "a message", "message"),
     "own": Sign(tokens.message("", 12, 14), 12, "no number: RocketMQ’s own", "no number"),
-    "sending": Sign(_tile("asked"), 20, "sent, not answered yet", "not answered"),
     "done": Sign(_tile("done"), 20, "done", "done"),
     "unnoted": Sign(_tile("unnoted"), 20, "done, but not noted by the broker", "done, not noted"),
     "out": Sign(_tile("out"), 20, "popped, not acknowledged", "popped"),
@@ -49,7 +48,6 @@ SIGNS: Mapping[str, Sign] = {
     "unflushed": Sign(tokens.message("7", 10, 16, css="fresh"), 10, "not on the disk yet", "not on disk"),
     "followed": Sign(_tile("lit"), 20, "the one you follow", "followed"),
     "pull": Sign(tokens.pull_ring(7), 18, "a pull: “anything new?”", "pull"),
-    "woken": Sign(tokens.woken_ring(7), 18, "a pull that is woken", "woken pull"),
     "next": Sign('<rect class="next" x="-9" y="-8" width="18" height="16" rx="4"/>', 18, "the next place", "next"),
     "read": Sign('<path class="read" d="M0 -5L5 4L-5 4Z"/>', 10, "consumed up to here", "consumed to"),
     "handed": Sign('<path class="handed" d="M0 -6L4 0L0 6L-4 0Z"/>', 8, "popped up to here", "popped to"),
@@ -64,6 +62,8 @@ SIGNS: Mapping[str, Sign] = {
     "down": Sign('<path class="cross" d="M-6 -6L6 6M-6 6L6 -6"/>', 12, "not running", "not running"),
     "frozen": Sign('<text class="flake" x="-7" y="5">❄</text>', 14, "hangs", "hangs"),
     # What comes and goes stands at the end, where it moves nothing else.
+    "sending": Sign(_tile("asked"), 20, "sent, not answered yet", "not answered"),
+    "woken": Sign(tokens.woken_ring(7), 18, "a pull that is woken", "woken pull"),
     "failed": Sign(tokens.cross(5), 10, "refused or failed", "failed"),
     "answer": Sign(tokens.answer(), 11, "an answer: all is well", "answer"),
     "ack": Sign(tokens.ack(), 16, "an acknowledgement", "ack"),
@@ -90,7 +90,7 @@ def legend(shapes: Iterable[str], width: float, height: float, *, big: bool) -> 
     while (placed := _lines(shown, room / scale, lines, long)) is None:
         scale -= 0.05
     entries = "".join(
-        f'<g data-key="sign:{name}" transform="translate({x:g} {LEGEND_LINE * line:g})"><g '
+        f'<g data-legend="{name}" transform="translate({x:g} {LEGEND_LINE * line:g})"><g '
         f'transform="translate({SIGNS[name].width / 2:g} 0)">{_unsigned(SIGNS[name].picture)}</g><text class="faint" '
         f'x="{SIGNS[name].width + 5:g}" y="4">{_words(name, long)}</text></g>'
         for name, x, line in placed
