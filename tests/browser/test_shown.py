@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,7 +44,7 @@ def until_beats(page: Page, beats: int) -> None:
 
 def reloaded(page: NotebookPage, name: str) -> Notebook:
     """The page loaded anew, with the notebook that was open in it."""
-    page.page.goto(f"{page.lab.address}/lab/tree/{name}?reset")
+    page.page.goto(f"{page.lab.address}/lab/tree/{name}")
     page.page.wait_for_function("() => document.querySelector('.mq-viewer')?.dataset.drawn")
     return page.open(name)
 
@@ -90,7 +91,9 @@ def test_two_views_of_different_sizes_show_the_same_world(page: NotebookPage, br
     until_beats(page.page, 2)
     other = NotebookPage(browser.new_page(viewport={"width": 1280, "height": 720}), page.lab)
     watched(other.page)
-    second = reloaded(other, "second.ipynb").viewer(1)
+    other.load()
+    second = other.open("second.ipynb").viewer(1)
+    expect(second.root).to_have_attribute("data-drawn", re.compile("."))
     second.press("f")
     other.page.wait_for_function("() => document.querySelector('svg.mq-stage.big')")
     until_beats(other.page, 2)
