@@ -45,8 +45,8 @@ def giveaway_problems(hints: str, exercise: str) -> list[str]:
     if share <= MOST_TOLD:
         return []
     return [
-        f"the hints hold {share:.0%} of the solution's code, and may hold {MOST_TOLD:.0%}; let the last one stop one step "
-        "before the answer, and say in words what is left to do"
+        f"the hints hold {share:.0%} of the solution's code, and may hold {MOST_TOLD:.0%}; let the last one stop one "
+        "step before the answer, and say in words what is left to do"
     ]
 
 

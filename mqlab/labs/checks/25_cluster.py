@@ -84,7 +84,8 @@ def stage(answer: Callable[[list[int], list[int]], int], *, seed: int) -> Wrong 
     got = answer(list(tasks), list(ms_per_row))
     if got == max(ends):
         return None
-    return Wrong(f"cores with {ms_per_row} ms per row are done at {max(ends)} ms, and yours says {got!r}", trace="\n".join(told))
+    explanation = f"cores with {ms_per_row} ms per row are done at {max(ends)} ms, and yours says {got!r}"
+    return Wrong(explanation, trace="\n".join(told))
 
 
 @lab_check("25/slices", points=2, together=WORLDS_IN_ONE_JOB)

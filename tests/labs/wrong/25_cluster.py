@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
