@@ -43,14 +43,12 @@ NBGRADER_VENV ?= .venv-nbgrader
 NBVAL ?= --nbval
 # Two files of tests at a time; the cells of one notebook stay together.
 PYTEST_JOBS ?= 2
-# JupyterLab refuses to run as root unless told; in a container that is who one is.
-ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root,)
 LAB_FLAGS ?=
 
 IN_PARALLEL = $(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile
 NOTEBOOKS = $(NBVAL) --nbval-current-env --nbval-cell-timeout=120
 # Directories of tests that have a target of their own, so that `make test` takes less than ten minutes on two cores.
-APART := browser cluster grading lite nbgrader ways wheelhouse
+APART := attacks browser cluster grading lite nbgrader pip ways wheelhouse
 
 .PHONY: help
 help: ## this text
@@ -64,8 +62,7 @@ help: ## this text
 
 .PHONY: lab
 lab: $(STAMPS)/labs $(STAMPS)/project ## open JupyterLab on your copy of the labs, my-labs/ (LAB_FLAGS=--no-browser: only print the address)
-	@$(PY) -m mqlab my-labs
-	$(PY) -m jupyterlab $(ALLOW_ROOT) $(LAB_FLAGS) my-labs/00_tour.ipynb
+	$(PY) -m mqlab lab $(LAB_FLAGS)
 
 .PHONY: demo
 demo: $(STAMPS)/labs $(STAMPS)/project ## open JupyterLab on a world that plays by itself
@@ -111,8 +108,12 @@ spark-cluster-test: all-sets ## the Spark jobs on a cluster of this machine: a m
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/cluster
 
 .PHONY: grading-test
-grading-test: all-sets ## marking: a class, exams, likeness, and hostile notebooks
+grading-test: all-sets bubblewrap ## marking: a class, exams, likeness, and hostile notebooks
 	$(IN_PARALLEL) $(PYTEST_FLAGS) tests/grading
+
+.PHONY: attacks
+attacks: all-sets bubblewrap ## mark a class of a hundred hostile notebooks, and see that nothing outside has changed (six minutes)
+	$(PY) -m pytest $(PYTEST_FLAGS) tests/attacks
 
 .PHONY: labs-all-ways
 labs-all-ways: all-sets ## every lab for ten other students, solved and blank, by papermill (an hour)
@@ -139,7 +140,7 @@ bench-spark: all-sets ## measure Spark with 1, 10 and 100 M events (hours; BENCH
 	$(PY) -m benchmarks $(BENCH) --out out/bench-spark.json
 
 .PHONY: bench-grade
-bench-grade: all-sets ## mark 200 notebooks, honest, wrong and hostile ones, and measure that (about 20 minutes)
+bench-grade: all-sets bubblewrap ## mark 200 notebooks, honest, wrong and hostile ones, and measure that (about 20 minutes)
 	$(PY) -m benchmarks grading --out out/bench-grade.json
 
 .PHONY: site
@@ -165,6 +166,17 @@ wheelhouse-test: wheelhouse $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project ## in
 .PHONY: fast
 fast: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/project ## compile mqlab into out/fast, for mqlab fast COMMAND (needs a C compiler, 1 to 3 min)
 	$(PY) -m mqlab fast build
+
+# The compiled wheel takes its modules from out/fast.
+.PHONY: wheels
+wheels: fast ## build mqlab's source distribution and its wheels for this machine, pure and compiled, in out/wheels
+	rm -rf out/wheels
+	$(PY) -m hatchling build --directory out/wheels --target sdist --target wheel
+	MQLAB_BUILD=compiled $(PY) -m hatchling build --directory out/wheels --target wheel
+
+.PHONY: pip-test
+pip-test: wheels all-sets ## install out/wheels into empty environments, and use the labs, marking and Spark there
+	$(PY) -m pytest $(PYTEST_FLAGS) tests/pip
 
 # A compiled message refuses by itself what this test hands to the store.
 COMPILED_REFUSES := --deselect tests/store/test_put.py::test_a_message_without_body_is_refused
@@ -220,6 +232,10 @@ clean: ## back to a fresh clone: removes the environment, caches and out/
 
 .PHONY: all-sets
 all-sets: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/dev $(STAMPS)/slides $(STAMPS)/project
+
+.PHONY: bubblewrap
+bubblewrap: $(STAMPS)/labs $(STAMPS)/project ## see to it that marking can confine students' code (bubblewrap, installed where that may be done)
+	@sh requirements/get-bubblewrap.sh $(PY)
 
 .PHONY: browser
 browser: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/slides $(STAMPS)/project

@@ -15,7 +15,10 @@ Start with `Lab`:
 
 from typing import TYPE_CHECKING, Any
 
+from mqlab.fast.choice import choose
 from mqlab.lazy import lazy_names
+
+choose()
 
 __version__ = "0.1.0"
 

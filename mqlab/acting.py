@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 from mqlab.errors import LearnerError
 from mqlab.sim import FAULTS, LinkSpec, World
-from mqlab.sim.faults import check_fault
+from mqlab.sim.faults import check_fault, find_node
 from mqlab.sim.faults import start as start_process
+from mqlab.sim.life import FROZEN, RUNNING
 from mqlab.sim.schedule import parse_schedule
 from mqlab.sim.timer import Timer
 from mqlab.trace.events.world import ActionTaken
@@ -84,12 +85,21 @@ class Acting:
         self.act("restart", node=name)
 
     def freeze(self, name: str) -> None:
-        """Let a process hang, connections open."""
+        """Let a process hang, connections open. LearnerError where it does not run: then nothing would happen."""
+        self._must_be(name, RUNNING, f"{name} is frozen already", f"let it go on: lab.thaw({name!r}), or crash it")
         self.act("freeze", node=name)
 
     def thaw(self, name: str) -> None:
-        """Let a frozen process go on."""
+        """Let a frozen process go on. LearnerError where it is not frozen: then nothing would happen."""
+        self._must_be(name, FROZEN, f"{name} is not frozen", f"freeze it first: lab.freeze({name!r})")
         self.act("thaw", node=name)
+
+    def _must_be(self, name: str, state: int, told: str, hint: str) -> None:
+        life = find_node(self.world, name).life
+        if life.over:
+            raise LearnerError(f"{name} is down", f"restart it first: lab.restart({name!r})")
+        if life.state != state:
+            raise LearnerError(told, hint)
 
     def partition(self, left: str | list[str], right: str | list[str]) -> None:
         """Cut all links between two groups of machines."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from mqlab import __version__
 from mqlab.arguments import named_values, seed_of
+from mqlab.command_numbers import number
 from mqlab.errors import LearnerError, MqlabError
 
 
@@ -23,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "explore": _explore,
         "check": _check,
         "demo": _demo,
+        "lab": _lab,
         "doctor": _doctor,
         "fast": _fast,
         "run": _run,
@@ -74,13 +76,15 @@ def _parser() -> argparse.ArgumentParser:
     trace = commands.add_parser("trace", help="play a scenario and print its events, its hash, or write them to a file")
     trace.add_argument("scenario")
     trace.add_argument("--seed", default="0", help="the world's seed (default 0)")
-    trace.add_argument("--seconds", type=float, help="how long to play, in the world's time")
+    trace.add_argument("--seconds", type=number(0, above=True), help="how long to play, in the world's time")
     trace.add_argument(
         "--param", "-p", action="append", default=[], metavar="NAME=VALUE",
         help="a parameter of the scenario (mqlab scenarios lists them); may be repeated"
     )
     trace.add_argument("--draw-faults", default="", metavar="KINDS", help="draw faults from the seed: crash,freeze,...")
-    trace.add_argument("--settle", type=float, default=0, metavar="SECONDS", help="how long to go on behind its time")
+    trace.add_argument(
+        "--settle", type=number(0), default=0, metavar="SECONDS", help="how long to go on behind its time"
+    )
     trace.add_argument(
         "--wire", choices=["objects", "bytes"], default="objects", help="encode and decode every command"
     )
@@ -99,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser(
         "explore", help="play a scenario from many seeds, with faults (see mqlab explore --help)", add_help=False
     )
+    commands.add_parser("lab", help="open JupyterLab on your copy of the labs (see mqlab lab --help)", add_help=False)
     commands.add_parser(
         "demo", help="open JupyterLab on a world that plays (see mqlab demo --help)", add_help=False
     )
@@ -148,6 +153,7 @@ def _scenarios(options: argparse.Namespace) -> int:
 
 def _trace(options: argparse.Namespace) -> int:
     from mqlab.named_worlds import WorldSpec
+    from mqlab.progress import bar
     from mqlab.trace.catalogue import CATALOGUE
 
     for kind in options.kind:
@@ -157,7 +163,8 @@ def _trace(options: argparse.Namespace) -> int:
     spec = WorldSpec(
         options.scenario, seed_of(options.seed), named_values(options.param), options.seconds, faults, options.settle
     ).check()  # fmt: skip
-    lab = spec.play(wire=options.wire)
+    with bar("seconds of the world", 0) as shown:
+        lab = spec.play(lambda done, total: shown.to(done, total=round(total, 3)), wire=options.wire)
     if options.out:
         count = write_trace(lab.history.rows(), options.out, spec.header(lab))
         print(f"{count} events written to {options.out}")
@@ -189,9 +196,12 @@ def write_trace(rows: Any, path: str, metadata: dict[str, Any]) -> int:
 
 
 def _replay(options: argparse.Namespace) -> int:
+    from mqlab.progress import bar
     from mqlab.replay import read_report, replay
 
-    result = replay(read_report(options.report), allow_source=options.allow_source)
+    report = read_report(options.report)
+    with bar("slices", report["slice"]) as shown:
+        result = replay(report, allow_source=options.allow_source, told=shown.to)
     print(result)
     return 0 if result.agrees else 1
 
@@ -224,6 +234,12 @@ def _demo(arguments: list[str]) -> int:
     from mqlab.demo_command import main as demo
 
     return demo(arguments)
+
+
+def _lab(arguments: list[str]) -> int:
+    from mqlab.lab_command import main as lab
+
+    return lab(arguments)
 
 
 def _doctor(arguments: list[str]) -> int:

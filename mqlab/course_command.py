@@ -13,7 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mqlab.command_numbers import number, whole
 from mqlab.errors import LearnerError, MissingExtraError
+from mqlab.material import add_root
+from mqlab.progress import bar, counted
 
 if TYPE_CHECKING:
     from mqlab.grading.release import Exam
@@ -70,9 +73,13 @@ def _slides(options: argparse.Namespace) -> int:
     from mqlab.labs.slides_page import needs_spark, write_slides
 
     project = Project(options.root)
-    for source in project.select(options.labs):
-        if options.labs or not needs_spark(source):
-            print(write_slides(project, source, options.out), flush=True)
+    sources = [source for source in project.select(options.labs) if options.labs or not needs_spark(source)]
+    with bar("labs", len(sources)) as shown:
+        for done, source in enumerate(sources):
+            shown.to(done, source.stem)
+            written = write_slides(project, source, options.out)
+            with shown.aside():
+                print(written, flush=True)
     return 0
 
 
@@ -93,7 +100,7 @@ def _compare(options: argparse.Namespace) -> int:
         _tell_left_out(told)
         raise nothing_in(options.submissions)
     read: dict[Path, tuple[LabSource, list[Submission]]] = {}
-    for each in work:
+    for each in counted("notebooks", work, len(work)):
         if each.source not in read:
             read[each.source] = read_lab(each.source), []
         lab, submissions = read[each.source]
@@ -193,20 +200,22 @@ def _parser() -> argparse.ArgumentParser:
     exam = "as an exam: no hints, other seeds, truths in the report (needs --key)"
     hand_out.add_argument("--exam", default="", metavar="NAME", help=exam)
     hand_out.add_argument("--key", type=Path, help="the course's key; an exam's seeds come from it")
-    hand_out.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
+    add_root(hand_out)
     bets = commands.add_parser("bets", help="the histogram of a bet, from what students have handed in so far")
     bets.add_argument("submissions", type=Path, help="a directory with a directory for each student, named by the id")
     bets.add_argument("--bet", required=True, metavar="NAME", help="the bet's name, as in predict(NAME, ...)")
     bets.add_argument("--lab", default="", metavar="NAME", help="the lab that has it: 05 (if more than one has)")
     bets.add_argument("--watch", action="store_true", help="draw it again when something has come, until Ctrl-C")
-    bets.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
+    add_root(bets)
     alike = commands.add_parser("compare", help="say which solutions are the same but for names and layout")
     alike.add_argument("submissions", type=Path, help="a directory with a directory for each student, named by the id")
     alike.add_argument("--out", type=Path, default=Path("alike.html"), help="the page with both sides (%(default)s)")
     alike.add_argument("--lab", action="append", default=[], metavar="NAME", help="only this lab: 05 (repeatable)")
-    alike.add_argument("--least", type=float, default=0.95, metavar="L", help="from so much on (%(default)s)")
-    alike.add_argument("--shortest", type=int, default=40, metavar="N", help="tokens of a solution (%(default)s)")
-    alike.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
+    alike.add_argument(
+        "--least", type=number(0, 1, above=True), default=0.95, metavar="L", help="from so much on (%(default)s)"
+    )
+    alike.add_argument("--shortest", type=whole(1), default=40, metavar="N", help="tokens of a solution (%(default)s)")
+    add_root(alike)
     report = commands.add_parser("report", help="a page about the whole class, by Spark")
     report.add_argument("marks", type=Path, help="where mqlab grade has put its results")
     report.add_argument("--out", type=Path, required=True, help="the directory of the page, class.html")
@@ -217,5 +226,5 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("slides", help="make slides of labs: one HTML file for each, which needs no network")
     show.add_argument("labs", nargs="*", metavar="LAB", help="a lab's number or name: 06 (default: all without Spark)")
     show.add_argument("--out", type=Path, default=Path("out/slides"), metavar="DIR", help="where to (%(default)s)")
-    show.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
+    add_root(show)
     return parser

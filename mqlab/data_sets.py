@@ -19,6 +19,7 @@ from mqlab import __version__, scenarios
 from mqlab.errors import LearnerError, MqlabError, ProtocolError
 from mqlab.explore.store_contents import StoreContents
 from mqlab.named_worlds import NAME, TRACE_HASH, WorldSpec
+from mqlab.progress import counted
 from mqlab.trace.digest import TraceDigest
 from mqlab.trace.recorded import check_whole, read_parquet
 from mqlab.trace.recorder import ParquetRecorder
@@ -150,7 +151,8 @@ def verify(recipe: Recipe, size: str, directory: Path) -> int:
             f"there is no whole data set in {directory}", f"make it: mqlab dataset {recipe.name} {size}"
         ) from None
     hashes, events = [], 0
-    for seed in recipe.seeds(size):
+    seeds = recipe.seeds(size)
+    for seed in counted("worlds", seeds, len(seeds)):
         digest = TraceDigest()
         try:
             for row in read_parquet(directory / file_name(seed)):

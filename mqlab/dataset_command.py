@@ -7,20 +7,22 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from mqlab.command_numbers import whole
 from mqlab.data_set_pages import write_pages
 from mqlab.data_sets import CARD, Recipe, make, recipes, verify
 from mqlab.errors import LearnerError
+from mqlab.material import INSTALL, root
 from mqlab.progress import bar
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; the exit code."""
     options = _parser().parse_args(argv)
-    known = recipes(Path(options.recipes))
+    known = recipes(options.recipes)
     if not known:
-        raise LearnerError(f"there are no recipes in {options.recipes}", "run this in the root of a clone")
+        raise LearnerError(f"there are no recipes in {options.recipes}", INSTALL)
     if options.pages:
-        print(*(f"wrote {file}" for file in write_pages(Path(options.recipes))), sep="\n")
+        print(*(f"wrote {file}" for file in write_pages(options.recipes)), sep="\n")
         return 0
     if options.name is None:
         _list(known)
@@ -48,8 +50,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("name", nargs="?", help="which data set (default: list them)")
     parser.add_argument("size", nargs="?", default="small", help="small (the default), 1M, 10M or 100M: events, about")
     parser.add_argument("--out", metavar="DIR", help="where to (default: out/datasets/NAME-SIZE)")
-    parser.add_argument("--recipes", metavar="DIR", default="datasets", help="where the recipes are (default datasets)")
-    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to play in")
+    where = "where the recipes are (default: datasets/ of the clone here, else what mqlab was installed with)"
+    parser.add_argument("--recipes", type=Path, metavar="DIR", default=root() / "datasets", help=where)
+    parser.add_argument(
+        "--jobs", "-j", type=whole(1, 1_000), default=os.cpu_count() or 1, metavar="N", help="processes to play in"
+    )
     parser.add_argument("--verify", action="store_true", help="read what is there again and compare it with its card")
     parser.add_argument("--pages", action="store_true", help="write the page of every data set, from its sample")
     return parser

@@ -7,13 +7,13 @@ cell executed, before the browser is sent there.
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from mqlab.arguments import seed_of
+from mqlab.lab_command import allow_root
 from mqlab.labs.extra import extra
 from mqlab.scenarios import get
 from mqlab.scenarios.storyboards import STORYBOARDS
@@ -58,8 +58,7 @@ def _parser() -> argparse.ArgumentParser:
 def serve(name: str, cell: str, directory: Path, no_browser: bool, options: Sequence[str]) -> None:
     """Run JupyterLab over a directory with one notebook, which shows the world; returns when it is stopped."""
     app: Any = extra("jupyterlab.labapp").LabApp
-    root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    server = app.initialize_server(argv=["--no-browser", f"--ServerApp.root_dir={directory}", *root, *options])
+    server = app.initialize_server(argv=["--no-browser", f"--ServerApp.root_dir={directory}", *allow_root(), *options])
     write(directory / NOTEBOOK, notebook_of(cell))
 
     async def open_the_page() -> None:

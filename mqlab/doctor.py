@@ -16,7 +16,9 @@ from typing import Literal, NamedTuple
 
 from mqlab.fast import running
 from mqlab.fast.build import state
+from mqlab.fast.choice import has_compiled
 from mqlab.java import OLDEST, find_java
+from mqlab.material import is_clone
 
 OLDEST_PYTHON = (3, 11)
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -29,6 +31,9 @@ NEEDED = {
     "spark": "the Spark labs",
 }
 """The extras without which a lab stays closed; `dev` is for those who change mqlab."""
+
+ALL = "all"
+"""The extra that has nothing of its own, only what others have."""
 
 MAKE_TARGETS = {"spark": "make spark", "dev": "make lint"}
 """The target of the Makefile that installs an extra, where it is not `make lab`."""
@@ -75,14 +80,18 @@ def examine() -> Iterator[Finding]:
     yield check_pyspark_python()
     yield check_temporary_directory()
     yield check_chromium()
+    yield check_confinement()
     yield check_running()
 
 
 def check_running() -> Finding:
     """Which mqlab runs, and whether there is a compiled one; nobody needs it, so it is never missing."""
+    if has_compiled():
+        return Finding("ok", f"mqlab runs {running()}, from a compiled wheel (notebooks and marking take its sources)")
     copies = {"none": "there is no compiled copy", "current": "the compiled copy is current"}
     text = copies.get(state(), "the compiled copy is of other sources")
-    return Finding("ok", f"mqlab runs {running()}; {text} (make fast builds one, mqlab fast COMMAND uses it)")
+    make = "make fast builds one" if in_clone() else "a compiled wheel has one"
+    return Finding("ok", f"mqlab runs {running()}; {text} ({make}, mqlab fast COMMAND uses it)")
 
 
 def check_python() -> Finding:
@@ -90,14 +99,21 @@ def check_python() -> Finding:
     running = "Python {}.{}.{}".format(*sys.version_info[:3])
     if sys.version_info[:2] >= OLDEST_PYTHON:
         return Finding("ok", running)
-    return Finding("missing", f"{running} is older than 3.11", "make lab PYTHON=python3.13")
+    mend = "make lab PYTHON=python3.13" if in_clone() else "python3.13 -m venv mqlab"
+    return Finding("missing", f"{running} is older than 3.11", mend)
+
+
+def in_clone() -> bool:
+    """Whether this mqlab is a clone's, in which make does what is needed."""
+    return is_clone(Path(__file__).parents[1])
 
 
 def check_environment() -> Finding:
     """Python runs in an environment of its own, so that other projects' packages do no harm."""
     if sys.prefix != sys.base_prefix or os.environ.get("CONDA_PREFIX"):
         return Finding("ok", f"environment {sys.prefix}")
-    return Finding("warn", "no environment: packages of other projects are in reach", "make lab")
+    mend = "make lab" if in_clone() else "python3 -m venv mqlab && . mqlab/bin/activate && pip install 'mqlab[labs]'"
+    return Finding("warn", "no environment: packages of other projects are in reach", mend)
 
 
 def check_packages() -> Iterator[Finding]:
@@ -111,7 +127,8 @@ def check_packages() -> Iterator[Finding]:
     for requirement in asked:
         wanted, _, marker = requirement.partition(";")
         extra = re.search(r"extra == ['\"](\w+)['\"]", marker)
-        by_extra.setdefault(extra[1] if extra else "", []).append(wanted.strip())
+        if not extra or extra[1] != ALL:
+            by_extra.setdefault(extra[1] if extra else "", []).append(wanted.strip())
     for extra_name, requirements in by_extra.items():
         yield check_extra(extra_name, requirements)
 
@@ -216,6 +233,16 @@ def check_chromium() -> Finding:
         return Finding("ok", f"Chromium at {found[0]}")
     mend = "brew install --cask chromium" if sys.platform == "darwin" else "sudo apt-get install chromium"
     return Finding("warn", "Chromium (only the browser tests need it)", mend)
+
+
+def check_confinement() -> Finding:
+    """Marking confines students' code; nothing else needs it."""
+    from mqlab.grading.confine import HOW_TO_CONFINE, why_not_confined
+
+    why = why_not_confined()
+    if not why:
+        return Finding("ok", "students' code can be confined, by bubblewrap")
+    return Finding("warn", f"confinement (only marking needs it): {why}", HOW_TO_CONFINE)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mqlab.arguments import named_values
+from mqlab.command_numbers import whole
 from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.explore import Outcome, Plan, Result, Trial, plan_from_text, plan_text, play_seeds
 from mqlab.fast import COMPILED, running
@@ -28,9 +29,9 @@ DRAWN, NONE = "drawn", "none"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what `mqlab explore` takes to a parser."""
     parser.add_argument("scenario", help="one of `mqlab scenarios`")
-    parser.add_argument("--seeds", type=int, default=100, metavar="N", help="how many seeds to play (default 100)")
-    parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="the first of them (default 0)")
-    parser.add_argument("--seed", type=int, metavar="N", help="play this seed alone, and print all that it breaks")
+    parser.add_argument("--seeds", type=whole(1), default=100, metavar="N", help="how many seeds to play (default 100)")
+    parser.add_argument("--first-seed", type=whole(0), default=0, metavar="N", help="the first of them (default 0)")
+    parser.add_argument("--seed", type=whole(0), metavar="N", help="play this seed alone, and print all that it breaks")
     parser.add_argument(
         "--param", "-p", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the scenario"
     )
@@ -38,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--faults", default=DRAWN, metavar="FAULTS",
         help="drawn: from each seed (the default); none; or a schedule: 'at 3s: crash broker-a for 2s; at 9s: ...'"
     )  # fmt: skip
-    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to play in")
+    parser.add_argument(
+        "--jobs", "-j", type=whole(1, 1_000), default=os.cpu_count() or 1, metavar="N", help="processes to play in"
+    )
     parser.add_argument(
         "--master", metavar="URL", help="play on Spark instead: local[2], spark://host:7077; or what is set outside: ''"
     )

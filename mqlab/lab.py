@@ -110,6 +110,14 @@ class Lab(Playing, Acting):
         for made in _noting:
             made.append(self)
 
+    def __reduce_ex__(self, protocol: object) -> Any:
+        """Neither pickled nor copied: LearnerError says how to have it again."""
+        raise LearnerError(
+            "a lab can be neither pickled nor copied: its processes stand in the middle of what they do",
+            "build it again with the same seed; lab.report('world.mqlab') writes what that takes, and "
+            "mqlab.replay.replay(mqlab.replay.read_report('world.mqlab')).lab plays it to the same event",
+        )
+
     # -- where it comes from ----------------------------------------------------------------------------------------
 
     def finish_building(self, scenario: Coroutine[Any, Any, None]) -> None:

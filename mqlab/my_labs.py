@@ -19,6 +19,8 @@ from typing import Any
 
 from mqlab.errors import LearnerError
 from mqlab.labs.extra import extra
+from mqlab.material import INSTALL, add_root, work_place
+from mqlab.progress import counted
 
 DIRECTORY = "my-labs"
 _NOTES = ".copied.json"
@@ -29,10 +31,10 @@ _DOCS = re.compile(r"\]\(\.\./docs/")
 def main(argv: Sequence[str] | None = None) -> int:
     """Make the working copy, or bring it up to date, and say what was kept."""
     parser = argparse.ArgumentParser(prog="mqlab my-labs", description="Copy the labs to a directory to work in.")
-    parser.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
-    parser.add_argument("--to", type=Path, help=f"the directory to work in (default: {DIRECTORY}/ in the clone)")
+    add_root(parser)
+    parser.add_argument("--to", type=Path, help=f"the directory to work in (default: {DIRECTORY}/)")
     options = parser.parse_args(argv)
-    target = options.to or options.root / DIRECTORY
+    target = options.to or work_place(options.root) / DIRECTORY
     for line in copy_labs(options.root, target):
         print(line)
     print(f"the labs to work in: {target}")
@@ -40,15 +42,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def copy_labs(root: Path, target: Path) -> list[str]:
-    """Make or update the copies of the labs of a clone in `target`; returns what is to be told about each kept one."""
+    """Make or update the copies in `target` of the labs below `root`; returns what is to be told of each kept one."""
     labs = sorted((root / "labs").glob("*.ipynb"))
     if not labs:
-        raise LearnerError(f"there is no notebook in {root / 'labs'}", "run this in the root of a clone")
+        raise LearnerError(f"there is no notebook in {root / 'labs'}", INSTALL)
     target.mkdir(parents=True, exist_ok=True)
     _copy_docs(root, target)
     notes = target / _NOTES
     known = _noted(notes)
-    told = [line for lab in labs if (line := _copy_lab(lab, target, known))]
+    told = [line for lab in counted("labs", labs, len(labs)) if (line := _copy_lab(lab, target, known))]
     notes.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     return told
 
@@ -78,7 +80,8 @@ def _copy_lab(lab: Path, target: Path, known: dict[str, str]) -> str:
         return ""
     beside = target / f"{lab.stem}.new.ipynb"
     if not _is_as_copied(beside, known):
-        return f"{mine.name} and {beside.name} have cells of yours and stay; there is a newer version in labs/"
+        both = f"{mine.name} and {beside.name}"
+        return f"{both} have cells of yours and stay; take one away to get the lab's newer version"
     _write(beside, notebook, known)
     return f"{mine.name} has cells of yours and stays; the lab's new version lies beside it: {beside.name}"
 
@@ -116,20 +119,26 @@ def _digest(notebook: dict[str, Any]) -> str:
 
 
 def _prepared(notebook: dict[str, Any]) -> dict[str, Any]:
-    """The notebook with its links into docs/ pointing to the copies there, and without the outputs that are hidden.
-
-    In the place of a hidden output JupyterLab shows the beginning of its text, which may be the answer to a bet.
-    """
+    """The notebook with its links into docs/ pointing to the copies there, and without answers to bets."""
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = _DOCS.sub("](docs/", "".join(cell["source"]))
-        elif cell["metadata"].get("jupyter", {}).get("outputs_hidden"):
+    return without_answers(notebook)
+
+
+def without_answers(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook without the outputs that are hidden, which come of a bet.
+
+    In the place of a hidden output JupyterLab shows the beginning of its text, which may be the answer.
+    """
+    for cell in notebook["cells"]:
+        if cell["metadata"].get("jupyter", {}).get("outputs_hidden"):
             cell |= {"outputs": [], "execution_count": None}
     return notebook
 
 
 def _copy_docs(root: Path, target: Path) -> None:
-    """The pages of docs/, which are always those of the clone."""
+    """The pages of docs/, which are always those below `root`."""
     (target / "docs").mkdir(exist_ok=True)
     for page in sorted((root / "docs").glob("*.md")):
         copy2(page, target / "docs" / page.name)

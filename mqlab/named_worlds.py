@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from mqlab import scenarios
@@ -20,6 +20,12 @@ from mqlab.lab import Lab, noting_labs
 
 FAULTY_PART = 0.75
 """The part of a world's time in which drawn faults begin."""
+
+PIECE_MS = 1_000
+"""A world whose player wants to be told how far it is is played in such pieces, which changes nothing in it."""
+
+Told = Callable[[float, float], None]
+"""Told how many of a world's seconds have passed, of how many."""
 
 NAME, TRACE_HASH = "world", "trace_hash"
 """Where the header of a recorded trace has the world's name, and the hash of its events."""
@@ -58,8 +64,11 @@ class WorldSpec(NamedTuple):
         checked = scenarios.get(self.scenario).check(dict(self.parameters))
         return self._replace(parameters={key: checked[key] for key in self.parameters})
 
-    def play(self, **options: Any) -> Lab:
-        """The world, played to its end; options as of `Scenario.build` (`wire`, ...)."""
+    def play(self, told: Told | None = None, **options: Any) -> Lab:
+        """The world, played to its end; options as of `Scenario.build` (`wire`, ...).
+
+        `told` is called now and then with how many of the world's seconds have passed, and how many there are.
+        """
         scenario = scenarios.get(self.scenario)
         lab = scenario.build(self.seed, parameters=dict(self.parameters), **options)
         seconds = scenario.seconds if self.seconds is None else self.seconds
@@ -69,8 +78,15 @@ class WorldSpec(NamedTuple):
             for fault in faults_of(plan):
                 lab.world.run_to(fault.at_us)
                 lab.act(fault.verb, **fault.arguments)
-        lab.run_for(max(0, end_us - lab.world.now_us) / 1_000)
-        return lab.run_for(seconds=self.settle_seconds) if self.settle_seconds else lab
+        settle_us = round(self.settle_seconds * 1_000_000)
+        if told is None:
+            lab.run_for(max(0, end_us - lab.world.now_us) / 1_000)
+            return lab.run_for(seconds=self.settle_seconds) if self.settle_seconds else lab
+        last_us = max(end_us, lab.world.now_us) + settle_us
+        while lab.world.now_us < last_us:
+            told(lab.world.now_us / 1_000_000, last_us / 1_000_000)
+            lab.run_for(min(PIECE_MS, (last_us - lab.world.now_us) / 1_000))
+        return lab
 
     def header(self, lab: Lab) -> dict[str, Any]:
         """What the header of a trace says of its world, which is `lab`."""

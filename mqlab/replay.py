@@ -63,6 +63,12 @@ _PARTS: dict[str, tuple[Callable[[object], bool], str]] = {
 """The parts that a report must have, what each must be, and in words."""
 
 
+SLICES_PER_PIECE = 10_000
+"""Between two of these whoever wants to know is told how far it is."""
+
+Told = Callable[[int], None]
+
+
 class Origin(NamedTuple):
     """The scenario that made a world, with its parameters, and its source text if it came from a cell."""
 
@@ -126,6 +132,8 @@ def read_report(path: str) -> dict[str, Any]:
         report = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise LearnerError(f"there is no file {path!r}", "write one with lab.report('bug.mqlab')") from None
+    except OSError as error:
+        raise LearnerError(f"{path!r} cannot be read: {error.strerror}", "give the path of a report's file") from None
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"{path} is not a report of mqlab: {error}") from None
     if not isinstance(report, dict) or report.get("format") != FORMAT:
@@ -150,16 +158,24 @@ def check_report(report: dict[str, Any], name: str = "this") -> None:
         raise ProtocolError(f"{name} is no report that can be played: tie_is_choice must be true or false")
 
 
-def replay(report: dict[str, Any], *, allow_source: bool = False) -> ReplayResult:
+def replay(report: dict[str, Any], *, allow_source: bool = False, told: Told | None = None) -> ReplayResult:
     """Play a report's world again, up to its slice, with its actions at their times.
 
-    A report of a `%%scenario` cell carries the cell's source, which is run only with `allow_source=True`.
+    A report of a `%%scenario` cell carries the cell's source, which is run only with `allow_source=True`. `told`
+    is called now and then with how many slices have been played.
     """
-    lab = replay_to(report, report["slice"], report["now_us"], allow_source=allow_source)
+    lab = replay_to(report, report["slice"], report["now_us"], allow_source=allow_source, told=told)
     return ReplayResult(lab, report["trace_hash"], lab.trace_hash(), report["mqlab"])
 
 
-def replay_to(report: dict[str, Any], slice_no: int, now_us: int | None = None, *, allow_source: bool = False) -> Lab:
+def replay_to(
+    report: dict[str, Any],
+    slice_no: int,
+    now_us: int | None = None,
+    *,
+    allow_source: bool = False,
+    told: Told | None = None,
+) -> Lab:
     """A new world, played from the start up to and including slice `slice_no` of the report's world."""
     from mqlab import scenarios
 
@@ -182,20 +198,20 @@ def replay_to(report: dict[str, Any], slice_no: int, now_us: int | None = None, 
     for at_slice, at_us, verb, arguments in report["actions"]:
         if at_slice > slice_no:
             break
-        _play_on(lab.world, at_slice, now_us)
+        _play_on(lab.world, at_slice, now_us, told)
         lab.world.move_clock(at_us)
         check_fault(lab.world, verb, arguments)
         # What the world refused then, it refuses again; an error in a process that was ended was told then.
         with suppress(LearnerError, SimulationError):
             lab.act(verb, **arguments)
-    _play_on(lab.world, slice_no, now_us)
+    _play_on(lab.world, slice_no, now_us, told)
     if now_us is not None:
         lab.world.move_clock(now_us)
     lab.world.halt_at_slice = None
     return lab
 
 
-def _play_on(world: World, slice_no: int, until_us: int | None) -> None:
+def _play_on(world: World, slice_no: int, until_us: int | None, told: Told | None) -> None:
     """Play up to a slice, through dead tasks and processes that refuse to start: whoever played the world then was
     told of them, and went on.
 
@@ -205,7 +221,11 @@ def _play_on(world: World, slice_no: int, until_us: int | None) -> None:
     while world.slice_no < slice_no:
         before = world.slice_no
         try:
-            world.run_to_slice(slice_no, until_us)
+            if told is None:
+                world.run_to_slice(slice_no, until_us)
+            else:
+                told(world.slice_no)
+                world.run_to_slice(min(slice_no, world.slice_no + SLICES_PER_PIECE), until_us)
         except MqlabError:
             if world.slice_no == before:
                 raise

@@ -12,7 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
+from mqlab.command_numbers import whole
 from mqlab.errors import LearnerError, MissingExtraError
+from mqlab.material import INSTALL, add_root, work_place
+from mqlab.progress import bar
 
 if TYPE_CHECKING:
     import psutil
@@ -39,14 +42,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the labs; 0 when every one went well, 1 when one did not."""
     options = _parser().parse_args(argv)
     labs = select_labs(options.root / "labs", options.only)
-    out = options.out or options.root / "out"
+    out = options.out or work_place(options.root) / "out"
     width = max(len(lab.stem) for lab in labs)
+    require_packages()
     print(f"{'lab':<{width}}  {'seconds':>7}  {'peak MiB':>8}  verdict", flush=True)
-    runs = []
-    for lab in labs:
-        run = run_lab(lab, out, options.cell_timeout)
-        runs.append(run)
-        print(f"{run.lab:<{width}}  {run.seconds:7.1f}  {run.peak_mib:8.0f}  {run.verdict}", flush=True)
+    runs: list[LabRun] = []
+    with bar("labs", len(labs)) as shown:
+        for lab in labs:
+            shown.to(len(runs), lab.stem)
+            run = run_lab(lab, out, options.cell_timeout)
+            runs.append(run)
+            with shown.aside():
+                print(f"{run.lab:<{width}}  {run.seconds:7.1f}  {run.peak_mib:8.0f}  {run.verdict}", flush=True)
     passed = sum(run.ok for run in runs)
     total_s = sum(run.seconds for run in runs)
     print(f"{passed} of {len(runs)} labs ok in {total_s:.1f} s; the executed notebooks are in {out}")
@@ -56,10 +63,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="mqlab run", description="Execute every lab headless and print a table.")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only this lab: 02, or 02_store")
-    parser.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
-    parser.add_argument("--out", type=Path, help="where the executed notebooks go (default: out/ in the clone)")
+    add_root(parser)
+    parser.add_argument("--out", type=Path, help="where the executed notebooks go (default: out/)")
     parser.add_argument(
-        "--cell-timeout", type=int, default=CELL_TIMEOUT_S, metavar="S", help="the longest a cell may run (%(default)s)"
+        "--cell-timeout", type=whole(1), default=CELL_TIMEOUT_S, metavar="S",
+        help="the longest a cell may run (%(default)s)"
     )
     return parser
 
@@ -68,7 +76,7 @@ def select_labs(directory: Path, wanted: Sequence[str] = ()) -> list[Path]:
     """The notebooks of a directory in order of their names; only those whose name or number is wanted, when any is."""
     labs = sorted(directory.glob("*.ipynb"))
     if not labs:
-        raise LearnerError(f"there is no notebook in {directory}", "run this in the root of a clone")
+        raise LearnerError(f"there is no notebook in {directory}", INSTALL)
     if not wanted:
         return labs
     for name in wanted:
@@ -87,8 +95,7 @@ def run_lab(lab: Path, out: Path, cell_timeout_s: int = CELL_TIMEOUT_S) -> LabRu
 
     Raises MissingExtraError when the packages for it are not installed.
     """
-    for package in ("papermill", "psutil"):
-        _require(package)
+    require_packages()
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="mqlab-run-") as place:
         result = Path(place) / "result.json"
@@ -104,11 +111,13 @@ def run_lab(lab: Path, out: Path, cell_timeout_s: int = CELL_TIMEOUT_S) -> LabRu
     return LabRun(lab.stem, seconds, peak_bytes / 2**20, verdict)
 
 
-def _require(package: str) -> None:
+def require_packages() -> None:
+    """MissingExtraError when what runs a notebook is not installed."""
     from importlib.util import find_spec
 
-    if find_spec(package) is None:
-        raise MissingExtraError(package, "labs")
+    for package in ("papermill", "psutil"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "labs")
 
 
 def _watch(child: subprocess.Popen[bytes]) -> int:

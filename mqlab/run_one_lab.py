@@ -38,7 +38,7 @@ def run(lab: Path, out: Path, timeout_s: int, parameters: dict[str, Any] | None 
             str(lab),
             str(out),
             parameters=parameters,
-            cwd=str(lab.parent),
+            cwd=str(out.parent),
             execution_timeout=timeout_s,
             progress_bar=False,
             engine_name="mqlab",

@@ -7,10 +7,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
+from mqlab.command_numbers import whole
 from mqlab.errors import MqlabError
-from mqlab.store.store_directory import Damage, list_records, open_store, record_fields, recovered_fields
+from mqlab.progress import bar
+from mqlab.store.store_directory import Damage, find_store, list_records, open_store, record_fields, recovered_fields
 
 OK, DAMAGED, REFUSED = 0, 1, 2
 """Exit codes: all is well; the log holds bytes that are no record; the directory cannot be read at all."""
@@ -27,14 +31,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "recover", help="print what a broker would recover from the directory, as one JSON object"
     )
     recover.add_argument(
-        "--consume-queue-file-size", type=int, default=0, metavar="BYTES", help="instead of the size most files have"
+        "--consume-queue-file-size", type=whole(0), default=0, metavar="BYTES",
+        help="instead of the size most files have"
     )
     for command in (listing, recover):
         command.add_argument(
             "directory", metavar="DIR", help="a storePathRootDir, or a directory that contains it as store/"
         )
         command.add_argument(
-            "--commit-log-file-size", type=int, default=0, metavar="BYTES", help="instead of the size most files have"
+            "--commit-log-file-size", type=whole(0, 1 << 40), default=0, metavar="BYTES",
+            help="instead of the size most files have",
         )
 
 
@@ -60,11 +66,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _list(options: argparse.Namespace) -> int:
     code = OK
-    for found in list_records(options.directory, options.commit_log_file_size):
-        if isinstance(found, Damage):
-            print(found, file=sys.stderr)
-            code = DAMAGED
-        else:
+    files = sorted(Path(find_store(options.directory), "commitlog").glob("[0-9]*"))
+    first = int(files[0].name) if files else 0
+    # Where the lines themselves are seen, nobody needs to be told how many have come.
+    quiet = sys.stdout.isatty() or not files
+    total = sum(path.stat().st_size for path in files if path.exists())
+    with nullcontext(None) if quiet else bar("bytes", total) as shown:
+        for found in list_records(options.directory, options.commit_log_file_size):
+            if isinstance(found, Damage):
+                with nullcontext() if shown is None else shown.aside():
+                    print(found, file=sys.stderr)
+                code = DAMAGED
+                continue
+            if shown is not None:
+                shown.to(found[0].commit_log_offset - first)
             _print_json(record_fields(*found, with_body=options.body))
     return code
 

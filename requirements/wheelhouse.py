@@ -1,7 +1,7 @@
 """`python requirements/wheelhouse.py [--spark]`: all that the labs need, in a directory for rooms without internet.
 
 The wheels are those that the requirement files pin, checked against their hashes, for this Python on this kind of
-machine. mqlab's own wheel, the labs and the pages that they point to lie beside them. PySpark is published as source:
+machine. mqlab's own wheel, which has the labs in it, lies beside them. PySpark is published as source:
 with `--spark` it is built here, once, so that it is a file to unpack there, too.
 """
 
@@ -24,14 +24,12 @@ README = """\
 Everything for the labs{spark}, for {python} on {machine}. It needs nothing but this directory and that Python:
 
     python{version} -m venv ~/mqlab && ~/mqlab/bin/pip install --no-index -f wheels --require-hashes -r requirements.txt
-    ~/mqlab/bin/mqlab my-labs --to ~/my-labs && ~/mqlab/bin/jupyter lab ~/my-labs/00_tour.ipynb
+    ~/mqlab/bin/mqlab lab --to ~/my-labs
 
-Both are typed in this directory. The first installs ({count} wheels, {megabytes:.0f} MB), and refuses a file whose hash
-is another one; the second copies the labs to a directory to work in, and opens the first of them.{java}
+The first is typed in this directory: it installs ({count} wheels, {megabytes:.0f} MB), and refuses a file whose hash
+is another one. The second copies the labs to a directory to work in, and opens the first of them.{java}
 """
 JAVA = " Spark needs a Java 17 or newer on each machine;\n`~/mqlab/bin/mqlab doctor` says whether there is one."
-
-_NOT_COPIED = shutil.ignore_patterns("sources", "__pycache__", "*.py", ".*")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,8 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wheels.mkdir(parents=True)
     collect(wheels, spark=options.spark)
     _write_list(target)
-    for name in ("labs", "docs"):
-        shutil.copytree(ROOT / name, target / name, ignore=_NOT_COPIED)
     _write_readme(target, spark=options.spark)
     print(
         f"{target}: {len(list(wheels.iterdir()))} wheels, {_megabytes(target):.0f} MB; README.md says how to install"

@@ -8,6 +8,7 @@ the list, so that nothing is ever asked of another host.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -73,7 +74,9 @@ def _write_pyodide(root: Path, parts: Path, into: Path) -> None:
     for wheel in (parts / "wheels").glob("*.whl"):
         shutil.copyfile(wheel, into / wheel.name)
     make = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
-    subprocess.run([*make, "--wheel-dir", str(into), str(root)], check=True)
+    # The labs lie beside it as files.
+    bare = {**os.environ, "MQLAB_BUILD": "bare"}
+    subprocess.run([*make, "--wheel-dir", str(into), str(root)], env=bare, check=True)
     listing = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))
     listing["packages"] = packages(listing["packages"], sorted(into.glob("*.whl")))
     (into / "pyodide-lock.json").write_text(json.dumps(listing, indent=1, sort_keys=True) + "\n", encoding="utf-8")

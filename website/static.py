@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 from mqlab.labs.source import LabSource, read_source
+from mqlab.progress import counted
 from website.layout import Linker, framed, stylesheet
 from website.lite import runs_without_spark
 from website.markdown import title_of, to_html
@@ -33,7 +34,7 @@ def build_pages(root: Path, target: Path, views: Callable[[Path], dict[int, str]
         text = (root / name).read_text(encoding="utf-8")
         place = _page(name)
         pages[place] = framed(f"{title_of(text)} · mqlab", linker.linked(to_html(text), name), place)
-    for at, lab in enumerate(labs):
+    for at, lab in enumerate(counted("labs", labs, len(labs))):
         source = f"labs/{lab.name}.ipynb"
         body = _around(labs, at) + linker.linked(lab_to_html(root / source, views(root / source)), source)
         pages[_page(source)] = framed(f"{lab.number} {lab.head.title} · mqlab", body, _page(source))

@@ -78,7 +78,7 @@ VIEWS = (
         'lab.run_until_event("ConsumeStarted")\n' + SENDING + "Stepper(lab)", STAGE,
     ),
     View(
-        "queues", "Queues that are not consumed in time", "Filled: not consumed. Hatched: consumed, and the broker "
+        "queues", "Queues that are not consumed in time", "Filled: not consumed. Framed: consumed, and the broker "
         "does not know it yet, so these come twice if the consumer dies now. What the consumer has fetched stands in "
         "its cache, what its listener works on below.",
         'lab = get("demo-slow-consumer").build(7).run_for(seconds=6)\nStepper(lab)', STAGE,
@@ -209,7 +209,7 @@ VIEWS = (
     ),
     View(
         "pop", "Pop", "Two consumers pop from the same queues and own none. A message that is out with one of them is "
-        "pale, and its bar runs empty with its time; orange is what nobody acknowledged in time.",
+        "pale, and its bar runs empty with its time; a red edge has what nobody acknowledged in time.",
         'lab = get("demo-pop").build(7).run_for(seconds=19)\nlab.run_until_event("MessagePopped")\nStepper(lab)',
         STAGE, 1300,
     ),

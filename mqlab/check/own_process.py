@@ -1,19 +1,21 @@
 """A class as it is in a process of its own: with a memory that it shares with nobody, and with a hash of its own.
 
 Members of a group run in processes of their own. In a check all of them run in one, where a class attribute, a
-dictionary of the module, a default argument or the variable of an enclosing function would be a way to talk. So each
-member gets its own copy of the class, of what its code refers to, and of the data behind both.
+dictionary of the module, a default argument or the variable of an enclosing function would be a way to talk, and so
+would any module. So each member gets its own copy of the class, of what its code refers to or imports, and of the data
+behind both. Whoever looks for a way round that finds one; when a solution is marked, each member is a real process.
 """
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import sys
 from abc import update_abstractmethods
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from enum import EnumMeta
-from types import CellType, CodeType, FunctionType, MemberDescriptorType
+from types import CellType, CodeType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, is_typeddict
 
 _OURS = "mqlab."
@@ -39,7 +41,8 @@ class _Process:
         self._globals: dict[int, dict[str, Any]] = {}
         self._copies: dict[int, tuple[Any, Any]] = {}
         self._data: dict[int, Any] = {}
-        self._hash = _salted(salt)
+        self._modules: dict[int, ModuleType] = {}
+        self._builtins = {**vars(builtins), "__import__": self._import, "hash": _salted(salt)}
 
     def class_of(self, original: type) -> type:
         known = self._copies.get(id(original))
@@ -69,6 +72,8 @@ class _Process:
             return self._function(value) if _is_own(value) else value
         if isinstance(value, type):
             return self.class_of(value) if _is_own(value) else value
+        if isinstance(value, ModuleType):
+            return self._module(value)
         cached = getattr(value, "__wrapped__", None)
         if callable(cached) and hasattr(value, "cache_clear"):
             return self._value(cached)  # what functools.cache has kept is left behind
@@ -78,6 +83,21 @@ class _Process:
             return deepcopy(value, self._data)
         except Exception:  # noqa: BLE001  # a lock, a module, a generator: not data, and nobody's memory
             return value
+
+    def _module(self, original: ModuleType) -> ModuleType:
+        """A module with the same content: what somebody notes in it is noted here alone."""
+        if id(original) not in self._modules:
+            copied = ModuleType(original.__name__)
+            vars(copied).update(vars(original))
+            self._modules[id(original)] = copied
+            within = f"{original.__name__}."
+            for name, value in vars(original).items():
+                if isinstance(value, ModuleType) and value.__name__.startswith(within):
+                    setattr(copied, name, self._module(value))
+        return self._modules[id(original)]
+
+    def _import(self, *asked: Any, **named: Any) -> ModuleType:
+        return self._module(__import__(*asked, **named))
 
     def _function(self, original: FunctionType) -> FunctionType:
         known = self._copies.get(id(original))
@@ -97,7 +117,7 @@ class _Process:
     def _globals_of(self, function: FunctionType) -> dict[str, Any]:
         """The module's names that the function refers to, in a dictionary that the module's functions share here."""
         theirs = function.__globals__
-        mine = self._globals.setdefault(id(theirs), {"__builtins__": theirs["__builtins__"], "hash": self._hash})
+        mine = self._globals.setdefault(id(theirs), {"__builtins__": self._builtins})
         for name in _names(function.__code__):
             if name in theirs and name not in mine:
                 mine[name] = theirs[name]  # so that a function which refers to itself ends

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mqlab.client.consumer.listener import ListenerRaised
+from mqlab.client.consumer.listener import ListenerRaised, ListenerReturnedNone
 from mqlab.errors import LearnerError, MqlabError
 from mqlab.explore.fault_plan import Plan, draw_plan, faults_of
 from mqlab.explore.rule import Case, Rule
@@ -155,6 +155,7 @@ class Trial:
         self.rules: list[Rule] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ListenerRaised)
+            warnings.simplefilter("ignore", ListenerReturnedNone)
             try:
                 self._play(parameters or {}, plan)
             except MqlabError as error:

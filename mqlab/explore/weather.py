@@ -6,7 +6,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable
 
-from mqlab.sim.schedule import ROOM_BYTES
+from mqlab.sim import ROOM_BYTES
 from mqlab.trace.bus import Row
 from mqlab.trace.record import FIRST_FIELD, KIND
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from mqlab.fast import running
 from mqlab.fast.build import PLACE, build, environment, state
+from mqlab.fast.choice import has_compiled
 
 USAGE = """\
 usage: mqlab fast build              compile mqlab into out/fast, unless that is current
@@ -21,6 +22,9 @@ def main(arguments: Sequence[str]) -> int:
         print(f"{USAGE}\n\nThis mqlab is {running()}; {PLACE} is {state()}.")
         return 0 if arguments else 2
     if list(arguments) == ["build"]:
+        if has_compiled():
+            print("this mqlab has its compiled modules with it; there is nothing to build")
+            return 0
         if state() != "current":
             print("Compiling, which takes one to three minutes ...", flush=True)
             build()

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 MARK = "@mypyc_attr(allow_interpreted_subclasses=True)"
-IMPORTS = "\nfrom typing import Final\nfrom mypy_extensions import mypyc_attr"
+IMPORTS = "\nfrom typing import TYPE_CHECKING, Final\nif TYPE_CHECKING: from mypy_extensions import mypyc_attr"
+"""The marks are for mypyc alone: where the compiled modules run, nothing else needs to be installed."""
 _ENUMS = ("Enum", "IntEnum", "StrEnum")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import ipywidgets
 
+from mqlab import material
 from mqlab.errors import MqlabError
 from mqlab.grading.bets import Bets, BetsReader, drawn, question
 
@@ -23,7 +24,8 @@ class BetHistogram(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets publish
         BetHistogram("shared/", "who-filters", truth="c")
 
     Only the notebooks' text is read. It looks again every `look_s` seconds until `stop()`. The truth (a letter, a
-    number, a text) is seen once the button was pressed; without one there is no button. `root` is the clone's root.
+    number, a text) is seen once the button was pressed; without one there is no button. `root` is the directory
+    with labs/, which need not be named in a clone or after `pip install`.
     LearnerError when there is no such bet or directory.
     """
 
@@ -34,11 +36,11 @@ class BetHistogram(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets publish
         *,
         lab: str = "",
         truth: str | float | None = None,
-        root: str | Path = ".",
+        root: str | Path | None = None,
         look_s: float = LOOK_S,
     ) -> None:
         super().__init__()
-        sources = Path(root) / "labs" / "sources"
+        sources = Path(root or material.root()) / "labs" / "sources"
         self._reader = BetsReader(Path(directory), question(sources, bet, lab), sources)
         self._look_s = look_s
         self._truth = truth

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mqlab.errors import LearnerError
+from mqlab.progress import counted
 
 KEY_BYTES = 32
 _SEED = re.compile(r"(\bseed_for\(student_id, \"\d\d\")\)")
@@ -58,7 +59,7 @@ def release(labs: Iterable[Path], out: Path, students: Sequence[str] = (), *, ex
         for name in notebooks:
             if (place / name).exists():
                 raise LearnerError(f"{place / name} is there already", "give another directory, or take it away")
-    for student, place in targets.items():
+    for student, place in counted("students", targets.items(), len(targets)):
         place.mkdir(parents=True, exist_ok=True)
         for name, notebook in notebooks.items():
             text = json.dumps(_for(student, notebook, exam), indent=1, ensure_ascii=False) + "\n"

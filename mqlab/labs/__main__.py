@@ -13,6 +13,7 @@ from mqlab.labs.drift import orphans, require_no_drift, require_same_outputs
 from mqlab.labs.project import Project
 from mqlab.labs.skeleton import write_skeleton
 from mqlab.labs.truths import student_ids, truths_of
+from mqlab.progress import bar, counted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,20 +50,20 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _build(wanted: Sequence[str], project: Project) -> int:
-    def one(path: Path) -> None:
+    def one(path: Path) -> str:
         save(build(read_lab(path), project.labs), project)
-        print(f"built labs/{path.stem}.ipynb and out/solutions/{path.stem}.ipynb")
+        return f"built labs/{path.stem}.ipynb and out/solutions/{path.stem}.ipynb"
 
     return _each(project.select(wanted), one)
 
 
 def _check(wanted: Sequence[str], project: Project, *, execute: bool) -> int:
-    def one(path: Path) -> None:
+    def one(path: Path) -> str:
         lab = read_lab(path)
         require_no_drift(lab, project)
         if execute:
             require_same_outputs(lab, project)
-        print(f"labs/{path.stem}.ipynb fits its source")
+        return f"labs/{path.stem}.ipynb fits its source"
 
     failed = _each(project.select(wanted), one)
     for path in [] if wanted else orphans(project):
@@ -74,7 +75,8 @@ def _check(wanted: Sequence[str], project: Project, *, execute: bool) -> int:
 def _truths(wanted: Sequence[str], project: Project, count: int) -> int:
     same = asked = 0
     contradicted = []
-    for path in project.select(wanted):
+    labs = project.select(wanted)
+    for path in counted("labs", labs, len(labs)):
         bets = truths_of(read_lab(path), student_ids(count))
         print(f"{path.stem}: {sum(bet.same_for_all for bet in bets)} of {len(bets)} bets are the same for {count} ids")
         for bet in bets:
@@ -87,15 +89,19 @@ def _truths(wanted: Sequence[str], project: Project, count: int) -> int:
     return bool(contradicted)
 
 
-def _each(paths: Sequence[Path], work: Callable[[Path], None]) -> int:
-    """Do the work for every lab, so that one message names everything that is wrong."""
+def _each(paths: Sequence[Path], work: Callable[[Path], str]) -> int:
+    """Do the work for every lab and print what it says, so that one run names everything that is wrong."""
     failed = 0
-    for path in paths:
-        try:
-            work(path)
-        except LearnerError as wrong:
-            print(wrong, file=sys.stderr)
-            failed = 1
+    with bar("labs", len(paths)) as shown:
+        for done, path in enumerate(paths):
+            shown.to(done, path.stem)
+            try:
+                said, place = work(path), sys.stdout
+            except LearnerError as wrong:
+                said, place = str(wrong), sys.stderr
+                failed = 1
+            with shown.aside():
+                print(said, file=place, flush=True)
     return failed
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mqlab.errors import LearnerError
+from mqlab.material import INSTALL
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A clone of the repository, by its root directory."""
+    """A clone of the repository, or what a wheel has of it, by its root directory: `mqlab.material.root`."""
 
     root: Path
 
@@ -56,7 +57,7 @@ class Project:
         if not found:
             raise LearnerError(
                 f"there is no lab source in {self.sources}",
-                "run this in the root of a clone, or begin a lab: python -m mqlab.labs new 00_name",
+                f"{INSTALL}; or begin a lab in a clone: python -m mqlab.labs new 00_name",
             )
         if not wanted:
             return found

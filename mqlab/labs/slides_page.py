@@ -33,9 +33,9 @@ def write_slides(project: Project, source: Path, directory: Path) -> Path:
     lab = read_source(source)
     carried = reveal_files()
     committed = read_notebook(project.student(lab.name).read_text(encoding="utf-8"))
-    executed = execute(lab.name, without_outputs(committed), project.labs)
-    text = slides_page(f"{lab.number} · {lab.head.title}", deck(lab, executed, captions_of(lab.number)), carried)
     directory.mkdir(parents=True, exist_ok=True)
+    executed = execute(lab.name, without_outputs(committed), directory)
+    text = slides_page(f"{lab.number} · {lab.head.title}", deck(lab, executed, captions_of(lab.number)), carried)
     path = directory / f"{lab.name}.slides.html"
     path.write_text(text, encoding="utf-8")
     return path
@@ -50,7 +50,8 @@ def reveal_files() -> Path:
     """Where reveal.js lies; LearnerError when it is not installed."""
     found = find_spec(CARRIER)
     if found is None or not found.submodule_search_locations:
-        raise LearnerError("reveal.js is not installed", "in the root of a clone: make slides")
+        hint = "in a clone: make slides; elsewhere: pip install --no-deps 'sphinx-revealjs>=3.2,<4'"
+        raise LearnerError("reveal.js is not installed", hint)
     return Path(found.submodule_search_locations[0]) / "_static" / "revealjs"
 
 

@@ -6,16 +6,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from mqlab.check.verdict import OPENS
+from mqlab.command_numbers import whole
 from mqlab.errors import LearnerError
+from mqlab.material import INSTALL, root
 from mqlab.museum.exhibits import EXHIBITS, Exhibit, exhibit
 from mqlab.museum.fixes import OTHER_SEEDS, Fix, fix_of, function_of
 from mqlab.museum.search import Visit, first_broken, shortest, visit, visits
+from mqlab.progress import bar, counted
 from mqlab.scenarios.museum import BROKEN, FIXED
 
 HELD, BROKE = 0, 1
@@ -29,7 +32,7 @@ COUNTED = 100
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what `mqlab museum` takes to a parser."""
     parser.add_argument("number", nargs="?", default="", help="play this exhibit; without it, say which there are")
-    parser.add_argument("--seed", type=int, metavar="N", help="the seed (default: the first that breaks the rule)")
+    parser.add_argument("--seed", type=whole(0), metavar="N", help="the seed (default: the first that breaks the rule)")
     parser.add_argument("--fixed", action="store_true", help="with the code that is mended")
     parser.add_argument("--shortest", action="store_true", help="with the fewest messages that still break the rule")
     parser.add_argument(
@@ -38,10 +41,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--hint", type=int, choices=(1, 2, 3), metavar="N", help="print the first N of three hints")
     parser.add_argument("--table", action="store_true", help="print the table of docs/museum.md")
+    parser.add_argument("--page", action="store_true", help="print docs/museum.md, or what it says of this exhibit")
     parser.add_argument(
-        "--seeds", type=int, metavar="N", help=f"how many seeds to try (default {SEEDS}; with --fix {len(OTHER_SEEDS)})"
+        "--seeds", type=whole(1), metavar="N",
+        help=f"how many seeds to try (default {SEEDS}; with --fix {len(OTHER_SEEDS)})"
     )
-    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to play in")
+    parser.add_argument(
+        "--jobs", "-j", type=whole(1, 1_000), default=os.cpu_count() or 1, metavar="N",
+        help="processes to play in",
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,6 +68,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.fix:
         return _try(fix_of(options.number), Path(options.fix), options.seeds or len(OTHER_SEEDS))
     options.seeds = options.seeds or SEEDS
+    if options.page:
+        print(_page(options.number), end="")
+        return HELD
     if options.table:
         return _table(options.seeds, options.jobs)
     if not options.number:
@@ -77,7 +88,7 @@ def _one(one: Exhibit, options: argparse.Namespace) -> int:
     if options.seed is not None:
         seen: Visit | None = visit(one, options.seed, code)
     else:
-        seen = first_broken(one, range(options.seeds), code)
+        seen = first_broken(one, counted("seeds", range(options.seeds), options.seeds), code)
     if seen is not None and options.shortest and not seen.holds:
         seen = shortest(one, seen.seed) or seen
     print(_heading(one))
@@ -93,6 +104,19 @@ def _one(one: Exhibit, options: argparse.Namespace) -> int:
 
 def _heading(one: Exhibit) -> str:
     return f"{one.title} (issue {', '.join(one.issues)})\n{one.invariant}"
+
+
+def _page(number: str) -> str:
+    """The museum's page, or the part of it that is about an exhibit."""
+    place = root() / "docs" / "museum.md"
+    try:
+        text = place.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise LearnerError(f"there is no {place}", INSTALL) from None
+    if not number:
+        return text
+    wanted = f"[#{exhibit(number).number}]"
+    return next(f"## {part.strip()}\n" for part in text.split("\n## ")[1:] if wanted in part.split("\n\n")[1])
 
 
 # -- a fix of one's own ---------------------------------------------------------------------------------------------
@@ -112,7 +136,8 @@ def _try(fix: Fix, file: Path, seeds: int) -> int:
     except (OSError, UnicodeDecodeError) as error:
         raise LearnerError(f"{file} cannot be read", "name a Python file") from error
     first, answer = OTHER_SEEDS.start, function_of(fix, source, file.name)
-    verdict = fix.check.play(answer, seeds=range(first, first + seeds), failures_wanted=3)
+    others = counted("seeds", range(first, first + seeds), seeds)
+    verdict = fix.check.play(answer, seeds=others, failures_wanted=3)
     print(_heading(exhibit(fix.number)))
     # Here is no cell in which its world could be opened.
     print("\n".join(line for line in str(verdict).splitlines() if OPENS not in line))
@@ -139,18 +164,30 @@ class Row(NamedTuple):
         return issues, one.invariant, first, counted, messages, f"{self.fixed_broken} of {seeds}"
 
 
-def row_of(one: Exhibit, seeds: int, jobs: int) -> Row:
-    """Play an exhibit: until it breaks, then a hundred times to count, then every seed with the fixed code."""
-    counted = list(visits(one, range(min(seeds, COUNTED)), jobs=jobs))
-    held = len(list(takewhile(lambda seen: seen.holds, counted)))
-    first = held if held < len(counted) else None
+def row_of(one: Exhibit, seeds: int, jobs: int, told: Callable[[int], None] = lambda played: None) -> Row:
+    """Play an exhibit: until it breaks, then a hundred times to count, then every seed with the fixed code.
+
+    `told` is called with how many worlds have been played, after each of them.
+    """
+    played = 0
+
+    def noted(seen: Iterable[Visit]) -> Iterator[Visit]:
+        nonlocal played
+        for each in seen:
+            played += 1
+            told(played)
+            yield each
+
+    broken = list(noted(visits(one, range(min(seeds, COUNTED)), jobs=jobs)))
+    held = len(list(takewhile(lambda seen: seen.holds, broken)))
+    first = held if held < len(broken) else None
     if first is None:
-        later = first_broken(one, range(len(counted), seeds))
+        later = first_broken(one, range(len(broken), seeds))
         first = later.seed if later is not None else None
-    fixed = sum(not seen.holds for seen in visits(one, range(seeds), FIXED, jobs=jobs))
+    fixed = sum(not seen.holds for seen in noted(visits(one, range(seeds), FIXED, jobs=jobs)))
     fewest = shortest(one, first) if first is not None else None
     messages = int(dict(fewest.parameters)["messages"]) if fewest is not None else None
-    return Row(first, sum(not seen.holds for seen in counted), fixed, messages)
+    return Row(first, sum(not seen.holds for seen in broken), fixed, messages)
 
 
 def _table(seeds: int, jobs: int) -> int:
@@ -158,11 +195,18 @@ def _table(seeds: int, jobs: int) -> int:
               "fixed: broken in")  # fmt: skip
     print(f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|")
     ended = HELD
-    for one in EXHIBITS:
-        row = row_of(one, seeds, jobs)
-        print(f"| {' | '.join(row.cells(one, seeds))} |", flush=True)
-        if row.first is None or row.fixed_broken:
-            ended = BROKE
+    each = min(seeds, COUNTED) + seeds
+    with bar("worlds", each * len(EXHIBITS)) as shown:
+        for at, one in enumerate(EXHIBITS):
+
+            def told(played: int, before: int = each * at, room: str = one.number) -> None:
+                shown.to(before + played, f"room {room}")
+
+            row = row_of(one, seeds, jobs, told)
+            with shown.aside():
+                print(f"| {' | '.join(row.cells(one, seeds))} |", flush=True)
+            if row.first is None or row.fixed_broken:
+                ended = BROKE
     if ended != HELD:
         print("mqlab: a bug that does not show, or a fix that does not hold", file=sys.stderr)
     return ended

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mqlab.explore.rule import Case, Rule
 from mqlab.museum.exhibits import Exhibit, exhibit
 from mqlab.museum.rules import is_about
+from mqlab.progress import counted
 from mqlab.scenarios import registry
 from mqlab.scenarios.museum import BROKEN
 from mqlab.trace.record import Record
@@ -127,7 +128,8 @@ def shortest(one: Exhibit, seed: int, most: int = 30) -> Visit | None:
 
     Above `most` they are counted in tens.
     """
-    for messages in (*range(1, most + 1), *range(most + 10, 151, 10)):
+    loads = (*range(1, most + 1), *range(most + 10, 151, 10))
+    for messages in counted("loads", loads, len(loads)):
         seen = visit(one, seed, BROKEN, messages=messages)
         if not seen.holds:
             return seen

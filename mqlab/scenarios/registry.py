@@ -130,6 +130,16 @@ WITHOUT_POWER_CUTS = (
 )  # fmt: skip
 """What a scenario bears whose tasks expect that any call may fail."""
 
+MACHINES = frozenset((
+    "auditors", "brokers", "consumers", "members", "name_servers", "poppers", "producers", "proxies", "readers",
+    "workers",
+))  # fmt: skip
+"""Parameters that count processes."""
+NEVER_NONE = frozenset(("brokers", "consumers", "members", "name_servers", "producers", "queues"))
+"""Parameters of which a scenario needs one at least."""
+MOST_OF_A_KIND = 1_000
+MOST = 1_000_000_000
+
 ANY_FAULT = (*WITHOUT_POWER_CUTS, "power_off")
 """The same for one whose brokers may also lose power."""
 
@@ -190,6 +200,20 @@ def _words(annotation: Any, function: ScenarioFunction) -> tuple[str, ...]:
     return get_args(annotation) if get_origin(annotation) is Literal else ()
 
 
+def _in_range(parameter: Parameter, value: Any) -> Any:
+    """The value, if a world can be made with it; LearnerError for a number that none can."""
+    if type(value) is not int:
+        return value
+    least = min(parameter.default, 1 if parameter.name in NEVER_NONE else 0)
+    most = MOST_OF_A_KIND if parameter.name in MACHINES else MOST
+    if not least <= value <= most:
+        raise LearnerError(
+            f"{parameter.name}={value!r} is not possible",
+            f"give a whole number from {least} to {most:,}, like {parameter.default}",
+        )
+    return value
+
+
 def _convert(parameter: Parameter, value: Any) -> Any:
     wanted = type(parameter.default)
     if parameter.words and value not in parameter.words:
@@ -198,13 +222,13 @@ def _convert(parameter: Parameter, value: Any) -> Any:
             f"choose among {', '.join(parameter.words)}",
         )
     if isinstance(value, wanted):
-        return value
+        return _in_range(parameter, value)
     try:
         if wanted is bool and isinstance(value, str):
             return {"true": True, "false": False}[value.lower()]
         if isinstance(value, str) and wanted in (list, dict):
             return json.loads(value)
-        return wanted(value)
+        return _in_range(parameter, wanted(value))
     except (KeyError, ValueError, TypeError):
         raise LearnerError(
             f"{parameter.name}={value!r} is not a {parameter.type}",

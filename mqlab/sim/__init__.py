@@ -8,7 +8,7 @@ from mqlab.sim.choices import Choices, Drawn
 from mqlab.sim.connecting import ConnectionRefused, ConnectTimeout
 from mqlab.sim.disk import DiskFull, MemoryDisk
 from mqlab.sim.door import InterruptedInSlice
-from mqlab.sim.faults import FAULTS
+from mqlab.sim.faults import FAULTS, ROOM_BYTES
 from mqlab.sim.future import Future
 from mqlab.sim.life import Life
 from mqlab.sim.link import LinkSpec
@@ -26,6 +26,7 @@ from mqlab.sim.world import EPOCH_MS, WAIT_LIMIT_MS, World
 __all__ = [
     "EPOCH_MS",
     "FAULTS",
+    "ROOM_BYTES",
     "WAIT_LIMIT_MS",
     "Call",
     "Cancelled",

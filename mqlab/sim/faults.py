@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from mqlab.sim.world import World
 
 
+ROOM_BYTES = 1_000_000_000_000
+"""What is free again on a disk that was full for a time."""
+
+
 def find_node(world: World, name: str) -> Node:
     """The node of that name; LearnerError with the names there are."""
     try:

@@ -107,6 +107,16 @@ class Node:
         for listener in self.life.clock_listeners:
             listener()
 
+    @property
+    def clock_error_us(self) -> int:
+        """How far the wall clock is ahead of the world's time, in us; below 0 behind it."""
+        return self._clock_offset_us + (self.world.now_us - self._clock_base_us) * self._clock_ppm // 1_000_000
+
+    @property
+    def clock_is_wrong(self) -> bool:
+        """Whether the wall clock runs wrong, or is wrong by a ms and more."""
+        return self._clock_ppm != 0 or abs(self._clock_offset_us) >= 1_000
+
     def us_until(self, wall_ms: int) -> int:
         """How many microseconds pass until `now_ms()` says `wall_ms`, if the clock goes on as it does; at least 0."""
         now_us, base_us, ppm = self.world.now_us, self._clock_base_us, self._clock_ppm

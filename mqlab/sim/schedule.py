@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from mqlab.errors import LearnerError
+from mqlab.sim.faults import ROOM_BYTES
 
 _LINE = re.compile(r"at\s+(?P<at>\S+?)\s*:\s*(?P<verb>\w+)(?:\s+(?P<rest>.*))?$")
 _FOR = re.compile(r"\s+for\s+(\S+)$")
@@ -34,8 +35,6 @@ UNDO = {
     "fill_disk": "fill_disk",
     "hang_disk": "unhang_disk",
 }
-ROOM_BYTES = 1_000_000_000_000
-"""What is free again on a disk that was full for a time."""
 
 
 class Fault(NamedTuple):

@@ -8,7 +8,7 @@ from heapq import heappush
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
-from mqlab.errors import SimulationError
+from mqlab.errors import LearnerError, SimulationError
 from mqlab.sim.future import Future
 from mqlab.sim.target import Target
 from mqlab.sim.timer import DEAD, Timer
@@ -50,6 +50,14 @@ class Task(Target):
         self._value: Any = None
         self._error: BaseException | None = None
         life.tasks[self] = None
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        """Whatever is to be pickled or copied and comes to a task cannot be: LearnerError says how to have it again."""
+        raise LearnerError(
+            f"what belongs to a world can be neither pickled nor copied: task {self.name!r} is in the middle of a call",
+            "pickle results (numbers, texts, events of lab.history), not the world; it can be played again from "
+            "lab.report('world.mqlab')",
+        )
 
     @property
     def done(self) -> bool:

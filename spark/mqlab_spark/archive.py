@@ -14,7 +14,9 @@ from pathlib import Path
 
 PACKAGES = ("mqlab", "mqlab_spark")
 LEFT_OUT = ("mqlab/labs/", "mqlab/fast/")
-"""The checks of the labs, which no job needs, and the compiled copy, which is none of pure Python."""
+"""The checks of the labs, which no job needs, and what compiles mqlab: the archive is pure Python."""
+KEPT = ("mqlab/fast/__init__.py", "mqlab/fast/choice.py")
+"""What `import mqlab` takes of it."""
 
 
 def write_archive(path: str | Path) -> int:
@@ -40,7 +42,7 @@ def _files() -> Iterator[tuple[str, Path]]:
         root = Path(spec.origin).parent
         for file in root.rglob("*.py"):
             name = f"{package}/{file.relative_to(root).as_posix()}"
-            if not name.startswith(LEFT_OUT) or name == "mqlab/fast/__init__.py":
+            if not name.startswith(LEFT_OUT) or name in KEPT:
                 yield name, file
 
 

@@ -144,7 +144,8 @@ def _view(lab: Lab, boards: Sequence[type[Board]], fields: Mapping[str, Any]) ->
     try:
         from mqlab_widgets import Stepper
     except ImportError as problem:
-        raise LearnerError(f"there is no live view here: {problem}", "in a clone: make lab") from None
+        hint = "pip install 'mqlab[labs]', or in a clone: make lab"
+        raise LearnerError(f"there is no live view here: {problem}", hint) from None
     stepper = Stepper(lab, boards)
     message = next((fields[key] for key in KEYS if isinstance(fields.get(key), str)), "")
     if message:

@@ -23,7 +23,12 @@ const model = {{
   on: (name, handler) => handlers.set(name, handler),
   off: () => {{}},
 }};
-window.tell = (message) => handlers.get("msg:custom")(message);
+// As a viewer does: messages are numbered, and who says that it is shown gets all of it.
+window.number = 0;
+window.tell = (message) => handlers.get("msg:custom")({{ ...message, n: (window.number += 1) }});
+window.whole = () => tell({{ whole: true, frame: {{ ...state.frame }} }});
+window.answers = {answers};
+window.answer = (content) => window.answers && content.do === "shown" && queueMicrotask(whole);
 window.kept = () => state.frame;
 document.addEventListener("keydown", (event) => window.escaped.push(event.key));
 window.view = document.querySelector("div");
@@ -54,17 +59,18 @@ def flights(*ids: str, x: float = 380) -> str:
 
 
 class BarePage:
-    """A view in a page of its own, which shows a frame; `close` it in the end."""
+    """A view in a page of its own, which shows a frame; `close` it in the end. `answers=False`: no kernel does."""
 
-    def __init__(self, browser: Browser, frame: dict[str, str], **context: Any) -> None:
+    def __init__(self, browser: Browser, frame: dict[str, str], *, answers: bool = True, **context: Any) -> None:
         self.context = browser.new_context(viewport={"width": 800, "height": 700}, **context)
         self.page: Page = self.context.new_page()
         self.errors: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         # The module's own names are to be seen by what follows it.
         esm = Viewer._esm.replace("export default { render };", "")
-        self.page.set_content(PAGE.format(css=Viewer._css, esm=esm, frame=json.dumps(frame)))
-        self.page.wait_for_function("() => window.ready")
+        does = json.dumps(answers)
+        self.page.set_content(PAGE.format(css=Viewer._css, esm=esm, frame=json.dumps(frame), answers=does))
+        self.page.wait_for_function("() => window.ready && (window.view.dataset.drawn || !window.answers)")
         self.root = self.page.locator(".mq-viewer")
 
     def tell(self, **message: Any) -> None:
@@ -76,8 +82,8 @@ class BarePage:
         return self.page.wait_for_function(condition, arg=arg)
 
     def said(self) -> list[dict[str, Any]]:
-        """What the page has said to the kernel."""
-        return list(self.page.evaluate("() => said"))
+        """What the page has said to the kernel, without its own name."""
+        return list(self.page.evaluate("() => said.map(({ view, ...content }) => content)"))
 
     def close(self) -> None:
         """Close it; it must not have raised an error."""

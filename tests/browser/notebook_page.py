@@ -118,6 +118,10 @@ class Notebook:
                 break
         assert status == "ok", code
 
+    def send(self, code: str) -> None:
+        """Run code in its kernel without a cell, and do not wait for its end."""
+        self.page.evaluate(f"arguments => {{ ({EXECUTE})(arguments).catch(() => undefined); }}", [self.panel, code])
+
     def restart(self) -> None:
         """Start its kernel anew."""
         self.page.evaluate(
@@ -162,6 +166,11 @@ class ViewerPage:
     def attribute(self, name: str) -> str:
         """One of its data attributes: place, length, world, playing, past, beats, flown, story, kernel."""
         return self.root.get_attribute(f"data-{name}") or ""
+
+    @property
+    def id(self) -> str:
+        """The name of the view in its page."""
+        return self.root.get_attribute("id") or ""
 
     @property
     def place(self) -> int:
@@ -216,6 +225,15 @@ class ViewerPage:
         """One of the buttons behind the three dots."""
         self.button("More").click()
         self.root.get_by_role("dialog", name="More").get_by_role("button", name=name).click()
+
+    def share(self) -> str:
+        """The line that brings back this world at this event, as the dialog shows it; the dialog is closed again."""
+        self.button("Share").click()
+        line = self.root.get_by_role("dialog", name="Share").get_by_role("textbox")
+        expect(line).to_be_focused()
+        text = line.input_value()
+        self.page.keyboard.press("Escape")
+        return text
 
     def machine(self, name: str) -> Locator:
         """A machine on the stage."""

@@ -128,9 +128,7 @@ def test_a_shared_world_reopens_at_the_same_event_in_another_kernel(
 ) -> None:
     viewer.press("p")
     viewer.until(lambda: viewer.place < viewer.length)
-    viewer.button("Share").click()
-    text = viewer.root.locator('[data-part="said"] input').input_value()
-    assert text.startswith("mqlab:")
+    text = viewer.share()
     (notebooks.lab.files / "shared.txt").write_text(text, encoding="utf-8")
     twin = viewer.twin()
     other = notebooks.open("reopened.ipynb", [STEADY, "Stepper.reopen(open('shared.txt').read())"])

@@ -48,7 +48,7 @@ def view(browser: Browser, session: Session) -> Iterator[BarePage]:
 
 def does(view: BarePage) -> list[str]:
     """The commands that the page has given, in their order."""
-    return [command["do"] for command in view.said() if command["do"] not in ("shown", "resize")]
+    return [command["do"] for command in view.said() if command["do"] not in ("shown", "here")]
 
 
 def press(view: BarePage, *keys: str) -> None:
@@ -181,12 +181,78 @@ def test_a_tab_is_opened_with_its_arrow_key(view: BarePage, session: Session) ->
     expect(view.page.get_by_role("tab", name="Next")).to_be_focused()
 
 
+def size(view: BarePage) -> tuple[float, float, int]:
+    """How the page said last that it is seen."""
+    said = next(command for command in reversed(view.said()) if command["do"] == "shown")
+    return said["width"], said["height"], said["big"]
+
+
 def test_the_projector_mode_fills_the_window_and_escape_leaves_it(view: BarePage) -> None:
+    before = size(view)
     press(view, "f")
     box = view.root.bounding_box()
     assert box == {"x": 0, "y": 0, "width": 800, "height": 700}
-    expect(view.page.get_by_role("toolbar")).to_be_hidden()
-    assert {"do": "projector", "on": 1} in view.said()
-    press(view, "n", "Escape")
-    assert does(view) == ["projector", "step_event", "projector"]
     expect(view.page.get_by_role("toolbar")).to_be_visible()
+    wide, high, big = size(view)
+    assert big == 1
+    assert 700 < wide <= 800
+    assert 500 < high <= 700
+    press(view, "n", "Escape")
+    assert does(view) == ["step_event"]
+    expect(view.page.get_by_role("toolbar")).to_be_visible()
+    assert size(view) == before
+
+
+@pytest.mark.parametrize("opened", ["b", "m", "?", "Tab", "Shift+Tab"])
+@pytest.mark.parametrize("leaves", ["Escape", "f"])
+def test_from_the_projector_mode_there_is_always_a_way_out(view: BarePage, opened: str, leaves: str) -> None:
+    press(view, "f", opened)
+    if opened in ("b", "m", "?"):
+        opened_ones = view.page.locator(":popover-open")
+        assert opened_ones.count() == 2
+        assert opened_ones.evaluate_all("all => all.every(one => one.checkVisibility())")
+        press(view, "Escape")
+        expect(view.root).to_be_focused()
+    assert view.root.evaluate("root => root.contains(document.activeElement)")
+    press(view, leaves)
+    expect(view.root).not_to_contain_class("mq-projector")
+    expect(view.root).to_be_focused()
+
+
+@pytest.mark.parametrize("leaves", ["Escape", "f"])
+def test_what_fills_the_window_hears_keys_although_the_focus_has_gone(view: BarePage, leaves: str) -> None:
+    press(view, "f")
+    view.page.evaluate("() => document.activeElement.blur()")
+    press(view, "n")
+    expect(view.root).to_be_focused()
+    assert does(view) == ["step_event"]
+    view.page.evaluate("() => document.activeElement.blur()")
+    press(view, leaves)
+    expect(view.root).not_to_contain_class("mq-projector")
+    assert view.page.evaluate("() => escaped") == []
+
+
+def test_tab_goes_round_in_a_dialog_and_reaches_every_field(view: BarePage) -> None:
+    press(view, "m")
+    dialog = view.page.get_by_role("dialog", name="More")
+    fields = dialog.locator("button, input, select")
+    seen = set()
+    for _ in range(fields.count()):
+        assert dialog.evaluate("dialog => dialog.contains(document.activeElement)")
+        seen.add(view.page.evaluate("() => document.activeElement.outerHTML"))
+        press(view, "Tab")
+    assert len(seen) == fields.count() > 4
+    expect(fields.first).to_be_focused()
+    press(view, "Shift+Tab")
+    expect(fields.last).to_be_focused()
+    press(view, "Escape")
+    expect(view.page.get_by_role("button", name="More")).to_be_focused()
+    expect(dialog).to_be_hidden()
+
+
+def test_the_first_and_the_last_tab_are_one_key_away(view: BarePage) -> None:
+    view.page.get_by_role("tab", name="Step").focus()
+    press(view, "End")
+    assert view.said()[-1] == {"do": "tab", "name": "text"}
+    press(view, "Home")
+    assert view.said()[-1] == {"do": "tab", "name": "boards"}

@@ -20,7 +20,9 @@ people has 3.87 on white."""
 # Each text of the viewer against what is painted behind it: in the stage its card or the paper, else the first
 # ancestor with a background.
 FAINT_TEXTS = """([root, enough]) => {
-    const numbers = colour => (colour.match(/[\\d.]+/g) ?? []).map(Number);
+    // A mixed colour has shares: color(srgb 0.2 0.2 0.2 / 0.9).
+    const numbers = colour => (colour.match(/[\\d.]+/g) ?? []).map(
+        (number, at) => Number(number) * (colour.startsWith("color(") && at < 3 ? 255 : 1));
     const light = colour => {
         const [r, g, b] = numbers(colour).map(c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;

@@ -50,7 +50,7 @@ def test_a_view_that_was_saved_shows_its_last_picture_and_says_how_to_go_on(note
     viewer = notebook.viewer(1)
     assert viewer.place == viewer.length - 1
     expect(viewer.machine("broker-a").first).to_be_visible()
-    expect(viewer.root).to_contain_text("Run this cell")
+    expect(viewer.root).to_contain_text("Run the notebook from the top")
     notebook.close()
 
 

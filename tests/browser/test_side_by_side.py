@@ -48,7 +48,7 @@ def test_in_projector_mode_the_acts_stay_and_the_halves_fill_the_window(notebook
     viewer = notebook.viewer(1)
     viewer.root.focus()
     viewer.page.keyboard.press("f")
-    viewer.part("bar").wait_for(state="hidden")
+    viewer.part("timeline").wait_for(state="hidden")
     begin(viewer, "Nine members")
     expect(viewer.part("acts")).to_contain_text("stays idle")
     expect(viewer.part("said")).to_be_hidden()
@@ -58,7 +58,7 @@ def test_in_projector_mode_the_acts_stay_and_the_halves_fill_the_window(notebook
     assert window is not None
     assert size["width"] > window["width"] * 0.9
     viewer.page.keyboard.press("Escape")
-    viewer.part("bar").wait_for()
+    viewer.part("timeline").wait_for()
 
 
 def test_a_notebook_that_was_saved_shows_the_last_picture(notebooks: NotebookPage) -> None:

@@ -16,7 +16,8 @@ def test_a_storyboard_fills_the_page_and_page_down_tells_on(notebooks: NotebookP
     viewer = notebook.viewer(0)
     caption = viewer.part("caption")
     expect(caption).to_contain_text("A shop sends ten orders")
-    viewer.part("bar").wait_for(state="hidden")
+    viewer.part("timeline").wait_for(state="hidden")
+    expect(viewer.part("bar")).to_be_visible()
     size = viewer.root.bounding_box()
     window = viewer.page.viewport_size
     assert size is not None
@@ -30,5 +31,5 @@ def test_a_storyboard_fills_the_page_and_page_down_tells_on(notebooks: NotebookP
     viewer.page.keyboard.press("PageUp")
     expect(caption).to_contain_text("at the end of one file")
     viewer.page.keyboard.press("Escape")
-    expect(viewer.part("bar")).to_be_visible()
+    expect(viewer.part("timeline")).to_be_visible()
     notebook.close()

@@ -21,6 +21,7 @@ from mqlab.client import (
     MessageModel,
     MessageQueue,
 )
+from mqlab.client.consumer.listener import ListenerReturnedNone
 from mqlab.errors import LearnerError, MQClientException, SimulationError
 
 NAMESRV = "10.0.0.1:9876"
@@ -638,3 +639,24 @@ def test_threads_that_overtake_each_other_never_take_an_offset_back(make_cluster
     cluster.run_ms(5_000)
     assert sorted(cluster.bodies) == sorted(f"m{k}" for k in range(30))
     assert consumer.impl.offset_store.read_from_memory(MessageQueue("T", "broker-a", 0)) == 30
+
+
+@pytest.mark.parametrize("kind", ["plain", "coroutine"])
+def test_a_listener_that_returns_none_is_told_once_what_rocketmq_makes_of_it(cluster: Any, kind: str) -> None:
+    async def later(messages: Any, context: Any) -> None:
+        await context.sleep(5)
+
+    cluster.create_topic("T", 1)
+    cluster.consumer(listener=later if kind == "coroutine" else lambda messages, context: None)
+    producer = cluster.producer()
+    for body in "ab":
+        producer.send(Message("T", body)).play()
+    with pytest.warns(ListenerReturnedNone) as told:
+        cluster.run_ms(30_000)
+    (warning,) = told
+    assert str(warning.message) == (
+        "the listener of group 'G' returned None, as a function without a return statement does. RocketMQ takes that "
+        "as RECONSUME_LATER, so the same message comes again. Where it is consumed, "
+        "return ConsumeConcurrentlyStatus.CONSUME_SUCCESS"
+    )
+    assert cluster.bodies.count("a") > 1

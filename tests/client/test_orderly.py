@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mqlab.client import ConsumeOrderlyContext, ConsumeOrderlyStatus, Message, MessageListenerOrderly, MessageQueue
+from mqlab.client.consumer.listener import ListenerReturnedNone
 
 SUCCESS = ConsumeOrderlyStatus.SUCCESS
 SUSPEND = ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
@@ -264,3 +265,16 @@ def test_an_illegal_offset_lets_an_orderly_queue_go_at_its_broker_before_it_is_t
     send(cluster, ["c"])
     cluster.run_ms(3_000)
     assert listener.bodies == ["c"]
+
+
+def test_a_listener_that_returns_none_stops_its_queue_for_a_moment_and_is_told_once(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    listener = Ordered(cluster, lambda messages, context: None)
+    send(cluster, ["a", "b"])
+    start(cluster, listener)
+    words = f"as {SUSPEND.value}, .* return ConsumeOrderlyStatus.SUCCESS"
+    with pytest.warns(ListenerReturnedNone, match=words) as told:
+        cluster.run_ms(10_000)
+    assert len(told) == 1
+    assert len(listener.bodies) > 2
+    assert set(listener.bodies) == {"a"}

@@ -67,8 +67,8 @@ def test_names_in_capitals_are_constants_whatever_their_value_but_members_and_ty
     )
     assert mark(text, [], {}) == (
         "from __future__ import annotations\n"
-        "from typing import Final\n"
-        "from mypy_extensions import mypyc_attr\n"
+        "from typing import TYPE_CHECKING, Final\n"
+        "if TYPE_CHECKING: from mypy_extensions import mypyc_attr\n"
         "A: Final = 1\n"
         "T = TypeVar('T')\n"
         "b = 2\n"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -609,3 +612,37 @@ def test_a_machine_whose_address_is_taken_is_not_there() -> None:
     with pytest.raises(LearnerError, match="b and a have the same address"):
         lab.node("b", NodeSpec("10.0.0.1"))
     assert lab.node("b", NodeSpec("10.0.0.2")).name == "b"
+
+
+def test_freezing_and_thawing_what_is_not_so_is_told() -> None:
+    lab, _ = shop()
+    broker = lab.brokers[0].name
+    with pytest.raises(LearnerError, match=rf"{broker} is not frozen\n.*lab\.freeze"):
+        lab.thaw(broker)
+    lab.freeze(broker)
+    with pytest.raises(LearnerError, match=rf"{broker} is frozen already\n.*lab\.thaw"):
+        lab.freeze(broker)
+    lab.crash(broker)
+    for act in (lab.freeze, lab.thaw):
+        with pytest.raises(LearnerError, match=rf"{broker} is down\n.*lab\.restart"):
+            act(broker)
+        with pytest.raises(LearnerError, match="there is no node 'nobody'"):
+            act("nobody")
+    assert [action[2] for action in lab.actions] == ["freeze", "crash"]
+
+
+@pytest.mark.parametrize("copies", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_lab_can_be_neither_pickled_nor_copied_and_says_what_to_do(copies: Callable[[Any], Any]) -> None:
+    lab, _ = shop()
+    with pytest.raises(LearnerError, match=r"neither pickled nor copied[\s\S]*same seed.*lab\.report.*replay"):
+        copies(lab)
+
+
+@pytest.mark.parametrize("copies", [pickle.dumps, copy.deepcopy])
+def test_what_belongs_to_a_world_can_be_neither_pickled_nor_copied(copies: Callable[[Any], Any]) -> None:
+    lab, _ = shop()
+    node = lab.world.nodes[lab.brokers[0].name]
+    for part in (lab.world, node, node.disk, lab.brokers[0], {"lab": lab}):
+        with pytest.raises(LearnerError, match="neither pickled nor copied"):
+            copies(part)
+    assert copies(lab.history.record(3))

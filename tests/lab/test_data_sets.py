@@ -136,8 +136,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert main(["dataset", "slow-listener", "--out", str(tmp_path), "--jobs", "1"]) == 0
     assert "checksum f6fedccbb71b9971793994f76092b4e1" in capsys.readouterr().out
     assert main(["dataset", "slow-listener", "--out", str(tmp_path), "--verify"]) == 0
-    for wrong in (["nope"], ["steady", "huge"], ["steady", "--jobs", "0"]):
+    for wrong in (["nope"], ["steady", "huge"]):
         assert main(["dataset", *wrong]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["dataset", "steady", "--jobs", "0"])
     monkeypatch.chdir(tmp_path)
     assert main(["dataset"]) == 2
     assert "run this in the root of a clone" in capsys.readouterr().err

@@ -12,8 +12,7 @@ from mqlab import Lab
 from mqlab.errors import LearnerError
 from mqlab.scenarios import get
 from mqlab.scenarios.numbered import TOPIC
-from mqlab.sim import FAULTS
-from mqlab.sim.schedule import ROOM_BYTES
+from mqlab.sim import FAULTS, ROOM_BYTES
 
 WORLDS = ("demo", "demo-two-brokers", "demo-slow-consumer", "demo-retry")
 SOME_FLOW_WITHIN_S, ALL_FLOW_WITHIN_S = 90, 160

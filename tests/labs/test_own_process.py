@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from typing import Any, ClassVar
 
@@ -28,6 +29,23 @@ def once(number: int) -> list[int]:
 class ByModule:
     def told(self) -> int:
         return note(1)
+
+
+class ByAnyModule:
+    def told(self) -> int:
+        sys.__dict__["seen"] = sys.__dict__.get("seen", 0) + 1
+        return int(sys.__dict__["seen"])
+
+
+class ByImport:
+    def told(self) -> int:
+        import builtins
+
+        import mqlab.lab as lab
+
+        for module in (builtins, lab):
+            vars(module)["seen"] = vars(module).get("seen", 0) + 1
+        return max(builtins.seen, lab.seen)  # type: ignore[attr-defined]
 
 
 class ByClass:
@@ -61,7 +79,7 @@ def by_closure() -> type:
     return ByClosure
 
 
-@pytest.mark.parametrize("answer", [ByModule, ByClass, ByDefault, by_closure()])
+@pytest.mark.parametrize("answer", [ByModule, ByAnyModule, ByImport, ByClass, ByDefault, by_closure()])
 def test_what_one_process_keeps_the_other_does_not_see(answer: type[Any]) -> None:
     first, second = in_own_process(answer, 1)(), in_own_process(answer, 2)()
     assert [first.told(), first.told(), second.told(), second.told()] == [1, 2, 1, 2]

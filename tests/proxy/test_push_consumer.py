@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.client.consumer.listener import ListenerRaised
+from mqlab.client.consumer.listener import ListenerRaised, ListenerReturnedNone
 from mqlab.client.v5 import ConsumeResult
 from mqlab.protocol.topics import dlq_topic, pop_retry_topic
 
@@ -67,6 +67,15 @@ def test_a_listener_that_raises_has_failed(shop: Shop) -> None:
         shop.run_ms(1_000)
     shop.run_ms(30_000)
     assert [delivery.attempt for delivery in shop.delivered] == [1, 2]
+
+
+def test_a_listener_that_returns_none_has_failed_and_is_told_once(shop: Shop) -> None:
+    shop.push_consumer(lambda message: None)
+    shop.send("a", "b")
+    with pytest.warns(ListenerReturnedNone, match=r"as FAILURE, .* return ConsumeResult\.SUCCESS") as told:
+        shop.run_ms(30_000)
+    assert len(told) == 1
+    assert max(delivery.attempt for delivery in shop.delivered) > 1
 
 
 def test_a_listener_may_take_its_time_and_others_go_on(shop: Shop) -> None:

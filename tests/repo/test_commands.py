@@ -13,15 +13,18 @@ from .tree import ROOT, make_targets, read
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/dependencies.md")
 PROMISED = {
-    "help", "lab", "run", "test", "bench", "bench-grade", "bench-spark",
+    "attacks", "bubblewrap", "help", "lab", "run", "test", "bench", "bench-grade", "bench-spark",
     "explore-seeds", "lint", "type", "format", "labs", "clean", "spark", "lock",
     "demo", "doctor", "browser-test", "truths", "fast", "fast-test",
-    "grading-test", "labs-all-ways", "mutants", "nbgrader-test",
+    "grading-test", "labs-all-ways", "mutants", "nbgrader-test", "pip-test", "wheels",
     "spark-archive", "spark-cluster-test", "spark-slow-test", "spark-test",
     "site", "site-test", "slides", "wheelhouse", "wheelhouse-test",
 }  # fmt: skip
 
-STEPS = ("fast-test", "browser-test", "site-test", "spark-cluster-test", "spark-slow-test", "grading-test", "test")
+STEPS = (
+    "fast-test", "browser-test", "site-test", "spark-cluster-test", "spark-slow-test", "grading-test", "attacks",
+    "pip-test", "test",
+)  # fmt: skip
 """What .ci/run runs, in this order."""
 
 NOT_IN_CI = {"nbgrader", "ways", "wheelhouse"}

@@ -130,7 +130,7 @@ def test_a_copy_with_cells_of_ones_own_is_kept_and_the_new_version_lies_beside_i
     write(beside, notebook("2", "predict(4)"))
     write(clone / "labs" / "00_tour.ipynb", notebook("3", "predict(...)"))
     assert copy_labs(clone, clone / "my-labs") == [
-        "00_tour.ipynb and 00_tour.new.ipynb have cells of yours and stay; there is a newer version in labs/"
+        "00_tour.ipynb and 00_tour.new.ipynb have cells of yours and stay; take one away to get the lab's newer version"
     ]
     assert (sources(mine), sources(beside)) == (["1", "predict(3)"], ["2", "predict(4)"])
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import shutil
 import sys
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from jupyter_client.manager import start_new_kernel
 
 from mqlab import progress
 from mqlab.cli import main
+from mqlab.museum import command as museum
 from mqlab.progress import bar
 
 
@@ -78,6 +81,62 @@ def test_commands_draw_one_beside_what_they_print(
     assert "seed 0: " in capsys.readouterr().out
     assert main(["dataset", "twice", "small", "--out", str(tmp_path), "-j", "1"]) == 0
     assert " worlds  50%|" in terminal.getvalue()
+
+
+def test_a_job_into_a_pipe_writes_a_line_now_and_then_with_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = chain([0.0, 10.0, 40.0, 50.0], repeat(3_000.0))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    with bar("worlds", 100) as shown:
+        shown.to(1)
+        shown.to(10, "room 3787")
+        shown.to(20)
+        shown.to(50)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "10 of 100 worlds, room 3787; 00:40 gone, 06:00 to go",
+        "50 of 100 worlds; 50:00 gone, 50:00 to go",
+    ]
+
+
+def test_a_terminal_without_tqdm_has_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = a_terminal(monkeypatch)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setattr(progress, "LINE_ON_TERMINAL_S", 0)
+    with bar("seeds", 4) as shown:
+        shown.to(1)
+    assert terminal.getvalue().startswith("1 of 4 seeds; 00:00 gone, ")
+
+
+LONG = {
+    "museum --table --seeds 2 -j 1": "of 4 worlds",
+    "museum 7914": "of 1,000 seeds",
+    "museum 3507 --shortest": "of 42 loads",
+    "trace demo --seconds 60 --hash": "seconds of the world",
+    "my-labs": "of 21 labs",
+    "course release handed-out --students class.csv --lab 00": "of 2 students",
+}
+
+
+@pytest.mark.parametrize("command", LONG)
+def test_a_long_command_says_how_far_it_is_and_prints_the_same(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # The rest of the table takes a minute.
+    monkeypatch.setattr(museum, "EXHIBITS", [one for one in museum.EXHIBITS if one.number == "3507"])
+    (tmp_path / "class.csv").write_text("id\nada\nbob\n")
+    status = main(command.split())
+    unwatched = capsys.readouterr()
+    for name in ("my-labs", "handed-out"):
+        shutil.rmtree(tmp_path / name, ignore_errors=True)
+    terminal = a_terminal(monkeypatch)
+    assert main(command.split()) == status
+    assert capsys.readouterr().out == unwatched.out
+    assert LONG[command] in terminal.getvalue()
 
 
 IN_A_CELL = """

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-WHEELHOUSE = Path(__file__).parents[2] / "out" / "wheelhouse"
+ROOT = Path(__file__).parents[2]
+WHEELHOUSE = ROOT / "out" / "wheelhouse"
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def test_the_labs_are_copied_to_work_in(prefix: Path, tmp_path: Path) -> None:
     told = run(prefix, "mqlab", "my-labs", "--to", str(tmp_path / "my-labs"))
     assert told.returncode == 0, told.stderr
     copied = {path.name for path in (tmp_path / "my-labs").glob("*.ipynb")}
-    assert copied == {path.name for path in (WHEELHOUSE / "labs").glob("*.ipynb")} > {"00_tour.ipynb"}
+    assert copied == {path.name for path in (ROOT / "labs").glob("*.ipynb")} > {"00_tour.ipynb"}
 
 
 def test_a_wheel_that_was_changed_is_refused(prefix: Path, tmp_path: Path) -> None:

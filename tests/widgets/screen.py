@@ -32,6 +32,7 @@ class Screen:
         self.batches: list[tuple[int, list[dict[str, Any]]]] = []
         self.changes = 0
         self.session = Session(lab, changed=self._changed, on_story=self._on_story)
+        self.session.story.shown(self.session.scene())
         player = self.session.player
         self.time = time or Time()
         player.clock, player.sleep = self.time, self.time.sleep

@@ -11,6 +11,7 @@ from mqlab import Lab
 from mqlab.protocol.extra_info import ReceiptHandle, parse_handle
 from mqlab.scenarios import get
 from mqlab.sim import Node
+from mqlab_widgets.controls import more_html
 from mqlab_widgets.panels import MOST_PENDING, next_html, said, step_html, worlds_html
 from mqlab_widgets.session import Session
 
@@ -81,15 +82,25 @@ def test_the_live_line_says_what_happened_unless_a_command_has_something_to_say(
     session.lab.history.forward("ConsumeStarted")
     assert said(session) == "consumer-1: the listener got message 4"
     session.lab.history.forward("RequestSent")
-    assert said(session) == "consumer-1 sends a question for messages of queue 0 to broker-b"
-    session.lab.history.forward("RequestReceived")
-    assert said(session) == "broker-b gets a question for messages of queue 0 from consumer-1"
+    assert said(session) == "consumer-1 asks broker-b for messages of queue 0, from offset 1 on"
+    session.lab.history.forward("PullReceived")
+    assert said(session) == "consumer-1&#x27;s question for messages of queue 0 has reached broker-b"
     session.lab.history.forward("CheckpointWritten")
-    assert said(session) == "broker-a: checkpoint written"
+    assert said(session) == "broker-a notes that readers goes on at offset 2 of queue 1"
     session.do({"do": "thaw", "node": "broker-a"})
+    assert said(session).startswith("what is shown is past, and nothing was done")
+    session.do({"do": "thaw", "node": "broker-a", "where": "now"})
     assert said(session).startswith("broker-a is not frozen")
+
+
+def test_the_line_to_share_stands_in_a_field_with_a_button_that_copies_it(session: Session) -> None:
+    assert "data-copy" not in more_html(session)
     session.do({"do": "share"})
-    assert 'value="mqlab:' in said(session)
+    assert session.shared is not None
+    more = more_html(session)
+    assert f">{session.shared.text}</textarea>" in more
+    assert "data-copy" in more
+    assert f"behind event {session.shared.place:,}" in more
 
 
 def test_of_a_popped_message_the_step_names_the_eight_fields_of_its_handle() -> None:

@@ -321,7 +321,9 @@ def test_a_view_that_no_page_shows_is_drawn_nothing_and_told_all_when_it_is_show
         screen.do("play")
         await screen.watch(2)
         screen.session.watched = True
-        shown = screen.session.scene().parts
+        scene = screen.session.scene()
+        screen.session.story.shown(scene)
+        shown = dict(scene.parts)
         await screen.watch(3)
         screen.do("play")
         for beat in screen.beats:

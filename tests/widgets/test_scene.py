@@ -195,10 +195,16 @@ def test_narrow_pages_and_projectors_have_their_own_plan() -> None:
     assert 13 * 1280 / big.width >= 24, "text of 24 px"
 
 
+@pytest.mark.parametrize("look", [Look(400, big=True), Look(669, height=273, big=True), Look(320, height=200)])
+def test_in_the_smallest_windows_too_no_side_is_negative(look: Look) -> None:
+    svg = scene_of(board_of(played("two-brokers", 21)), look).svg()
+    assert not re.findall(r'(?:width|height|r)="-[^"]*"', svg)
+
+
 def test_in_projector_mode_the_machine_is_lit_to_which_the_caption_points() -> None:
     session = Session(get("demo").build(7).run_for(seconds=4), changed=lambda: None)
     assert "halo" not in session.scene().svg().split("</style>")[1]
-    session.do({"do": "projector", "on": 1})
+    session.seen(big=True)
     pointed = []
     for _ in range(40):
         caption = session.caption()
@@ -238,6 +244,16 @@ def test_a_message_that_could_not_be_sent_stands_crossed_out_at_its_producer_unt
     lab.restart("broker-a")
     lab.run_for(seconds=40)
     assert board_of(lab).producers["producer-1"].given_up == ""
+
+
+def test_the_frame_that_gives_a_message_back_has_the_number_of_that_message() -> None:
+    lab = get("demo-retry").build(7).run_for(seconds=5)
+    for _ in range(2):
+        assert lab.run_until_event("RequestSent", request_name="CONSUMER_SEND_MSG_BACK") is not None
+        failed = lab.history.last("ConsumeFinished")
+        assert failed is not None
+        (back,) = [flight for flight in board_of(lab).flights.values() if flight.kind == "back"]
+        assert back.keys == (failed.msg_id,)
 
 
 def test_nothing_is_left_in_a_cache_that_is_empty_also_of_retried_messages() -> None:

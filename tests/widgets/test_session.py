@@ -13,7 +13,9 @@ from mqlab import Lab
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.scenarios import get
 from mqlab_widgets import sharing
+from mqlab_widgets.controls import menu_html
 from mqlab_widgets.session import Session
+from mqlab_widgets.verbs import LINKS, MACHINES
 
 
 class Viewed:
@@ -239,11 +241,135 @@ def test_only_what_can_be_done_is_offered(viewed: Viewed) -> None:
     assert {"now", "play", "step_event", "share", "take_back"} <= viewed.session.offers()
 
 
-def test_in_the_past_a_fault_happens_in_the_present_and_says_so(viewed: Viewed) -> None:
+def test_in_the_past_nothing_is_done_before_it_is_said_where(viewed: Viewed) -> None:
     viewed.do("goto", place=300)
-    assert "happened in the present" in viewed.do("crash", node="broker-a")
+    length = len(viewed.lab.history)
+    for verb, arguments in (
+        *((verb, {"node": "broker-a"}) for verb in MACHINES),
+        *((verb, {"source": "broker-a", "target": "producer-1"}) for verb in LINKS),
+    ):
+        assert "what is shown is past, and nothing was done" in viewed.do(verb, **arguments)
+    assert "there is no 'then' to do it in" in viewed.do("crash", node="broker-a", where="then")
+    assert viewed.lab.actions == []
+    assert (viewed.cursor, len(viewed.lab.history), len(viewed.session.branches)) == (300, length, 1)
+
+
+def test_from_the_past_a_machine_is_broken_now_if_that_is_what_is_meant(viewed: Viewed) -> None:
+    viewed.do("goto", place=300)
+    assert viewed.do("crash", node="broker-a", where="now") == ""
     assert not viewed.session.past
     assert viewed.session.event().kind == "NodeCrashed"
+    assert viewed.session.lab is viewed.lab
+
+
+def test_from_the_past_a_machine_is_broken_in_a_new_world(viewed: Viewed) -> None:
+    viewed.do("crash", node="broker-a")
+    viewed.lab.run_for(seconds=1)
+    viewed.do("goto", place=600)
+    before, slice_no = list(viewed.lab.actions), viewed.session.event().slice
+    # It is down in the present, but it was not then.
+    assert "down already" in viewed.do("crash", node="broker-a", where="now")
+    said = viewed.do("crash", node="broker-a", where="new")
+    assert said == (
+        "This is a new world, which has gone on from there: crash broker-a. The other one stands under Worlds."
+    )
+    new = viewed.session.lab
+    assert new is not viewed.lab
+    assert viewed.lab.actions == before
+    assert [action[2] for action in new.actions] == ["crash"]
+    assert new.actions[0][0] == slice_no
+    assert viewed.session.branches[1].what == "crash broker-a"
+    assert new.processes["broker-a"].state == "down"
+    assert list(new.history.rows(0))[:600] == list(viewed.lab.history.rows(0))[:600]
+    assert viewed.do("restart", node="broker-a") == ""
+
+
+def test_a_new_world_is_without_what_was_done_after_the_cursor(viewed: Viewed) -> None:
+    place = viewed.cursor
+    viewed.do("freeze", node="broker-a")
+    viewed.do("freeze", node="broker-b")
+    viewed.lab.run_for(seconds=1)
+    viewed.do("goto", place=place)
+    viewed.do("crash", node="broker-a", where="new")
+    assert [action[2] for action in viewed.session.lab.actions] == ["crash"]
+    viewed.do("branch", number=0)
+    first = viewed.lab.history.find("NodeFrozen", start=place)
+    viewed.do("goto", place=viewed.lab.history.index_of(next(iter(first)).at) + 1)
+    viewed.do("crash", node="broker-b", where="new")
+    assert [action[2] for action in viewed.session.lab.actions] == ["freeze", "crash"]
+
+
+def test_in_the_middle_of_the_newest_slice_a_machine_is_broken_at_its_end(viewed: Viewed) -> None:
+    viewed.do("step_event")
+    assert viewed.session.past
+    assert viewed.do("freeze", node="broker-a") == ""
+    assert viewed.session.at_end
+    # Before that, and in the same slice, it was not frozen.
+    viewed.do("back")
+    viewed.do("back")
+    assert "nothing was done" in viewed.do("crash", node="broker-a")
+
+
+def test_while_the_record_is_played_it_is_asked_where_too(viewed: Viewed) -> None:
+    async def cell() -> None:
+        viewed.do("goto", place=100)
+        viewed.do("play")
+        assert viewed.session.past
+        assert "nothing was done" in viewed.do("crash", node="broker-a")
+        assert viewed.session.playing
+        viewed.do("crash", node="broker-a", where="new")
+        assert not viewed.session.playing
+
+    asyncio.run(cell())
+    assert viewed.lab.actions == []
+    assert viewed.session.lab.processes["broker-a"].state == "down"
+
+
+def test_every_verb_of_the_menus_has_a_way_back_and_a_sentence(viewed: Viewed) -> None:
+    viewed.do("choose_link", source="producer-1", target="broker-a")
+    session, lab = viewed.session, viewed.lab
+    broker, link = {"node": "broker-a"}, {"source": "producer-1", "target": "broker-a"}
+    for verb, back, whom in (
+        ("fill_disk", "free_disk", broker), ("hang_disk", "unhang_disk", broker), ("drift", "set_clock", broker),
+        ("freeze", "thaw", broker), ("cut", "heal", link), ("slow", "quick", link),
+    ):  # fmt: skip
+        offered = session.machine_verbs() | session.link_verbs()
+        assert verb in offered
+        assert back not in offered
+        assert viewed.do(back, **whom) != "", "it would change nothing"
+        assert viewed.do(verb, **whom) == ""
+        assert session.line() != ""
+        lab.run_for(ms=20)
+        changed = session.machine_verbs() | session.link_verbs()
+        assert back in changed
+        assert verb not in changed
+        assert viewed.do(verb, **whom) != "", "it would change nothing"
+        assert viewed.do(back, **whom) == ""
+        lab.run_for(ms=20)
+        assert (session.machine_verbs() | session.link_verbs()) == offered
+    assert not {"fill_disk", "hang_disk"} & machine_verbs_of(session, "producer-1")
+    assert "is no broker" in viewed.do("fill_disk", node="producer-1")
+
+
+def machine_verbs_of(session: Session, node: str) -> set[str]:
+    session.do({"do": "choose", "node": node})
+    return set(session.machine_verbs())
+
+
+def test_the_menu_of_the_past_says_which_verbs_mean_what(viewed: Viewed) -> None:
+    viewed.do("choose", node="broker-a")
+    assert "In a new world" not in menu_html(viewed.session, link=False)
+    viewed.do("crash", node="broker-a")
+    viewed.do("goto", place=600)
+    menu = menu_html(viewed.session, link=False)
+    new, _, now = menu.partition('aria-label="Now, at')
+    assert "In a new world from here, " in new
+    assert 'data-do="crash"' in new
+    assert 'data-where="new"' in new
+    assert 'data-where="now"' not in new
+    assert 'data-do="crash"' not in now
+    assert 'data-do="restart"' in now
+    assert 'data-where="now"' in now
 
 
 def test_a_link_is_cut_between_the_two_machines_clicked_last(viewed: Viewed) -> None:
@@ -398,9 +524,8 @@ def test_a_world_built_cell_by_cell_cannot_be_taken_back_and_says_what_to_do() -
 
 def test_how_a_viewer_looks_is_what_is_drawn(viewed: Viewed) -> None:
     key = viewed.lab.history.last("MessageStored").unique_key
+    viewed.session.seen(width="1280", height=600, big="1")
     for command, arguments in {
-        "resize": {"width": "1280", "height": 600},
-        "projector": {"on": "1"},
         "choose_link": {"source": "producer-1", "target": "broker-a"},
         "follow": {"message": key},
         "open_kind": {"kind": "consumer"},
@@ -411,8 +536,8 @@ def test_how_a_viewer_looks_is_what_is_drawn(viewed: Viewed) -> None:
     assert look[:7] == (1280, True, 600, "broker-a", "producer-1", key, frozenset({"consumer"}))
     assert (look.now_us, look.past) == (viewed.session.event().ts_us, True)
     viewed.do("follow", message=key)
-    viewed.do("projector", on="0")
-    viewed.do("resize", width=5)
+    viewed.session.seen(big="0")
+    viewed.session.seen(width=5, height=0)
     assert viewed.session.look()[:6] == (320, False, 0, "broker-a", "producer-1", "")
     assert 'data-key="card:broker-a"' in viewed.session.scene().svg()
 
@@ -441,10 +566,11 @@ def test_a_shared_world_opens_at_its_event(viewed: Viewed, tmp_path: Path) -> No
     viewed.lab.run_for(seconds=1)
     viewed.do("goto", place=777)
     viewed.do("share")
-    assert viewed.session.shared.startswith("mqlab:")
+    assert viewed.session.shared.text.startswith("mqlab:")
+    assert viewed.session.shared.place == 777
     file = tmp_path / "world.mqlab"
     sharing.save_shared(viewed.lab, file)
-    for shared in (viewed.session.shared, file):
+    for shared in (viewed.session.shared.text, file):
         again = sharing.reopened(shared)
         assert (again.history.cursor, again.trace_hash()) == (777, viewed.lab.trace_hash())
 
@@ -468,9 +594,49 @@ def test_a_world_that_comes_out_otherwise_is_refused(viewed: Viewed, tmp_path: P
         sharing.reopened(file)
 
 
+def test_what_can_be_no_shared_world_is_told(tmp_path: Path) -> None:
+    for given, told in (
+        (tmp_path, "cannot be read: Is a directory"),
+        (str(tmp_path), "cannot be read: Is a directory"),
+        ("nowhere", "there is no file 'nowhere'"),
+        (str(tmp_path / ("x" * 300)), "nor the name of a file"),
+        (tmp_path / ("x" * 300), "cannot be read: File name too long"),
+        (None, "this is NoneType"),
+        (7, "this is int"),
+    ):
+        with pytest.raises((LearnerError, ProtocolError), match=told):
+            sharing.reopened(given)  # type: ignore[arg-type]
+
+
+def test_what_is_shared_while_it_plays_is_what_the_page_showed(viewed: Viewed) -> None:
+    viewed.do("share", place="500")
+    assert sharing.reopened(viewed.session.shared.text).history.cursor == viewed.session.shared.place == 500
+    viewed.do("share", place="")
+    assert viewed.session.shared.place == viewed.cursor
+    viewed.do("step_event")
+    assert viewed.session.shared is None
+
+
+def test_a_line_of_an_older_mqlab_opens(viewed: Viewed) -> None:
+    line, stop, _ = sharing.shared_text(viewed.lab).partition(".")
+    assert stop
+    assert sharing.reopened(line).history.cursor == viewed.cursor
+
+
+@pytest.mark.parametrize("quotes", ['""', "''", "``", "\u201c\u201d"])
+def test_a_line_in_quotation_marks_is_told_so(viewed: Viewed, quotes: str) -> None:
+    with pytest.raises(ProtocolError, match=r"begins with a quotation mark .* give it without, from mqlab: on"):
+        sharing.reopened(sharing.shared_text(viewed.lab).join(quotes))
+
+
 @pytest.mark.parametrize(
-    "damage", [lambda t: t[:-7], lambda t: "mqlab:", lambda t: "mqlab:bm90aGluZw==", lambda t: t[:40]]
-)
+    "damage", [
+        lambda t: t[:-7], lambda t: "mqlab:", lambda t: "mqlab:bm90aGluZw==", lambda t: t[:40], lambda t: t + "A",
+        lambda t: t.removeprefix("mqlab:"), lambda t: t[:100] + "\n" + t[100:], lambda t: t + '"',
+        lambda t: t[:60] + t[61:], lambda t: t[:60] + t[61] + t[60] + t[62:], lambda t: t.partition(".")[0] + "AAAA",
+        lambda t: t.partition(".")[0] + "A", lambda t: t.replace(".", ""), lambda t: t + t,
+    ]
+)  # fmt: skip
 def test_a_damaged_text_says_to_copy_all_of_it(viewed: Viewed, damage: Any) -> None:
     with pytest.raises(ProtocolError, match="copy all of it"):
         sharing.reopened(damage(sharing.shared_text(viewed.lab)))

@@ -217,6 +217,55 @@ def test_what_went_wrong_is_marked_by_more_than_a_word(scenario: str, bad: str) 
     assert any(f'class="here bad" title="{TIPS[bad]}"' in line for line in lines)
 
 
+# -- others that fail or wait --------------------------------------------------------------------------------------
+
+
+def others(lab: Lab, place: int | None = None) -> list[tuple[str, str]]:
+    """Number and words of the messages that are named beside the newest one."""
+    lives = lives_of(lab, place)
+    now_us = lab.world.now_us if place is None else lab.history.record(place - 1).ts_us
+    line = stations_html(lives, "", now_us).partition("mq-others-line")[2]
+    return re.findall(r">(\w+)</button><span>(.*?) <small>since ", line)
+
+
+def test_a_message_that_failed_stays_in_sight_until_it_is_done_though_newer_ones_pass() -> None:
+    lab = get("demo-retry").build(7).run_for(seconds=3)
+    failed = lab.run_until_event("MessageGivenBack")
+    assert failed is not None
+    label = label_of(failed.msg_id, lab)
+    seen = []
+    while (label, "") not in seen:
+        lab.run_for(ms=500)
+        words = dict(others(lab)).get(label, "")
+        if (label, words) not in seen:
+            seen.append((label, words))
+    assert label_of(lives_of(lab).newest, lab) != label
+    assert [words for _, words in seen] == ["failed, kept back for a retry", "failed, waits for its retry", ""]
+
+
+def test_what_was_refused_or_lost_stays_in_sight_and_at_most_three_are_named() -> None:
+    refused = played("broker-hangs", 20)
+    named = others(refused)
+    assert len(named) == 3
+    assert [words for _, words in named].count("refused, and given up") >= 2
+    assert "more</span>" in stations_html(lives_of(refused), "", refused.world.now_us)
+    assert {words for _, words in others(played("orders-cut-off", 12))} == {"lost with the power"}
+    assert ("4", "a dead letter") in others(played("poison", 40))
+
+
+def test_the_one_that_waits_longest_is_named_after_a_second() -> None:
+    lab = played("delayed-messages", 10)
+    assert others(lab) == [("3", "kept back until its time")]
+    parked = next(record for record in lab.history.find("MessageParked") if label_of(record.unique_key, lab) == "3")
+    place = lab.history.index_of(parked.at) + 1
+    assert "3" not in dict(others(lab, place))
+
+
+def test_where_all_goes_well_nobody_is_named_but_the_line_has_its_room() -> None:
+    assert others(played("steady-load", 4)) == []
+    assert "mq-others-line" in stations_html(lives_of(played("steady-load", 4)))
+
+
 # -- a group that pops ----------------------------------------------------------------------------------------------
 
 

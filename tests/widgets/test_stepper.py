@@ -65,16 +65,18 @@ def test_only_what_has_changed_goes_to_the_page(lab: Lab) -> None:
     said(stepper, {"do": "choose", "node": "broker-a"})
     assert set(messages[-1]["frame"]) == {"_taken", "stage", "menu"}
     said(stepper, {"do": "choose", "node": "broker-a"})
-    assert messages[-1] == {"frame": {"_taken": "2"}}
+    assert messages[-1] == {"frame": {"_taken": "2"}, "n": whole["n"] + 2}
     assert stepper.get_state()["frame"] == stepper.frame
 
 
 def test_another_page_gets_all_of_it(lab: Lab) -> None:
     stepper = Stepper(lab)
     messages = sent(stepper)
-    for _ in range(2):
-        said(stepper, {"do": "shown"})
-    assert messages[0] == messages[1] == {"frame": stepper.frame}
+    for page in "ab":
+        said(stepper, {"do": "shown", "view": page})
+    first, second = messages
+    assert first == {"whole": True, "frame": stepper.frame, "n": first["n"]}
+    assert second == first | {"n": first["n"] + 1}
 
 
 def test_only_the_tab_that_is_open_is_drawn(lab: Lab) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import pytest
 
 from mqlab.scenarios import get
+from mqlab_widgets import panels
 from mqlab_widgets.scene.scene import scene_of
 from mqlab_widgets.story import gap_text
 from mqlab_widgets.story_clock import LONGEST_FLIGHT_MS, SHORT_FLIGHT_MS
@@ -60,6 +64,27 @@ def test_a_message_is_told_station_by_station() -> None:
     assert found == sorted(found)
     gaps = [beat["gap"] for beat in screen.beats if "gap" in beat]
     assert gaps == ["+ 30 ms", "+ 99 ms"]
+
+
+@pytest.mark.parametrize("scenario", ["demo", "demo-retry", "demo-pop", "two-brokers", "three-ways", "broker-hangs"])
+def test_the_line_at_a_place_is_the_same_when_it_is_played_and_when_it_is_gone_back_to(scenario: str) -> None:
+    screen = Screen(get(scenario).build(7).run_for(seconds=2)).played(25)
+    line, lines = "", {}
+    for beat in screen.beats:
+        line = beat.get("say", line)
+        lines[beat["place"]] = line
+    assert len(set(lines.values())) > 9
+    before = screen.beats[0]["place"]
+    for place in reversed(lines):
+        screen.do("goto", place=place)
+        assert unescape(panels.said(screen.session)) == lines[place], place
+    for place in range(before, min(before + 200, len(screen.lab.history)) + 1):
+        screen.do("goto", place=place)
+        words = unescape(panels.said(screen.session))
+        assert words
+        kind = re.sub("(?<=[a-z])(?=[A-Z])", " ", screen.lab.history.record(place - 1).kind).lower()
+        assert kind not in words
+        assert not re.search(r"[a-z]_[a-z]|[A-Z]{3}_", words), words
 
 
 def test_times_are_told_in_few_letters() -> None:

@@ -17,7 +17,7 @@ from mqlab_widgets.session import Session
 def sentences(stepper: Stepper) -> list[str]:
     """What the captions say, from one to the next, until the story is told."""
     session = stepper.session
-    session.do({"do": "projector", "on": 1})
+    session.seen(big=True)
     told: list[str] = []
     while True:
         caption = session.caption()
@@ -48,8 +48,8 @@ def test_no_words_are_cut_on_the_stage_while_a_story_is_told_before_a_class(name
     stepper = storyboard(name)
     session = stepper.session
     width, height = WINDOWS[window]
-    session.do({"do": "resize", "width": width, "height": height})
-    session.do({"do": "projector", "on": 1})
+    session.seen(width, height)
+    session.seen(big=True)
     cut: set[str] = set()
     while not session.said:
         cut |= {words for words in re.findall("<text[^>]*>([^<]*)", session.scene().svg()) if words.endswith("…")}
@@ -61,7 +61,7 @@ def test_no_words_are_cut_on_the_stage_while_a_story_is_told_before_a_class(name
 
 def test_back_from_caption_to_caption() -> None:
     session = storyboard("14").session
-    session.do({"do": "projector", "on": 1})
+    session.seen(big=True)
     first = session.caption()
     session.do({"do": "next_caption"})
     second = session.caption()
@@ -95,13 +95,11 @@ def test_a_story_that_does_not_go_on_ends_the_search(monkeypatch: pytest.MonkeyP
 
 def test_a_page_is_asked_for_projector_mode_once() -> None:
     stepper = storyboard("02")
-    sent: list[object] = []
+    sent: list[dict[str, object]] = []
     stepper.send = lambda content, *_: sent.append(content)  # type: ignore[method-assign]
-    stepper._command({"do": "shown", "width": 900})
-    assert {"project": True} in sent
-    sent.clear()
-    stepper._command({"do": "shown", "width": 900})
-    assert {"project": True} not in sent
+    for page in ("first", "second"):
+        stepper._command({"do": "shown", "view": page, "width": 900})
+    assert [message["project"] for message in sent if "project" in message] == ["first"]
     stepper.close()
 
 

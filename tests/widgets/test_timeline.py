@@ -116,8 +116,8 @@ def test_flags_that_stand_close_together_are_one() -> None:
 
 def test_a_flag_says_as_much_as_it_has_room_for() -> None:
     lab = get("steady-load").build(7).run_for(seconds=1)
-    for ms in (100, 500, 2_000):
-        lab.freeze("consumer-1")
+    for name, ms in (("producer-1", 100), ("broker-a", 500), ("consumer-1", 2_000)):
+        lab.freeze(name)
         lab.run_for(ms=ms)
     session = session_of(lab)
 
@@ -125,10 +125,10 @@ def test_a_flag_says_as_much_as_it_has_room_for() -> None:
         flags = [part for part in drawn(session).iter("svg") if part.get("class") == "flag"]
         return [part.findtext("text", "") for part in flags]
 
-    session.do({"do": "resize", "width": 600})
+    session.seen(600)
     assert shown() == ["", "freeze", "freeze consumer-1"]
-    session.do({"do": "resize", "width": 3_000})
-    assert shown() == ["freeze", "freeze consumer-1", "freeze consumer-1"]
+    session.seen(3_000)
+    assert shown() == ["freeze", "freeze broker-a", "freeze consumer-1"]
 
 
 def test_stored_consumed_and_waiting_are_those_of_the_worlds_numbers() -> None:

@@ -11,6 +11,8 @@ const OPENERS = { b: "menu", m: "more", "?": "keys" };
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const FIELDS = "input, select, textarea";
 const RESIZE_MS = 150;
+// px around the stage and its foot.
+const AROUND = 10;
 // From the middle of a token to its handles, in units of the picture.
 const BELOW = 16;
 
@@ -20,7 +22,7 @@ function makeBar(root, { command, part, stage }) {
   let pointer; // where it was clicked, if it was not a key
   let stop = ""; // which machine or wire is the stage's tab stop
   let item = "play"; // which control is the bar's tab stop
-  let size = { width: 0, height: 0 };
+  let said; // what the kernel was told of the size and the mode, if the view is seen at all
   let drag; // the pointer's place on the time line, while it is held down
   let asked = ""; // the number of the newest command when the drag sent its last one
 
@@ -39,7 +41,11 @@ function makeBar(root, { command, part, stage }) {
       project();
       return;
     }
-    if (isMachine && !again) wanted = { name: nameOf(target), taken: root.dataset.taken };
+    if (isMachine && !again) wanted = { menu: "menu", by: nameOf(target), taken: root.dataset.taken };
+    if (what === "share") {
+      wanted = { menu: "share", by: "bar:share", taken: root.dataset.taken };
+      rest.place = root.dataset.place;
+    }
     command({ do: what, ...rest });
   }
 
@@ -53,10 +59,10 @@ function makeBar(root, { command, part, stage }) {
   const named = (name) => machines().find((element) => nameOf(element) === name);
 
   function anchor() {
-    return opener?.startsWith("bar:") ? root.querySelector(`[data-menu="${opener.slice(4)}"]`) : named(opener);
+    return opener?.startsWith("bar:") ? part("bar").querySelector(`[data-key="${opener.slice(4)}"]`) : named(opener);
   }
 
-  function open(name, by, focus = true) {
+  function open(name, by) {
     close();
     if (by.startsWith("bar:")) pointer = undefined;
     const menu = pop(name);
@@ -65,9 +71,9 @@ function makeBar(root, { command, part, stage }) {
     const at = anchor();
     menu.showPopover();
     menu.dataset.at = by.startsWith("bar:") ? "bar" : "stage";
-    if (at) beside(menu, pointer ?? at.getBoundingClientRect());
+    beside(menu, pointer ?? (at?.checkVisibility() ? at : part("stage")).getBoundingClientRect());
     if (by.startsWith("bar:")) at?.setAttribute("aria-expanded", "true");
-    if (focus) menu.querySelector('[role="menuitem"], button, input, select')?.focus({ preventScroll: true });
+    (stopsIn(menu)[0] ?? menu.querySelector('[role="menuitem"]') ?? menu).focus({ preventScroll: true });
   }
 
   // Below what it belongs to, or above where there is no room, and within the window.
@@ -86,8 +92,15 @@ function makeBar(root, { command, part, stage }) {
     if (opener?.startsWith("bar:")) at?.setAttribute("aria-expanded", "false");
     opener = undefined;
     menu.hidePopover();
-    if (back || inside) (at ?? root).focus({ preventScroll: true });
+    if (back || inside) focus(at);
     return true;
+  }
+
+  // Give the focus to an element, or to the view where that one cannot be seen: it is never lost, for then no key would
+  // be heard.
+  function focus(element) {
+    element?.focus({ preventScroll: true });
+    if (!element || document.activeElement !== element) root.focus({ preventScroll: true });
   }
 
   function toggle(name) {
@@ -110,6 +123,19 @@ function makeBar(root, { command, part, stage }) {
     const current = things.find((one) => nameOf(one) === stop) ?? things[0];
     for (const one of things) stopAt(one, one === current);
     for (const one of tabs()) one.tabIndex = one.getAttribute("aria-selected") === "true" ? 0 : -1;
+  }
+
+  // What Tab comes to in a part of the page.
+  function stopsIn(whole) {
+    const all = whole.querySelectorAll('button, input, select, textarea, summary, a[href], [tabindex="0"]');
+    return [...all].filter((one) => one.tabIndex >= 0 && one.checkVisibility({ visibilityProperty: true }) && !one.closest("[inert]"));
+  }
+
+  // Tab goes round in a dialog, and in what fills the window.
+  function round(whole, now, back) {
+    const all = stopsIn(whole);
+    const at = all.indexOf(now);
+    focus(all[(at + (back ? (at < 0 ? 0 : -1) : 1) + all.length) % all.length]);
   }
 
   function stopAt(element, stops) {
@@ -164,7 +190,7 @@ function makeBar(root, { command, part, stage }) {
       return true;
     }
     if (target.matches("select")) return false;
-    if (target.matches('[role="tab"]') && ["ArrowLeft", "ArrowRight"].includes(key)) {
+    if (target.matches('[role="tab"]') && ["ArrowLeft", "ArrowRight", "Home", "End"].includes(key)) {
       along(tabs(), target, key);
       send(document.activeElement);
       return true;
@@ -183,7 +209,7 @@ function makeBar(root, { command, part, stage }) {
     if (key === "f") project();
     else if (OPENERS[key]) toggle(OPENERS[key]);
     else if (KEYS[key]) command({ do: KEYS[key] });
-    else if (STORY_KEYS[key] && root.classList.contains("mq-projector")) command({ do: STORY_KEYS[key] });
+    else if (STORY_KEYS[key] && isProjected()) command({ do: STORY_KEYS[key] });
     else return false;
     return true;
   }
@@ -191,7 +217,7 @@ function makeBar(root, { command, part, stage }) {
   // What is open closes, then the focus goes up to the view, and from there to the notebook.
   function escaped(target) {
     if (close(true)) return true;
-    if (root.classList.contains("mq-projector")) {
+    if (isProjected()) {
       project();
       return true;
     }
@@ -206,15 +232,32 @@ function makeBar(root, { command, part, stage }) {
   }
 
   // The notebook has a command for nearly each letter: none of them is meant by who has the focus here.
-  root.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Tab") {
-      if (event.key === "Tab") close();
+  root.addEventListener("keydown", (event) => hear(event, event.target));
+
+  function hear(event, target) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Tab") {
+      const menu = openOne();
+      const whole = menu?.getAttribute("role") === "dialog" ? menu : isProjected() ? root : undefined;
+      if (whole !== menu) close();
+      if (whole) {
+        event.preventDefault();
+        round(whole, document.activeElement, event.shiftKey);
+      }
       return;
     }
-    const used = pressed(event, event.target);
+    const used = pressed(event, target);
     if (used) event.preventDefault();
     if (used !== undefined) event.stopPropagation();
-  });
+  }
+
+  // What fills the window hears every key, also where what had the focus has gone. A dialog of the notebook comes first.
+  const astray = (event) => {
+    if (!isProjected() || event.target.closest?.('.mq-viewer, dialog, [role="dialog"], .jp-Dialog')) return;
+    root.focus({ preventScroll: true });
+    hear(event, root);
+  };
+  document.addEventListener("keydown", astray, true);
 
   // -- the pointer ---------------------------------------------------------------------------------------------------
 
@@ -222,6 +265,11 @@ function makeBar(root, { command, part, stage }) {
     const menu = event.target.closest?.("[data-menu]");
     if (menu && !isOff(menu)) {
       toggle(menu.dataset.menu);
+      return;
+    }
+    const copies = event.target.closest?.("[data-copy]");
+    if (copies) {
+      copy(copies);
       return;
     }
     const target = event.target.closest?.("[data-do]:not(form, select)");
@@ -244,6 +292,20 @@ function makeBar(root, { command, part, stage }) {
   document.addEventListener("pointerdown", outside, true);
   const scrolled = (event) => openOne() && event.target.contains?.(root) && close();
   document.addEventListener("scroll", scrolled, true);
+
+  // The text beside the button, to the clipboard; where the browser does not let us, it stands there chosen for Ctrl+C.
+  async function copy(button) {
+    const field = button.closest("[data-pop]").querySelector("textarea");
+    const words = button.closest("[data-pop]").querySelector("[role=status]");
+    field.focus();
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+      words.textContent = "Copied.";
+    } catch {
+      words.textContent = document.execCommand("copy") ? "Copied." : "It is selected: press Ctrl+C.";
+    }
+  }
 
   // -- the time line -------------------------------------------------------------------------------------------------
 
@@ -278,17 +340,25 @@ function makeBar(root, { command, part, stage }) {
 
   // -- the projector, and the room there is --------------------------------------------------------------------------
 
+  const isProjected = () => root.classList.contains("mq-projector");
+
   function project() {
-    const on = root.classList.toggle("mq-projector");
-    if (on) {
+    close();
+    if (root.classList.toggle("mq-projector")) {
       root.setAttribute("popover", "manual");
       root.showPopover?.();
     } else {
       root.removeAttribute("popover");
     }
     root.focus({ preventScroll: true });
-    command({ do: "projector", on: on ? 1 : 0 });
-    measure();
+    seen();
+  }
+
+  // How large the view is now, and how it is shown: the kernel answers with all of it, drawn for that.
+  function seen() {
+    const { clientWidth: width, clientHeight: high } = part("stage");
+    said = width > 0 ? { width, height: isProjected() ? high : room(), big: isProjected() ? 1 : 0 } : undefined;
+    if (said) command({ do: "shown", ...said });
   }
 
   let measuring;
@@ -296,14 +366,19 @@ function makeBar(root, { command, part, stage }) {
     clearTimeout(measuring);
     measuring = setTimeout(() => {
       const { clientWidth: wide, clientHeight: high } = part("stage");
-      const height = root.classList.contains("mq-projector") ? high : 0;
-      if (wide > 0 && (Math.abs(wide - size.width) > 2 || Math.abs(height - size.height) > 2)) {
-        command({ do: size.width ? "resize" : "shown", width: wide, height });
-        size = { width: wide, height };
-      }
+      const height = isProjected() ? high : room();
+      if (wide === 0) said = undefined;
+      else if (!said || Math.abs(wide - said.width) > 2 || Math.abs(height - said.height) > 2) seen();
       place();
-    }, size.width ? RESIZE_MS : 0);
+    }, said ? RESIZE_MS : 0);
   }
+  // So high may the stage be, that all of it is seen together with its foot.
+  function room() {
+    const notebook = root.closest(".jp-WindowedPanel-outer")?.clientHeight || innerHeight;
+    return Math.max(1, notebook - root.querySelector(".mq-foot").offsetHeight - part("acts").offsetHeight - AROUND);
+  }
+
+  window.addEventListener("resize", measure);
   // Only now it is known that somebody sees the view, and how wide it is.
   const watch = new ResizeObserver(measure);
   watch.observe(part("stage"));
@@ -326,8 +401,10 @@ function makeBar(root, { command, part, stage }) {
   }
 
   return {
+    seen,
+    focus,
     project() {
-      if (!root.classList.contains("mq-projector")) project();
+      if (!isProjected()) project();
     },
     // After the page has changed.
     drawn() {
@@ -338,9 +415,9 @@ function makeBar(root, { command, part, stage }) {
       if (opener?.startsWith("bar:")) anchor()?.setAttribute("aria-expanded", "true");
       place();
       if (wanted && wanted.taken !== root.dataset.taken) {
-        const { name } = wanted;
+        const { menu, by } = wanted;
         wanted = undefined;
-        open("menu", name);
+        open(menu, by);
       }
       seek();
     },
@@ -351,6 +428,8 @@ function makeBar(root, { command, part, stage }) {
     close() {
       clearTimeout(measuring);
       watch.disconnect();
+      document.removeEventListener("keydown", astray, true);
+      window.removeEventListener("resize", measure);
       document.removeEventListener("pointerdown", outside, true);
       document.removeEventListener("scroll", scrolled, true);
     },

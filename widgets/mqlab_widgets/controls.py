@@ -11,7 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mqlab.trace.catalogue import CATALOGUE
-from mqlab_widgets.words import flight_words
+from mqlab_widgets.words import clock, flight_words
 
 if TYPE_CHECKING:
     from mqlab.sim import Pending
@@ -31,18 +31,6 @@ TABS = {
     "text": "Text",
 }
 """Name -> what is written on the tab."""
-FAULTS = {
-    "crash": "Crash {}",
-    "power_off": "Pull the plug of {}",
-    "freeze": "Freeze {}",
-    "thaw": "Let {} go on",
-    "restart": "Restart {}",
-}
-LINKS = {
-    "cut": "Cut the link {}",
-    "heal": "Heal the link {}",
-    "disconnect": "Break the connections {}",
-}
 MOST_MACHINES = 12
 ICONS = {
     "start": "M3 3v10M13 3L6 8l7 5z",
@@ -146,6 +134,9 @@ def _pace_name(pace: str | float) -> str:
 def _way_back(session: Session) -> str:
     """From the past to the present, out of a long run, and back to where it began."""
     offers, parts = session.offers(), []
+    if session.older:
+        tip = escape(f"{session.older} is another world since a cell was run again: run the cell of this view again")
+        parts.append(f'<span class="mq-older" data-key="older" title="{tip}">older world</span>')
     if "cancel" in offers:
         parts.append(_button("cancel", "Cancel", "Stop looking"))
     if session.back_offer is not None:
@@ -157,8 +148,8 @@ def _way_back(session: Session) -> str:
 
 
 def more_html(session: Session) -> str:
-    """What opens beside the bar: more commands, and the list of keys."""
-    return _more(session, session.offers()) + _keys()
+    """What opens beside the bar: more commands, the list of keys, and the line to share once it was asked for."""
+    return _more(session, session.offers()) + _keys() + _share(session)
 
 
 def _more(session: Session, offers: Collection[str]) -> str:
@@ -192,30 +183,61 @@ def _keys() -> str:
     )
 
 
+def _share(session: Session) -> str:
+    if session.shared is None:
+        return ""
+    text, place = session.shared.text, session.shared.place
+    when = clock(session.lab.history.record(place - 1).ts_us) if place else "the beginning"
+    return (
+        '<div class="mq-pop" data-pop="share" data-key="pop-share" popover="manual" role="dialog" aria-label="Share">'
+        f"<h4>This world at {when}, behind event {place:,}</h4>"
+        '<label>Send this line to somebody; <code>Stepper.reopen("...")</code> opens it there, at the same event: '
+        f'<textarea readonly rows="6" cols="60" spellcheck="false">{escape(text)}</textarea></label>'
+        '<div class="mq-row"><button type="button" data-copy="">Copy</button><span role="status"></span></div></div>'
+    )
+
+
 # -- what can be done to a machine or a wire ------------------------------------------------------------------------
 
 
 def menu_html(session: Session, *, link: bool) -> str:
     """What can be done to the machine that was clicked last, or (`link`) to the wire; only what can be done now."""
-    offers = session.offers()
-    ends = f"{session.other} - {session.chosen}"
-    if not session.chosen:
-        title, items = "Break what?", []
-    elif link:
-        title = ends
-        items = [_item(do, words.format(ends), source=session.other, target=session.chosen)
-                 for do, words in LINKS.items() if do in offers]  # fmt: skip
-    else:
-        title = session.chosen
-        items = [_item(do, words.format(session.chosen), node=session.chosen)
-                 for do, words in FAULTS.items() if do in offers]  # fmt: skip
+    title = f"{session.other} - {session.chosen}" if link and session.chosen else session.chosen or "Break what?"
+    groups = _verbs(session, link=link)
+    items = "".join(words if not name else _group(name, words) for name, words in groups)
     machines = [node for node in session.lab.world.nodes if link or node != session.chosen][:MOST_MACHINES]
     others = "".join(_item("choose", f"{node} ...", node=node) for node in machines)
     quiet = '<div class="mq-faint">Nothing can be done to it now.</div>' if session.chosen and not items else ""
     return (
-        f'<div role="menu" aria-label="{escape(title, quote=True)}"><h4>{escape(title)}</h4>{quiet}{"".join(items)}'
+        f'<div role="menu" aria-label="{escape(title, quote=True)}"><h4>{escape(title)}</h4>{quiet}{items}'
         f'<div class="mq-others">{others}</div></div>'
     )
+
+
+def _verbs(session: Session, *, link: bool) -> list[tuple[str, str]]:
+    """What can be done, in groups with their headings: two in the past, for what is over cannot be changed."""
+    if not session.over:
+        return [("", _items(session, link=link))]
+    here, now = clock(session.now_us), clock(session.lab.world.now_us)
+    new = (
+        _items(session, link=link, where="new")
+        if "take_back" in session.offers()
+        else '<div class="mq-faint">None can be played: this one was built cell by cell, or changed by a cell.</div>'
+    )
+    groups = [(f"In a new world from here, {here}", new), (f"Now, at {now}", _items(session, link=link, where="now"))]
+    return [(name, items) for name, items in groups if items]
+
+
+def _items(session: Session, *, link: bool, where: str = "") -> str:
+    then = where == "new"
+    verbs = session.link_verbs(then=then) if link else session.machine_verbs(then=then)
+    whom = {"source": session.other, "target": session.chosen} if link else {"node": session.chosen}
+    return "".join(_item(do, words, **whom, where=where) for do, words in verbs.items())
+
+
+def _group(name: str, items: str) -> str:
+    head = f'<div role="group" aria-label="{escape(name, quote=True)}" class="mq-when"><h5>{escape(name)}</h5>'
+    return f"{head}{items}</div>"
 
 
 def _item(do: str, words: str, **arguments: str) -> str:

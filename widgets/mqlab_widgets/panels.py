@@ -60,32 +60,8 @@ def command(do: str, words: str, tip: str = "", *, about: str = "", **arguments:
 
 
 def said(session: Session) -> str:
-    """The live line: what the last command had to say, or else what happened last; the text to share if asked for."""
-    words = escape(session.said or _happened(session)).replace("\n", "<br>")
-    if session.shared:
-        return (
-            '<label>Send this line to somebody; <code>Stepper.reopen("...")</code> opens it: '
-            f'<input readonly size="60" value="{escape(session.shared, quote=True)}"></label>'
-        )
-    return words
-
-
-def _happened(session: Session) -> str:
-    """The newest event behind the cursor in a sentence; of a frame that leaves or arrives, what it is."""
-    event = session.event()
-    if event is None:
-        return ""
-    words = say(event, session.lab)
-    if words:
-        return words
-    stage = session.stage()
-    if event.kind in ("RequestSent", "ResponseSent"):
-        leaving = stage.flights.get(f"{event.connection}:{event.local}:{event.frame}")
-        return f"{event.node} sends {flight_words(leaving, session.lab)} to {leaving.target}" if leaving else ""
-    if event.kind in ("RequestReceived", "ResponseReceived"):
-        landed = stage.landed.get(event.node)
-        return f"{event.node} gets {flight_words(landed, session.lab)} from {landed.source}" if landed else ""
-    return f"{event.node}: {re.sub('(?<=[a-z])(?=[A-Z])', ' ', event.kind).lower()}"
+    """The live line: what the last command had to say, or else what happened last."""
+    return escape(session.said or session.line()).replace("\n", "<br>")
 
 
 # -- the last step --------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from threading import Event
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet, ref
 
@@ -59,8 +60,8 @@ class Player:
 
     @property
     def playing(self) -> bool:
-        """Whether the world passes."""
-        return self._task is not None
+        """Whether the world passes. Where its loop has ended (that of a page that is gone), it stands still."""
+        return self._task is not None and not self._task.get_loop().is_closed()
 
     @property
     def live(self) -> bool:
@@ -85,12 +86,11 @@ class Player:
         lab = self._lab()
         if self.playing or lab is None or not self.views:
             return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
+        loop = _running_loop()
+        if loop is None:
             raise LearnerError(
                 "here is no loop in which a world could pass by itself", "use lab.run_for(seconds=5)"
-            ) from None
+            )
         self.began += 1
         self._telling = Telling(lab, self.views, self._pace)
         if self.watch is not None:
@@ -102,6 +102,25 @@ class Player:
         if self._task is not None:
             self._task.cancel()
             self._stop("")
+
+    def in_turn(self, act: Callable[[], None], wait_seconds: float = 0) -> None:
+        """Do it between two pieces of the play: each page speaks from a thread of its own (a subshell), and only one at
+        a time may be at what is shown. Whoever needs what comes of it waits so long at most.
+        """
+        loop = self._task.get_loop() if self._task is not None else None
+        if loop is None or not loop.is_running() or loop is _running_loop():
+            act()
+            return
+        done = Event()
+
+        def now() -> None:
+            try:
+                act()
+            finally:
+                done.set()
+
+        loop.call_soon_threadsafe(now)
+        done.wait(wait_seconds)
 
     @contextmanager
     def stepping(self) -> Iterator[None]:
@@ -171,6 +190,13 @@ class Player:
             if self.watch is not None:
                 self.watch.detach()
                 self.watch = None
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _plain(error: MqlabError) -> str:

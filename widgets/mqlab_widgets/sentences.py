@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from mqlab.trace.record import Record
 
 _DLQ = dlq_topic("")
+_SAID_BESIDE = {
+    *("SEND_MESSAGE", "SEND_MESSAGE_V2", "SEND_BATCH_MESSAGE", "SEND_REPLY_MESSAGE", "SEND_REPLY_MESSAGE_V2"),
+    *("PULL_MESSAGE", "LITE_PULL_MESSAGE", "POP_MESSAGE", "CONSUMER_SEND_MSG_BACK"),
+    *("ACK_MESSAGE", "BATCH_ACK_MESSAGE", "CHANGE_MESSAGE_INVISIBLETIME"),
+}
 _HOLDS = {
     "count": "{cached:,} messages of {queue}, more than {limit:,}",
     "size": "{cached:,} MiB of {queue}, more than {limit:,}",
@@ -147,6 +152,11 @@ def _pull_finished(record: Record) -> str:
     return "" if record.messages else "{node} got no message of {queue}, and will ask again"
 
 
+def _request_sent(record: Record) -> str:
+    """Of a frame with a message in it, or a wish for one, the event beside it says more."""
+    return "" if record.request_name in _SAID_BESIDE else "{node} sends {remote} {request}"
+
+
 def _attempted(record: Record) -> str:
     # Through a proxy, which chooses broker and queue.
     return "{node} sends {message} to {broker_name}, {queue}" if record.broker_name else "{node} sends {message}"
@@ -247,6 +257,8 @@ def _consume_started(record: Record) -> str:
 def _consume_finished(record: Record) -> str:
     if record.status in CONSUMED:
         return "{node}: the listener is done with {message}"
+    if record.status == "None":
+        return "{node}: the listener returned None for {message}, which counts as a failure"
     return "{node}: the listener could not handle {message}"
 
 
@@ -300,6 +312,7 @@ SENTENCES: dict[str, Sentence] = {
     "ClockDrifted": "{target}: the clock on its wall does not go as the others do",
     "ActionTaken": _action,
     # the network and remoting
+    "RequestSent": _request_sent,
     "ConnectionOpened": "{node} has opened a connection to {remote}",
     "ConnectionClosed": "{node}: the connection with {remote} has ended",
     "ConnectionBroken": "{node} has lost its connection with {remote}, and what was on its way there",
@@ -467,10 +480,9 @@ SENTENCES: dict[str, Sentence] = {
     "SettlingFailed": _settling_failed,
 }  # fmt: skip
 
-_BESIDE = "the event beside it says in words what the frame is for"
+_BESIDE = "what the frame is for was said when its request was sent, or is said beside it"
 _ROUTINE = "it comes again and again, and changes nothing that is seen"
 SILENT: dict[str, str] = {
-    "RequestSent": _BESIDE,
     "RequestReceived": _BESIDE,
     "ResponseSent": _BESIDE,
     "ResponseReceived": _BESIDE,

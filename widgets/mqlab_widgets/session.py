@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -13,15 +14,16 @@ from mqlab_widgets import timeline
 from mqlab_widgets.boards.board import Board, Fold
 from mqlab_widgets.boards.lives import Lives
 from mqlab_widgets.boards.stage import StageBoard
-from mqlab_widgets.breaking import BREAKABLE, LINKS, Breaking
+from mqlab_widgets.breaking import Breaking
 from mqlab_widgets.player import Player, player_of
 from mqlab_widgets.scene.picture import STAGE, Picture
 from mqlab_widgets.scene.scene import Look, Scene
 from mqlab_widgets.search import Search
-from mqlab_widgets.sharing import shared_text
+from mqlab_widgets.sharing import Shared, shared_text
 from mqlab_widgets.story import Beat, Story
 from mqlab_widgets.telling import NOTHING_LEFT
-from mqlab_widgets.words import clock, say
+from mqlab_widgets.verbs import LINKS, MACHINES
+from mqlab_widgets.words import clock, line_at
 from mqlab_widgets.worlds import Branch, Worlds
 
 if TYPE_CHECKING:
@@ -43,11 +45,11 @@ PAUSING = (
     *("to_breakpoint", "back_to", "pick", "hold", "take_back", "override", "branch"),
 )
 """The commands that end playing, because they say themselves where to go."""
-LOOKING = ("choose", "choose_link", "follow", "open_kind", "resize", "projector", "pace", "set_kind", "cancel")
+LOOKING = ("choose", "choose_link", "follow", "open_kind", "pace", "set_kind", "cancel")
 """The commands that touch no world."""
 
 
-class Session(Breaking, Worlds):
+class Session(Worlds, Breaking):
     """A world under a viewer: its boards at the cursor, what is chosen, what was said, and its branches.
 
     `do(command)` carries out {"do": name, ...}; whatever goes wrong becomes the sentence `said`, never an error in the
@@ -92,8 +94,10 @@ class Session(Breaking, Worlds):
         self.said = ""
         self.taken = 0
         """How many commands have been taken, by which a page sees that it is heard."""
-        self.shared = ""
-        """The text to send to somebody, after `do_share` and until the next command."""
+        self.shared: Shared | None = None
+        """What to send to somebody, after `do_share` and until the next command."""
+        self.older = ""
+        """The name under which a cell has made another world since; "" as long as none has."""
         self.back_offer: tuple[int, str] | None = None
         """After a search has gone far: the place where it began, and "back to 20.1 s"."""
         self._search: Search | None = None
@@ -157,6 +161,17 @@ class Session(Breaking, Worlds):
         return self.lab.history.cursor < len(self.lab.history) and not self.player.live
 
     @property
+    def over(self) -> bool:
+        """Whether the world has gone on since, or something was done to it: not so in the middle of the newest slice,
+        which nothing from outside can divide.
+        """
+        if not self.past:
+            return False
+        history, place = self.lab.history, self.lab.history.cursor
+        newest = history.row(len(history) - 1)[0]
+        return place == 0 or history.row(place - 1)[0] != newest or self._done_later(self.event()) > 0
+
+    @property
     def now_us(self) -> int:
         """The world's time at the cursor: 0 before the first event."""
         event = self.event()
@@ -173,7 +188,6 @@ class Session(Breaking, Worlds):
     def watched(self, watched: bool) -> None:
         if watched and not self._watched:
             self._at = None
-            self.story.begin()
         self._watched = watched
 
     def place(self) -> int:
@@ -187,12 +201,14 @@ class Session(Breaking, Worlds):
         return len(self.lab.history) if self._at is None else self._at
 
     def catch_up(self, seconds: float) -> bool:
-        """Bring what is shown nearer to the cursor, for at most so long; whether it is there."""
+        """Bring what is shown nearer to the cursor, for about so long and by a piece at least; whether it is there."""
         until, cursor = time.monotonic() + seconds, self.lab.history.cursor
-        while (at := self._stage.place) < cursor and time.monotonic() < until:
+        while (at := self._stage.place) < cursor:
             at = min(cursor, at + EVENTS_PER_PIECE)
             self._stage.go_to(at, jump=False)
             timeline.follow(self.lab, at)
+            if time.monotonic() >= until:
+                break
         self._at = None if self._stage.place >= cursor else self._stage.place
         return self._at is None
 
@@ -203,6 +219,17 @@ class Session(Breaking, Worlds):
     def caption(self) -> Caption | None:
         """What a scenario tells of itself at the cursor, which is shown in projector mode alone."""
         return self._storyboard.at(self.place()) if self.big else None
+
+    def seen(
+        self, width: float | str | None = None, height: float | str | None = None, big: bool | str | None = None
+    ) -> None:
+        """How large the stage is on the page, in px, and whether it is there alone, in letters for a hall (projector
+        mode); what is not told stays as it is.
+        """
+        wide = self.width if width is None else _px(width, LEAST_PX)
+        high = self.height if height is None else _px(height, 0)
+        self.width, self.height = wide, high
+        self.big = self.big if big is None else big in (True, 1, "true", "1", "on")
 
     def look(self) -> Look:
         """How this viewer looks at the stage."""
@@ -284,9 +311,9 @@ class Session(Breaking, Worlds):
         """The small parts of the page around the stage, at the cursor."""
         return self._around()
 
-    def say(self, record: Record) -> str:
-        """An event of the shown world in plain words."""
-        return say(record, self.lab)
+    def line(self) -> str:
+        """What is said of the shown world at the cursor, in plain words."""
+        return line_at(self.lab, self.place())
 
     def offers(self) -> set[str]:
         """The commands that can be done now."""
@@ -321,7 +348,7 @@ class Session(Breaking, Worlds):
             self._at = None
             self.back_offer = self.back_offer if name == "back_to" else None
         method = getattr(self, f"do_{name}", None)
-        self.said = self.shared = ""
+        self.said, self.shared = "", None
         if method is None:
             self.said = f"There is no command {name!r}."
         elif self._another_plays() and name != "play":
@@ -349,7 +376,7 @@ class Session(Breaking, Worlds):
         return self.lab.world.door.is_playing
 
     def _while_another_plays(self, name: str, arguments: dict[str, Any]) -> None:
-        if name in (*BREAKABLE, *LINKS):
+        if name in (*MACHINES, *LINKS) and arguments.get("where") != "new":
             self.lab.world.door.post(lambda: self._act(name, arguments))
         elif name in LOOKING:
             self._act(name, arguments)
@@ -520,15 +547,6 @@ class Session(Breaking, Worlds):
         """Light the way of a message, by its unique key; "" or the same again: of none."""
         self.followed = "" if message == self.followed else message
 
-    def do_resize(self, width: float | str, height: float | str = 0) -> None:
-        """The stage has another size on the page, in px."""
-        self.width = min(max(float(width), LEAST_PX), MOST_PX)
-        self.height = min(max(float(height), 0), MOST_PX)
-
-    def do_projector(self, on: bool | str | None = None) -> None:
-        """The stage alone, in letters for a hall; or all of it again."""
-        self.big = not self.big if on is None else on in (True, "true", "1", "on")
-
     def do_open_kind(self, kind: str) -> None:
         """Draw all machines of a kind, or sum the most of them up again."""
         self.opened_kinds ^= {kind}
@@ -541,6 +559,17 @@ class Session(Breaking, Worlds):
         """The queue, and the message in it, whose bytes are shown."""
         self.queue = (topic, int(queue_id), int(offset))
 
-    def do_share(self) -> None:
-        """Show the text that brings back this world at this event."""
-        self.shared = shared_text(self.lab)
+    def do_share(self, place: int | str | None = None) -> None:
+        """Show the text that brings back this world at this event, or behind so many events: while a world is played,
+        what is seen on the page is a little older than what is known here.
+        """
+        here = self.lab.history.cursor
+        at = here if place is None or place == "" else min(max(int(place), 0), len(self.lab.history))
+        self.shared = Shared(shared_text(self.lab, at), at)
+
+
+def _px(side: float | str, least: float) -> float:
+    """A side of a stage, within its bounds."""
+    if not math.isfinite(float(side)):
+        raise LearnerError(f"a stage cannot be {side} px large", "give a number of px")
+    return min(max(float(side), least), MOST_PX)

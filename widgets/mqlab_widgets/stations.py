@@ -7,8 +7,12 @@ from typing import NamedTuple
 
 from mqlab_widgets.boards.lives import Lap, Life, Lives
 from mqlab_widgets.labels import label_of
+from mqlab_widgets.scene.style import tile_style
+from mqlab_widgets.waiting import held_up
 from mqlab_widgets.words import clock, span_words
 
+MOST_OTHERS = 3
+"""So many messages that fail or wait are named beside the one that is followed."""
 PASSED, HERE, AHEAD, SKIPPED = "passed", "here", "ahead", "skipped"
 BAD = ("failed", "dead", "lost", "given up")
 TIPS = {
@@ -80,8 +84,12 @@ def _names(life: Life, lap: Lap) -> tuple[str, ...]:
     return (*first, "given up", "dispatched", "woken", "pulled", "failed", "listener", "done", "committed")
 
 
-def stations_html(lives: Lives, key: str = "") -> str:
-    """One line of fixed height; without a message that is followed it shows the newest."""
+def stations_html(lives: Lives, key: str = "", now_us: int = 0) -> str:
+    """A line for one message (without one that is followed: the newest), and a line with others that fail or wait."""
+    return _line(lives, key) + _others(lives, now_us)
+
+
+def _line(lives: Lives, key: str) -> str:
     followed = bool(key)
     life = lives.of(key or lives.newest)
     if life is None:
@@ -89,16 +97,32 @@ def stations_html(lives: Lives, key: str = "") -> str:
     label = escape(label_of(life.key, lives.lab))
     items = "".join(_item(station, life.at["sent"]) for station in stations_of(life))
     tip = "stop following this message" if followed else "the newest message: follow it"
-    digits = "".join(filter(str.isdigit, label)) or "0"
-    chip = (
-        f'<button type="button" class="mq-number t{int(digits) % 7}" data-do="follow" tabindex="-1" title="{tip}" '
-        f'data-message="{life.key if not followed else ""}" aria-pressed="{str(followed).lower()}" '
-        f'aria-label="{tip}">{label}</button>'
-    )
+    chip = _chip(label, life.key if not followed else "", tip, pressed=followed)
     return (
         f'<div class="mq-stations" role="group" aria-label="{escape(stations_text(lives, life.key), quote=True)}">'
         f"{chip}<ol>{items}</ol>{_groups(life)}</div>"
     )
+
+
+def _chip(label: str, key: str, tip: str, *, pressed: bool = False) -> str:
+    """The number of a message, which can be clicked."""
+    return (
+        f'<button type="button" class="mq-number" style="{tile_style(label)}" data-do="follow" tabindex="-1" '
+        f'title="{tip}" data-message="{key}" aria-pressed="{str(pressed).lower()}" aria-label="{tip}">{label}</button>'
+    )
+
+
+def _others(lives: Lives, now_us: int) -> str:
+    """Messages that fail or wait while the line above follows another one."""
+    found = [held for held in held_up(lives, now_us) if label_of(held.key, lives.lab)]
+    shown = "".join(
+        f'<li class="{"bad" if held.bad else ""}">'
+        f"{_chip(escape(label_of(held.key, lives.lab)), held.key, 'follow this message')}"
+        f"<span>{held.words} <small>since {clock(held.since_us)}</small></span></li>"
+        for held in found[:MOST_OTHERS]
+    )
+    more = f'<span class="mq-faint">and {len(found) - MOST_OTHERS:,} more</span>' if len(found) > MOST_OTHERS else ""
+    return f'<div class="mq-others-line" role="group" aria-label="What fails or waits"><ul>{shown}</ul>{more}</div>'
 
 
 def _item(station: Station, sent_us: int) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from mqlab.errors import LearnerError
 from mqlab_widgets import controls, panels
 from mqlab_widgets.boards.board import Board
 from mqlab_widgets.machine import machine_html
+from mqlab_widgets.older import tell_when_older
 from mqlab_widgets.scene.picture import STAGE, Picture
 from mqlab_widgets.session import Session
 from mqlab_widgets.sharing import reopened, save_shared, shared_text
@@ -24,6 +26,17 @@ if TYPE_CHECKING:
 
 PLAYING_SECONDS = 0.3
 """So often what stands around the story is drawn anew while the world is played."""
+
+RENEW_SECONDS = 0.3
+"""So long a page that comes waits for the picture of now, while another thread plays the world."""
+
+
+class Screen(NamedTuple):
+    """How a page shows a view: the room of the stage in px, and whether it is there alone (projector mode)."""
+
+    width: float
+    height: float
+    big: bool
 
 
 class Stepper(Viewer):
@@ -56,17 +69,22 @@ class Stepper(Viewer):
         """Whether the menu of faults is about the link that was clicked, and not about a machine."""
         self._to_play = play
         self._to_project = projector
-        self._size: tuple[float, float, bool] | None = None
+        self._drawn_for: Screen | None = None
         """How large the stage was drawn last; a story changes what is in it, and not its size."""
         self._stepped = False
         """Whether the page was told the last step as a story, and shows its end or soon will."""
-        self._looked_at = 0
-        """How many front ends show this view; nobody draws for none."""
+        self._pages: dict[str, Screen] = {}
+        """The pages that show this view, as each said last; it is drawn for the one that was heard last, which comes
+        last. Nobody draws for none.
+        """
+        self._whole = False
+        """Whether a page has to be sent all of it."""
         super().__init__(self._command)
         self._pump = FramePump(self._show, self._post)
         self._around = FramePump(self._show, self._post, PLAYING_SECONDS)
         answer_beside_cells(self)
         self._pump.send()
+        tell_when_older(self.session, self._is_older)
 
     @classmethod
     def reopen(
@@ -89,28 +107,35 @@ class Stepper(Viewer):
             self._around.close()
         super().close()
 
+    def _is_older(self, name: str) -> None:
+        """A cell has made another world under the name of this one."""
+        self.session.player.in_turn(partial(self._say_older, name))
+
+    def _say_older(self, name: str) -> None:
+        self.session.older = name
+        self.session.said = (
+            f"This view shows an older world: {name} is another one since a cell was run again. "
+            "Run the cell of this view again to see that one."
+        )
+        self._changed()
+
     # -- what the page says -----------------------------------------------------------------------------------------
+
+    def _take(self, widget: Any, content: Any, buffers: Any) -> None:
+        self.session.player.in_turn(partial(super()._take, widget, content, buffers))
 
     def _command(self, command: dict[str, Any]) -> None:
         session = self.session
+        page = str(command.get("view", ""))
+        command = {name: value for name, value in command.items() if name != "view"}
         match command["do"]:
             case "shown":
-                if "width" in command:
-                    session.do({**command, "do": "resize"})
-                self._looked_at += 1
-                session.watched = True
-                self.forget()
-                self._stepped = False
-                if self._to_play:
-                    self._to_play = False
-                    session.do({"do": "play"})
-                self._changed()
-                if self._to_project:
-                    self._to_project = False
-                    self.send({"project": True})
+                self._shown(page, command)
             case "hidden":
-                self._looked_at -= 1
-                session.watched = self._looked_at > 0
+                self._hidden(page)
+            case "here":
+                # Who asks wants to know whether it can be asked.
+                pass
             case "tab" if command.get("name") in self._tabs:
                 self._tab = command["name"]
                 session.taken += 1
@@ -118,13 +143,46 @@ class Stepper(Viewer):
             case name:
                 if name in ("choose", "choose_link"):
                     self._about_link = name == "choose_link"
+                self._draw_for(page)
                 session.do(command)
+
+    def _shown(self, page: str, said: dict[str, Any]) -> None:
+        """A page shows this view, has another size or mode, or has missed something: it gets all of it, drawn anew."""
+        session = self.session
+        try:
+            session.seen(**{name: said[name] for name in Screen._fields if name in said})
+        except (LearnerError, TypeError, ValueError) as error:
+            session.said = str(error)
+        self._pages.pop(page, None)
+        self._pages[page] = self._screen()
+        session.watched = True
+        self._whole, self._stepped = True, False
+        if self._to_play:
+            self._to_play = False
+            session.do({"do": "play"})
+        self._changed()
+        if self._to_project:
+            self._to_project = False
+            self.say({"project": page})
+
+    def _hidden(self, page: str) -> None:
+        """A page shows this view no more."""
+        self._pages.pop(page, None)
+        self.session.watched = bool(self._pages)
+        if self._pages:
+            self._draw_for(next(reversed(self._pages)))
+
+    def _draw_for(self, page: str) -> None:
+        """Draw in the size of this page, which does something; others show the same picture, enlarged or reduced."""
+        screen = self._pages.get(page)
+        if screen is not None and screen != self._screen():
+            self._shown(page, screen._asdict())
 
     # -- frames and stories -----------------------------------------------------------------------------------------
 
     def _changed(self) -> None:
         """The session did something, or somebody else did."""
-        if self._looked_at > 0:
+        if self._pages:
             # The page shows the step already; what is below waits until it has painted that.
             self._pump.show(soon=self._stepped)
 
@@ -139,7 +197,7 @@ class Stepper(Viewer):
         session = self.session
         caption = session.caption()
         return {
-            "stations": stations_html(session.lives(), session.followed),
+            "stations": stations_html(session.lives(), session.followed, session.now_us),
             "caption": escape(caption.words) if caption is not None else "",
         }
 
@@ -147,7 +205,33 @@ class Stepper(Viewer):
         self.session.lab.world.door.post(function)
 
     def _show(self) -> None:
-        self.show(self._draw())
+        """Draw, and send what has changed, or all of it where a page needs that."""
+        session, whole, self._whole = self.session, self._whole, False
+        frame, screen = self._draw(), self._screen()
+        if whole or not session.playing or screen != self._drawn_for:
+            scene = session.scene()
+            if self._stepped and screen == self._drawn_for and scene.parts == session.story.parts:
+                self.told({"stage": scene.svg()})
+            self._drawn_for, self._stepped = screen, False
+            session.story.shown(scene)
+            frame |= self._picture()
+        if whole:
+            self.show_whole({"said": panels.said(session), **frame})
+        else:
+            self.show(frame)
+
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """What a page begins with; when it asks for all of it, the picture is that of now."""
+        if key is None and self.comm is not None:
+            self.session.player.in_turn(partial(self._post, self._renew), RENEW_SECONDS)
+        state: dict[str, Any] = super().get_state(key, drop_defaults)
+        return state
+
+    def _renew(self) -> None:
+        self.frame = {**self.frame, **self._draw(), **self._picture()}
+
+    def _screen(self) -> Screen:
+        return Screen(self.session.width, self.session.height, self.session.big)
 
     def _now(self) -> Frame:
         """Where the world stands."""
@@ -171,12 +255,16 @@ class Stepper(Viewer):
             "_past": "true" if session.past else "false",
         }
 
+    def _picture(self) -> Frame:
+        """What the story shows, as a whole."""
+        return {**self._place(), "stage": self.session.scene().svg(), **self._words()}
+
     def _step(self) -> Frame:
         """What a step shows at once beside its story."""
         return {**self._now(), **self._place(), "said": panels.said(self.session)}
 
     def _draw(self) -> Frame:
-        """The page as it is now; while the world is played, what the story does not show itself."""
+        """What stands around the stage as it is now; while the world is played, what the story does not show itself."""
         session = self.session
         frame = {
             **self._now(),
@@ -189,13 +277,6 @@ class Stepper(Viewer):
         }
         if session.said or not session.playing:
             frame["said"] = panels.said(session)
-        size = (session.width, session.height, session.big)
-        if not session.playing or size != self._size:
-            scene = session.scene()
-            if self._stepped and size == self._size and scene.parts == session.story.parts:
-                self.told({"stage": scene.svg()})
-            self._size, self._stepped = size, False
-            frame |= {**self._place(), "stage": scene.svg(), **self._words()}
         return frame
 
     def _panel(self) -> str:

@@ -4,11 +4,14 @@ A beat is what a page is sent (`viewer.js` plays it): a dict of texts and number
 
     {"at": 1250, "us": 6098040, "place": 1700,     when on the screen clock (ms), the world's time, and the cursor
      "gap": "+ 98 ms",                             if a silence went before
-     "say": "broker-a stored message 60",          in plain words, if there is something to say
+     "say": "broker-a stored message 60",          the line at that place, if it is another one
      "after": 250,                                 its picture is shown so many ms later, when the tokens are there
      "parts": {"card:broker-a": "<g ...>"},        the parts of the scene that have changed; "" is gone
      "acts": [{"act": "fly", ...}],                what moves (`scene.acts`)
+     "past": "false",                              whether this is the past, where that has changed
      "stations": "<html>", "clock": "6.098 s"}     small parts around the stage that have changed
+
+What has changed is what differs from what the page was sent last: by a beat, or as a whole picture (`shown`).
 """
 
 from __future__ import annotations
@@ -40,6 +43,10 @@ class Told(Protocol):
     def now_us(self) -> int:
         """The world's time at the cursor."""
 
+    @property
+    def past(self) -> bool:
+        """Whether what is shown is over."""
+
     def place(self) -> int:
         """The cursor."""
 
@@ -49,8 +56,8 @@ class Told(Protocol):
     def around(self) -> dict[str, str]:
         """The small parts of the page around the stage, at the cursor."""
 
-    def say(self, record: Record) -> str:
-        """An event in plain words, "" if it is not worth a sentence."""
+    def line(self) -> str:
+        """What is said at the cursor, in plain words."""
 
 
 class Story:
@@ -58,20 +65,27 @@ class Story:
 
     def __init__(self, view: Told) -> None:
         self._view = view
+        self._parts: dict[str, str] = {}
+        self._past: bool | None = None
         self.begin()
 
     def begin(self) -> None:
-        """The page shows the whole picture of this moment; what comes is told as what has changed since."""
+        """A play begins where the cursor stands."""
         self._scene = self._view.scene()
-        self._parts = self._scene.parts
         self._around: dict[str, str] = {}
         self._beats: list[Beat] = []
         self._shown_at = 0
         self._open_at: int | None = None
         self._after_ms = 0
         self._gap_us = 0
-        self._said, self._aside = "", ""
+        self._line = ""
         self._acts: list[Act] = []
+
+    def shown(self, scene: Scene) -> None:
+        """The page was sent this scene as a whole: what was to be told before is in it."""
+        self._scene, self._parts = scene, scene.parts
+        self._past = scene.look.past
+        self._around, self._beats = {}, []
 
     @property
     def parts(self) -> dict[str, str]:
@@ -82,16 +96,11 @@ class Story:
         """What moves on this view's stage with an event that `stage` has just taken."""
         return self._view.picture.moves_of(record, stage, self._scene)
 
-    def tell(self, at: int, record: Record, moves: Moves, silence_us: int = 0) -> None:
-        """The event belongs to the beat at this time of the screen."""
+    def tell(self, at: int, moves: Moves, silence_us: int = 0) -> None:
+        """An event belongs to the beat at this time of the screen."""
         self.open(at, silence_us)
         self._acts += moves.acts
         self._after_ms = max(self._after_ms, moves.after_ms)
-        words = self._view.say(record)
-        if moves.seen:
-            self._said = words or self._said
-        else:
-            self._aside = words or self._aside
 
     def flow(self, at: int, acts: list[Act]) -> None:
         """Much has happened up to this time of the screen; what moved is told as streams."""
@@ -128,12 +137,16 @@ class Story:
         around = self._view.around()
         beat |= {part: html for part, html in around.items() if self._around.get(part) != html}
         self._around = around
+        if self._past != self._view.past:
+            self._past = self._view.past
+            beat["past"] = "true" if self._past else "false"
         if self._gap_us:
             beat["gap"] = gap_text(self._gap_us)
-        if self._said or self._aside:
-            beat["say"] = self._said or self._aside
+        line = self._view.line()
+        if line != self._line:
+            beat["say"] = self._line = line
         self._beats.append(beat)
-        self._acts, self._after_ms, self._said, self._aside = [], 0, "", ""
+        self._acts, self._after_ms = [], 0
 
     def beats(self) -> list[Beat]:
         """The beats that are complete, once."""

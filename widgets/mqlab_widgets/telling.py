@@ -93,7 +93,7 @@ class Telling:
         self.live = self._place == len(history)
         self._next: _Next | None = None
         self._quiet: list[_Next] = []
-        """Events of a silence, without anything to see: they are told when it is over."""
+        """Events without anything to see: they are told with the next one that is seen, whose line stands then."""
         for view in self._views:
             view.story.begin()
         self._front = next(iter(self._views)).stage().twin()
@@ -208,7 +208,7 @@ class Telling:
         assert self._next is not None
         record, _, first = self._next
         seen = first.seen or isinstance(self._clock, LinearClock) or self._is_breakpoint(record.row)
-        if not seen and record.ts_us - self._clock.us > SILENCE_US:
+        if not seen:
             self._quiet.append(self._next)
             self._next = None
             return True
@@ -232,7 +232,7 @@ class Telling:
 
     def _tell_now(self, told: _Next) -> None:
         for view in self._views:
-            view.story.tell(self._clock.at, told.record, self._paced(told.moves.get(view, told.first)))
+            view.story.tell(self._clock.at, self._paced(told.moves.get(view, told.first)))
         self._place += 1
 
     def _tell_quiet(self) -> None:

@@ -3,6 +3,9 @@
 A frame is a dict of texts, one for each part of the page; what has changed of it goes out. At most 20 are drawn in a
 second and never more than a tenth of the time is spent on them; what comes in between is dropped and counted, and the
 last one always arrives.
+
+What goes out is numbered, because each message is only what has changed since the one before. A page that has missed
+one, or has just come, says "shown" and takes nothing until a `whole` frame has come, which is all of it, drawn anew.
 """
 
 from __future__ import annotations
@@ -54,6 +57,8 @@ class Viewer(AnyWidget):
         self._on_command = on_command
         self._known: Frame = {}
         """What the page is known to show."""
+        self._number = 0
+        """Of the newest message."""
         super().__init__()
         self.on_msg(self._take)
 
@@ -65,11 +70,21 @@ class Viewer(AnyWidget):
         """`frame` goes out by parts; the whole is for pages to come."""
         return key != "frame" and bool(super()._should_send_property(key, value))
 
+    def say(self, message: dict[str, Any]) -> None:
+        """Send a message to all pages; its number tells them whether they have missed one."""
+        self._number += 1
+        self.send({**message, "n": self._number})
+
     def show(self, frame: Frame) -> None:
         """Show these parts; those that are not named stay as they are."""
         changed = self._news(frame)
         if changed:
-            self.send({"frame": changed})
+            self.say({"frame": changed})
+
+    def show_whole(self, frame: Frame) -> None:
+        """Show all of it, to pages of which nothing is known."""
+        self._known.clear()
+        self.say({"whole": True, "frame": self._news(frame)})
 
     def _news(self, frame: Frame) -> Frame:
         """What of a frame the page does not show yet; from now on it does."""
@@ -91,11 +106,7 @@ class Viewer(AnyWidget):
         for part in TOLD:
             self._known.pop(part, None)
         told = {"story": list(beats), "began": began}
-        self.send(told if step is None else {**told, "frame": self._news(step)})
-
-    def forget(self) -> None:
-        """Another page shows this view: nothing is known of it."""
-        self._known.clear()
+        self.say(told if step is None else {**told, "frame": self._news(step)})
 
     def __repr__(self) -> str:
         return "<Viewer>"

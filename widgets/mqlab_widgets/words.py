@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mqlab import Lab
     from mqlab_widgets.boards.stage_state import Flight
 
+MOST_SILENT = 2_000
+"""Behind so many events of which nothing is said, nothing is said any more of what was before."""
 MOST_BETWEEN = 256
 """So many events before a dispatch its message is looked for."""
 NODE = 3
@@ -42,6 +44,18 @@ _REQUESTS = {
     "NOTIFY_CONSUMER_IDS_CHANGED": "the news that a group has changed",
     "QUERY_CONSUMER_OFFSET": "a question how far a group is",
     "UPDATE_CONSUMER_OFFSET": "a note how far a group is",
+    "QUERY_ASSIGNMENT": "a question which queues are its own",
+    "SEARCH_OFFSET_BY_TIMESTAMP": "a question for the offset at a time",
+    "GET_MAX_OFFSET": "a question where a queue ends",
+    "GET_MIN_OFFSET": "a question where a queue begins",
+    "UPDATE_AND_CREATE_TOPIC": "a new topic, or its settings",
+    "END_TRANSACTION": "the end of a transaction",
+    "CHECK_TRANSACTION_STATE": "a question what became of a transaction",
+    "RECALL_MESSAGE": "the wish to take a message back",
+    "RESET_CONSUMER_CLIENT_OFFSET": "the news that a group goes on elsewhere",
+    "SET_MESSAGE_REQUEST_MODE": "a choice between pull and Pop",
+    "GET_BROKER_MEMBER_GROUP": "a question who else is in its broker group",
+    "PEEK_MESSAGE": "a wish to see messages without taking them",
     "REGISTER_BROKER": "a broker's report of itself",
     "UNREGISTER_BROKER": "a broker's farewell",
     "UNREGISTER_CLIENT": "a client's farewell",
@@ -78,6 +92,14 @@ def say(record: Record, lab: Lab) -> str:
     return pattern.format_map(_Names(record, lab)) if pattern else ""
 
 
+def line_at(lab: Lab, place: int) -> str:
+    """What is said of a world behind so many events, whether it was just played or is looked at again: the newest of
+    them in one sentence, or the newest before it of which there is something to say.
+    """
+    rows = lab.history.rows(max(0, place - MOST_SILENT), place)
+    return next((words for row in reversed(list(rows)) if (words := say(Record(row), lab))), "")
+
+
 def message_words(keys: str, lab: Lab) -> str:
     """ "message 60", or for a batch "6 messages, 31 to 36"; "a message" for one without an id."""
     labels = [label_of(key, lab) for key in keys.split(",")]
@@ -112,7 +134,12 @@ def flight_words(flight: Flight, lab: Lab) -> str:
         return f"{flight.messages:,} messages of {queue}" if flight.messages else f"the answer that {queue} has nothing"
     if flight.response:
         return "a refusal" if flight.kind == "refusal" else "an answer"
-    return _REQUESTS.get(flight.name, f"a request, {flight.name}")
+    return request_words(flight.name)
+
+
+def request_words(name: str) -> str:
+    """What a request is for, by RocketMQ's name of it."""
+    return _REQUESTS.get(name, f"a request to {name.replace('_', ' ').lower()}")
 
 
 def span_words(us: float) -> str:
@@ -210,6 +237,9 @@ class _Names(dict[str, Any]):
 
     def _remote(self) -> str:
         return machine_of(self._record.remote, self._lab)
+
+    def _request(self) -> str:
+        return request_words(self._record.request_name)
 
     def _chosen(self) -> str:
         return machine_of(self._record.chosen, self._lab)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.errors import LearnerError
 from mqlab.replay import replay_to, report_of
+from mqlab.trace.record import KIND
 
 if TYPE_CHECKING:
     from mqlab import Lab
@@ -50,18 +51,35 @@ class Worlds:
             return set()
         return {"share", "take_back", "override"}
 
-    def do_take_back(self) -> None:
+    def do_take_back(self, what: str = "gone back") -> None:
         """Play a new world up to the slice of the cursor, which can go on from there in another way."""
         event = self.event()
-        self._branch(event.slice if event is not None else 0, {}, "gone back")
+        self._branch(event.slice if event is not None else 0, {}, what, undone=self._done_later(event))
+
+    def _done_later(self, event: Record | None) -> int:
+        """How many of the last actions were done after the cursor, though before the next slice."""
+        history = self.lab.history
+        slice_no = event.slice if event is not None else 0
+        place = history.cursor
+        later = 0
+        for row in history.rows(place):
+            if row[0] != slice_no:
+                break
+            later += row[KIND] == "ActionTaken"
+        done = sum(action[0] == slice_no for action in self.lab.actions)
+        return min(later, done)
 
     def do_override(self, point: str, k: int | str, value: int | str) -> None:
         """Play a new world in which one drawn choice came out differently."""
         changed = {(point, int(k)): int(value)}
         self._branch(self.lab.world.slice_no, changed, f"{point} #{k} = {value}")
 
-    def _branch(self, at_slice: int, overrides: dict[tuple[str, int], int], what: str) -> None:
+    def _branch(self, at_slice: int, overrides: dict[tuple[str, int], int], what: str, undone: int = 0) -> None:
+        """Play a new world up to a slice, without so many of the actions that were done at its end."""
         report = report_of(self.lab)
+        if undone:
+            done = sum(action[0] <= at_slice for action in self.lab.actions)
+            report["actions"] = report["actions"][: done - undone]
         known = {(point, k): value for point, k, value in report["overrides"]}
         report["overrides"] = [[point, k, value] for (point, k), value in sorted({**known, **overrides}.items())]
         lab = replay_to(report, at_slice, allow_source=True)

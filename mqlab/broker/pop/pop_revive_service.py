@@ -62,7 +62,9 @@ class PopReviveService(ReviveRounds):
             # As in RocketMQ a message that cannot be read stops its queue: each round ends there.
             self._emit_ended(scan, f"unreadable: {problem}")
             return node.now_us()
-        self._looked_to = scan.offset if settled else 0
+        # An offset behind the end, as a loss of power leaves one, is corrected: nothing there was looked at.
+        end = self._broker.message_store.get_max_offset_in_queue(self.topic, self.revive_qid)
+        self._looked_to = min(scan.offset, end) if settled else 0
         self._lone_acks_from_ms = scan.oldest_behind_ms(self.revive_offset)
         if points:
             self.slow = 1

@@ -39,6 +39,22 @@ def warn_that_listener_raised(
         warnings.warn_explicit(f"{text}. {hint}", ListenerRaised, "mqlab", 1)
 
 
+class ListenerReturnedNone(UserWarning):
+    """A listener returned None, as a function without a `return` does. RocketMQ takes that for a failure, silently."""
+
+
+def warn_that_listener_returned_none(group: str, told: set[str], failure: Enum, success: Enum) -> None:
+    """Warn once that RocketMQ takes None from a listener for `failure`; `told` remembers it."""
+    text = (
+        f"the listener of group {group!r} returned None, as a function without a return statement does. RocketMQ takes "
+        f"that as {failure.value}, so the same message comes again. Where it is consumed, "
+        f"return {type(success).__name__}.{success.name}"
+    )
+    if text not in told:
+        told.add(text)
+        warnings.warn_explicit(text, ListenerReturnedNone, "mqlab", 1)
+
+
 class ConsumeConcurrentlyStatus(Enum):
     """What a concurrent listener returns (org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus)."""
 

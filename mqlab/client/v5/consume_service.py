@@ -10,7 +10,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from mqlab.arguments import check_takes
-from mqlab.client.consumer.listener import checked_status, warn_that_listener_raised
+from mqlab.client.consumer.listener import (
+    checked_status,
+    warn_that_listener_raised,
+    warn_that_listener_returned_none,
+)
 from mqlab.errors import LearnerError, SimulationError
 from mqlab.sim import Future
 from mqlab.trace.events.client import ConsumeFinished, ConsumeStarted
@@ -105,7 +109,10 @@ class ConsumeService:
         warn_that_listener_raised(self._group, error, self._told, hint=hint)
 
     def _finish(self, message: MessageView, said: object, began_us: int, result: Future[ConsumeResult]) -> None:
-        status = checked_status(self._group, said, ConsumeResult) or ConsumeResult.FAILURE
+        status = checked_status(self._group, said, ConsumeResult)
+        if status is None:
+            status = ConsumeResult.FAILURE
+            warn_that_listener_returned_none(self._group, self._told, status, ConsumeResult.SUCCESS)
         if self.node.hooks.on:
             self.node.hooks.emit(
                 ConsumeFinished(

@@ -415,6 +415,24 @@ def test_a_torn_record_is_passed_over(reviving: Reviving) -> None:
     assert reviving.offset() == 1
 
 
+def test_an_offset_behind_the_queue_is_corrected_whenever_the_queue_grows(reviving: Reviving) -> None:
+    """A loss of power can take the newest entries of the queue, and keep the offset that was noted behind them. As in
+    RocketMQ the corrected offset is written down, and the one in memory is kept: what comes in between is passed over.
+    """
+    reviving.deliver(reviving.point())
+    reviving.cluster.run(5_000)
+    reviving.broker.consumer_offset_manager.commit_offset(REVIVE_GROUP, REVIVE_TOPIC, 0, 9)
+    reviving.service.revive_offset = 9
+    corrected = []
+    for start in (3, 4):
+        reviving.cluster.run(20_000)
+        corrected.append(reviving.offset())
+        reviving.deliver(reviving.point(start))
+    reviving.cluster.run(20_000)
+    assert [*corrected, reviving.offset()] == [9, 1, 2], "noted behind the end, and then at each new one"
+    assert [event.queue_offset for event in reviving.seen(events.MessageRevived)] == [0]
+
+
 def test_an_offset_before_the_queue_is_corrected_by_the_next_round(reviving: Reviving) -> None:
     reviving.service.should_run_pop_revive = False
     for offset in range(3):

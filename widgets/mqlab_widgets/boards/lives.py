@@ -50,6 +50,8 @@ class Life:
     at: dict[str, int] = field(default_factory=dict)
     place: Place | None = None
     log_offset: int = 0
+    refused_us: int = 0
+    """When an attempt to send it failed last; 0: none did."""
     laps: dict[str, Lap] = field(default_factory=dict)
 
     def lap(self, group: str) -> Lap:
@@ -135,6 +137,10 @@ class Lives(Board):
         self.lives[key] = Life(key, {"sent": record.ts_us})
         if len(self.lives) > MOST_LIVES:
             self._forget(self.lives.pop(next(iter(self.lives))))
+
+    def on_send_attempt_failed(self, record: Record) -> None:
+        if record.msg_id in self.lives:
+            self.lives[record.msg_id].refused_us = record.ts_us
 
     def on_send_failed(self, record: Record) -> None:
         if record.msg_id in self.lives:

@@ -84,7 +84,14 @@ class StageBrokers(StageNotes):
         held[record.opaque, record.remote] = Held(record.topic, record.queue_id, record.ts_us, record.hold_ms, consumer)
 
     def on_pull_woken(self, record: Record) -> None:
-        self.held.get(record.node, {}).pop((record.opaque, record.remote), None)
+        held = self.held.get(record.node, {}).pop((record.opaque, record.remote), None)
+        if held is not None:
+            self.woken.setdefault(record.node, {})[record.opaque, record.remote] = held
+
+    def on_pull_received(self, record: Record) -> None:
+        self.woken.get(record.node, {}).pop((record.opaque, record.remote), None)
+
+    on_request_timed_out_in_queue = on_pull_received
 
     # -- what is popped -----------------------------------------------------------------------------------------------
 
@@ -93,6 +100,7 @@ class StageBrokers(StageNotes):
         self.on_pull_held(record)
 
     on_pop_woken = on_pull_woken
+    on_pop_received = on_pull_received
 
     def on_message_popped(self, record: Record) -> None:
         invisible_us = 1_000 * record.invisible_ms

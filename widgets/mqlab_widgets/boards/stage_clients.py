@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqlab.protocol.topics import retry_topic
 from mqlab.trace.record import Record
+from mqlab.views.journey import CONSUMED
 from mqlab_widgets.boards.stage_notes import StageNotes
 from mqlab_widgets.boards.stage_state import Queue
 from mqlab_widgets.labels import SENDER_LETTERS
@@ -92,6 +93,9 @@ class StageClients(StageNotes):
 
     def on_consume_finished(self, record: Record) -> None:
         self._consumer(record.node).end(self.home_of(record), record.queue_offset)
+        if record.status not in CONSUMED:
+            # What it gives back next is this one; the event that says so comes when the broker has answered.
+            self.sending[record.node] = (record.at, record.msg_id)
 
     def home_of(self, record: Record) -> Queue:
         """The queue from which a listener's messages came: a retried message says its first topic, and its number and

@@ -62,6 +62,7 @@ class StageMachines(StageNotes):
     def _gone(self, node: str) -> None:
         self.states[node] = DOWN
         self.held.pop(node, None)
+        self.woken.pop(node, None)
         self._die({name: flight for name, flight in self.flights.items() if node in (flight.source, flight.target)})
         self._forget_client(node)
 

@@ -45,6 +45,8 @@ class StageNotes(Board):
         self.strips: dict[Queue, Strip] = {}
         self.logs: dict[str, Log] = {}
         self.held: dict[str, dict[tuple[int, str], Held]] = {}
+        self.woken: dict[str, dict[tuple[int, str], Held]] = {}
+        """Broker -> the pulls that were held and are woken, until it looks at them again."""
         self.trouble: dict[str, str] = {}
         """Machine -> what is wrong with its disk."""
         self.producers: dict[str, Producer] = {}

@@ -26,7 +26,7 @@ MOST_MOVED = 4
 """So many messages of one pull are seen to go into the cache."""
 
 RESTS = {
-    "SendAttempted": 120, "SendAttemptFailed": 300, "SendFailed": 350,
+    "SendAttempted": 120, "SendAttemptFailed": 300, "SendFailed": 350, "MessageSendReceived": 120,
     "PopWoken": 140, "PopHeld": 50, "MessagesTaken": 160, "AckBuffered": 140, "AckStored": 140, "OrderAcked": 140,
     "InvisibleTimeChanged": 200, "MessageRevived": 400,
     "PullWoken": 140, "PullHeld": 50, "OffsetUpdated": 50, "CommitLogFlushed": 140, "PutRefused": 300,
@@ -38,15 +38,14 @@ RESTS = {
 }  # fmt: skip
 """Event kind -> ms for which the story rests on it, of those where nothing moves."""
 FLASHES = {
-    *("PullWoken", "PopWoken", "ConsumeFinished", "SendAttemptFailed", "SendFailed", "PutRefused", "FlowControlled"),
-    "MessageRevived",
+    *("ConsumeFinished", "SendAttemptFailed", "SendFailed", "PutRefused", "FlowControlled", "MessageRevived"),
 }
 
 
 class Act(NamedTuple):
     """A movement. `act` is "fly" (a token comes up and travels to where it waits), "land" (the token `id` goes on from
     where it is and vanishes at the end of the path), "move" (comes up, travels, vanishes), "lost" (the token `id` dies
-    where it is), "flash" (a ring of light at the path's beginning) or "flow" (`n` pulses along the path).
+    where it is), "flash" (a light at the path's beginning) or "flow" (`n` pulses along the path).
     """
 
     act: str
@@ -137,8 +136,6 @@ def _spots(flight: Flight) -> list[object]:
 def _spot_of(record: Record, board: StageBoard, scene: Scene) -> Point | None:
     if record.kind == "MessageRevived":
         return scene.spot(record.node, ("queue", record.retry_topic, 0), ("queue", record.topic, record.queue_id))
-    if record.kind in ("PullWoken", "PopWoken"):
-        return scene.spot(record.node, ("ring", record.topic, record.queue_id))
     return scene.spot(
         record.node,
         *{"ConsumeFinished": ("listener",), "FlowControlled": ("cache",)}.get(record.kind, ("sending", "log")),

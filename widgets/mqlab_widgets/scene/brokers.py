@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from mqlab_widgets.boards.stage_state import Block, Held, Strip
     from mqlab_widgets.scene.scene import Look
 
-LOG = 34
+LOG = 31
 BLOCK = 11
+LOG_WORDS = "commit log"
+LOG_LEFT = len(LOG_WORDS) * CHARACTER + 8
+"""Room for them, left of its records."""
 SPECIAL = {
     RMQ_SYS_SCHEDULE_TOPIC: "delayed",
     TIMER_TOPIC: "timer wheel",
@@ -57,9 +60,7 @@ def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
     chips = min(max(1, owners), MOST_OWNERS)
     titles = LINE * len(topics) if len(topics) > 1 else 0
     size = next((size for size in SIZES if queues * size.row + titles <= free), None)
-    held: dict[tuple[str, int], list[Held]] = {}
-    for pull in board.held.get(card.name, {}).values():
-        held.setdefault((pull.topic, pull.queue_id), []).append(pull)
+    held, woken = _by_queue(board.held, card), _by_queue(board.woken, card)
     if size is not None:
         for topic, strips in topics.items():
             if len(topics) > 1:
@@ -67,11 +68,12 @@ def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
             else:
                 card.note = card.note or _topic_words(topic, strips)
             for queue_id, strip in strips.items():
-                over = rings(held.get((topic, queue_id), []), card.width - RING, size, look)
+                queue = (topic, queue_id)
+                over = rings(held.get(queue, []), woken.get(queue, []), card.width - RING, size, look)
                 over += clocks(card, strip, look, size, chips)
-                put_queue(board, card, (topic, queue_id), strip, look, size, chips, over)
+                put_queue(board, card, queue, strip, look, size, chips, over)
             if topic in popped:
-                _any_queue(card, topic, held.get((topic, -1), []), look)
+                _any_queue(card, topic, held.get((topic, -1), []), woken.get((topic, -1), []), look)
     else:
         most = max(1, int(free // LINE))
         shown = list(topics.items())[: most if len(topics) <= most else most - 1]
@@ -87,6 +89,14 @@ def fill_broker(board: StageBoard, card: Card, look: Look, room: float) -> None:
     _log(board, card, look)
 
 
+def _by_queue(pulls: dict[str, dict[tuple[int, str], Held]], card: Card) -> dict[tuple[str, int], list[Held]]:
+    """The pulls that are at a broker, by topic and queue."""
+    found: dict[tuple[str, int], list[Held]] = {}
+    for pull in pulls.get(card.name, {}).values():
+        found.setdefault((pull.topic, pull.queue_id), []).append(pull)
+    return found
+
+
 def _behind(card: Card, topic: str, strips: dict[int, Strip]) -> None:
     """What RocketMQ itself puts aside, in a line: all that moves there is drawn by boards of its own."""
     for queue_id in strips:
@@ -98,12 +108,12 @@ def _behind(card: Card, topic: str, strips: dict[int, Strip]) -> None:
     card.row(f'{shape}<text class="faint" x="32" y="12">{words}</text>', LINE)
 
 
-def _any_queue(card: Card, topic: str, held: list[Held], look: Look) -> None:
+def _any_queue(card: Card, topic: str, held: list[Held], woken: list[Held], look: Look) -> None:
     """The pops that wait for whichever queue of a topic gets a message."""
     card.spot(("ring", topic, -1), card.width - RING, 11)
     words = f"{len(held)} wait for any queue" if held else "nobody waits"
     words = f'<text class="faint" x="{card.width - RINGS - 6:g}" y="15" text-anchor="end">{words}</text>'
-    card.row(f"{words}{rings(held, card.width - RING, SIZES[-3], look, 11)}", ANY_ROW)
+    card.row(f"{words}{rings(held, woken, card.width - RING, SIZES[-3], look, 11)}", ANY_ROW)
 
 
 def _is_shown(topic: str, queues: dict[int, Strip]) -> bool:
@@ -128,8 +138,10 @@ def _topic_words(topic: str, strips: dict[int, Strip]) -> tuple[str, ...]:
     short = f"{topic_title(topic)}: {count:,}"
     left = f", {words_of_waiting(strips.values())}" if waiting else ""
     noted = f", {unnoted:,} not noted" if unnoted else ""
-    whole = f"{short} message{'' if count == 1 else 's'}{left}{noted}"
-    return whole, f"{short}{left}{noted}", f"{short}{left or noted}", short
+    how = "popped" if any(strip.handed for strip in strips.values()) else "consumed"
+    whole = f"{short} message{'' if count == 1 else 's'}{left}"
+    told = f", {unnoted:,} {how} but not noted" if unnoted else ""
+    return f"{whole}{told}", f"{whole}{noted}", f"{short}{left}{noted}", f"{short}{left or noted}", short
 
 
 def _summed_up(board: StageBoard, card: Card, topic: str, strips: dict[int, Strip]) -> None:
@@ -142,29 +154,31 @@ def _summed_up(board: StageBoard, card: Card, topic: str, strips: dict[int, Stri
 
 def _log(board: StageBoard, card: Card, look: Look) -> None:
     log = board.logs.get(card.name)
-    left = len("commit log") * CHARACTER + 8
-    most = int((card.width - 20 - left - 70) // BLOCK)
-    blocks = [] if log is None else log.shown()[-(most - 1) :]
+    most = _most_blocks(card)
+    blocks = [] if log is None or most < 2 else log.shown()[-(most - 1) :]
     ends = (0, 0) if log is None else (log.end, log.flushed)
     drawn_from = (card.width, look.followed, card.name in board.trouble, ends, blocks)
     card.put(card.sheet.row((card.name, "log"), drawn_from, lambda: _log_row(board, card, look, blocks, *ends)))
 
 
+def _most_blocks(card: Card) -> int:
+    """How many records the commit log has room for."""
+    return max(1, int((card.width - 20 - LOG_LEFT - 70) // BLOCK))
+
+
 def _log_row(board: StageBoard, card: Card, look: Look, blocks: list[Block], end: int, flushed: int) -> Row:
-    words = "commit log"
-    left = len(words) * CHARACTER + 8
-    most = int((card.width - 20 - left - 70) // BLOCK)
+    left, most = LOG_LEFT, _most_blocks(card)
     shapes = [
-        f'<text class="faint" x="10" y="22">{words}</text>',
+        f'<text class="faint" x="10" y="22">{LOG_WORDS}</text>',
         f'<rect class="lane{" full" if card.name in board.trouble else ""}" x="{10 + left:g}" y="8" '
         f'width="{most * BLOCK + 4:g}" height="20" rx="4"/>',
     ]
     for place, block in enumerate(blocks):
         fresh = block.offset + block.size > flushed
         more = sliding(f"b{block.offset}", 10 + left + 2 + place * BLOCK + BLOCK / 2, 18)
-        css, tip = ("slide fresh", ", not flushed yet") if fresh else ("slide", "")
+        css, tip = ("slide fresh", ", not on the disk yet") if fresh else ("slide", "")
         tip = f"byte {block.offset:,}{tip}"
-        shapes.append(token(board, block.key, look, BLOCK - 1, 16, css=css, veil=fresh, more=more, tip=tip))
+        shapes.append(token(board, block.key, look, BLOCK - 1, 16, css=css, more=more, tip=tip))
     shapes.append(f'<text class="faint" x="{card.width - 10:g}" y="22" text-anchor="end">{_size(end)}</text>')
     newest = 10 + left + 2 + min(len(blocks), most - 1) * BLOCK + BLOCK / 2
     return Row("".join(shapes), LOG, {"log": (newest, 18)})

@@ -9,7 +9,7 @@ from mqlab.protocol.topics import is_retry_topic
 from mqlab_widgets.boards.stage_state import DOWN
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.plan import HEAD, LINE, Card
-from mqlab_widgets.scene.tokens import token
+from mqlab_widgets.scene.tokens import sign, token
 from mqlab_widgets.words import reason_words
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ def fill_producer(board: StageBoard, card: Card, look: Look, room: float) -> Non
     crossed = card.width - 24
     tight = bool(producer.given_up) and crossed < SENDING + TOKEN
     left = 24 if tight else SENDING
-    last = crossed - 28 if producer.given_up else card.width - 16
+    last = crossed - 40 if producer.given_up else card.width - 16
     keys = list(producer.under_way)[: 2 if left + TOKEN <= last else 1]
     shapes = [] if tight else [f'<text class="faint" x="10" y="18">{"sends" if keys else "idle"}</text>']
     for place, key in enumerate(keys):
         attempts = producer.under_way[key]
-        again = f'<text class="limit" x="14" y="-6">{attempts}.</text>' if attempts > 1 else ""
+        again = f'<text class="limit"{sign("tries")} x="14" y="-6">{attempts}.</text>' if attempts > 1 else ""
         shapes.append(
             f'<g transform="translate({left + TOKEN * place} 14)">{token(board, key, look, css="asked")}{again}</g>'
         )
@@ -53,7 +53,7 @@ def fill_producer(board: StageBoard, card: Card, look: Look, room: float) -> Non
         picture = token(board, producer.given_up, look, css="asked")
         shapes.append(
             f'<g transform="translate({crossed:g} 14)"><title>could not be sent</title>'
-            f"{picture}{tokens.cross(9)}</g>"
+            f"{picture}{tokens.beside(tokens.cross(5))}</g>"
         )
     card.spot("sending", left, 14)
     card.row("".join(shapes), 30)
@@ -113,9 +113,10 @@ def _owned(board: StageBoard, card: Card, owned: list[tuple[str, str, int]]) -> 
     for place, (broker, topic, queue_id) in enumerate(shown):
         words = f"q{queue_id}" if len(brokers) == 1 else f"{broker[-1:]}{queue_id}"
         shapes.append(
-            f'<g class="chip {card.sheet.owner_css(card.name)}" transform="translate({10 + 12 + 27 * place} 9)">'
+            f'<g class="chip {card.sheet.owner_css(card.name)}"{sign("owner")} '
+            f'transform="translate({10 + 12 + 27 * place} 9)">'
             f"<title>{escape(topic)} queue {queue_id} on {escape(broker)}</title>"
-            f'<rect x="-12" y="-8" width="24" height="16" rx="8"/><text>{escape(words)}</text></g>'
+            f'<rect x="-12" y="-8.5" width="24" height="18" rx="5"/><text>{escape(words)}</text></g>'
         )
     if len(owned) > len(shown):
         shapes.append(f'<text class="faint" x="{10 + 27 * len(shown)}" y="13">+{len(owned) - len(shown):,}</text>')
@@ -147,10 +148,11 @@ def _cache(board: StageBoard, card: Card, look: Look, consumer: Consumer) -> Non
         share = min(1.0, fullest / (THRESHOLD * 1.2))
         mark = 10 + wide / 1.2
         card.row(
+            f"<g{sign('level')}>"
             f"<title>{fullest:,} messages of one queue; from {THRESHOLD:,} on nothing is pulled</title>"
             f'<rect class="lane" x="10" y="1" width="{wide:g}" height="8" rx="3"/>'
             f'<rect class="level" x="10" y="1" width="{wide * share:.1f}" height="8" rx="3"/>'
-            f'<line class="mark" x1="{mark:g}" x2="{mark:g}" y1="-1" y2="11"/>',
+            f'<line class="mark" x1="{mark:g}" x2="{mark:g}" y1="-1" y2="11"/></g>',
             13,
         )
 
@@ -164,7 +166,7 @@ def _listener(board: StageBoard, card: Card, look: Look, consumer: Consumer) -> 
         x = TOKENS + SLOT * place
         shapes.append(f'<rect class="slot" x="{x}" y="1" width="{SLOT - 2}" height="33" rx="7"/>')
     for place, ((queue, offset), count) in enumerate(busy[:slots]):
-        many = f'<text class="faint" x="9" y="-9">{count}</text>' if count > 1 else ""
+        many = tokens.times(count, 9, -9) if count > 1 else ""
         key = consumer.keys.get((queue, offset)) or board.key_at(queue, offset)
         picture = token(board, key, look, 28, 26)
         shapes.append(f'<g transform="translate({TOKENS + SLOT / 2 - 1 + SLOT * place:g} 17.5)">{picture}{many}</g>')

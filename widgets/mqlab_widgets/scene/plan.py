@@ -20,8 +20,21 @@ SERVERS = 42
 """Height of the row of name servers, and of that of proxies."""
 SERVER = 30.0
 """Height of one of them."""
-LEGEND = 22
-HEIGHT, NARROW_HEIGHT = 470, 620
+LEGEND_LINE = 20
+HEIGHT, NARROW_HEIGHT = 440, 620
+"""How high a stage is that may be as high as it likes."""
+LEAST, NARROW_LEAST = 372, 450
+"""In less height than this all is drawn smaller, and on a narrow page in columns."""
+SMALLEST = 0.68
+"""No smaller than so much of its size is anything drawn on a low page; of a lower one the foot is not seen."""
+COLUMNS = 620
+"""Columns need this width."""
+BIG = 1.85
+"""How much larger everything is in projector mode: text of 13 px becomes one of 24, if the window is large enough."""
+LEAST_IN_HALL = 300
+"""The height that a stage needs there, in its own units."""
+SENDERS, CONSUMERS, BETWEEN = 80, 126, 28
+"""On a narrow page: the heights of producers and of consumers, and the room between kinds, in which frames are seen."""
 LANE = 6
 """The two directions of a wire run side by side, so far from its middle."""
 
@@ -137,15 +150,38 @@ class Card:
         return self.x + self.width / 2, self.y + min(self.height, 70) / 2
 
 
-def columns(width: float, height: float, *, narrow: bool, proxies: bool = False) -> dict[str, Column]:
+class Sizes(NamedTuple):
+    """The size of a stage in its own units, how many px one of them is, and whether its kinds stand in rows."""
+
+    width: float
+    height: float
+    scale: float
+    narrow: bool
+
+
+def sizes(width: float, height: float, *, big: bool) -> Sizes:
+    """How a stage is laid out that is so wide and at most so high on its page, px (0: as high as it likes)."""
+    if big:
+        scale = min(BIG, width / COLUMNS, height / LEAST_IN_HALL if height else BIG)
+        return Sizes(width / scale, height / scale or HEIGHT, scale, False)
+    if width < NARROW and (not height or height >= NARROW_LEAST or width < COLUMNS * SMALLEST):
+        return Sizes(width, max(NARROW_LEAST, min(NARROW_HEIGHT, height or NARROW_HEIGHT)), 1.0, True)
+    scale = max(SMALLEST, min(1.0, (height or HEIGHT) / LEAST, width / COLUMNS))
+    return Sizes(width / scale, max(LEAST, min(HEIGHT, (height or HEIGHT) / scale)), scale, False)
+
+
+def legend_room(width: float, *, big: bool) -> tuple[int, float]:
+    """How many lines the legend has at the foot of a stage, and how large they are (in a hall smaller than the rest).
+    """
+    return (2, 0.8) if big else (2 if width >= 900 else 3 if width >= 560 else 4, 1.0)
+
+
+def columns(width: float, height: float, *, narrow: bool, big: bool, proxies: bool = False) -> dict[str, Column]:
     """The room for each kind of machine on a stage of this size; proxies stand below the brokers, if there are any."""
-    bottom = height - LEGEND
+    lines, scale = legend_room(width, big=big)
+    bottom = height - LEGEND_LINE * scale * lines
     if narrow:
-        full = width - 2 * EDGE
-        rows = {"namesrv": (6.0, 30.0), "producer": (44.0, 84.0), "broker": (188.0, 232.0), "consumer": (468.0, 128.0)}
-        if proxies:
-            rows["proxy"] = 428.0, SERVER
-        return {kind: Column(EDGE, y, full, high, False) for kind, (y, high) in rows.items()}
+        return _rows(width, bottom, proxies=proxies)
     left = 100.0 if width < NARROW else 124.0 if width < 900 else 150.0 if width < 1500 else 200.0
     right = 140.0 if width < NARROW else 168.0 if width < 900 else 200.0 if width < 1500 else 270.0
     wires = 52.0 if width < NARROW else 70.0 if width < 900 else 90.0
@@ -160,6 +196,22 @@ def columns(width: float, height: float, *, narrow: bool, proxies: bool = False)
         "broker": Column(x, top, middle, low - top, True),
         "proxy": Column(x, low + 6, middle, SERVER, False),
         "consumer": Column(width - EDGE - right, top, right, bottom - top, True),
+    }
+
+
+def _rows(width: float, bottom: float, *, proxies: bool) -> dict[str, Column]:
+    """Producers beside name servers, then brokers, proxies and consumers, each kind under the one before."""
+    full = width - 2 * EDGE
+    senders = full * 0.6
+    consumers = bottom - CONSUMERS
+    brokers = 6 + SENDERS + BETWEEN
+    last = consumers - BETWEEN - (SERVER + 10 if proxies else 0)
+    return {
+        "producer": Column(EDGE, 6, senders, SENDERS, False),
+        "namesrv": Column(EDGE + senders + BETWEEN, 6, full - senders - BETWEEN, SERVER, False),
+        "broker": Column(EDGE, brokers, full, last - brokers, False),
+        "proxy": Column(EDGE, last + 10, full, SERVER, False),
+        "consumer": Column(EDGE, consumers, full, CONSUMERS, False),
     }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
 from mqlab_widgets.scene import tokens
 from mqlab_widgets.scene.plan import Card, Point, Row
-from mqlab_widgets.scene.tokens import sliding, token
+from mqlab_widgets.scene.tokens import sign, sliding, token
 
 if TYPE_CHECKING:
     from mqlab_widgets.boards.stage import StageBoard
@@ -21,7 +21,7 @@ LABEL = 38
 CHIP, RINGS, RING = 27, 46, 22
 """Room for an owner and for held pulls, right of a queue; so far from the card's right end stands the first pull."""
 MOST_OWNERS = 2
-POINTERS = {"noted": "M0 -3L9 11L-9 11Z", "read": "M0 1L5 9L-5 9Z"}
+POINTERS = {"noted": "M0 -3L9 11L-9 11Z", "read": "M0 1L5 9L-5 9Z", "handed": "M0 -2L5 5L0 12L-5 5Z"}
 
 
 class Size(NamedTuple):
@@ -35,13 +35,14 @@ class Size(NamedTuple):
 
 
 SIZES = (
-    Size(40, 34, 64, 1.2),
+    Size(36, 38, 74, 1.3),
+    Size(36, 34, 64, 1.2),
     Size(33, 28, 52, 1),
     Size(30, 24, 43, 1),
     Size(26, 20, 34, 0.8),
-    Size(23, 15, 27, 0.7),
-    Size(23, 15, 20, 0.5),
-    Size(12, 9, 13, 0),
+    Size(26, 16, 27, 0.7),
+    Size(26, 16, 20, 0.5),
+    Size(12, 9, 12, 0),
 )
 
 
@@ -87,7 +88,8 @@ def _queue_row(
     if strip.end - low < most:
         x = across(strip.end)
         shapes.append(
-            f'<rect class="next" x="{x + 2:g}" y="4" width="{size.cell - 4:g}" height="{size.height - 4:g}" rx="4"/>'
+            f'<rect class="next"{sign("next")} x="{x + 2:g}" y="4" width="{size.cell - 4:g}" '
+            f'height="{size.height - 4:g}" rx="4"/>'
         )
     if size.pointer and strip.groups():
         shapes += _pointers(strip, low, across, size)
@@ -139,8 +141,9 @@ def clocks(card: Card, strip: Strip, look: Look, size: Size, chips: int) -> str:
             left = min(1.0, max(0.0, (out.until_us - look.now_us) / max(1, out.until_us - out.since_us)))
             x, wide = LABEL + 1 + (offset - low) * size.cell + 3, (size.cell - 6) * left
             tip = f"<title>hidden from others for {max(0, out.until_us - look.now_us) / 1_000_000:.1f} s more</title>"
-            place = f'x="{x:g}" y="{size.height - 3:g}" width="{wide:.1f}" height="4"'
-            shapes.append(f'<rect class="clock" {place}>{tip}</rect>')
+            # On the lower edge of the message, below its number.
+            place = f'x="{x:g}" y="{size.height - 0.4:g}" width="{wide:.1f}" height="2.6"'
+            shapes.append(f'<rect class="clock"{sign("time")} {place}>{tip}</rect>')
     return "".join(shapes)
 
 
@@ -148,7 +151,6 @@ def _cell(board: StageBoard, cell: Cell, x: float, middle: float, look: Look, si
     return token(
         *(board, cell.key, look, size.cell - 3, size.height - 2),
         css=f"slide {css}",
-        veil=css == "unnoted",
         more=sliding(f"c{cell.offset}", x + size.cell / 2, middle),
         tip=f"offset {cell.offset:,}",
     )
@@ -159,25 +161,27 @@ def _pointers(strip: Strip, low: int, across: Callable[[int], float], size: Size
     shapes = []
     for group in strip.groups()[:3]:
         read, noted = strip.read_by(group), strip.committed.get(group, 0)
-        far = "popped" if strip.handed else "consumed"
-        for css, offset, words in (("noted", noted, "noted by the broker"), ("read", read, far)):
+        far = ("handed", read, "popped") if group in strip.handed else ("read", read, "consumed")
+        for css, offset, words in (("noted", noted, "noted by the broker"), far):
             if offset >= low:
                 tip = f"<title>{escape(group)}: {words} up to offset {offset:,}</title>"
                 shapes.append(
-                    f'<g class="slide"{sliding(f"{css}:{escape(group)}", across(offset), y)}>'
+                    f'<g class="slide"{sign(css)}{sliding(f"{css}:{escape(group)}", across(offset), y)}>'
                     f'<path class="{css}" d="{POINTERS[css]}" transform="scale({size.pointer:g})">{tip}</path></g>'
                 )
     return shapes
 
 
-def rings(held: list[Held], x: float, size: Size, look: Look, y: float = 0) -> str:
-    """The pulls that are held for a queue, each emptying as its time passes."""
+def rings(held: list[Held], woken: list[Held], x: float, size: Size, look: Look, y: float = 0) -> str:
+    """The pulls that are held for a queue, each emptying as its time passes, and those that are looked at again."""
     shapes = []
     y, radius = y or size.height / 2 + 2, min(12, size.height / 2)
-    for place, pull in enumerate(held[:3]):
+    for place, pull in enumerate([*woken, *held][:3]):
         left = 1 - (look.now_us - pull.since_us) / 1_000 / max(1, pull.hold_ms)
-        tip = f"<title>a pull of {escape(pull.consumer)}, held since {pull.since_us / 1_000:,.1f} ms</title>"
+        what = "is looked at again" if pull in woken else f"held since {pull.since_us / 1_000:,.1f} ms"
+        tip = f"<title>a pull of {escape(pull.consumer)}, {what}</title>"
         picture = tokens.pull_ring(radius, min(1.0, max(0.0, left)))
+        picture = tokens.woken_ring(radius) if pull in woken else picture
         shapes.append(f'<g class="held" transform="translate({x - 7 * place:g} {y:g})">{tip}{picture}</g>')
     return "".join(shapes)
 
@@ -186,8 +190,9 @@ def _chips(owners: dict[str, str], x: float, y: float, size: Size) -> list[str]:
     if size.height < 13:
         return []
     return [
-        f'<g class="chip {css}" transform="translate({x - 12 - CHIP * place:g} {y:g})">'
-        f'<title>{escape(name)} pulls from this queue</title><rect x="-11" y="-8" width="22" height="16" rx="8"/>'
+        f'<g class="chip {css}{" long" if len(short(name)) > 2 else ""}"{sign("owner")} '
+        f'transform="translate({x - 12 - CHIP * place:g} {y:g})">'
+        f'<title>{escape(name)} pulls from this queue</title><rect x="-11" y="-8" width="22" height="16" rx="5"/>'
         f"<text>{escape(short(name))}</text></g>"
         for place, (name, css) in enumerate(list(owners.items())[:MOST_OWNERS])
     ]

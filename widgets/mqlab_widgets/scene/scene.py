@@ -12,15 +12,13 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab_widgets.boards.stage_state import DOWN, FROZEN
-from mqlab_widgets.scene import cards, plan, tokens
+from mqlab_widgets.scene import cards, plan, signs, tokens
 from mqlab_widgets.scene.plan import Card, Sheet
 from mqlab_widgets.scene.style import STYLE
 
 if TYPE_CHECKING:
     from mqlab_widgets.boards.stage import StageBoard
 
-BIG = 1.85
-"""How much larger everything is in projector mode: text of 13 px becomes one of 24."""
 MOST_CARDS = {"namesrv": 4, "proxy": 4, "producer": 6, "broker": 4, "consumer": 6}
 MOST_OPENED = {"namesrv": 6, "proxy": 6, "producer": 12, "broker": 6, "consumer": 12}
 """How many machines of a kind have a card of their own; when that kind is opened, with little in each."""
@@ -37,10 +35,10 @@ KINDS = ("namesrv", "proxy", "producer", "broker", "consumer")
 
 
 class Look(NamedTuple):
-    """How a viewer looks at a world: the width of the stage in px, projector mode (and how high the stage is then), the
-    machines that are clicked (the one before last is the other end of a link), the message whose trail is lit, the
-    kinds of machines of which all are drawn, the world's time, whether this is the past, and the machine that a caption
-    points to.
+    """How a viewer looks at a world: the width of the stage in px, projector mode, how high the stage may be (in
+    projector mode: is; 0: as it likes), the machines that are clicked (the one before last is the other end of a link),
+    the message whose trail is lit, the kinds of machines of which all are drawn, the world's time, whether this is the
+    past, and the machine that a caption points to.
     """
 
     width: float = 1000
@@ -107,15 +105,11 @@ def scene_of(board: StageBoard, look: Look, before: Scene | None = None) -> Scen
     """What is to be seen of a world whose events the board has taken; what is as it was in the scene `before` is not
     drawn again.
     """
-    width = look.width / BIG if look.big else look.width
-    narrow = width < plan.NARROW and not look.big
-    height = float(plan.NARROW_HEIGHT if narrow else plan.HEIGHT)
-    if look.big and look.height:
-        height = look.height / BIG
+    width, height, _, narrow = plan.sizes(look.width, look.height, big=look.big)
     consumers = [name for name in board.states if board.kind_of(name) == "consumer"]
     sheet = Sheet(consumers, None if before is None else before.sheet)
     proxies = any(board.kind_of(name) == "proxy" for name in board.states)
-    machines = _place(board, look, sheet, plan.columns(width, height, narrow=narrow, proxies=proxies))
+    machines = _place(board, look, sheet, plan.columns(width, height, narrow=narrow, big=look.big, proxies=proxies))
     way = board.way_of(look.followed) if look.followed else []
     scene = Scene(look, sheet, width, height, machines, way)
     shown = {id(card): card for card in machines.values()}
@@ -137,8 +131,7 @@ def scene_of(board: StageBoard, look: Look, before: Scene | None = None) -> Scen
     for card in shown.values():
         scene.parts |= _card(board, card, scene, talks=card.name in talking)
     scene.parts["flights"] = f'<g data-key="flights">{"".join(_flights(board, scene))}</g>'
-    pops = any(strip.handed for strip in board.strips.values())
-    scene.parts["legend"] = _legend(width, height, pops=pops)
+    scene.parts["legend"] = signs.legend(scene.parts.values(), width, height, big=look.big)
     return scene
 
 
@@ -259,7 +252,8 @@ def _card(board: StageBoard, card: Card, scene: Scene, *, talks: bool) -> dict[s
         f'<g class="{css}" data-key="card:{escape(card.name, quote=True)}" '
         f'transform="translate({card.x:g} {card.y:g})" '
         f'{does} tabindex="0" role="button" aria-label="{label}" aria-pressed="{pressed}">'
-        f'{halo}<rect class="box" {box}/>{head}<g class="inner">{"".join(rows)}</g>{_state(card, state, box)}</g>'
+        f'{halo}<rect class="box" {box}/>{_under(card, state, box)}{head}'
+        f'<g class="inner">{"".join(rows)}</g>{_flakes(card) if state == FROZEN else ""}</g>'
     )
     pieces = {
         piece: f'<g data-key="{escape(piece, quote=True)}" {place}>{shapes}</g>'
@@ -268,21 +262,23 @@ def _card(board: StageBoard, card: Card, scene: Scene, *, talks: bool) -> dict[s
     return {f"card:{card.name}": whole, **pieces}
 
 
-def _state(card: Card, state: str, box: str) -> str:
-    """What lies over a machine that is down or frozen."""
+def _under(card: Card, state: str, box: str) -> str:
+    """What lies in a machine that is frozen or down, below what it holds: no number is hidden by it."""
     if state == FROZEN:
-        flakes = "".join(
-            f'<text class="flake" x="{card.width * share:g}" y="{card.height * depth:g}">❄</text>'
-            for share, depth in ((0.1, 0.95), (0.32, 0.7), (0.55, 0.93), (0.78, 0.62), (0.9, 0.9))
-        )
-        return f'<rect class="frost" {box}/>{flakes}'
+        return f'<rect class="frost" {box}/>'
     if state == DOWN:
-        x, y, size = card.width / 2, card.height / 2 + 8, 14
-        return (
-            f'<path class="cross" d="M{x - size:g} {y - size:g}L{x + size:g} {y + size:g}'
-            f'M{x - size:g} {y + size:g}L{x + size:g} {y - size:g}"/>'
-        )
+        wide, high = card.width - 5, card.height - 5
+        return f'<path class="cross"{tokens.sign("down")} d="M5 5L{wide:g} {high:g}M5 {high:g}L{wide:g} 5"/>'
     return ""
+
+
+def _flakes(card: Card) -> str:
+    """Ice on the edge of a machine, where it hides nothing."""
+    wide, high = card.width, card.height
+    above = ((0.3, 4), (0.6, 4), (0.12, high + 6), (0.5, high + 6), (0.86, high + 6))
+    places = [*((wide * share, y) for share, y in above), (0, high / 2 + 5), (wide, high / 2 + 5)]
+    flakes = "".join(f'<text class="flake" x="{x - 7:g}" y="{y:g}">❄</text>' for x, y in places)
+    return f"<g{tokens.sign('frozen')}>{flakes}</g>"
 
 
 # -- wires ----------------------------------------------------------------------------------------------------------
@@ -298,8 +294,10 @@ def _wire(board: StageBoard, scene: Scene, connected: set[frozenset[str]], sourc
     if scene.way:
         css += " way" if ends <= set(scene.way) else " aside"
     line = f'x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"'
+    unused = tokens.sign("idle") if not cut and not open_ else ""
     mark = (
-        f'<text class="cutmark" x="{(x1 + x2) / 2:g}" y="{(y1 + y2) / 2 + 5:g}" text-anchor="middle">✂</text>'
+        f'<text class="cutmark"{tokens.sign("cut")} x="{(x1 + x2) / 2:g}" y="{(y1 + y2) / 2 + 5:g}" '
+        'text-anchor="middle">✂</text>'
         if cut
         else ""
     )
@@ -307,7 +305,7 @@ def _wire(board: StageBoard, scene: Scene, connected: set[frozenset[str]], sourc
     told = f"the link between {a} and {b}{', cut' if cut else ''}"
     return (
         f'<g data-key="wire:{a}&gt;{b}" data-do="choose_link" data-source="{a}" data-target="{b}" role="button" '
-        f'aria-label="{told}"><line class="{css}" {line}/>{mark}'
+        f'aria-label="{told}"><line class="{css}"{unused} {line}/>{mark}'
         f'<line class="hit" {line}><title>{told}</title></line></g>'
     )
 
@@ -342,30 +340,3 @@ def rest_of(path: tuple[float, float, float, float], place: int = 0) -> plan.Poi
     length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5 or 1.0
     share = max(0.12, 1 - (DOOR + place * QUEUE_UP) / length)
     return x1 + (x2 - x1) * share, y1 + (y2 - y1) * share
-
-
-def _legend(width: float, height: float, *, pops: bool) -> str:
-    popped = tokens.message("7", 20, 18, css="out") + '<rect class="clock" x="-8" y="4" width="11" height="4"/>'
-    parts = (
-        (f'<g transform="translate(12 0)">{tokens.message("7", 20, 18)}</g>', 28, "a message"),
-        (f'<g transform="translate(10 0)">{tokens.pull_ring(8)}</g>', 24, "a pull: “anything new?”"),
-        *([(f'<g transform="translate(12 0)">{popped}</g>', 28, "popped, its time runs")] if pops else []),
-        ('<circle class="ack" cx="8" r="5"/>', 20, "done"),
-        ('<path class="read" d="M8 -5L13 4L3 4Z"/>', 20, f"{'popped' if pops else 'consumed'} up to here"),
-        ('<path class="noted" d="M8 -5L13 4L3 4Z"/>', 20, "as the broker knows"),
-        (
-            f'<g class="fresh" transform="translate(9 0)">{tokens.message("", 14, 14, css="t0 fresh", veil=True)}</g>',
-            22,
-            "not on disk, or not noted yet",
-        ),
-    )
-    x, shapes = 10.0, []
-    for picture, room, words in parts:
-        across = room + len(words) * 6.2 + 16
-        if x + across > width:
-            break
-        shapes.append(
-            f'<g transform="translate({x:g} 0)">{picture}<text class="faint" x="{room}" y="4">{words}</text></g>'
-        )
-        x += across
-    return f'<g data-key="legend" transform="translate(0 {height - 10:g})">{"".join(shapes)}</g>'

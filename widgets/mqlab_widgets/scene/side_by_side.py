@@ -30,6 +30,8 @@ TITLES = {OWNERS: "push: each queue has an owner", TAKERS: "Pop: whoever is free
 TOGETHER = 620
 """From this width on, px, the halves are beside each other; below, one under the other."""
 GAP = 20
+LEAST = 380
+"""The height that a half needs."""
 WORDS, LINE, MOST_LINES = 58, 16, 2
 """Where what is said begins, and its lines."""
 QUEUES = 92
@@ -85,7 +87,8 @@ def scene_of(board: StageBoard, look: Look, before: Scene | None = None) -> Scen
     scale = BIG[_box_rows(board) > 1] if look.big else 1
     width = look.width / scale
     beside = width >= TOGETHER or look.big
-    height = look.height / scale if look.big and look.height else float(plan.HEIGHT)
+    height = float(max(LEAST, min(plan.HEIGHT, look.height or plan.HEIGHT)))
+    height = look.height / scale if look.big and look.height else height
     across = (width - 2 * EDGE - GAP) / 2 if beside else width - 2 * EDGE
     scene = Scene(look, Sheet([]), width, height if beside else 2 * height + GAP, {}, [])
     scene.parts["paper"] = f'<g data-key="paper"><rect class="paper" width="{width:g}" height="{scene.height:g}"/></g>'

@@ -1,7 +1,7 @@
 """How the stage looks: sizes, and the style sheet that every picture carries.
 
 Colours come from CSS variables with fallbacks, so that one picture follows the light or dark theme of JupyterLab and
-still shows on a page of its own. The palette is that of Okabe and Ito, which colour-blind people can tell apart.
+still shows on a page of its own.
 """
 
 from __future__ import annotations
@@ -10,15 +10,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 TOKEN_COLOURS = (
-    ("#0072B2", "#fff"),
-    ("#E69F00", "#1a1a1a"),
-    ("#009E73", "#fff"),
-    ("#CC79A7", "#1a1a1a"),
-    ("#56B4E9", "#1a1a1a"),
-    ("#D55E00", "#fff"),
-    ("#F0E442", "#1a1a1a"),
+    ("#264A96", "#fff"),
+    ("#E68500", "#000"),
+    ("#0F473E", "#fff"),
+    ("#CD7392", "#000"),
+    ("#97DDF9", "#000"),
+    ("#A04A13", "#fff"),
+    ("#FCFA6B", "#000"),
 )
-"""Fill and ink of messages; a message's number says which it has."""
+"""Fill and ink of messages; a message's number says which it has.
+
+The hues of Okabe and Ito, each as dark or light as it must be so that any two of them are at least 19 apart (CIEDE2000)
+for normal eyes and for those without red or green cones (Machado, Oliveira and Fernandes, 2009), and that a number has
+a contrast of 5.4 for all of them.
+"""
 
 OWNER_COLOURS = ("#117733", "#882255", "#332288", "#999933", "#44AA99", "#AA4499", "#DDCC77", "#88CCEE", "#CC6677")
 """Of consumers, and of the queues that they pull from."""
@@ -36,14 +41,21 @@ STYLE = "".join(
     [
         *(f".mq-stage .o{place}{{--mq-owner:{fill}}}" for place, fill in enumerate(OWNER_COLOURS)),
         *(
-            f".mq-stage .t{place} rect{{fill:{fill}}}.mq-stage .t{place} text{{fill:{ink}}}"
+            f".mq-stage .t{place}{{--mq-tile:{fill};--mq-digit:{ink}}}"
             for place, (fill, ink) in enumerate(TOKEN_COLOURS)
         ),
         _RULES.replace("\n", ""),
-        *(f".mq-stage .chip.o{place} text{{fill:#1a1a1a}}" for place in LIGHT_OWNERS),
+        *(f".mq-stage .chip.o{place} text{{fill:#000;stroke:#000}}" for place in LIGHT_OWNERS),
     ]
 )
 """What each picture carries with it; the rules of stage.css come after a message's colour, so that they win over it."""
+
+
+def tile_style(label: str) -> str:
+    """The colours of a message for an element of HTML."""
+    digits = "".join(filter(str.isdigit, label))
+    fill, ink = TOKEN_COLOURS[int(digits or 0) % len(TOKEN_COLOURS)]
+    return f"background:{fill};color:{ink}"
 
 
 def first_that_fits(wordings: Sequence[str], width: float) -> str:

@@ -13,6 +13,7 @@ from mqlab.client.consumer.listener import (
     MessageListenerFunction,
     checked_status,
     warn_that_listener_raised,
+    warn_that_listener_returned_none,
 )
 from mqlab.errors import SimulationError
 from mqlab.protocol.heartbeat import MessageModel
@@ -202,6 +203,8 @@ class ConsumeMessageConcurrentlyService:
         owner = self._owner
         if request.error is not None:
             warn_that_listener_raised(owner.group_name, request.error, self._told)
+        elif status is None:
+            warn_that_listener_returned_none(owner.group_name, self._told, RECONSUME_LATER, CONSUME_SUCCESS)
         owner.statistics.called(request.message_queue.topic, cost_us)
         if owner.consume_message_hooks:
             timeout_us = owner.consumer.consume_timeout * 60_000_000

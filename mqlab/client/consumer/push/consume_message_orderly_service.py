@@ -6,7 +6,11 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING
 
 from mqlab.client.consumer.hooks import ConsumeMessageContext, return_type
-from mqlab.client.consumer.listener import checked_status, warn_that_listener_raised
+from mqlab.client.consumer.listener import (
+    checked_status,
+    warn_that_listener_raised,
+    warn_that_listener_returned_none,
+)
 from mqlab.client.consumer.process_queue import REBALANCE_LOCK_INTERVAL_MS
 from mqlab.client.consumer.push.orderly_listener import (
     ConsumeOrderlyContext,
@@ -153,6 +157,8 @@ class ConsumeMessageOrderlyService:
             failure = error
             warn_that_listener_raised(owner.group_name, error, self._told)
         status = checked_status(owner.group_name, status, ConsumeOrderlyStatus)
+        if status is None and failure is None:
+            warn_that_listener_returned_none(owner.group_name, self._told, SUSPEND, ConsumeOrderlyStatus.SUCCESS)
         cost_us = self.node.now_us() - begin_us
         self._tell_hooks(seen, status, failure, cost_us)
         owner.statistics.called(queue.topic, cost_us)
