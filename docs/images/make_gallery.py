@@ -230,6 +230,11 @@ VIEWS = (
         'lab = get("demo-pop").build(7).run_for(seconds=30)\nStepper(lab, [ReviveQueueBoard])', BOARD, 900,
     ),
     View(
+        "revive-ruler", "The reviver's two seconds", "A ruler of two seconds behind each invisible time, and a line "
+        "that says how far the reviver has read: what lies left of the line is decided.",
+        'lab = get("demo-pop").build(7).run_for(seconds=30)\nStepper(lab, [ReviveRulerBoard])', BOARD, 900,
+    ),
+    View(
         "merge-buffer", "The merge buffer", "What is known in memory alone, and what a crash at this moment would do: "
         "which messages are popped again, although they are acknowledged.",
         'lab = get("demo-pop").build(7, parameters={"merge": True}).run_for(seconds=26)\n'

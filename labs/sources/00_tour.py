@@ -175,8 +175,8 @@ say(f"In your world it was {most_ms:.3f} ms.")
 # %% [markdown] tags=["hints"]
 # - For one message it is a difference of two numbers. Which messages are in both dictionaries?
 # - Go through `called`, and leave out what is not in `returned`.
-# - `[returned[one] - called[one] for one in called if one in returned]` is a list of differences. What is the answer when it is
-#   empty, or when all in it are below 0?
+# - Collect the differences of those that are in both; the answer is the largest of them. What is it when there are none, or when all
+#   of them are below 0?
 
 # %% tags=["exercise"]
 def most_early(returned: dict[str, float], called: dict[str, float]) -> float:
@@ -482,8 +482,8 @@ reveal("caught-up", len(inbox) - got_before, why="it goes on where its group had
 
 # %% [markdown] tags=["hints"]
 # - For one queue it is a difference of two numbers. Over which of the two dictionaries must you go?
-# - `read.get(queue_id, 0)` is the offset at which the group goes on, or 0 if it has not read the queue at all.
-# - `ends.items()` gives each queue with its end. One difference for each of them, and `sum(...)` around it.
+# - A queue that the group has not read at all is missing in `read`; there it begins at 0 (`dict.get` takes a second argument for that).
+# - `ends.items()` gives each queue with its end. One difference for each of them; what do you do with these differences?
 
 # %% tags=["exercise"]
 def lag(ends: dict[int, int], read: dict[int, int]) -> int:

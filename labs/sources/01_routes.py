@@ -224,10 +224,9 @@ reveal("new-queues", sum(row[-1] for row in rows),
 
 # %% [markdown] tags=["hints"]
 # - Two questions for each entry of `queue_datas`: is the master of this broker there, and may the queues be written?
-# - First make a set of the names of all brokers in `broker_datas` that have `0 in broker.broker_addrs`. The bit is asked
-#   for with `data.perm & 2`.
-# - `[(data.broker_name, number) for data in usable for number in range(data.write_queue_nums)]`, where `usable` are the
-#   entries that pass both questions.
+# - The first question is answered in another list of the route, `broker_datas`: a broker whose addresses have no number 0 has no master. Make a set of
+#   those that have one. The bit of the second question is asked for with `&`.
+# - Of each entry that passes both questions every *write* queue gets a pair of its own: two loops, one in the other, or both in one comprehension.
 
 # %% tags=["exercise"]
 def queues_to_send_to(route) -> list[tuple[str, int]]:
@@ -380,8 +379,7 @@ round(back.ts_ms - woken, 3)
 # %% [markdown] tags=["hints"]
 # - Two steps: find the names, and then take them out. A dictionary must not change while a loop goes through it.
 # - A broker is silent for too long when `last_ms + counts_ms < now_ms`.
-# - `silent = [name for name, (last_ms, counts_ms) in reports.items() if last_ms + counts_ms < now_ms]`; then
-#   `del reports[name]` for each of them, and `return silent`.
+# - The values of the dictionary are pairs, and a comprehension can take them apart. What you return is the list that you have made in the first step.
 
 # %% tags=["exercise"]
 def drop_silent(reports: dict[str, tuple[int, int]], now_ms: int) -> list[str]:
@@ -502,7 +500,7 @@ say(f"In your world the report came **{rows[0][1]} s** after the mending, and th
 # %% [markdown] tags=["hints"]
 # - A question that comes before the report gets the old answer. Which question is the first that gets the new one?
 # - If `refresh_s` is not later than `report_s`, look at the question after it.
-# - `while refresh_s <= report_s:` and then `refresh_s += 30`.
+# - That may be one later question or many of them: go on from question to question as long as it comes too early.
 
 # %% tags=["exercise"]
 def right_after(report_s, refresh_s):
@@ -688,10 +686,9 @@ Table("three sends at once", ("ms", "event", "what"),
 # - Everything except the `return` belongs inside `async with self.turn(topic):`, also the look at the time. Who has
 #   waited for its turn finds the topic no longer due. `due_ms` says from which time on to ask again: `now + MAX_AGE_MS`
 #   after an answer, `now + RETRY_MS` after an error.
-# - Inside the turn: `if self.node.now_ms() >= self.due_ms.get(topic, 0):`, and in it a `try` with
-#   `self.routes[topic] = await self.ask(topic)` and `pause_ms = MAX_AGE_MS`, an `except (MQClientException,
-#   RemotingException):` with `pause_ms = RETRY_MS`, and behind both `self.due_ms[topic] = self.node.now_ms() + pause_ms`.
-#   At the end of the method: `return self.routes.get(topic)`.
+# - So inside the turn there is one `if`, in it one `try` with an `except` for both kinds of errors (`MQClientException`, `RemotingException`), and
+#   each of the two ways says how long the pause is. Take the time for the note *behind* the question: it may have taken long.
+#   A topic that was never asked for is due at once, and what is returned may be an old route, or none.
 
 # %% tags=["exercise"]
 from mqlab.errors import MQClientException, RemotingException

@@ -174,8 +174,8 @@ index_steps(disk, "Orders", "order-3", slots=SMALL_FILES["max_hash_slot_num"])
 # %% [markdown] tags=["hints"]
 # - At which byte of the whole queue does entry number n begin? In which file is this byte, and at which place of the file?
 # - All files have one size, `len(next(iter(files.values())))`. The file begins at the last multiple of it that is not behind the
-#   entry: `number * 20 // size * size`.
-# - With `first` as this beginning: the name is `f"{first:020d}"`, and the place in the file is `number * 20 - first`.
+#   byte at which the entry begins. Whole-number division finds it.
+# - The name of a file is the number of its first byte, with zeros in front up to 20 digits. The place in the file is counted from that byte.
 
 # %% tags=["exercise"]
 import struct
@@ -264,7 +264,7 @@ lab.run_for(ms=50)
 # - For two characters the hash is `31 * first + second`. From `Aa` to `BB`: by how much does the first number change, and by how much
 #   the second?
 # - The first character one further, the second one 31 back. What stands behind them may stay as it is.
-# - `chr(ord(tag[0]) + 1)`, then `chr(ord(tag[1]) - 31)`, then `tag[2:]`, put together with `+`.
+# - `ord` makes a number of a character, and `chr` a character of a number. Three pieces are put together: two new characters and the rest.
 
 # %% tags=["exercise"]
 def same_hash(tag: str) -> str:
@@ -320,7 +320,7 @@ say(f"When your message was sent, {waited_s} s after a flush, the answer was no:
 # %% [markdown] tags=["hints"]
 # - Two reasons for a flush; first the one with the time. What if nothing new was written?
 # - The page in which a byte lies is `byte // 4096`. Subtract the two page numbers.
-# - `if since_ms >= 10_000: return written > flushed`, and then `return written // 4096 - flushed // 4096 >= 4`
+# - So one of two questions is asked, and the clock says which: is there anything new at all, or are there four pages between the two?
 
 # %% tags=["exercise"]
 def flushes(written: int, flushed: int, since_ms: int) -> bool:

@@ -180,7 +180,7 @@ Stepper(lab, [RoutesBoard])
 # %% [markdown] tags=["hints"]
 # - Which numbers do you look at, one after the other, if `turn` is 6 and there are 8 queues?
 # - `(turn + step) % len(brokers)`, for `step` from 0 on, gives these numbers.
-# - Return the number as soon as `brokers[number] != avoid`; behind the loop return `turn % len(brokers)`.
+# - The first of these numbers whose broker is not the one to avoid. If the loop ends without one, all are to be avoided: then it is simply whose turn it is.
 
 # %% tags=["exercise"]
 def next_queue(brokers, turn, avoid):
@@ -285,8 +285,7 @@ say(f"In your round one, while `broker-b` was down for {down_s} s, it was `attem
 # %% [markdown] tags=["hints"]
 # - After which of the three answers does a call go on to the next broker? What does the time say?
 # - Only a killed broker lets the call go on: it is refused in a millisecond. One that hangs takes all the time that there is.
-# - A loop, `for number, state in enumerate(brokers[:most], 1):`, that returns the number at the first broker that is not
-#   killed; behind the loop `return most`.
+# - So count along the brokers up to the first at which the call does not go on. How many attempts were made when none is left, or none is allowed?
 
 # %% tags=["exercise"]
 def attempts(brokers, most):
@@ -356,7 +355,7 @@ reveal("rest", list(later).index("broker-b"),
 # %% [markdown] tags=["hints"]
 # - Which row counts, if several rows have a time that is not longer than `took_ms`?
 # - First set `took_ms = 10_000` if the attempt has failed, whatever it took.
-# - Begin with `rest = 0`, go through the table, and take over the rest of each row with `took_ms >= at_least`. The last one stays.
+# - The table grows from row to row. Go through it, and let each row that applies overwrite what the row before has said; what was said before any row?
 
 # %% tags=["exercise"]
 def rest_after(table, took_ms, failed):

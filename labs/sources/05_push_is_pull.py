@@ -174,7 +174,7 @@ asked.task, f"{asked.sys_flag:05b}"
 # %% [markdown] tags=["hints"]
 # - At the next pass the pull is `next_pass_ms` old. Is that enough?
 # - If not, it is 5000 ms older at the pass after that.
-# - `while next_pass_ms < hold_ms:` and then `next_pass_ms += 5_000`.
+# - Go from pass to pass until the pull is old enough. Its age at that pass is the answer.
 
 # %% tags=["exercise"]
 def held_for(next_pass_ms, hold_ms):
@@ -339,7 +339,7 @@ reveal("wrong-tag", round((answered.ts_ms - sent_ms) / 1_000, 1),
 # %% [markdown] tags=["hints"]
 # - Two things must be right: the offset and the tag. When does the tag not matter?
 # - There is something new for this pull if `max_offset > pull_offset`.
-# - The tag is right if `tags_code is None`, or `wanted` is empty, or `tags_code in wanted`.
+# - The tag is right in three cases: the broker does not know it, the pull takes every tag, or it is one of those that the pull wants.
 
 # %% tags=["exercise"]
 def wakes(pull_offset, wanted, max_offset, tags_code):
@@ -475,7 +475,7 @@ say(f"Here the round trip took half a millisecond: `asks_per_minute(1, 100, 0.5)
 # %% [markdown] tags=["hints"]
 # - How much time passes from one pull of a task to its next one?
 # - The interval begins when the answer is there, so the two times add up. A minute has 60,000 ms.
-# - `queues * 60_000 / (interval_ms + round_trip_ms)`
+# - How often does that fit into a minute? So often each task asks, and there is a task for each queue.
 
 # %% tags=["exercise"]
 def asks_per_minute(queues, interval_ms, round_trip_ms):
@@ -550,7 +550,7 @@ say(f"With it {readers} look-ups in a list are enough in your world, where {pull
 # %% [markdown] tags=["hints"]
 # - One loop over the pulls. What is to be done when a queue comes for the first time?
 # - The key is `f"{topic}@{queue}"`. `dict.setdefault` gives the list that is there, or puts a new one in its place.
-# - `table.setdefault(f"{topic}@{queue}", []).append(offset)`, for each pull.
+# - What `setdefault` gives is the list itself, so you can append to it at once. What belongs into the list?
 
 # %% tags=["exercise"]
 def hold_table(pulls):

@@ -218,7 +218,7 @@ say(f"Your consumer had a limit of {limit} and 100 ms for each: when it held {li
 # %% [markdown] tags=["hints"]
 # - How many messages must be done before the answer to "more than the limit?" is no?
 # - So many times `ms_each` it takes, and then the next look must come: round up to whole 50 ms.
-# - `-(-a // 50) * 50` is `a` rounded up, with `a = (held - limit) * ms_each`.
+# - `-(-a // b)` is a division rounded up, in whole numbers. It says how many looks it takes; the question was how many ms.
 
 # %% tags=["exercise"]
 def next_pull_ms(held, limit, ms_each):
@@ -301,7 +301,7 @@ reveal("most-mib", round(meter.highest("size"), 3),
 # %% [markdown] tags=["hints"]
 # - What is the most that *one* queue holds? You saw it in round one.
 # - The limit counts for each queue by itself, so all queues may be full at the same time.
-# - `queues * (limit + batch) * body`
+# - How many messages is that for one queue at the worst, a pull and all? Then for all queues, and then in bytes.
 
 # %% tags=["exercise"]
 def most_bytes(queues, limit, batch, body):
@@ -393,7 +393,7 @@ f"{meter.refused['span']} pulls refused; {len(done)} of {waiting} messages are d
 # %% [markdown] tags=["hints"]
 # - Three questions, in the order of the gauges. Is it "more than", or "at least"?
 # - The size is compared in whole MiB: `size // 1_048_576`.
-# - `if count > most: return "count"`, and so on; at the end `return None`.
+# - The first gauge that says no is the answer, and the others are not asked any more. And if none says no?
 
 # %% tags=["exercise"]
 def held_back_by(count, size, span, most, most_mib, widest):
@@ -455,7 +455,7 @@ Stepper(lab, [OffsetsBoard])
 # %% [markdown] tags=["hints"]
 # - Look for those that were pulled and are not done. Which of them counts?
 # - If all of them are done, it is the offset of the message that comes next.
-# - `left = [offset for offset in pulled if offset not in done]`, and then `min(left)` or `len(pulled)`
+# - So there are two cases. Collect what is left; if there is something, the smallest of it counts; else think of which offset the next message has.
 
 # %% tags=["exercise"]
 def progress(pulled, done):
@@ -594,7 +594,7 @@ say(f"Your unluckiest customer was taken out of this queue {retries + 1} times."
 # %% [markdown] tags=["hints"]
 # - The oldest request stands in front. What do you know of all others if this one has not waited for long enough?
 # - A loop: as long as there is a first one, and it is old enough, take it out (`queue.pop(0)`) and count.
-# - `while queue and now_ms - queue[0] >= 200:`
+# - The loop has two conditions, and the order counts: whether there is a first one has to be asked before it is looked at. Exactly 200 ms are old enough.
 
 # %% tags=["exercise"]
 def refuse_old(queue, now_ms):
@@ -646,7 +646,7 @@ check("06/refuse-old", refuse_old)
 # %% [markdown] tags=["hints"]
 # - One queue holds at most its threshold and one batch. So `memory // (body * queues)` messages are the room that threshold and batch have to share.
 # - The threads use up `threads / listener_ms` messages in a millisecond. The threshold must last for `50 + round_trip_ms`, and the messages in the hands of the threads (`threads`) count, too. This is for all queues together; divide, and round up.
-# - First the smallest threshold that is enough, `need`. Then `batch = min(32, room - need)`, and the threshold may have what is left, `room - batch`.
+# - First the smallest threshold that is enough. What is left of the room may be the batch, but no batch is larger than 32; and what the batch leaves over the threshold may have.
 
 # %% tags=["exercise"]
 from math import ceil

@@ -152,7 +152,7 @@ reveal("who-deals", "d" if held == computed else "a",
 # %% [markdown] tags=["hints"]
 # - How large is a share, and how many queues are left over? Python's `divmod` says both. Where in the list does a member stand?
 # - Who stands at place `p` (counted from 0) has `p` shares in front of it, and one queue more for each member in front that got one more.
-# - The block begins at `p * share + min(p, rest)`, and it has `share` queues, or `share + 1` if `p < rest`.
+# - "One more" have the first members, as many as there is a rest. So how many of those in front of place `p` got one more: all of them, or only the rest? And does `p` itself?
 
 # %% tags=["exercise"]
 def own_share(client_id, queues, members):
@@ -359,7 +359,7 @@ reveal("twice-burst", len(twice),
 # %% [markdown] tags=["hints"]
 # - For one queue it is a difference of two numbers. Which queues count: the member's, or all that the broker knows?
 # - `at_broker.get(queue, 0)` is the broker's number, or 0 if it has none.
-# - `sum(done - at_broker.get(queue, 0) for queue, done in in_memory.items())`
+# - Two numbers for each queue of the member: how far it is in memory, and how far it is at the broker. Add up the differences.
 
 # %% tags=["exercise"]
 def come_twice(in_memory, at_broker):
@@ -435,7 +435,7 @@ reveal("hung", round((took.ts_ms - hung_ms) / 1_000, 1),
 # %% [markdown] tags=["hints"]
 # - It is the first look that comes more than 120,000 ms after the heartbeat.
 # - How many whole periods of 10,000 ms lie between the given look and the moment at which the patience ends? `//` rounds down, also below 0.
-# - `look_ms + ((heartbeat_ms + 120_000 - look_ms) // 10_000 + 1) * 10_000`
+# - At exactly 120,000 ms the patience is not over, so it is always one look more than these whole periods. From `look_ms` on, how late is that one?
 
 # %% tags=["exercise"]
 def dropped_ms(heartbeat_ms, look_ms):

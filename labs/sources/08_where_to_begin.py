@@ -139,7 +139,7 @@ reveal("comes-back", sum(1 for _ in lab.history.find("ConsumeStarted", node="mor
 # %% [markdown] tags=["hints"]
 # - Three questions, one after the other: is the group known? Is the topic young? What does the setting say?
 # - A queue is young when its oldest message is number 0. Then the setting does not count. Mind that a known offset may be 0, too: `is not None`.
-# - `if known is not None: return known`, then `if oldest == 0: return 0`, then `return oldest if where == "FIRST" else end`.
+# - Each question that can be answered ends the search. Write two `if` with a `return`, in that order; only behind them the setting decides between the two ends of the queue.
 
 # %% tags=["exercise"]
 def begin_at(known, where, oldest, end):
@@ -279,7 +279,7 @@ say(f"If {prices // 5} of your {prices} prices failed, how many calls would it b
 # %% [markdown] tags=["hints"]
 # - First without failures: who is called with a message in each of the two models?
 # - A failure brings a second call only where a message can come again. In which model is it dropped?
-# - `messages + failing` in the one, `messages * members` in the other.
+# - So in one model the failures come on top, and in the other one every message is there once for each member, whether it fails or not.
 
 # %% tags=["exercise"]
 def calls(model, messages, members, failing):
@@ -364,8 +364,8 @@ show_bars("A member leaves: how many queues move?", "strategy", "queues moved, o
 
 # %% [markdown] tags=["hints"]
 # - Turn it round: for each queue its owner. Then it is a comparison of two dictionaries.
-# - `{queue: who for who, mine in shares.items() for queue in mine}` turns one of them round.
-# - With `was` turned round: `sum(was[queue] != who for who, mine in after.items() for queue in mine)`
+# - To turn `shares` round go through its members, and for each through its queues: now the queue is the key.
+# - One of the two is enough. For each queue of each member in the other, ask whether it had the same owner before, and count those that had not.
 
 # %% tags=["exercise"]
 def moved(before, after):

@@ -149,7 +149,7 @@ say(f"In your world a copy on level 3, stored at {round(of_order.copies[1].at_us
 # %% [markdown] tags=["hints"]
 # - First the level: it may be too large. `min(...)` helps.
 # - Levels are counted from 1, queues and the places of a list from 0.
-# - With `queue = min(level, len(delays_ms)) - 1` it is `queue, stored_ms + delays_ms[queue]`.
+# - The queue number is also the place of its delay in the list, once the level is cut and counted from 0. From when on does the delay count?
 
 # %% tags=["exercise"]
 def parked(stored_ms, level, delays_ms):
@@ -222,7 +222,7 @@ Table("the dead letter", ("field", "says"), [(name, letter[name].value) for name
 # %% [markdown] tags=["hints"]
 # - First the dead letter: at which value of `reconsume_times` has the message been taken back as often as is allowed?
 # - The level is `3 + reconsume_times`, but never more than there are levels.
-# - Level 1 is `delays_ms[0]`, so a level stands at `level - 1`.
+# - So there are two answers, and a dead letter has no delay at all. Levels are counted from 1, and the places of a list from 0.
 
 # %% tags=["exercise"]
 def next_wait_ms(reconsume_times, delays_ms, most):
@@ -429,7 +429,7 @@ say(f"Your message began with `[{', '.join(['True'] * earlier)}, False, ...]`.")
 # %% [markdown] tags=["hints"]
 # - Two numbers: what the broker knows, and what was shown last. Both begin at 0.
 # - `True`: the broker's number grows by one, and this is shown. `False`: only what is shown grows by one.
-# - A loop over `stored`: `if one:` then `at_broker += 1` and `shown = at_broker`; else `shown += 1`.
+# - So a failure to send back never reaches the broker's number, and the next success shows that number again: what was shown in between is forgotten.
 
 # %% tags=["exercise"]
 def says_next(stored):
@@ -525,8 +525,8 @@ say(f"Your reminders: {reminders} deliveries around 40 s, and a kill at {(killed
 
 # %% [markdown] tags=["hints"]
 # - When was the last note before the kill? What was delivered before it is safe.
-# - `killed_s // 10 * 10` is the last whole ten seconds.
-# - `sum(at > killed_s // 10 * 10 for at in delivered_s)`
+# - Notes are made every ten seconds, so it is the last multiple of ten that is not behind the kill. Whole-number division finds it.
+# - Now count what was delivered behind that moment. At the very moment is not behind it.
 
 # %% tags=["exercise"]
 def come_again(delivered_s, killed_s):
@@ -632,7 +632,7 @@ say(f"With your pace of {pace_ms} ms and {retries} retries: the first order behi
 # %% [markdown] tags=["hints"]
 # - For how long does the queue stand still? Before that nobody behind the poison has a turn.
 # - And an order cannot be consumed before it was sent: the n-th one comes `n * pace_ms` after the poison.
-# - The later one of the two: `max(n * pace_ms, retries * 1_000)`.
+# - Both must be over, so one of the two times decides. Each retry takes a second.
 
 # %% tags=["exercise"]
 def called_after_ms(pace_ms, retries, n):
@@ -708,7 +708,7 @@ say(f"Your consumer had been running for {running_min} min, and its time-out was
 # %% [markdown] tags=["hints"]
 # - On the consumer's own clock: from which minute on is the message old enough? And which look comes then?
 # - It is the first multiple of `timeout_min` that is not before `running_min + timeout_min`. A `while` loop may go from look to look.
-# - `look = timeout_min`, then `while look < running_min + timeout_min: look += timeout_min`, and `look - running_min` at the end.
+# - The answer is not the look itself but how long the work has run by then: it began at `running_min`.
 
 # %% tags=["exercise"]
 def given_back_after_min(running_min, timeout_min):

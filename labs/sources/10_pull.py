@@ -161,7 +161,7 @@ Table("progress of the group", ("as its memory has it", "as the broker has it"),
 
 # %% [markdown] tags=["hints"]
 # - For one queue: the offset that its next message will get, minus how far the group has come.
-# - `await consumer.max_offset(queue)` is the first, `await consumer.fetch_consume_offset(queue, True)` the second.
+# - The consumer of this lab has a call for each: `max_offset` and `fetch_consume_offset` (with `True`: ask the broker, not the memory). Both have to be awaited.
 # - For a group without a record the broker may answer -1, when the queue is old; that is an offset of 0 as well.
 
 # %% tags=["exercise"]
@@ -272,7 +272,7 @@ await failing.shutdown()
 # %% [markdown] tags=["hints"]
 # - After messages: 0. After nothing: twice the last pause finds the right length quickly.
 # - Twice 0 is 0. Begin with a smallest pause.
-# - `max(smallest, ...)` and `min(..., longest_ms)` make three lines.
+# - So after nothing the new pause has a floor, the smallest one, and a ceiling, `longest_ms`. Which of the two has to win when they meet?
 
 # %% tags=["exercise"]
 def next_pause_ms(pause_ms, found, longest_ms):
@@ -365,7 +365,7 @@ say(f"With such a loop fewer of your {burst} orders would have been handled twic
 # %% [markdown] tags=["hints"]
 # - Ask in front of each message, not once at the beginning.
 # - Count what was handled, and leave the loop (or return) as soon as `mine()` is `False`.
-# - `for message in messages:`, in it `if not mine(): break`, then `await handle(message)` and `done += 1`.
+# - The question stands in the loop, before the work; the count stands behind it, since only what was handled counts.
 
 # %% tags=["exercise"]
 async def handle_while_mine(messages, handle, mine):
@@ -503,7 +503,7 @@ say(f"Your night: `[(0, {len(batch)})]`, one poll, and all of it came again.")
 # %% [markdown] tags=["hints"]
 # - Two numbers: how many were handed out so far, and how many of them are committed.
 # - At each poll first look whether it is time to commit, then add what the poll gets. From when on is it time again?
-# - `if at >= due:` then `committed, due = handed_out, at + 5`; then `handed_out += got`. At the end the difference of the two.
+# - Keep a third number: from when on it is time to commit again. A commit knows what the polls *before* it handed out. What is left between the two numbers at the end?
 
 # %% tags=["exercise"]
 def comes_again(polls):

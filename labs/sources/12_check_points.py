@@ -11,14 +11,12 @@
 #       - read a check point and its acknowledgements, and say when each of them is due and why
 #       - set the bits of a check point by hand, and say which messages come back
 #       - build the reader that decides when it has waited long enough
-#     minutes: 95
+#     minutes: 90
 #     prerequisites: [00 Tour, 02 Store, 11 Pop]
 #     wrong_predictions:
 #       - "written: none, the broker keeps a list in memory; or one for each order that was handed out"
 #       - "ck-due: when the invisible time is over; it has to be there before its acknowledgements"
 #       - "bitmap: bits are taken for offsets, or counted from 1"
-#       - "back-ms: 0, at once when the time is over"
-#       - "late: an acknowledgement that comes late is void; up to about two seconds it is not"
 #       - "rounds: 1, all together; or one for each; the reader stops at the first one that is too young"
 #       - "came-back: all orders, as if the acknowledgements had died with the broker"
 # ---
@@ -27,7 +25,7 @@
 student_id = ""
 
 # %% [markdown]
-# ## The scene (5 minutes)
+# ## The scene (8 minutes)
 #
 # Orders come in at a counter and lie in the topic `Orders` of a **broker**, the server that keeps messages. Workers take
 # them. All workers who share the work are a **group**. There are two ways to share. In lab 00 each worker *owned* some
@@ -41,7 +39,8 @@ student_id = ""
 # be *appended to* (lab 02). RocketMQ does what a message queue can do best: **it writes messages**. This lab is about these
 # messages, and about the one who reads them and finds out what is missing.
 #
-# The scene: a broker, some orders, and a worker who does just what we tell him.
+# The scene: a broker, some orders, and a worker who does just what we tell him. He takes six orders, one after the other, and has 8 s for
+# each. Of three of them he says that they are done. Of the other three he says nothing.
 
 # %%
 from mqlab import Lab
@@ -50,10 +49,33 @@ from mqlab.scenarios.pop_check_points import RETRY_TOPIC, handle_of, notes_in, o
 from mqlab.views import Table
 from mqlab_widgets import Stepper
 from mqlab_widgets.boards.check_points import CheckPointsBoard
-from mqlab_widgets.boards.revive_queue import ReviveQueueBoard
+from mqlab_widgets.boards.revive_ruler import ReviveRulerBoard
 
 seed = seed_for(student_id, "12")
 draw = draws_for(seed)
+
+# %%
+lab = Lab(seed=seed)
+worker = await open_counter(lab, orders=6, revive_queue_num=1)
+taken = []
+for _ in range(6):
+    taken += await worker.pop(1, invisible_ms=8_000)
+    lab.run_for(ms=draw.between("pace", 700, 1_000, step=50))
+await worker.ack(*draw.shuffled("done", taken)[:3])
+Stepper(lab, [ReviveRulerBoard])
+
+# %% [markdown]
+# Press **Play**, and look at the picture below the stage. It has a row for each order.
+#
+# - The blue bar is the time for which nobody else sees the order.
+# - Behind the bar lies a **ruler of two seconds**.
+# - The upright blue line moves. It says how far somebody has *read*, and it does not move as the clock does: it stands, jumps, and falls behind.
+# - When the line has passed the ruler of an order, it is decided what becomes of that order. Not before: watch the words on the right.
+#
+# Who reads there, and what? What are the small squares and circles? And why two seconds? At the end of this lab you will have built the one who
+# moves the line. With **Previous** and **Next** you can look at each of its steps again.
+#
+# Now from the beginning, with orders of your own.
 
 # %%
 count, seconds = draw.between("orders", 5, 9), draw.between("seconds", 14, 40)
@@ -163,7 +185,7 @@ Table(popped[0].properties["POP_CK"], ("field", "says"),
 # %% [markdown] tags=["hints"]
 # - `handle.split(" ")` gives eight texts. Which of them are times, and which is the queue?
 # - The second is the pop time, the third the invisible time, the fourth the revive queue. All are texts: use `int`.
-# - With `end = int(fields[1]) + int(fields[2])` the answer is `int(fields[3]), end - 1_000, end`.
+# - When does the invisible time end? Work that out first: one of the two times *is* the end, the other one follows from round one's bet.
 
 # %% tags=["exercise"]
 def dues(handle):
@@ -244,7 +266,7 @@ Table("what comes back", ("offset in Orders", "goes to", "for the n-th time"),
 # %% [markdown] tags=["hints"]
 # - For each offset: at which place of `distances` stands `offset - start`? `list.index` finds a place, `in` tells whether there is one.
 # - `1 << place` is the number with just this bit. To set it in `bits` use `bits |= 1 << place`; adding would go wrong the second time.
-# - `for place, distance in enumerate(distances):` and inside `if start + distance in done: bits |= 1 << place`.
+# - Go through the places of the batch, not through `done`: for each place, work out the offset of its order, and ask whether that was acknowledged.
 
 # %% tags=["exercise"]
 def bitmap(start, distances, done):
@@ -261,79 +283,56 @@ def bitmap(start, distances, done):
 check("12/bitmap", bitmap)
 
 # %% [markdown]
-# ## Round three: long enough? (25 minutes)
+# ## Round three: long enough? (17 minutes)
 #
 # Now the hard part. The reviver has read a check point and two acknowledgements, and the queue ends there. Is a third one on
 # its way? If it brings the other orders back now, and the third arrives a moment later, an order that was *done* is done again.
 # If it waits, a customer waits. Nobody tells the reviver "that was all".
 #
-# First a worker who pops one order and never says anything:
+# What the reviver has in its hands is this: notes that came out of the wheel in the order in which they were **due**. So if it has read
+# a note that was due at noon, it has read everything that was due before noon. All the time it keeps one number, the newest due time of
+# all that it has read: the **end time**. That is the upright line in the scene.
+#
+# The acknowledgements of an order are due when its invisible time ends. So they have been read when the line has passed that end? Nearly:
+# the wheel turns in steps of a second, and something may be under way. So the line has to be **more than 2 s** behind the end: one
+# second for the wheel, one for what is under way. That is the ruler.
+#
+# And if nothing more comes? Then the line would stand still for ever, and a forgotten order with it. So the reviver goes by the clock, too:
+# when the line is more than 3 s behind the clock, it moves the line to the clock.
+#
+# In lab 11 you have seen what comes of it: a forgotten order is back 2 s to 5 s behind its time, and an acknowledgement that is a little late
+# still counts. The worker is told "success" whether it counts or not: the broker writes his acknowledgement, and does not know what it
+# will find.
+#
+# ### A small exercise: how far has it read?
+#
+# `due_ms` is the list of the due times of all that was read in this round, in the order of the queue; mostly they grow, but a note that
+# was written late is due at once. `now_ms` is the clock. When somebody has stopped the timer, the wheel is behind the clock
+# (`timer_behind` is `True`): then something may be due and not be there yet, and the clock proves nothing. Where is the line? When nothing was read
+# it is 0.
 
-# %%
-lab = Lab(seed=seed)
-worker = await open_counter(lab, orders=1)
-lab.run_for(ms=draw.between("phase", 0, 8_000))
-(order,) = await worker.pop(invisible_ms=seconds * 1_000)
-say(f"The order is invisible for **{seconds} s**.")
+# %% [markdown] tags=["hints"]
+# - Where would the line be if there were no clock? The last of the list is not always the newest.
+# - Then ask three things before the clock may move the line: was anything read at all? How far behind is the line? May the clock be trusted?
+# - A line that is exactly 3000 ms behind stays where it is. Write one `if` with the three conditions, joined by `and`, that returns the clock; what is left returns the newest.
 
-# %% tags=["prediction"]
-predict("back-ms", "How many ms behind the end of the invisible time is the order's copy in the retry topic?",
-        unit="ms", prediction=...)
+# %% tags=["exercise"]
+def end_time(due_ms, now_ms, timer_behind):
+    """Up to which due time everything has been read, as the reviver sees it."""
+    ### BEGIN SOLUTION
+    newest_ms = max(due_ms, default=0)
+    if due_ms and now_ms - newest_ms > 3_000 and not timer_behind:
+        return now_ms
+    return newest_ms
+    ### END SOLUTION
 
-# %%
-revived = lab.run_until_event("MessageRevived")
-reveal("back-ms", revived.late_ms, why="more than 2 s, and then the next of the reviver's reads")
-
-# %%
-kinds = ("ReviveScanBegun", "ReviveCheckPointRead", "ReviveScanWaits", "ReviveScanEnded", "MessageRevived")
-end = handle_of(order).expires_ms - lab.world.epoch_ms
-Table("the reviver's round", ("ms behind the end of the time", "event", "because"),
-      [(round(r.ts_ms - end), r.kind, getattr(r, "reason", "")) for r in lab.history.find(kinds)])
+# %% tags=["check"]
+check("12/end-time", end_time)
 
 # %% [markdown]
-# A round of the reviver goes like this (`consumeReviveMessage`). It reads on from where the last round ended, as far as the queue goes. When it finds
-# nothing it looks again every 100 ms. All the time it keeps a number, the **end time**: the newest due time of all that it has
-# read. The messages of the queue come in the order in which they are due. So when it has read something that was due at noon,
-# it has read everything that was due before noon.
+# ### Several in one queue
 #
-# An acknowledgement is due when the invisible time ends. So when the end time lies **more than 2 s** behind the end of a
-# check point's invisible time, all its acknowledgements have been read: one second since the wheel turns in steps of a second,
-# and one for what is under way. And if nothing more comes at all? Then after 3 quiet seconds the reviver takes the clock for the end time.
-#
-# Measured on a real RocketMQ 5.3.3: 2.0 to 2.3 s for an order that is alone on its broker, in 18 of 18 cases, and 2.0 to 5.1 s
-# with others around it. (If yours took up to 3.4 s, the reviver was resting when the check point came: it rests for up to 4 s after it found none.) So it is a feature of Pop that a forgotten order comes back some seconds late.
-#
-# Those two seconds have another side. This worker is a little slow:
-
-# %%
-late_ms = draw.one_of("late", [400, 900, 1_400, 4_600, 5_200, 6_000])
-lab = Lab(seed=seed)
-worker = await open_counter(lab, orders=1)
-(order,) = await worker.pop(invisible_ms=seconds * 1_000)
-end = handle_of(order).expires_ms - lab.world.epoch_ms
-say(f"The invisible time is over, and **{late_ms:,} ms** later the worker says that he is done.")
-
-# %% tags=["prediction"]
-predict("late", f"He acknowledges {late_ms:,} ms behind the end of the invisible time. Does the order come back?",
-        choices=["yes, an acknowledgement that comes late is void", "no, it still counts"], prediction=...)
-
-# %%
-lab.run_for(ms=end + late_ms - lab.now_ms)
-await worker.ack(order)
-lab.run_for(seconds=10)
-steps = ("AckReceived", "ReviveCheckPointRead", "ReviveAckRead", "CheckPointSettled", "MessageRevived")
-Table("what happened", ("ms behind the end of the time", "event"),
-      [(round(r.ts_ms - end), r.kind) for r in lab.history.find(steps)])
-
-# %%
-came = bool(list(lab.history.find("MessageRevived")))
-reveal("late", "a" if came else "b", why="up to about 2 s behind the end the reviver has not decided yet")
-
-# %% [markdown]
-# The worker is told "success" in both cases: the broker writes his acknowledgement and does not know whether it still has an effect. On the real one
-# it was the same: at +0.5 s and +1.5 s it counted, 12 times of 12. Nobody should build on it.
-#
-# And now several check points in one queue. The worker takes some orders, one by one, and never says anything. To see
+# The worker takes some orders, one by one, and never says anything. To see
 # them in one place our broker has a single revive queue.
 
 # %%
@@ -381,28 +380,12 @@ late = [(r.queue_offset, r.late_ms) for r in lab.history.find("MessageRevived")]
 Table("how late each order came back", ("order", "ms behind its time"), late)
 
 # %% [markdown]
-# ### A small exercise: how many are ripe?
-#
-# `revive_times_ms` are the ends of the invisible times of the check points in a revive queue, from the front; `newest_due_ms` is the end time.
-# How many check points can be settled in this round? (More than 2000 ms, not exactly.)
+# The same world with the rulers, in the round that settles the first check point. Take steps with **Next**: in each round the line begins anew at the first check
+# point that is left, since everything behind the offset that is kept is read again. It stops as soon as it has passed the first ruler.
 
-# %% [markdown] tags=["hints"]
-# - It is not "how many are old enough": at the first one that is too young everybody behind it has to wait, too. Why? Think of the one number that is kept.
-# - Count in a loop, and leave it with `break` (or `return`) at the first one with `newest_due_ms - revive_ms <= 2_000`.
-# - `for place, revive_ms in enumerate(revive_times_ms): if newest_due_ms - revive_ms <= 2_000: return place`, and behind the loop `return len(revive_times_ms)`.
-
-# %% tags=["exercise"]
-def ripe(revive_times_ms, newest_due_ms):
-    """How many check points from the front can be settled."""
-    ### BEGIN SOLUTION
-    for place, revive_ms in enumerate(revive_times_ms):
-        if newest_due_ms - revive_ms <= 2_000:
-            return place
-    return len(revive_times_ms)
-    ### END SOLUTION
-
-# %% tags=["check"]
-check("12/ripe", ripe)
+# %%
+lab.history.back("ReviveCheckPointRead", revive_offset=0)
+Stepper(lab, [ReviveRulerBoard])
 
 # %% [markdown]
 # ## Break it: the broker is killed (8 minutes)
@@ -435,8 +418,8 @@ reveal("came-back", lab.queue(RETRY_TOPIC).max_offset,
 # log, the wheel goes on from its own files, and the reviver goes on from its offset. (In the five seconds after a pop there is a gap: the
 # *group's* offset is written every 5 s only. Lab 13 kills the broker earlier.)
 #
-# The world of round one, to play with, 2 s before the check point comes. On the boards you see the bits of each check point and the revive
-# queue with its reader. Take steps with **Next**, and crash the broker at the worst moment that you can think of.
+# The world of round one, to play with, 2 s before the check point comes. On the boards you see the bits of each check point, and the
+# reviver with its rulers. Take steps with **Next**, and crash the broker at the worst moment that you can think of.
 
 # %%
 lab = Lab(seed=seed)
@@ -444,7 +427,7 @@ worker = await open_counter(lab, orders=count)
 popped = await worker.pop(invisible_ms=12_000)
 await worker.ack(*popped[:acked])
 lab.run_for(ms=9_000)
-Stepper(lab, [CheckPointsBoard, ReviveQueueBoard])
+Stepper(lab, [CheckPointsBoard, ReviveRulerBoard])
 
 # %% [markdown]
 # ## Build it: the reviver (25 minutes)
@@ -471,10 +454,10 @@ Stepper(lab, [CheckPointsBoard, ReviveQueueBoard])
 # 2. every order that nobody acknowledged is back 6 s behind its time (12 s where the timer was stopped), and only once.
 
 # %% [markdown] tags=["hints"]
-# - First the end time: the greatest `due_ms` in `read`. If it is more than 3000 ms behind `now_ms`, and the timer is not behind, take `now_ms` in its place.
-# - Then what is done: a dictionary from the key of each check point to a set of offsets, filled by the acknowledgements with the same key.
-# - Then go through `read` with `enumerate`. At a check point with `newest - record.revive_ms <= 2_000` stop; else add the offsets `record.start + distance`
-#   that are not in its set. What you have gone through is dealt with: check points, and the acknowledgements between them.
+# - Three steps, one after the other: how far has it been read (`end_time`, from round three); what is done; what is decided.
+# - For "what is done" keep a set of offsets for each batch. Which field tells you to which batch an acknowledgement belongs? One whose check point is not in `read` belongs to none.
+# - "What is decided" goes from the front and ends at the first check point whose ruler the line has not passed. What lies before it is dealt with,
+#   acknowledgements too. The offsets of a check point follow from `start` and `distances`; those that are not in its set come back.
 
 
 # %% tags=["exercise"]
@@ -505,7 +488,7 @@ check("12/settle", settle)
 
 # %% [markdown]
 # To look into a world in which yours fails, keep the verdict (`verdict = check(...)`) and call `verdict.open()`; then put the lab into
-# `Stepper(lab, [CheckPointsBoard, ReviveQueueBoard])`.
+# `Stepper(lab, [CheckPointsBoard, ReviveRulerBoard])`.
 #
 # Your reviver knows nothing but messages and times, and so does the real one. If the timer is behind and does not say so, or a clock is wrong,
 # it brings back what was done. That is why Pop promises *at least once*, like everything in RocketMQ (lab 09).

@@ -141,7 +141,7 @@ show_bars("Records for each order that was delivered", "merge buffer", "records,
 # %% [markdown] tags=["hints"]
 # - Without the buffer it is always the same: the check point, and an ack for each order.
 # - With the buffer it is all or nothing here, since all orders are done at the same time.
-# - `0` if `buffer` is true and `done_s` is at most 8.5, else `size + 1`.
+# - So there are two answers. One of them is nothing; for it two things must hold at the same time, and one is the time of round one at which a batch is written at the latest.
 
 # %% tags=["exercise"]
 def written(size, done_s, buffer):
@@ -194,7 +194,7 @@ reveal("age", round((stored.ts_ms - popped_ms) / 1_000),
 # %% [markdown] tags=["hints"]
 # - Two conditions, joined with `and`.
 # - The age is `now_ms - popped_ms`, and what is left is `visible_ms - now_ms`.
-# - `now_ms - popped_ms <= 8_500 and visible_ms - now_ms >= 4_500`
+# - Compare each of the two with the number that the text names for it. Both limits still count as allowed.
 
 # %% tags=["exercise"]
 def takes_ack(popped_ms, visible_ms, now_ms):
@@ -334,7 +334,7 @@ Table("what comes again", ("the broker is", "buffer", "orders", "of them done be
 # %% [markdown] tags=["hints"]
 # - The group's place goes past batches that are done, up to the first that is not.
 # - From there on *everything* comes again, done or not, and also the batches behind.
-# - `set(offsets) - done` is empty when a batch is done. Find the first that is not empty, and collect the rest.
+# - A batch is done when none of its offsets is missing in `done`; sets can tell that with one subtraction. From the first batch on that is not, collect the offsets of all batches.
 
 # %% tags=["exercise"]
 def comes_again(batches):
@@ -379,7 +379,7 @@ check("13/comes-again", comes_again)
 # %% [markdown] tags=["hints"]
 # - Three cases: all orders are done; the batch may stay; it has to be written. The limits are those of round two: 10 s in memory, 3 s before it is visible.
 # - A batch that is done needs only `["let go"]`. One that has to be written needs the check point, then the acks that only the memory has, then `"let go"`.
-# - The acks are `[place for place in batch.done if place not in batch.done_stored]`; the check point is written only if `batch.stored` is false.
+# - What is in the store already is not written again: neither a check point (`batch.stored`) nor an ack (`batch.done_stored`). "let go" is always the last, and never said of a batch that may stay.
 
 # %% tags=["exercise"]
 def scan(batch, now_ms):

@@ -129,7 +129,7 @@ Stepper(lab, [OrderedPopsBoard])
 # %% [markdown] tags=["hints"]
 # - Which offset is the first one that is not acknowledged?
 # - Everything from there on comes again, whatever was acknowledged behind it.
-# - With `for n, offset in enumerate(offsets): if offset not in acked: return offsets[n:]` only the last line is missing.
+# - Look for the place of the first one that is open. A slice from that place on is the answer; and what if there is no such place?
 
 # %% tags=["exercise"]
 def comes_again(offsets, acked):
@@ -193,7 +193,7 @@ came_again.fields if came_again is not None else "it does not come again"
 # %% [markdown] tags=["hints"]
 # - `handle.split(" ")` gives a list of eight texts, and `" ".join(...)` makes a text of a list.
 # - Three fields change: the first three. The first offset of a batch of one message is the message's own.
-# - The message's own offset is the last field: `fields[0] = fields[7]`.
+# - The first field comes from another field of the same handle, the other two are your arguments. In a handle everything is text.
 
 # %% tags=["exercise"]
 def new_handle(handle, pop_time, invisible_ms):
@@ -287,7 +287,7 @@ Stepper(lab, [PopRecordsBoard])
 # %% [markdown] tags=["hints"]
 # - What is written once for each pop, what once for each order?
 # - A note that waits is a record, and when it is due it is stored again.
-# - `orders` themselves, two for each check point, two for each ack.
+# - So three things are counted: orders, check points, acks. Which of them is there once for each pop? And which of them are stored twice?
 
 # %% tags=["exercise"]
 def records_written(orders, pops):
@@ -356,7 +356,7 @@ Table("one message", ("ms", "what", "bits"), [
 # %% [markdown] tags=["hints"]
 # - Only one of the three answers ends a message's life without a copy. When may you be sure of it?
 # - "Not there" and "not now" are two things; `reads` tells them apart. And what is at another offset is another message.
-# - First `if not reads: return "later"`, then compare `found` with `asked`. You need neither of the times, nor the end of the queue.
+# - Ask for "not now" before anything else. What is left is one comparison of two of the six arguments; which two tell whether this is *the* message?
 
 # %% tags=["exercise"]
 def decide(asked, found, pop_time, stored, queue_end, reads):
@@ -374,7 +374,7 @@ check("14/decide", decide)
 # ## Four more rooms, if you like (20 minutes)
 #
 # In each room of the museum you can write the fix: the decision that went wrong is a function of its own, which plugs into the broker of the room.
-# Your function is played there from seeds that nobody was shown. Outside this notebook `mqlab museum 3507 --fix my_fix.py` does the same
+# Yours decides more than this, and is asked about many cases; then it is played in the room, from seeds that nobody was shown. Outside this notebook `mqlab museum 3507 --fix my_fix.py` does the same
 # (it makes the file, with the decision as it was), and `mqlab museum 3507 --hint 1` gives the first of three hints.
 #
 # ### 3787 and 4153: when is a note delivered?
@@ -386,18 +386,34 @@ check("14/decide", decide)
 print(fix_of("3787").start)
 
 # %% [markdown]
-# A broker of today has a timer that keeps a message until any second. When is each note to come? (A check point has to be read before its acks.)
+# A broker of today has a **timer wheel** (`wheel` is `True`) that keeps a message until any second. A check point has to be read before its acks, so it
+# comes a second before the end of the invisible time, and an ack at that end.
+#
+# A broker without a wheel (`wheel` is `False`) still has the lengths of waiting alone: a note comes after the first of `levels_ms` that brings it
+# *behind* the time at which it is due, or after the longest. There an ack may overtake its check point. So yours gets
+# one thing more: of an ack `ck_ms`, the time at which its check point comes (of a check point it is `None`). An ack must not come
+# before that, nor in the same ms.
+#
+# The decision as it was has three parts. Which one stays, what must be asked before it, and where does the new rule belong?
 
 # %% [markdown] tags=["hints"]
-# - Which of the two has to be in the revive queue first, whichever was written first?
-# - Both times follow from `until_ms` alone. The levels, and the time at which the note is written, are not needed.
-# - The check point comes a second before the end: `return until_ms - 1_000 if kind == "ck" else until_ms`.
+# - With a wheel the time at which a note is due is the answer, and neither the levels nor `now_ms` matter.
+# - Without one keep the loop over the levels. It asks for the first level behind some time. For an ack, that is not always the end of the invisible time.
+# - Two questions, and the order counts: first when the note is due, by its kind; then whether there is a wheel; and only then what an ack has to wait for besides.
 
 # %% tags=["exercise"]
-def deliver_at(kind, until_ms, now_ms, levels_ms):
+def deliver_at(kind, until_ms, now_ms, levels_ms, wheel, ck_ms):
     """When a note of this kind, "ck" or "ack", is put into the revive queue, ms since 1970."""
     ### BEGIN SOLUTION
-    return until_ms - 1_000 if kind == "ck" else until_ms
+    due_ms = until_ms - 1_000 if kind == "ck" else until_ms
+    if wheel:
+        return due_ms
+    if kind == "ack":
+        due_ms = max(due_ms, ck_ms)
+    for level_ms in levels_ms:
+        if now_ms + level_ms > due_ms:
+            return now_ms + level_ms
+    return now_ms + levels_ms[-1]
     ### END SOLUTION
 
 # %% tags=["check"]
@@ -406,22 +422,32 @@ check("14/deliver-at", deliver_at)
 # %% [markdown]
 # ### 3507: how far has the reviver read?
 #
-# The reviver judges a check point when it has read up to two seconds behind that one's time (lab 11). "Up to when have I read" is the newest
-# time of delivery that it has seen. The decision as it was:
+# The reviver judges a check point when it has read up to more than two seconds behind that one's time (lab 11). "Up to when have I read" is the newest
+# time of delivery that it has seen. The decision as it was, asked for each note:
 
 # %%
 print(fix_of("3507").start)
 
+# %% [markdown]
+# Write it with what hangs on it. A round begins with having read up to `was_ms` and brings `notes`, in the order of the queue: a pair for each note, when it was delivered
+# and for how long it had waited for that (`deliver_ms, waited_ms`). Mostly the later note was delivered later, not always. `ends_ms` are the
+# ends of the invisible times of the check points that wait, from the front. Return two things: up to when has been read now, and how many check points, from
+# the front, may be judged. (Behind one that may not, none may: only one place is kept.)
+
 # %% [markdown] tags=["hints"]
 # - Draw a line: the note is written, it waits, it is delivered. Where on the line is `deliver_ms`, and where `deliver_ms + waited_ms`?
-# - What was read a moment ago cannot have been delivered in the future.
-# - `return deliver_ms`
+# - What was read a moment ago cannot have been delivered in the future. And having read something old does not make one forget something new.
+# - The first of the two answers is a maximum, over what was known and what came. The second one counts from the front and leaves off at the first end that is not more than 2,000 ms before the first answer.
 
 # %% tags=["exercise"]
-def read_up_to(deliver_ms, waited_ms):
-    """Up to which time a reviver has read that has read this note, ms since 1970."""
+def read_up_to(notes, was_ms, ends_ms):
+    """Up to which time a reviver has read after these notes (ms since 1970), and how many check points it may judge."""
     ### BEGIN SOLUTION
-    return deliver_ms
+    newest_ms = max([was_ms, *(deliver_ms for deliver_ms, _ in notes)])
+    for place, end_ms in enumerate(ends_ms):
+        if newest_ms - end_ms <= 2_000:
+            return newest_ms, place
+    return newest_ms, len(ends_ms)
     ### END SOLUTION
 
 # %% tags=["check"]
@@ -436,16 +462,27 @@ check("14/read-up-to", read_up_to)
 # %%
 print(fix_of("5408").start)
 
+# %% [markdown]
+# Write the whole of it: where does the next round begin? `records` is what was read in a round, in the order of the queue, a pair for each: what it
+# is, and when it was due (ms since 1970). It can be a check point that is `"settled"`, one that still is `"waiting"`, an ack whose check point was
+# read before it (`"matched"`), or an ack of which no check point was read (`"alone"`). Return how many records, from the front, need not be
+# read again. An ack alone is passed when it was due more than `patience_ms` ago. A matched ack is passed with its check point, which lies before it.
+
 # %% [markdown] tags=["hints"]
-# - An ack may come before its check point, so it must not be passed at once. What would happen to it?
-# - For `patience_ms` the check point may still come; after that it won't.
-# - `return waited_ms > patience_ms`
+# - Which of the four kinds never hold the reviver up? Which one always does? And which one only for a while?
+# - An ack may come before its check point, so it must not be passed at once. For `patience_ms` the check point may still come; after that it won't. With exactly `patience_ms` it may.
+# - Go through the records from the front. At the first one that holds the reviver up its place is the answer, however old the others are behind it. There are two conditions for that, and the second one needs a time.
 
 # %% tags=["exercise"]
-def passes(waited_ms, patience_ms):
-    """Whether a reviver passes an ack, due so long ago, of which it has read no check point."""
+def passes(records, now_ms, patience_ms):
+    """How many records of a revive queue, from the front, need not be read again."""
     ### BEGIN SOLUTION
-    return waited_ms > patience_ms
+    for place, (kind, due_ms) in enumerate(records):
+        if kind == "waiting":
+            return place
+        if kind == "alone" and now_ms - due_ms <= patience_ms:
+            return place
+    return len(records)
     ### END SOLUTION
 
 # %% tags=["check"]

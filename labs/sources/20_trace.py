@@ -244,7 +244,7 @@ print(f"mean {mean_ms:.0f} ms; orders between half of that and twice that: {near
 # %% [markdown] tags=["hints"]
 # - Sort. How many of the waits are not longer than the one at index 0? And at index n?
 # - So many waits must be not longer: `percent * len(waits) / 100`, rounded up.
-# - `-(-a // b)` is `a / b` rounded up, in whole numbers; the index is one less.
+# - `-(-a // b)` is `a / b` rounded up, in whole numbers. Which place has the n-th of a list that is counted from 0?
 
 # %% tags=["exercise"]
 def percentile(waits, percent):
@@ -337,7 +337,7 @@ table("an empty queue, its first holds", empty.select("held_at_us", "woken_at_us
 # %% [markdown] tags=["hints"]
 # - Until the first pass at which its age is at least `asked_us`.
 # - That is the first multiple of 5,000,000 that is not before `begin_us + asked_us`.
-# - `-(-a // b) * b` is the first multiple of b that is not below a. Then take off `begin_us`.
+# - `-(-a // b)` says how many times b fits into a, rounded up. That gives the moment at which it ends; the question was how long it was held.
 
 # %% tags=["exercise"]
 def held_for_us(begin_us, asked_us):
@@ -400,7 +400,7 @@ say(f"In your one night {len(bins(for_nothing))} bins of 250 ms had something in
 # %% [markdown] tags=["hints"]
 # - First the bins of each world by itself: a set for each. A bin's number is `hold_ms // width_ms`.
 # - What stands in all sets is their intersection: `a & b`, or `set.intersection(*sets)`.
-# - `found.setdefault(world, set()).add(hold_ms // width_ms)` in a loop, then `set.intersection(*found.values())`.
+# - One loop over the holds fills a dictionary with a set for each world (`setdefault`); one line behind it intersects all sets.
 
 # %% tags=["exercise"]
 def in_every_world(holds, width_ms):

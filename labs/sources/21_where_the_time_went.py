@@ -130,7 +130,7 @@ show_bars("One day: where the time of all orders went", "stage", "s, all orders 
 # %% [markdown] tags=["hints"]
 # - Sort them. How many are `share` percent of them, rounded down?
 # - `len(times) * share // 100`, and with `max(1, ...)` at least one. The slowest stand at the end.
-# - `count = max(1, len(times) * share // 100)`, then `100 * sum(sorted(times)[-count:]) / sum(times)`
+# - You have sorted times and a count: a slice from the end has the slowest. How much of the whole sum is theirs, in percent?
 
 # %% tags=["exercise"]
 def slowest_share(times, share):
@@ -221,7 +221,7 @@ Table("p99 of all days", ("how", "s"), [("of all orders together", round(overall
 # %% [markdown] tags=["hints"]
 # - Add all histograms up into one dict first. Not all days have the same bins.
 # - How many orders must be in the bins up to the answer? `-(-percent * total // 100)`, which is rounded up.
-# - Go through `sorted(together)`, add up the counts, and return the first bin at which the sum is enough.
+# - Bins are only in order once they are sorted. Keep a running sum; at which bin does it reach that number for the first time?
 
 # %% tags=["exercise"]
 def percentile_of_days(days, percent):
@@ -312,7 +312,7 @@ reveal("longest-send", round(sends.longest / 1_000_000, 2), why="whatever takes 
 # %% [markdown] tags=["hints"]
 # - An order that comes `every_ms` later waits `every_ms` less for the same end.
 # - For one time: a loop that takes `every_ms` off and keeps what is above 0.
-# - `[left for t in times for left in range(t, 0, -every_ms)]`
+# - `range` can count down, too, and leaves its end out. What are its three arguments for one time?
 
 # %% tags=["exercise"]
 def with_omitted(times, every_ms):
@@ -369,7 +369,7 @@ reveal("closed-early", round(early_p99 / 1_000_000, 1), why="an order that waits
 # %% [markdown] tags=["hints"]
 # - Four small tables, each `groupBy("world", ...)` with `F.min("ts_us")`, joined on `["world", "msg_id"]`. An inner join leaves out what was never packed.
 # - Three columns for the three durations. `F.greatest(a, b, c)` is the largest of them.
-# - `F.when(sending == most, "sending").when(waiting == most, "waiting").otherwise("listening")` takes the earlier one of two that are alike.
+# - Compare each of the three with the largest, in the order in which they happen (`F.when(...).when(...).otherwise(...)`): so the earlier one of two that are alike is taken.
 
 # %% tags=["exercise"]
 from pyspark.sql import DataFrame

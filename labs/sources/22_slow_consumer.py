@@ -148,7 +148,7 @@ open_at(episodes.withColumnRenamed("began_us", "ts_us").select("world", "node", 
 # %% [markdown] tags=["hints"]
 # - Go through the times, and keep a list of episodes. Which one does a time belong to?
 # - If there is an episode and `time - its last moment <= gap`, the time belongs to it. Else it begins a new one.
-# - Keep `[first, last, count]` as a list that you can change: `found[-1][1] = time; found[-1][2] += 1`, and make tuples at the end.
+# - An episode that is still going on has to be changed, so keep it as a list of three, and make tuples at the end. Which two of the three change when one more time belongs to it?
 
 # %% tags=["exercise"]
 def episodes_of(times, gap):
@@ -212,7 +212,7 @@ reveal("slow-took", of[400, 1].took_ms, why="it always holds at least one more o
 # %% [markdown] tags=["hints"]
 # - Which row is the fastest? How long may it take then?
 # - `took * 100 <= fastest * (100 + percent)` compares without rounding.
-# - `min(limit for limit, took, held in rows if took * 100 <= fastest * (100 + percent))`
+# - Of all rows that pass this comparison you want one number: the smallest limit. First work out `fastest`, over all rows.
 
 # %% tags=["exercise"]
 def smallest_good_limit(rows, percent):
@@ -260,7 +260,7 @@ show_lines("What a limit costs: time for all orders, beside the limit 64", "limi
 # %% [markdown] tags=["hints"]
 # - How long is there work? So many orders are held, and each takes `ms_each`.
 # - `(limit + 1) * ms_each` must be at least 50. Solve it for the limit, rounded up.
-# - `max(1, -(-50 // ms_each) - 1)`
+# - `-(-a // b)` rounds a division up. And a limit is never below 1, however slow the work is.
 
 # %% tags=["exercise"]
 def least_limit(ms_each):
@@ -323,7 +323,7 @@ reveal("twice", high[1], why="twice comes what was packed since the broker was l
 # %% [markdown] tags=["hints"]
 # - A column that is 1 where an episode begins and 0 elsewhere. The first refusal of a queue has no row before it, so its gap is null, and `F.when(gap <= 500_000, 0).otherwise(1)` gives 1 for it.
 # - The running sum of this column over the same window is the number of the episode. All rows with one number are one episode.
-# - `groupBy("world", "node", "queue_id", "episode")` with `F.min("ts_us")`, `F.max("ts_us")`, `F.count("*")` and `F.max("cached")`.
+# - So a number of an episode is unique only within its queue. By which columns do you have to group, and which four of `F.min`, `F.max` and `F.count` does the answer want?
 
 # %% tags=["exercise"]
 from pyspark.sql import DataFrame, Window

@@ -135,7 +135,7 @@ reveal("lost-share", round(1_000 * all_victims / all_orders, 1), why="orders of 
 # %% [markdown] tags=["hints"]
 # - Two tables, each from `of_kind` and `select`, and one join. Which columns name an order, when there are many days?
 # - An order may be packed twice, or a packer may fail with it: take only `status = 'CONSUME_SUCCESS'`.
-# - `sent.join(done, ["world", "msg_id"], "left_anti")`
+# - There is a kind of join that keeps just those rows of the left table that have no partner on the right.
 
 # %% tags=["exercise"]
 from pyspark.sql import DataFrame
@@ -198,8 +198,8 @@ reveal("torn-unpacked", round(100 * torn_victims / torn_count), why="the packer 
 
 # %% [markdown] tags=["hints"]
 # - First decide for one copy: which recoveries can have torn it off? Only those that came later.
-# - A copy is left if for *every* later recovery its place lies before the end: `all(place < end for back, end in recoveries if back > at)`.
-# - Collect the orders that have a copy that is left, and subtract: `{order for order, _, _ in copies} - safe`.
+# - A copy is left if for *every* later recovery its place lies before the end. Python's `all(...)` asks that of a whole list.
+# - An order may have several copies, and one that is left is enough. So collect the orders that are safe first; who of all orders is not among them?
 
 # %% tags=["exercise"]
 def torn_off_orders(copies, recoveries):
@@ -308,7 +308,7 @@ show_lines("One queue around the accident: offsets stored, and offsets asked for
 # %% [markdown] tags=["hints"]
 # - The new orders have the offsets `end`, `end + 1`, ... Where does the queue end when the packer comes?
 # - The packer goes on at `asks`, but not beyond `end + stored`. What lies before, from `end` on, is passed over.
-# - It cannot be fewer than 0: a packer that was behind passes nothing over. `max(0, min(asks, end + stored) - end)`
+# - One `min` for "not beyond the end", and one `max`, since it cannot be fewer than 0: a packer that was behind passes nothing over.
 
 # %% tags=["exercise"]
 def passed_over(end, stored, asks):
@@ -419,7 +419,7 @@ reveal("twice-worst", worst["count"] if worst else 0, why="all that a packer hel
 # - Three tables: who was never packed (round one); which copy is torn off (round two: a left join of `MessageStored` with `StoreRecovered`, then
 #   `groupBy` the copy); how far each queue of `Orders` is committed: `groupBy("world", "queue_id").agg(F.max_by("queue_offset", F.struct("slice", "i")))`.
 # - Of each copy that is left say whether its offset is below the committed one. Then `groupBy("world", "msg_id")`: has the order a copy that is left? Has it one that still waits?
-# - Join this with who was never packed. `F.when(~F.col("in_log"), "torn off").when(~F.col("waits"), "passed over")`, and keep the rows in which that is not null.
+# - Join this with who was never packed. Each of them has one of three ends: no copy is left, a copy is left and does not wait any more, or it still waits. Name the first two, in this order; the third one is no victim.
 
 # %% tags=["exercise"]
 from pyspark.sql import DataFrame

@@ -135,7 +135,7 @@ reveal("put-out", sum(n.finished for n in batches.values()),
 # %% [markdown] tags=["hints"]
 # - The first watermark is 0: nothing was seen before. Which number do you have to carry from batch to batch?
 # - Carry the newest time of all. First note `max(0, newest - late_ms)`, then look at the batch.
-# - `newest = max(newest, *batch)` at the end of the loop's body.
+# - The order of the two steps in the loop's body counts: the watermark of a batch knows nothing of that batch. And an old batch does not turn the newest time back.
 
 # %% tags=["exercise"]
 def watermarks(batches, late_ms):
@@ -258,7 +258,7 @@ Table("at the end", ("", "orders"),
 # %% [markdown] tags=["hints"]
 # - In the first two batches nothing can be dropped. Why?
 # - Work out the list of watermarks first, as in round one. Batch n is judged by entry n - 1.
-# - Put a 0 in front of the list, and go through it and the batches side by side: `zip([0, *marks], batches)`.
+# - So batches and watermarks are shifted against each other by one. What stands in front of the first watermark? Then `zip` goes through both side by side.
 
 # %% tags=["exercise"]
 def dropped(batches, late_ms):
@@ -315,7 +315,7 @@ reveal("waiting", max(n.waiting for n in batches.values()),
 # %% [markdown] tags=["hints"]
 # - An event in batch n is judged by the newest time of all batches before n - 1. How much older is it than that?
 # - What is just as old as the watermark is dropped as well: it takes one ms more. (A watermark of 0 drops nothing.)
-# - The largest of all `newest - time + 1`, but `newest - time` for an event at time 0; and never below 0.
+# - So each event has a delay that would just have saved it, and the answer is the largest of these. Two cases need care: an event at time 0, and a batch in which nothing is late.
 
 # %% tags=["exercise"]
 def smallest_delay(batches):
@@ -357,8 +357,8 @@ check("24/smallest-delay", smallest_delay)
 # - Keep for each message a small dict: `{"sent": ..., "consumed": ...}`, with the smallest time of each.
 # - Which messages can you forget after a batch? All whose end is not newer than the watermark: with a beginning they are
 #   put out, without one the beginning was older still and would be dropped now.
-# - `over = [name for name, life in self.kept.items() if life.get("consumed", watermark_ms + 1) <= watermark_ms]`, then
-#   `self.kept.pop(name)` for each, and return those that have `"sent"`.
+# - So after a batch go once through all that is kept, and first list the names that are over (a dictionary must not change while a loop goes through
+#   it). Then take each out. A life without an end is never over; one without a beginning is taken out and not put out.
 
 # %% tags=["exercise"]
 class Lives:

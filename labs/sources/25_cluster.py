@@ -135,7 +135,7 @@ reveal("columns", len(columns_read(stored)),
 # %% [markdown] tags=["hints"]
 # - When is there surely nothing in a block? When it ends before the stretch, or ...
 # - A block can reach over one end of the stretch, lie inside it, or hold it whole.
-# - `low <= last and high >= first`, for each `n, (low, high)` of `enumerate(blocks)`.
+# - All other blocks have to be read. Turn the two cases of the first hint round, join them, and keep the numbers of those blocks.
 
 # %% tags=["exercise"]
 def blocks_to_read(blocks, first, last):
@@ -203,7 +203,7 @@ reveal("crossing", found[0].rows_shuffled,
 # %% [markdown] tags=["hints"]
 # - One task by itself: it gives on one row for each kind that it has.
 # - Two tasks that have the same kind do not know of each other.
-# - `set(rows)` has each kind once; add up the sizes.
+# - A `set` has each thing once. So how many rows does one task give on, and how many all of them?
 
 # %% tags=["exercise"]
 def rows_that_cross(tasks):
@@ -290,23 +290,27 @@ reveal("faster", round(at[1] / at[4], 1),
 # with "199 of 200 tasks done" for an hour, and in its table of tasks the *max* stands far from the *median*. Adding
 # machines is the answer to many tasks of one size, and to nothing else.
 #
-# ### A small exercise: when is it done?
+# ### A small exercise: what if one machine is slow?
 #
-# Now for yourself, and without looking up: `tasks` is a list of rows, dealt out in this order; each core that is free
-# takes the next one, and does one row in one unit of time. When is all done?
+# On a cluster not all cores are alike. `tasks` is a list of rows, dealt out in this order; each core that is free takes the
+# next one. Of two that are free at the same moment the one that comes first in the list does. For one row core number n
+# needs `ms_per_row[n]` ms, so the list has as many numbers as there are cores. When is all done, in ms?
+#
+# The function above, `done_at`, does not help as it is: it forgets which core is which.
 
 # %% [markdown] tags=["hints"]
 # - Keep for each core the time at which it is free: at first 0 for all.
 # - The next task goes to the core that is free first, and makes it busy for as long as it has rows.
-# - `ends[ends.index(min(ends))] += rows` for each task; the answer is `max(ends)`.
+# - So you need the *number* of the core that is free first, not only when it is free: it says how long a row takes there. A list of times has an `index`. All is done when the last core is.
 
 # %% tags=["exercise"]
-def stage_done_at(tasks, cores):
-    """When a stage is done, in rows of one core."""
+def stage_done_at(tasks, ms_per_row):
+    """When a stage is done whose cores are not alike, in ms."""
     ### BEGIN SOLUTION
-    ends = [0] * cores
+    ends = [0] * len(ms_per_row)
     for rows in tasks:
-        ends[ends.index(min(ends))] += rows
+        core = ends.index(min(ends))
+        ends[core] += rows * ms_per_row[core]
     return max(ends)
     ### END SOLUTION
 
@@ -378,7 +382,7 @@ say(f"**{idle}** of the 200 tasks got no row at all. Starting one costs some mil
 # %% [markdown] tags=["hints"]
 # - `F.floor(F.col("ts_us") / slice_us)` is the number of the slice.
 # - A window over `world` *and* `slice` gives the time since the event before, and null for the first one of each slice.
-# - `groupBy("world", "slice").agg(...)` of that has the rest: `F.count("*")`, `F.min("ts_us")`, `F.max("ts_us")`, `F.max("gap")`.
+# - `groupBy("world", "slice").agg(...)` of that has the rest: how many, the first, the last, and the longest time between two.
 
 # %% tags=["exercise"]
 from pyspark.sql import DataFrame, Window
@@ -417,8 +421,7 @@ check("25/slices", slices)
 # - Here a window by `world` alone does no harm: there are few rows.
 # - `F.lag("last_us")` over it, in the order of `slice`, is the last event of the slice before that has any. From there to `first_us`
 #   nothing happened.
-# - `F.greatest("inside_us", "across_us")` passes over nulls; at the end `groupBy("world")` with `F.sum("events")` and
-#   `F.max(F.greatest(...))`.
+# - Then there are two silences in each row, one inside the slice and one in front of it. `F.greatest` takes the longer one and passes over nulls. What is left to do for each world?
 
 # %% tags=["exercise"]
 def silences(cut: DataFrame) -> DataFrame:

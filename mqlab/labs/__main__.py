@@ -74,15 +74,19 @@ def _check(wanted: Sequence[str], project: Project, *, execute: bool) -> int:
 
 def _truths(wanted: Sequence[str], project: Project, count: int) -> int:
     same = asked = 0
+    contradicted = []
     labs = project.select(wanted)
     for path in counted("labs", labs, len(labs)):
         bets = truths_of(read_lab(path), student_ids(count))
         print(f"{path.stem}: {sum(bet.same_for_all for bet in bets)} of {len(bets)} bets are the same for {count} ids")
         for bet in bets:
             print(f"  {'same ' if bet.same_for_all else '     '} {bet}", flush=True)
+            if bet.contradicts:
+                contradicted.append(f"{path.stem}: {bet.name} gives one reason for different answers; choose it too")
         same, asked = same + sum(bet.same_for_all for bet in bets), asked + len(bets)
     print(f"in all {same} of {asked} bets are the same for {count} ids")
-    return 0
+    print("\n".join(contradicted), file=sys.stderr, end="\n" if contradicted else "")
+    return bool(contradicted)
 
 
 def _each(paths: Sequence[Path], work: Callable[[Path], str]) -> int:

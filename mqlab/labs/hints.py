@@ -1,4 +1,4 @@
-"""Hints to an exercise: three, from a nudge to nearly the answer, each folded away until a student opens it."""
+"""Hints to an exercise: three, from a nudge to one step before the answer, each folded away until it is opened."""
 
 from __future__ import annotations
 

@@ -7,9 +7,11 @@ import re
 
 from mqlab.check import checks_of
 from mqlab.labs.errors import LabError
+from mqlab.labs.giveaway import giveaway_problems
 from mqlab.labs.hints import hint_problems
 from mqlab.labs.solution import BEGIN, END, region_problems
 from mqlab.labs.source import LabSource, text_argument
+from mqlab.labs.whys import why_problems
 
 _PART = re.compile(r"(?m)^## (.+)$")
 _MINUTES = re.compile(r"(?m)^##+ .*\((\d+) minutes?\)$")
@@ -21,6 +23,7 @@ def require_rules(lab: LabSource) -> None:
         *_parameters(lab),
         *_predictions(lab),
         *_reveals(lab),
+        *why_problems(lab),
         *_exercises(lab),
         *_checks(lab),
         *_hints(lab),
@@ -165,6 +168,8 @@ def _hints(lab: LabSource) -> list[str]:
         problems += [f"{cell.place}: {problem}" for problem in hint_problems(cell.source)]
         if at + 1 == len(lab.cells) or "exercise" not in lab.cells[at + 1].tags:
             problems.append(f"{cell.place}: hints stand directly in front of their exercise")
+            continue
+        problems += [f"{cell.place}: {problem}" for problem in giveaway_problems(cell.source, lab.cells[at + 1].source)]
     fronts = zip([None, *lab.cells], lab.cells, strict=False)
     problems += [
         f"{cell.place}: no hints stand in front of this exercise"

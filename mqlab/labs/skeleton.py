@@ -59,7 +59,7 @@ reveal("how-many", len(even), why="0 is even, too.")
 # %% [markdown] tags=["hints"]
 # - A nudge: what is to be done?
 # - The way: with which means?
-# - Nearly the answer: `2 * number`
+# - One step before the answer: what is left to do, in words?
 
 # %% tags=["exercise"]
 def double(number: int) -> int:

@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.check import predictions
+from mqlab.check.predictions import Prediction
 from mqlab.labs.execute import SMALL_DATA
 from mqlab.labs.source import Cell, LabSource, text_argument
+from mqlab.labs.whys import one_reason_for_two
 
 ONE_SPARK = ("MQLAB_SPARK_MASTER", "local[1]")
 """The Spark of all labs that are played, since one process has one: the one that lab 25 asks for."""
@@ -26,10 +28,11 @@ ONE_SPARK = ("MQLAB_SPARK_MASTER", "local[1]")
 
 @dataclass(frozen=True, slots=True)
 class Bet:
-    """One bet, and what was seen for each student."""
+    """One bet, and what was seen for each student; whether one reason was given for two different choices."""
 
     name: str
     truths: tuple[str, ...]
+    contradicts: bool = False
 
     @property
     def same_for_all(self) -> bool:
@@ -49,11 +52,14 @@ def truths_of(lab: LabSource, ids: Sequence[str]) -> list[Bet]:
     """The bets of a lab in their order, each with what comes of it for these students."""
     seen = [_play(lab, student_id) for student_id in ids]
     names = [text_argument(call) or "" for cell in lab.tagged("prediction") for call in cell.calls("predict")]
-    return [Bet(name, tuple(truths[name] for truths in seen)) for name in names]
+    return [
+        Bet(name, tuple(bets[name].seen for bets in seen), one_reason_for_two(bets[name] for bets in seen))
+        for name in names
+    ]
 
 
-def _play(lab: LabSource, student_id: str) -> dict[str, str]:
-    """Run the lab for one student, and read what its reveals have shown."""
+def _play(lab: LabSource, student_id: str) -> dict[str, Prediction]:
+    """Run the lab for one student, and take its bets as they were revealed."""
     names: dict[str, Any] = {"__name__": f"lab_{lab.name}"}
     before = predictions.take_all()
     for variable in (SMALL_DATA, ONE_SPARK):
@@ -61,7 +67,7 @@ def _play(lab: LabSource, student_id: str) -> dict[str, str]:
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             asyncio.run(_run(lab, student_id, names))
-        return {name: prediction.seen for name, prediction in predictions.take_all().items()}
+        return predictions.take_all()
     finally:
         predictions.put_back(before)
 

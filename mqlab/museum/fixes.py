@@ -72,7 +72,7 @@ def judge(fix: Fix, answer: Answer, *, seed: int, world: bool = True) -> Wrong |
         if found is not None:
             return Wrong(f"{found.invariant} {found.reason}", "\n".join(found.story))
     told = fix.told(answer, draws_for(seed))
-    return Wrong(told, world=partial(_played, fix, answer, seed)) if told else None
+    return Wrong(told, world=partial(room_of, fix, answer, seed)) if told else None
 
 
 def _room(fix: Fix, answer: Answer, seed: int) -> Lab:
@@ -81,7 +81,8 @@ def _room(fix: Fix, answer: Answer, seed: int) -> Lab:
     return lab
 
 
-def _played(fix: Fix, answer: Answer, seed: int) -> Lab:
+def room_of(fix: Fix, answer: Answer, seed: int) -> Lab:
+    """The room of an exhibit as it stands at its end, or where its rule was broken, with a function in it."""
     lab = _room(fix, answer, seed)
     watch(lab, (exhibit(fix.number).rule, *fix.also), registry.get(exhibit(fix.number).scenario).seconds)
     return lab

@@ -41,6 +41,16 @@ def test_a_text_with_variables_looks_like_a_text() -> None:
     assert (repr(said), said._repr_markdown_()) == ("The limit is **42**.",) * 2
 
 
+def test_one_reason_for_two_choices_is_found_where_students_differ(example: LabSource) -> None:
+    at = next(n for n, cell in enumerate(example.cells) if any(call.args for call in cell.calls("reveal")))
+    ids = student_ids(6)
+    for why, found in (("'offsets grow'", True), ("'grow' if seed % 2 else 'shrink'", False)):
+        drawn = f'seed = seed_for(student_id, "90")\nreveal("first-out", "ab"[seed % 2], why={why})'
+        cells = (*example.cells[:at], Cell("drawn", "code", drawn, ()), *example.cells[at + 1 :])
+        bet = truths_of(replace(example, cells=cells), ids)[0]
+        assert (len(set(bet.truths)), bet.contradicts) == (2, found)
+
+
 def test_a_bet_on_a_draw_has_another_truth_for_another_student(example: LabSource) -> None:
     predict("of mine", "Is it kept?", unit="times", prediction=1)
     ids = student_ids(4)

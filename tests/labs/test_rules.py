@@ -53,6 +53,16 @@ BROKEN = {
     "nothing checked": ('check("90/pull", pull)', 'check("90/pull", print)', "no check is called with pull"),
     "unknown check": ('check("90/pull", pull)', 'check("90/push", pull)', "there is no check '90/push'"),
     "minutes": ("A queue of five\n", "A queue of five (3 minutes)\n", "headings name 3 minutes, the head says 5"),
+    "a hint that is the answer": (
+        "# - A second piece begins at the same place. In which order are the two asked for?",
+        "# - `queue[:limit], queue[limit:]`",
+        "may hold 35%",
+    ),
+    "one reason for two answers": (
+        'reveal("first-out", "a"',
+        'reveal("first-out", "a" if queue else "b"',
+        "its `why` is one text for all answers",
+    ),
     "no hints": ('# %% [markdown] tags=["hints"]', "# %% [markdown]", "no hints stand in front of this exercise"),
     "a round without an exercise": (
         "# ## A queue of five",

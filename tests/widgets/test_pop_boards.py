@@ -12,6 +12,7 @@ import pytest
 from mqlab import Lab
 from mqlab.client import ConsumeFromWhere
 from mqlab.scenarios.numbered import LATER, SUCCESS, numbered_message
+from mqlab.scenarios.pop_check_points import open_counter
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.check_points import CheckPointsBoard
@@ -19,8 +20,9 @@ from mqlab_widgets.boards.merge_buffer import MergeBufferBoard
 from mqlab_widgets.boards.pop_state import ACKED, CHANGED, HIDDEN, MEMORY, REVIVED, DeliveryKey, PopBoard
 from mqlab_widgets.boards.popped_messages import PoppedMessagesBoard
 from mqlab_widgets.boards.revive_queue import ReviveQueueBoard
+from mqlab_widgets.boards.revive_ruler import ReviveRulerBoard
 
-BOARDS = (PoppedMessagesBoard, CheckPointsBoard, ReviveQueueBoard, MergeBufferBoard)
+BOARDS = (PoppedMessagesBoard, CheckPointsBoard, ReviveQueueBoard, ReviveRulerBoard, MergeBufferBoard)
 TOPIC, GROUP = "Orders", "packers"
 INVISIBLE_MS = 6_000
 
@@ -191,6 +193,90 @@ def test_a_reviver_stands_where_the_broker_says_and_decides_2_s_behind() -> None
     words = " ".join(board.text())
     assert "waits for acks" in words
     assert "decided when the end time passes" in words
+
+
+def test_a_ruler_is_passed_by_the_newest_due_time_before_its_check_point_is_decided() -> None:
+    lab = played()
+    board = ReviveRulerBoard(lab)
+    fold = Fold(lab.history, [board])
+    decided = 0
+    for place, record in enumerate(lab.history.records(0, len(lab.history)), 1):
+        if record.kind == "CheckPointSettled":
+            fold.go_to(place, jump=False)
+            ruler_us = board.us_of(record.pop_time) + 1_000 * (INVISIBLE_MS + 2_000)
+            newest_us = board.us_of(board.revivers[record.node, record.revive_qid].end_time)
+            assert newest_us > ruler_us
+            decided += 1
+        elif record.kind == "CheckPointWaits":
+            fold.go_to(place, jump=False)
+            newest_us = board.us_of(board.revivers[record.node, record.revive_qid].end_time)
+            assert newest_us <= board.us_of(record.revive_time) + 2_000_000
+    assert decided > 5
+
+
+def test_the_newest_due_time_grows_with_each_note_that_is_read_and_begins_anew_with_each_round() -> None:
+    lab = played()
+    board = ReviveRulerBoard(lab)
+    fold = Fold(lab.history, [board])
+    told: set[str] = set()
+    for place, record in enumerate(lab.history.records(0, len(lab.history)), 1):
+        if record.kind in ("ReviveScanBegun", "ReviveCheckPointRead", "ReviveAckRead", "ReviveScanWaits"):
+            fold.go_to(place, jump=False)
+            end_time = board.revivers[record.node, record.revive_qid].end_time
+            if record.kind == "ReviveScanBegun":
+                assert end_time == 0
+            elif record.kind == "ReviveCheckPointRead":
+                assert end_time >= record.pop_time + record.invisible_ms - 1_000
+            elif record.kind == "ReviveScanWaits":
+                assert end_time == record.end_time
+            told |= {line.rpartition("; ")[2].rstrip("0123456789. s") for line in board.text()}
+    words = " | ".join(sorted(told))
+    assert "to be read again" in words
+    assert "short" in words
+    assert "done)" in words
+    assert "comes back" in " ".join(board.text()) or "all acknowledged" in " ".join(board.text())
+
+
+def test_a_ruler_is_as_long_as_two_seconds_of_the_axis_and_filled_as_far_as_was_read() -> None:
+    lab = Lab(seed=7)
+    lab.finish_building(_six_orders(lab))
+    board = ReviveRulerBoard(lab)
+    fold = Fold(lab.history, [board])
+    widths: set[float] = set()
+    filled: list[list[float]] = []
+    for place in range(1, len(lab.history) + 1):
+        if lab.history.row(place - 1)[2] < 5_400_000:
+            continue
+        fold.go_to(place, jump=False)
+        picture = ET.fromstring(board.html())
+        rects = [shape for shape in picture.iter("rect") if shape.get("height") in ("22", "20")]
+        widths |= {float(shape.get("width", 0)) for shape in rects if shape.get("class") == "ruler"}
+        filled.append([float(shape.get("width", 0)) for shape in rects if shape.get("class") == "measured"])
+        names = [shape.text for shape in picture.iter("text") if (shape.get("class") or "").startswith("at faint")]
+        seconds = sorted(
+            {
+                float(line.get("x1", 0))
+                for line in picture.iter("line")
+                if line.get("y2") != line.get("y1") and line.get("class") == "tick"
+            }
+        )
+        assert len(names) == len(seconds) > 8
+        assert abs(max(widths) - 2 * (seconds[1] - seconds[0])) < 0.3
+    assert max(widths) - min(widths) < 0.3
+    assert max(len(lengths) for lengths in filled) == 6
+    assert max(max(lengths, default=0) for lengths in filled) <= max(widths)
+    assert any(0 < length < min(widths) for lengths in filled for length in lengths)
+
+
+async def _six_orders(lab: Lab) -> None:
+    """Six orders are popped, one after the other; of three nobody says anything."""
+    worker = await open_counter(lab, orders=6, revive_queue_num=1)
+    taken = []
+    for _ in range(6):
+        taken += await worker.pop(1, invisible_ms=8_000)
+        lab.run_for(ms=900)
+    await worker.ack(taken[1], taken[3], taken[4])
+    lab.run_for(seconds=12)
 
 
 # -- all of them ----------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mqlab_widgets.boards.popped_messages import PoppedMessagesBoard
     from mqlab_widgets.boards.responses import ResponsesBoard
     from mqlab_widgets.boards.revive_queue import ReviveQueueBoard
+    from mqlab_widgets.boards.revive_ruler import ReviveRulerBoard
     from mqlab_widgets.boards.routes import RoutesBoard
     from mqlab_widgets.boards.space_time import SpaceTimeBoard
     from mqlab_widgets.boards.timer_wheel import TimerWheelBoard
@@ -41,6 +42,7 @@ __all__ = [
     "PoppedMessagesBoard",
     "ResponsesBoard",
     "ReviveQueueBoard",
+    "ReviveRulerBoard",
     "RoutesBoard",
     "Settings",
     "SideBySide",
@@ -65,6 +67,7 @@ _HOMES = {
     "PoppedMessagesBoard": "boards.popped_messages",
     "ResponsesBoard": "boards.responses",
     "ReviveQueueBoard": "boards.revive_queue",
+    "ReviveRulerBoard": "boards.revive_ruler",
     "RoutesBoard": "boards.routes",
     "Settings": "settings",
     "SideBySide": "side_by_side",

@@ -1,4 +1,4 @@
-"""The checks of lab 12: when check points and acks are due, bitmaps, which check points are ripe, a whole reviver."""
+"""The checks of lab 12: when check points and acks are due, bitmaps, how far has been read, a whole reviver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from mqlab.protocol.extra_info import ReceiptHandle
 from mqlab.protocol.pop_check_point import ACK_TIME_INTERVAL_MS, PopCheckPoint
 from mqlab.scenarios.revive_day import ReviveDay, Settle
 
-RIPE_MS = 2_000
+QUIET_MS = 3_000
+"""When what was read is more than so far behind the clock, the clock has to do (PopReviveService)."""
 
 
 @lab_check("12/dues", points=1)
@@ -59,25 +60,30 @@ def _bits(value: int, places: int) -> str:
     return ", ".join(str(place) for place in range(places) if value >> place & 1) or "none"
 
 
-@lab_check("12/ripe", points=1)
-def ripe(answer: Callable[[list[int], int], int], *, seed: int) -> Wrong | None:
-    """Check points in the order of a revive queue, most of them in the order of their times."""
-    random = Random(f"12/ripe/{seed}")
-    newest_ms = random.randrange(100_000, 200_000)
-    for _ in range(6):
-        revive_ms = sorted(newest_ms - random.randrange(-1_000, 6_000) for _ in range(random.randint(0, 6)))
-        if random.random() < 0.5:
-            random.shuffle(revive_ms)
-        if revive_ms and random.random() < 0.4:
-            revive_ms[random.randrange(len(revive_ms))] = newest_ms - RIPE_MS
-        want = next((n for n, ms in enumerate(revive_ms) if newest_ms - ms <= RIPE_MS), len(revive_ms))
-        got = answer(list(revive_ms), newest_ms)
-        if got != want:
-            ages = ", ".join(f"{newest_ms - ms:+}" for ms in revive_ms)
-            return Wrong(
-                f"the newest record was due these many ms behind the check points' times: {ages or 'no check points'}. "
-                f"{want} of them can be settled, and yours says {got!r}"
-            )
+@lab_check("12/end-time", points=1)
+def end_time(answer: Callable[[list[int], int, bool], int], *, seed: int) -> Wrong | None:
+    """What was read a moment ago and long ago, in order and not, or nothing at all, with a timer that may be behind."""
+    random = Random(f"12/end-time/{seed}")
+    now_ms = random.randrange(100_000, 200_000)
+    for quiet_ms in (
+        random.randrange(0, QUIET_MS),
+        QUIET_MS,
+        QUIET_MS + 1,
+        random.randrange(QUIET_MS + 1, 9_000),
+        None,
+    ):
+        due_ms: list[int] = []
+        if quiet_ms is not None:
+            due_ms = [now_ms - quiet_ms - random.randrange(0, 5_000) for _ in range(random.randint(1, 5))]
+            due_ms.insert(random.randint(0, len(due_ms)), now_ms - quiet_ms)
+        for behind in (False, True):
+            newest_ms = max(due_ms, default=0)
+            by_clock = bool(due_ms) and now_ms - newest_ms > QUIET_MS and not behind
+            want = now_ms if by_clock else newest_ms
+            got = answer(list(due_ms), now_ms, behind)
+            if got != want:
+                told = f"end_time({due_ms}, {now_ms}, {behind})"
+                return Wrong(f"{told} is {want}, and yours says {got!r}")
     return None
 
 

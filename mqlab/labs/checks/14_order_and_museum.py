@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from mqlab import Lab
 from mqlab.check import Wrong, draws_for, lab_check
+from mqlab.check.draws import Draws
 from mqlab.explore.rule import Case, Rule
 from mqlab.museum import fix_of, rules
-from mqlab.museum.fixes import judge
+from mqlab.museum.fixes import judge, room_of
 from mqlab.scenarios import museum
 from mqlab.scenarios.museum_parts import Decision, Prepare, decided_by
 from mqlab.scenarios.ordered_kitchen import OrderedKitchen, open_ordered_kitchen
@@ -151,25 +152,129 @@ def decide(answer: Decision, *, seed: int) -> Wrong | None:
 
 _WORLD_EACH = 5
 """A world for each fifth seed is enough: it says no more with the others, and one waits for it."""
+_EPOCH_MS = 1_767_225_600_000
+_LEVELS_MS = tuple(1_000 * seconds for seconds in (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600))
+
+
+def _in_the_room(number: str, told: str, decision: Callable[..., object], seed: int) -> Wrong | None:
+    """What is wrong with single cases, and then what the decision does in the room of a bug."""
+    if told:
+        return Wrong(told, world=partial(room_of, fix_of(number), decision, seed))
+    return judge(fix_of(number), decision, seed=seed, world=not seed % _WORLD_EACH)
 
 
 @lab_check("14/deliver-at", points=1)
-def deliver_at(answer: Callable[[str, int, int, Sequence[int]], object], *, seed: int) -> Wrong | None:
-    """Your times of delivery in the rooms 3787 and 4153, and for single notes."""
-    fix = fix_of("3787" if seed % (2 * _WORLD_EACH) else "4153")
-    return judge(fix, answer, seed=seed, world=not seed % _WORLD_EACH)
+def deliver_at(answer: Callable[..., object], *, seed: int) -> Wrong | None:
+    """Single notes, with a wheel and without, and then your times of delivery in the rooms 3787 and 4153."""
+
+    def with_a_wheel(kind: str, until_ms: int, now_ms: int, levels_ms: Sequence[int]) -> object:
+        return answer(kind, until_ms, now_ms, levels_ms, True, None if kind == "ck" else until_ms - 1_000)
+
+    told = _told_when(answer, draws_for(seed))
+    return _in_the_room("3787" if seed % (2 * _WORLD_EACH) else "4153", told, with_a_wheel, seed)
+
+
+def _told_when(answer: Callable[..., object], draw: Draws) -> str:
+    now_ms = _EPOCH_MS + draw.between("now", 0, 60_000)
+    for case in range(6):
+        until_ms = now_ms + draw.between(f"left {case}", 1_500, 500_000)
+        ck_ms = until_ms + draw.between(f"check point {case}", -5_000, 90_000)
+        for kind in ("ck", "ack"):
+            due_ms = until_ms - 1_000 if kind == "ck" else until_ms
+            behind_ms = max(due_ms, ck_ms) if kind == "ack" else due_ms
+            level_ms = next((one for one in _LEVELS_MS if now_ms + one > behind_ms), _LEVELS_MS[-1])
+            for wheel, want in ((True, due_ms), (False, now_ms + level_ms)):
+                got = answer(kind, until_ms, now_ms, _LEVELS_MS, wheel, ck_ms if kind == "ack" else None)
+                if got != want or isinstance(got, bool):
+                    point = f", its check point comes {ck_ms - now_ms} ms from now" if kind == "ack" else ""
+                    return (
+                        f"a note {kind!r} in a broker {'with' if wheel else 'without'} a wheel, {until_ms - now_ms} ms "
+                        f"before the end of the invisible time{point}: it is to come {want - now_ms} ms from now, "
+                        f"and yours says {_from_now(got, now_ms)}"
+                    )
+    return ""
+
+
+def _from_now(got: object, now_ms: int) -> str:
+    if isinstance(got, bool) or not isinstance(got, int | float):
+        return repr(got)
+    return f"{got - now_ms:g} ms from now"
 
 
 @lab_check("14/read-up-to", points=1)
-def read_up_to(answer: Callable[[int, int], object], *, seed: int) -> Wrong | None:
-    """Your reviver in the room 3507, and single notes."""
-    return judge(fix_of("3507"), answer, seed=seed, world=not seed % _WORLD_EACH)
+def read_up_to(answer: Callable[..., Any], *, seed: int) -> Wrong | None:
+    """Single rounds with notes and check points, and then your reviver in the room 3507."""
+    told = _told_how_far(answer, draws_for(seed))
+
+    def read_one(deliver_ms: int, waited_ms: int) -> object:
+        return _first(answer([(deliver_ms, waited_ms)], 0, []))
+
+    return _in_the_room("3507", told, read_one, seed)
+
+
+def _told_how_far(answer: Callable[..., Any], draw: Draws) -> str:
+    for case in range(6):
+        was_ms = _EPOCH_MS + draw.between(f"was {case}", 0, 9_000)
+        notes = [
+            (
+                _EPOCH_MS + draw.between(f"delivered {case} {n}", 0, 12_000),
+                draw.between(f"waited {case} {n}", 1, 30_000),
+            )
+            for n in range(draw.between(f"notes {case}", 0, 4))
+        ]
+        newest_ms = max([was_ms, *(deliver_ms for deliver_ms, _ in notes)])
+        ends_ms = [
+            newest_ms
+            - (2_000 if draw.between(f"just {case} {n}", 0, 4) == 0 else draw.between(f"end {case} {n}", 0, 9_000))
+            for n in range(draw.between(f"ends {case}", 0, 4))
+        ]
+        ripe = next((n for n, end_ms in enumerate(ends_ms) if newest_ms - end_ms <= 2_000), len(ends_ms))
+        got = answer(list(notes), was_ms, list(ends_ms))
+        if not isinstance(got, tuple | list) or tuple(got) != (newest_ms, ripe):
+            shown = [(deliver_ms - _EPOCH_MS, waited_ms) for deliver_ms, waited_ms in notes]
+            return (
+                f"read up to {was_ms - _EPOCH_MS}, notes {shown}, ends {[end_ms - _EPOCH_MS for end_ms in ends_ms]} "
+                f"(times from {_EPOCH_MS} on): now read up to {newest_ms - _EPOCH_MS}, {ripe} to be judged, "
+                f"and yours says {got!r}"
+            )
+    return ""
+
+
+def _first(said: object) -> object:
+    """The first of two things that were returned; whatever else it is, the room says that it is no time."""
+    return said[0] if isinstance(said, tuple | list) and said else said
 
 
 @lab_check("14/passes", points=1)
-def passes(answer: Callable[[int, int], object], *, seed: int) -> Wrong | None:
-    """Your reviver in the room 5408, and single acks."""
-    return judge(fix_of("5408"), answer, seed=seed, world=not seed % _WORLD_EACH)
+def passes(answer: Callable[..., Any], *, seed: int) -> Wrong | None:
+    """Single rounds with all kinds of records, and then your reviver in the room 5408."""
+    told = _told_what_passes(answer, draws_for(seed))
+
+    def passes_one(waited_ms: int, patience_ms: int) -> object:
+        return answer([("alone", _EPOCH_MS - waited_ms)], _EPOCH_MS, patience_ms) == 1
+
+    return _in_the_room("5408", told, passes_one, seed)
+
+
+def _told_what_passes(answer: Callable[..., Any], draw: Draws) -> str:
+    patience_ms = draw.between("patience", 10_000, 180_000)
+    for case in range(8):
+        records = []
+        for n in range(draw.between(f"records {case}", 0, 6)):
+            kind = draw.one_of(f"kind {case} {n}", ["settled", "settled", "matched", "alone", "alone", "waiting"])
+            ago_ms = patience_ms + draw.one_of(f"ago {case} {n}", [0, 1, 1, 5_000, 9_000, -5_000])
+            records.append((kind, _EPOCH_MS - ago_ms))
+        holds = (
+            n for n, (kind, due_ms) in enumerate(records)
+            if kind == "waiting" or (kind == "alone" and _EPOCH_MS - due_ms <= patience_ms)
+        )  # fmt: skip
+        want = next(holds, len(records))
+        got = answer(list(records), _EPOCH_MS, patience_ms)
+        if got != want or isinstance(got, bool):
+            shown = ", ".join(f"{kind} (due {_EPOCH_MS - due_ms} ms ago)" for kind, due_ms in records) or "nothing"
+            told = f"with a patience of {patience_ms} ms were read: {shown}"
+            return f"{told}; {want} need not be read again, and yours says {got!r}"
+    return ""
 
 
 # -- what becomes of a message, told one by one ------------------------------------------------------------------------

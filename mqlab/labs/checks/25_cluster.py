@@ -69,22 +69,23 @@ def crossing(answer: Callable[[list[list[str]]], int], *, seed: int) -> Wrong | 
 
 
 @lab_check("25/stage", points=1)
-def stage(answer: Callable[[list[int], int], int], *, seed: int) -> Wrong | None:
-    """Stages of a few tasks, one of them perhaps much larger, on one to six cores."""
+def stage(answer: Callable[[list[int], list[int]], int], *, seed: int) -> Wrong | None:
+    """Stages of a few tasks, one of them perhaps much larger, on one to six cores, of which some are slower."""
     draw = draws_for(seed)
     tasks = [draw.between(f"task {n}", 1, 9) for n in range(draw.between("tasks", 1, 12))]
     tasks = draw.shuffled("order", [*tasks, draw.one_of("large", [2, 30, 60])])
-    cores = draw.between("cores", 1, 6)
-    ends = [0] * cores
+    ms_per_row = [draw.one_of(f"core {n}", [1, 1, 2, 3]) for n in range(draw.between("cores", 1, 6))]
+    ends = [0] * len(ms_per_row)
     told = []
     for number, rows in enumerate(tasks):
         core = ends.index(min(ends))
         told.append(f"task {number} ({rows} rows) begins at {ends[core]} on core {core}")
-        ends[core] += rows
-    got = answer(list(tasks), cores)
+        ends[core] += rows * ms_per_row[core]
+    got = answer(list(tasks), list(ms_per_row))
     if got == max(ends):
         return None
-    return Wrong(f"{cores} cores are done at {max(ends)}, and yours says {got!r}", trace="\n".join(told))
+    explanation = f"cores with {ms_per_row} ms per row are done at {max(ends)} ms, and yours says {got!r}"
+    return Wrong(explanation, trace="\n".join(told))
 
 
 @lab_check("25/slices", points=2, together=WORLDS_IN_ONE_JOB)

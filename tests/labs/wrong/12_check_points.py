@@ -155,19 +155,28 @@ def any_offset(start: int, distances: list[int], done: list[int]) -> int:
     return value
 
 
-def all_that_are_old(revive_times_ms: list[int], newest_due_ms: int) -> int:
-    """Counts all that are old enough, also those behind one that is not."""
-    return sum(newest_due_ms - ms > 2_000 for ms in revive_times_ms)
+def the_last_one(due_ms: list[int], now_ms: int, timer_behind: bool) -> int:
+    """Takes the last record for the newest; one that was written late is due before it."""
+    newest_ms = due_ms[-1] if due_ms else 0
+    return now_ms if due_ms and now_ms - newest_ms > 3_000 and not timer_behind else newest_ms
 
 
-def two_seconds_are_enough(revive_times_ms: list[int], newest_due_ms: int) -> int:
-    """Takes exactly 2 s for enough."""
-    count = 0
-    for ms in revive_times_ms:
-        if newest_due_ms - ms < 2_000:
-            break
-        count += 1
-    return count
+def trusts_the_clock(due_ms: list[int], now_ms: int, timer_behind: bool) -> int:
+    """Goes by the clock though the timer is behind it."""
+    newest_ms = max(due_ms, default=0)
+    return now_ms if due_ms and now_ms - newest_ms > 3_000 else newest_ms
+
+
+def three_seconds_are_enough(due_ms: list[int], now_ms: int, timer_behind: bool) -> int:
+    """Takes exactly 3 s for more than 3 s."""
+    newest_ms = max(due_ms, default=0)
+    return now_ms if due_ms and now_ms - newest_ms >= 3_000 and not timer_behind else newest_ms
+
+
+def the_clock_for_nothing(due_ms: list[int], now_ms: int, timer_behind: bool) -> int:
+    """Goes by the clock, too, when nothing was read."""
+    newest_ms = max(due_ms, default=0)
+    return now_ms if now_ms - newest_ms > 3_000 and not timer_behind else newest_ms
 
 
 def says_nothing(read: list[Any], now_ms: int, timer_behind: bool) -> None:
@@ -182,7 +191,7 @@ def deals_with_more_than_there_is(read: list[Any], now_ms: int, timer_behind: bo
 WRONG = {
     "12/dues": [both_at_the_end, ack_when_sent, the_queue_of_the_message],
     "12/bitmap": [bits_by_distance, adds_the_bits, any_offset],
-    "12/ripe": [all_that_are_old, two_seconds_are_enough],
+    "12/end-time": [the_last_one, trusts_the_clock, three_seconds_are_enough, the_clock_for_nothing],
     "12/settle": [
         at_once,
         when_the_time_is_over,

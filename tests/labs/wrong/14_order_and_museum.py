@@ -106,35 +106,102 @@ def never_back(asked, found, pop_time, stored, queue_end, reads):
     return "later" if not reads else "gone"
 
 
-def both_at_the_end(kind, until_ms, now_ms, levels_ms):
+def both_at_the_end(kind, until_ms, now_ms, levels_ms, wheel, ck_ms):
     """Check point and ack come together: which is read first is luck."""
     return until_ms
 
 
-def next_level(kind, until_ms, now_ms, levels_ms):
-    """Issues 3787 and 4153: the next one of 18 lengths of waiting."""
+def next_level(kind, until_ms, now_ms, levels_ms, wheel, ck_ms):
+    """Issues 3787 and 4153: the next one of 18 lengths of waiting, wheel or not."""
     due_ms = until_ms - 1_000 if kind == "ck" else until_ms
     return now_ms + next((level for level in levels_ms if due_ms - now_ms < level), levels_ms[-1])
 
 
-def wait_once_more(deliver_ms, waited_ms):
+def always_a_wheel(kind, until_ms, now_ms, levels_ms, wheel, ck_ms):
+    """Takes every broker for one of today."""
+    return until_ms - 1_000 if kind == "ck" else until_ms
+
+
+def acks_overtake(kind, until_ms, now_ms, levels_ms, wheel, ck_ms):
+    """Knows the wheel, and lets an ack overtake its check point where there is none."""
+    return (
+        always_a_wheel(kind, until_ms, now_ms, levels_ms, wheel, ck_ms)
+        if wheel
+        else next_level(kind, until_ms, now_ms, levels_ms, wheel, ck_ms)
+    )
+
+
+def waits_too_early(kind, until_ms, now_ms, levels_ms, wheel, ck_ms):
+    """Asks for the check point before it asks for the wheel, which needs no such rule."""
+    due_ms = until_ms - 1_000 if kind == "ck" else max(until_ms, ck_ms)
+    return due_ms if wheel else now_ms + next((level for level in levels_ms if due_ms - now_ms < level), levels_ms[-1])
+
+
+def _judged(newest_ms, ends_ms):
+    return newest_ms, next((n for n, end in enumerate(ends_ms) if newest_ms - end <= 2_000), len(ends_ms))
+
+
+def wait_once_more(notes, was_ms, ends_ms):
     """Issue 3507: what has waited waits again."""
-    return deliver_ms + waited_ms
+    return _judged(max([was_ms, *(deliver_ms + waited_ms for deliver_ms, waited_ms in notes)]), ends_ms)
 
 
-def when_written(deliver_ms, waited_ms):
+def when_written(notes, was_ms, ends_ms):
     """The reviver has read up to the time at which the note was written."""
-    return deliver_ms - waited_ms
+    return _judged(max([was_ms, *(deliver_ms - waited_ms for deliver_ms, waited_ms in notes)]), ends_ms)
 
 
-def waits_for_ever(waited_ms, patience_ms):
+def the_last_note(notes, was_ms, ends_ms):
+    """The last note is the newest, and what was known before is forgotten."""
+    return _judged(notes[-1][0] if notes else was_ms, ends_ms)
+
+
+def all_that_are_old(notes, was_ms, ends_ms):
+    """Judges check points behind one that is too young."""
+    newest_ms = max([was_ms, *(deliver_ms for deliver_ms, _ in notes)])
+    return newest_ms, sum(newest_ms - end_ms > 2_000 for end_ms in ends_ms)
+
+
+def two_seconds_are_enough(notes, was_ms, ends_ms):
+    """Takes exactly two seconds for more."""
+    newest_ms = max([was_ms, *(deliver_ms for deliver_ms, _ in notes)])
+    return newest_ms, next((n for n, end_ms in enumerate(ends_ms) if newest_ms - end_ms < 2_000), len(ends_ms))
+
+
+def waits_for_ever(records, now_ms, patience_ms):
     """Issue 5408: a check point may always come."""
-    return False
+    return next((n for n, (kind, _) in enumerate(records) if kind in ("waiting", "alone")), len(records))
 
 
-def passes_at_once(waited_ms, patience_ms):
+def passes_at_once(records, now_ms, patience_ms):
     """What has no check point now will have none."""
-    return True
+    return next((n for n, (kind, _) in enumerate(records) if kind == "waiting"), len(records))
+
+
+def all_are_alone(records, now_ms, patience_ms):
+    """Keeps every young record, also what is settled."""
+    return next(
+        (n for n, (kind, due_ms) in enumerate(records) if kind == "waiting" or now_ms - due_ms <= patience_ms),
+        len(records),
+    )
+
+
+def counts_behind(records, now_ms, patience_ms):
+    """Counts what is done behind a record that is not."""
+    return sum(
+        kind in ("settled", "matched") or (kind == "alone" and now_ms - due_ms > patience_ms)
+        for kind, due_ms in records
+    )
+
+
+def patience_is_enough(records, now_ms, patience_ms):
+    """Passes an ack when its check point may still come."""
+    held = (
+        n
+        for n, (kind, due) in enumerate(records)
+        if kind == "waiting" or (kind == "alone" and now_ms - due < patience_ms)
+    )
+    return next(held, len(records))
 
 
 WRONG = {
@@ -152,7 +219,7 @@ WRONG = {
         within_the_queue,
         never_back,
     ],
-    "14/deliver-at": [both_at_the_end, next_level],
-    "14/read-up-to": [wait_once_more, when_written],
-    "14/passes": [waits_for_ever, passes_at_once],
+    "14/deliver-at": [both_at_the_end, next_level, always_a_wheel, acks_overtake, waits_too_early],
+    "14/read-up-to": [wait_once_more, when_written, the_last_note, all_that_are_old, two_seconds_are_enough],
+    "14/passes": [waits_for_ever, passes_at_once, all_are_alone, counts_behind, patience_is_enough],
 }

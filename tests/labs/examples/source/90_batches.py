@@ -67,7 +67,7 @@ id(queue)
 # - A list can be cut in two.
 # - What stands in front of place 2 is `queue[:2]`,
 #   and what is left begins there.
-# - `queue[:limit], queue[limit:]`
+# - A second piece begins at the same place. In which order are the two asked for?
 
 # %% tags=["exercise"]
 def pull(queue: list[int], limit: int) -> tuple[list[int], list[int]]:
