@@ -50,7 +50,7 @@ LAB_FLAGS ?=
 IN_PARALLEL = $(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile
 NOTEBOOKS = $(NBVAL) --nbval-current-env --nbval-cell-timeout=120
 # Directories of tests that have a target of their own, so that `make test` takes less than ten minutes on two cores.
-APART := browser cluster grading lite nbgrader ways wheelhouse
+APART := attacks browser cluster grading lite nbgrader ways wheelhouse
 
 .PHONY: help
 help: ## this text
@@ -111,8 +111,12 @@ spark-cluster-test: all-sets ## the Spark jobs on a cluster of this machine: a m
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/cluster
 
 .PHONY: grading-test
-grading-test: all-sets ## marking: a class, exams, likeness, and hostile notebooks
+grading-test: all-sets bubblewrap ## marking: a class, exams, likeness, and hostile notebooks
 	$(IN_PARALLEL) $(PYTEST_FLAGS) tests/grading
+
+.PHONY: attacks
+attacks: all-sets bubblewrap ## mark a class of a hundred hostile notebooks, and see that nothing outside has changed (six minutes)
+	$(PY) -m pytest $(PYTEST_FLAGS) tests/attacks
 
 .PHONY: labs-all-ways
 labs-all-ways: all-sets ## every lab for ten other students, solved and blank, by papermill (an hour)
@@ -139,7 +143,7 @@ bench-spark: all-sets ## measure Spark with 1, 10 and 100 M events (hours; BENCH
 	$(PY) -m benchmarks $(BENCH) --out out/bench-spark.json
 
 .PHONY: bench-grade
-bench-grade: all-sets ## mark 200 notebooks, honest, wrong and hostile ones, and measure that (about 20 minutes)
+bench-grade: all-sets bubblewrap ## mark 200 notebooks, honest, wrong and hostile ones, and measure that (about 20 minutes)
 	$(PY) -m benchmarks grading --out out/bench-grade.json
 
 .PHONY: site
@@ -220,6 +224,10 @@ clean: ## back to a fresh clone: removes the environment, caches and out/
 
 .PHONY: all-sets
 all-sets: $(STAMPS)/labs $(STAMPS)/spark $(STAMPS)/dev $(STAMPS)/slides $(STAMPS)/project
+
+.PHONY: bubblewrap
+bubblewrap: $(STAMPS)/labs $(STAMPS)/project ## see to it that marking can confine students' code (bubblewrap, installed where that may be done)
+	@sh requirements/get-bubblewrap.sh $(PY)
 
 .PHONY: browser
 browser: $(STAMPS)/labs $(STAMPS)/dev $(STAMPS)/slides $(STAMPS)/project

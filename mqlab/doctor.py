@@ -75,6 +75,7 @@ def examine() -> Iterator[Finding]:
     yield check_pyspark_python()
     yield check_temporary_directory()
     yield check_chromium()
+    yield check_confinement()
     yield check_running()
 
 
@@ -216,6 +217,16 @@ def check_chromium() -> Finding:
         return Finding("ok", f"Chromium at {found[0]}")
     mend = "brew install --cask chromium" if sys.platform == "darwin" else "sudo apt-get install chromium"
     return Finding("warn", "Chromium (only the browser tests need it)", mend)
+
+
+def check_confinement() -> Finding:
+    """Marking confines students' code; nothing else needs it."""
+    from mqlab.grading.confine import HOW_TO_CONFINE, why_not_confined
+
+    why = why_not_confined()
+    if not why:
+        return Finding("ok", "students' code can be confined, by bubblewrap")
+    return Finding("warn", f"confinement (only marking needs it): {why}", HOW_TO_CONFINE)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     LearnerError when there is nothing to mark, and for a key or a roster that can't be used.
     """
     options = _parser().parse_args(argv)
-    from mqlab.grading.confine import Limits, what_holds
+    from mqlab.grading.confine import Limits, see_to_confinement
     from mqlab.grading.course import HandedIn, Settings, handed_in, mark_all, missing, nothing_in, strangers
     from mqlab.grading.gradebook import write_gradebook
     from mqlab.grading.marking import read_key
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from mqlab.grading.report import write_report
     from mqlab.grading.roster import keep_roster, kept_roster, students_in
 
-    limits = Limits(wall_s=options.wall, memory_bytes=int(options.memory * 2**30))
+    limits = Limits(wall_s=options.wall, memory_bytes=int(options.memory * 2**30), confined=not options.unconfined)
     settings = Settings(
         options.key, options.out, options.root / "labs" / "sources", tuple(options.lab), options.hidden,
         not options.no_run, options.jobs, limits, options.exam,
@@ -42,9 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"left out: {each}")
     if not work:
         raise nothing_in(options.submissions)
-    for what, holds in what_holds().items():
-        if not holds:
-            print(f"this machine can't enforce for you: {what}; the watchdog looks after the rest")
+    if options.unconfined:
+        print("not confined, as you have said: code of students can read, change and remove what you can")
+    else:
+        see_to_confinement()
     options.out.mkdir(parents=True, exist_ok=True)
     if students:
         keep_roster(students, options.out)
@@ -105,5 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         "--wall", type=float, default=300, metavar="S", help="how long a notebook, or a check, may run (%(default)s)"
     )
     parser.add_argument("--memory", type=float, default=2, metavar="GIB", help="what it may fill (%(default)s)")
+    unconfined = "mark where nothing can be confined: students' code can then do whatever you can"
+    parser.add_argument("--unconfined", action="store_true", help=unconfined)
     parser.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
     return parser

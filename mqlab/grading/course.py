@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 
 from mqlab.errors import LearnerError
 from mqlab.grading.confine import Limits
-from mqlab.grading.judging import HIDDEN_SEEDS
+from mqlab.grading.judging import HIDDEN_SEEDS, nothing_for
 from mqlab.grading.marking import RESULT, Job, made_of, read_result
+from mqlab.labs.build import read_lab
 
-MOST_OF_A_MARK_S = 3_600
-"""A marking process that has not ended after this time is ended, and said to have failed."""
+BESIDES_S = 300
+"""A marking process that has not ended this long after its two walls, of the run and of the checks, is ended."""
 _LOOK_S = 0.2
 
 
@@ -181,7 +182,7 @@ def _mark_in_a_process(job: Job, stopped: Event) -> dict[str, Any]:
             start_new_session=True,
         )
         try:
-            end_s = time.monotonic() + MOST_OF_A_MARK_S
+            end_s = time.monotonic() + 2 * job.limits.wall_s + BESIDES_S
             while child.poll() is None and not stopped.is_set() and time.monotonic() < end_s:
                 with suppress(subprocess.TimeoutExpired):
                     child.wait(_LOOK_S)
@@ -195,7 +196,8 @@ def _mark_in_a_process(job: Job, stopped: Event) -> dict[str, Any]:
         return result
     told = f"the marker could not mark it (status {child.returncode}), and tries again when the same command is given"
     told += f"; see {out / 'marker.log'}"
-    return {**nothing(job.student, Path(job.source).stem, 0, told), "failed": True}
+    most = sum(mark.most for mark in nothing_for(read_lab(Path(job.source)), told))
+    return {**nothing(job.student, Path(job.source).stem, most, told), "failed": True}
 
 
 NOT_HANDED_IN = "nothing was handed in"

@@ -1,5 +1,5 @@
-"""The process in which a student's code runs: `python -m mqlab.grading.far_side READ WRITE GIVEN`, with two file
-descriptors, and the directory with the DataFrames of the judge.
+"""The process in which a student's code runs: `python -m mqlab.grading.far_side LIMITS READ WRITE`, with two file
+descriptors.
 
 The first line that it reads has the exercise cells of a submission; it defines them in their order. Then it answers
 whoever asks for the functions. It has no seeds, no judge and no result, and whatever it prints goes nowhere.
@@ -15,6 +15,7 @@ from typing import Any
 
 from mqlab.check import NotSolvedYet
 from mqlab.check.registry import students_frames
+from mqlab.grading.confine import take_on
 from mqlab.grading.frames import FRAMES, Frames
 from mqlab.grading.peer import Peer, PeerLost
 
@@ -82,9 +83,10 @@ class Solution:
 
 def main(arguments: list[str]) -> None:
     """Serve until the judge hangs up."""
-    pipe = FarPipe(int(arguments[0]), int(arguments[1]))
+    take_on(arguments[0])
+    pipe = FarPipe(int(arguments[1]), int(arguments[2]))
     module = json.loads(pipe.read())["module"]
-    peer = Peer(pipe, FarGate(), Frames(Path(FRAMES).absolute(), Path(arguments[2]), as_told=True))
+    peer = Peer(pipe, FarGate(), Frames(Path(FRAMES).absolute(), as_told=True))
     peer.hand_out(Solution(module))
     pipe.write(b'["ready", 0]\n')
     peer.serve()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -13,6 +14,7 @@ from mqlab.check import PUBLIC_SEEDS, LabCheck, NotSolvedYet, Verdict, find_chec
 from mqlab.check.patience import PATIENCE_S, EndlessLoop
 from mqlab.grading.confine import Limits
 from mqlab.grading.peer import PeerLost
+from mqlab.grading.printable import printable
 from mqlab.grading.students_process import ASLEEP_S, StudentsProcess
 from mqlab.grading.submission import Submission
 from mqlab.labs.rules import answers_of
@@ -94,11 +96,12 @@ _STUB = "not solved: the stub is still there"
 class _Respondent:
     """Answers for one submission, check after check: one process, and another one after a check that failed."""
 
-    def __init__(self, cells: list[str], limits: Limits, patient: int = 1) -> None:
-        """`patient`: how many times as long as elsewhere an answer may take."""
+    def __init__(self, cells: list[str], limits: Limits, patient: int, until_s: float) -> None:
+        """`patient`: how many times as long as elsewhere an answer may take. `until_s`: when all of it ends."""
         self._cells = cells
         self._limits = limits
         self._patient = patient
+        self._until_s = until_s
         self._process: StudentsProcess | None = None
         self._lost = ""
         """Why there is no process: that ends each time in which the cells are run."""
@@ -141,7 +144,9 @@ class _Respondent:
                 self._cells,
                 limits=self._limits,
                 patience_s=self._patient * PATIENCE_S,
-                asleep_s=self._patient * ASLEEP_S,
+                # Whoever sleeps in one check shall not spend the time of all.
+                asleep_s=min(self._patient * ASLEEP_S, self._limits.wall_s / 2),
+                until_s=self._until_s,
             )
             self._process = begun.__enter__()
         return self._process
@@ -166,47 +171,53 @@ class Judge:
     def mark(self, submission: Submission) -> Iterator[Mark]:
         """One mark for each check of the lab, in the lab's order."""
         patient = JOB_TIMES if self.lab.needs_spark else 1
-        with _Respondent(list(submission.cells.values()), self.limits, patient) as respondent:
+        until_s = time.monotonic() + self.limits.wall_s
+        with _Respondent(list(submission.cells.values()), self.limits, patient, until_s) as respondent:
             for name, functions in checks_in(self.lab):
-                mark = self._mark(find_check(name), functions, submission, respondent)
+                mark = self._mark(find_check(name), functions, submission, respondent, until_s)
                 if mark.points < mark.most:
                     respondent.begin_anew()
                 yield mark
 
-    def _mark(self, check: LabCheck, functions: list[str], submission: Submission, respondent: _Respondent) -> Mark:
+    def _mark(
+        self, check: LabCheck, functions: list[str], submission: Submission, respondent: _Respondent, until_s: float
+    ) -> Mark:
         hidden = hidden_seeds(self.key, submission.student, check.name, self.hidden, check.together)
         seeds = [*self.public, *hidden]
         if submission.unreadable:
-            return self._nothing(check, submission.unreadable)
-        verdicts = self._played(check, functions, respondent, seeds)
-        mark = self._nothing(check, verdicts) if isinstance(verdicts, str) else self._counted(check, verdicts)
+            return _nothing(check, submission.unreadable, len(self.public), self.hidden)
+        verdicts = self._played(check, functions, respondent, seeds, until_s)
+        none = len(self.public), self.hidden
+        mark = _nothing(check, verdicts, *none) if isinstance(verdicts, str) else self._counted(check, verdicts)
         mark.functions = functions
         return mark
 
     def _played(
-        self, check: LabCheck, functions: list[str], respondent: _Respondent, seeds: list[int]
+        self, check: LabCheck, functions: list[str], respondent: _Respondent, seeds: list[int], until_s: float
     ) -> list[tuple[int, Verdict]] | str:
         """A verdict for each seed that was played, or why none could be."""
+        if time.monotonic() > until_s:
+            return f"{self._too_long} before this check began"
         answers = respondent.answers(functions)
         if isinstance(answers, str):
             return answers
         verdicts: list[tuple[int, Verdict]] = []
-        end_s = time.monotonic() + self.limits.wall_s
         for seed in seeds:
-            verdict = check.play(*answers, seeds=[seed])
+            verdict = _cut(_one_played(check, answers, seed, min(PATIENCE_S, until_s - time.monotonic())))
             if verdict.state == "not solved yet":
                 return _STUB
             verdicts.append((seed, verdict))
-            if respondent.is_over or time.monotonic() > end_s:
+            if respondent.is_over or time.monotonic() > until_s:
                 # What was not played did not go well.
-                late = replace(verdict, state="wrong", explanation=verdict.explanation or self._too_long)
+                why = verdict.explanation or f"{self._too_long}; what was left did not count"
+                late = replace(verdict, state="wrong", explanation=why)
                 verdicts += [(left, late) for left in seeds[len(verdicts) :]]
                 break
         return verdicts
 
     @property
     def _too_long(self) -> str:
-        return f"the seeds took more than {self.limits.wall_s:g} s; those that were left did not count"
+        return f"the {self.limits.wall_s:g} s for all checks were over"
 
     def _counted(self, check: LabCheck, verdicts: list[tuple[int, Verdict]]) -> Mark:
         known = set(self.public)
@@ -221,5 +232,39 @@ class Judge:
             mark.reason, mark.failing_seed, mark.story = shortest.explanation, seed, shortest.trace
         return mark
 
-    def _nothing(self, check: LabCheck, reason: str) -> Mark:
-        return Mark(check.name, 0, check.points, reason, (0, len(self.public)), (0, self.hidden))
+
+def nothing_for(lab: LabSource, reason: str, hidden: int = HIDDEN_SEEDS) -> list[Mark]:
+    """Marks of 0 for all checks of a lab: nothing could be judged."""
+    return [_nothing(find_check(name), reason, len(PUBLIC_SEEDS), hidden) for name, _ in checks_in(lab)]
+
+
+def _nothing(check: LabCheck, reason: str, public: int, hidden: int) -> Mark:
+    return Mark(check.name, 0, check.points, reason, (0, public), (0, hidden))
+
+
+MOST_REASON, MOST_STORY = 2_000, 20_000
+"""The characters of a verdict that are kept: what a solution gives may be long, and is told for many seeds."""
+
+
+_COROUTINE = re.compile(r"<coroutine object Peer\.awaited at 0x[0-9a-fA-F]+>")
+"""What stands for a coroutine of a solution: an address would be another one each time."""
+
+
+def _cut(verdict: Verdict) -> Verdict:
+    """The verdict without what nobody reads, and without what holds the judge's world."""
+    explanation = printable(_COROUTINE.sub("<coroutine>", verdict.explanation), lines=True, most=MOST_REASON)
+    return replace(
+        verdict, explanation=explanation, trace=printable(verdict.trace, lines=True, most=MOST_STORY), again=None
+    )
+
+
+def _one_played(check: LabCheck, answers: tuple[Any, ...], seed: int, patience_s: float) -> Verdict:
+    """A verdict for one seed. What happens to a check that a solution gives something odd is told there, too."""
+    try:
+        return check.play(*answers, seeds=[seed], patience_s=patience_s)
+    except Exception as error:  # noqa: BLE001  a check that fails has found something
+        why = f"the check could not be finished with what your code gave: {type(error).__name__}: {error}"
+        return Verdict(
+            name=check.name, tries=check.tries, points=check.points, state="wrong", tried=1, failed=1,
+            failed_seed=seed, explanation=why,
+        )  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -19,12 +20,14 @@ from mqlab import __version__
 from mqlab.check.exam import MINUTE
 from mqlab.errors import LearnerError
 from mqlab.grading.claims import certificate_holds
-from mqlab.grading.confine import Limits, die_with_parent, limits_of, what_holds
-from mqlab.grading.judging import HIDDEN_SEEDS, Judge
+from mqlab.grading.confine import Limits, die_with_parent, limits_of, see_to_confinement
+from mqlab.grading.judging import HIDDEN_SEEDS, Judge, Mark, nothing_for
+from mqlab.grading.outside import Unreadable, read_file
+from mqlab.grading.printable import all_printable, printable
 from mqlab.grading.release import exam_code
-from mqlab.grading.running import run_notebook
+from mqlab.grading.running import NotebookRun, run_notebook
 from mqlab.grading.signing import signed_mark
-from mqlab.grading.submission import Submission, other_parameters, read_submission
+from mqlab.grading.submission import MOST_BYTES, Submission, other_parameters, read_submission
 from mqlab.grading.truths import Shown, foreign_truths, truths_in
 from mqlab.labs.source import LabSource, text_argument
 
@@ -67,8 +70,10 @@ def read_key(path: str) -> bytes:
 
 def made_of(job: Job) -> dict[str, Any]:
     """What a result depends on: the same again, and it need not be made again."""
-    notebook = Path(job.notebook)
-    digest = sha256(notebook.read_bytes()).hexdigest() if notebook.is_file() and not notebook.is_symlink() else ""
+    try:
+        digest = sha256(read_file(Path(job.notebook), MOST_BYTES)).hexdigest()
+    except Unreadable as why:
+        digest = str(why)
     return {
         "mqlab": __version__,
         "notebook": digest,
@@ -82,8 +87,28 @@ def made_of(job: Job) -> dict[str, Any]:
 
 
 def mark(job: Job, lab: LabSource) -> dict[str, Any]:
-    """Run and judge one submission; the result as JSON has it, without its end mark."""
+    """Run and judge one submission; the result as JSON has it, without its end mark.
+
+    Whatever is wrong with it is told in the result: nothing is raised but LearnerError, where the marker itself lacks
+    something (its key, confinement).
+    """
     began = time.monotonic()
+    read_key(job.key_file)
+    if job.limits.confined:
+        see_to_confinement()
+    try:
+        return _marked(job, lab, began)
+    except Exception as error:  # noqa: BLE001  what nobody has thought of is a mark with its reason, too
+        why = printable(f"the marker could not mark it: {type(error).__name__}: {error}", most=MOST_REASON)
+        submission = Submission(Path(job.notebook), job.student, lab.name[:2], unreadable=why)
+        return _result(job, lab, submission, None, nothing_for(lab, why, job.hidden), began)
+
+
+MOST_REASON, MOST_TEXT = 2_000, 20_000
+"""The characters of why a mark is as it is, and of any other text in a result."""
+
+
+def _marked(job: Job, lab: LabSource, began: float) -> dict[str, Any]:
     out = Path(job.out)
     # A run of what was handed in before says nothing of what is handed in now.
     (out / EXECUTED).unlink(missing_ok=True)
@@ -98,16 +123,22 @@ def mark(job: Job, lab: LabSource) -> dict[str, Any]:
         if foreign:
             what = f"what it shows of {', '.join(foreign)} is not what this id gives"
             submission.remarks.append(f"the notebook was run with another id, or changed: {what}")
-    key = read_key(job.key_file)
-    judge = Judge(lab, key, hidden=job.hidden, limits=limits)
-    marks = [found.as_json() for found in judge.mark(submission)]
+    judge = Judge(lab, read_key(job.key_file), hidden=job.hidden, limits=limits)
+    return _result(job, lab, submission, ran, list(judge.mark(submission)), began)
+
+
+def _result(
+    job: Job, lab: LabSource, submission: Submission, ran: NotebookRun | None, found: Sequence[Mark], began: float
+) -> dict[str, Any]:
+    out, key = Path(job.out), read_key(job.key_file)
+    marks = [each.as_json() for each in found]
     changed = datetime.fromtimestamp(submission.changed, UTC).strftime(MINUTE) if submission.changed else ""
     exam = _exam(submission, job.exam, key, changed)
     result: dict[str, Any] = {
         "student": job.student,
         "lab": lab.name,
         "made_of": made_of(job),
-        "enforced": what_holds(),
+        "confined": job.limits.confined,
         "points": round(sum(found["points"] for found in marks), 2),
         "most": sum(found["most"] for found in marks),
         "marks": marks,
@@ -121,6 +152,7 @@ def mark(job: Job, lab: LabSource) -> dict[str, Any]:
         "changed": changed,
         "seconds": round(time.monotonic() - began, 2),
     }
+    result = all_printable(result, MOST_TEXT)
     return {**result, "signed": signed_mark(key, result)}
 
 

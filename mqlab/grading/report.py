@@ -147,9 +147,8 @@ def _how(result: dict[str, Any]) -> str:
     if "made_of" not in result:
         return ""
     made = result["made_of"]
-    left = [what for what, holds in result["enforced"].items() if not holds]
     told = f"Marked by mqlab {made['mqlab']}; notebook {made['notebook'][:12]}."
-    told += f" Not enforced here: {'; '.join(left)}." if left else ""
+    told += "" if result.get("confined") else " The code was not confined."
     return f"<p><small>{escape(told)}</small></p>"
 
 

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
-from shutil import copyfile
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from mqlab.check.exam import OVER
-from mqlab.grading.confine import Limits, confined
-from mqlab.grading.students_process import bare_environment
+from mqlab.grading.confine import Limits, begin, private_directory
+from mqlab.grading.outside import Unreadable, open_file, read_json
+from mqlab.grading.printable import printable
 from mqlab.grading.watchdog import Watchdog
 
 MOST_BYTES = 50 * 1024 * 1024
 """A larger executed notebook is not kept."""
 CELL_S = 120
 _LOOK_S = 0.1
+_MOST_VERDICT = 10_000
 
 
 class NotebookRun(NamedTuple):
@@ -35,58 +35,87 @@ class NotebookRun(NamedTuple):
 def run_notebook(path: Path, parameters: Mapping[str, Any], out: Path, limits: Limits) -> NotebookRun:
     """Run a copy of the notebook with papermill and these parameters; the result goes to `out`.
 
-    Whatever the notebook has started is ended with it.
+    Whatever the notebook has started is ended with it. Unreadable when there is no such file (any more).
     """
-    with TemporaryDirectory(prefix="mqlab-run-") as place:
-        lab, ran, result = (Path(place) / name for name in (path.name, "ran.ipynb", "result.json"))
-        copyfile(path, lab, follow_symlinks=False)
-        command = [sys.executable, "-I", "-m", "mqlab.run_one_lab", str(lab), str(ran), str(result), str(CELL_S)]
-        command.append(json.dumps(dict(parameters)))
-        began = time.monotonic()
-        child = subprocess.Popen(
-            confined(replace(limits, writes=(place,), reads=(place,)), command),
-            cwd=place,
-            env={**bare_environment(place), OVER: "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        watchdog = Watchdog(child.pid, limits)
-        stopped = _watched(child, watchdog, began + limits.wall_s, limits)
-        seconds = time.monotonic() - began
-        verdict = stopped or _verdict(result, child.returncode)
-        _keep(ran, out)
-    return NotebookRun(verdict, seconds, watchdog.most_bytes / 2**20)
+    notebook = open_file(path, MOST_BYTES)
+    reads, writes = os.pipe()
+    os.set_blocking(reads, False)
+    try:
+        with private_directory(limits) as place:
+            arguments = [path.name, str(writes), str(CELL_S), json.dumps(dict(parameters))]
+            began = time.monotonic()
+            try:
+                child = begin(
+                    "mqlab.grading.far_run", arguments, limits, place,
+                    checks=True, given=(notebook, path.name), keeps=[writes],
+                )  # fmt: skip
+            finally:
+                os.close(writes)
+            watchdog = Watchdog(child.pid, limits)
+            said = bytearray()
+            stopped = _watched(child, watchdog, began + limits.wall_s, limits, reads, said)
+            seconds = time.monotonic() - began
+    finally:
+        os.close(notebook)
+        os.close(reads)
+    line, _, ran = said.partition(b"\n")
+    if ran:
+        out.write_bytes(ran)
+    return NotebookRun(stopped or _verdict(bytes(line), child.returncode), seconds, watchdog.most_bytes / 2**20)
 
 
-def _watched(child: subprocess.Popen[bytes], watchdog: Watchdog, end_s: float, limits: Limits) -> str:
-    """Wait for the child; why it was stopped, "" if it ended by itself. Nothing that it has started is left."""
+def _watched(
+    child: subprocess.Popen[bytes], watchdog: Watchdog, end_s: float, limits: Limits, reads: int, said: bytearray
+) -> str:
+    """Wait for the child, and take what it says; why it was stopped, "" if it ended by itself. Nothing that it has
+    started is left.
+    """
     excess = ""
     try:
         while child.poll() is None and not excess:
-            try:
-                child.wait(_LOOK_S)
-            except subprocess.TimeoutExpired:
-                excess = watchdog.excess()
+            if _take(reads, said):
+                select.select([reads], [], [], _LOOK_S)
+            else:
+                # It has nothing more to say: the end of the process is all that is waited for.
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(_LOOK_S)
+            excess = watchdog.excess() or _too_much(said)
             if time.monotonic() > end_s:
                 excess = f"it ran longer than {limits.wall_s:g} s"
     finally:
         watchdog.kill()
         child.wait()
+    if not excess:
+        _take(reads, said)
+        excess = _too_much(said)
     return f"stopped: {excess}" if excess else ""
 
 
-def _verdict(result: Path, status: int | None) -> str:
+def _too_much(said: bytearray) -> str:
+    if len(said) <= MOST_BYTES + _MOST_VERDICT:
+        return ""
+    said.clear()
+    return f"it gave more than {MOST_BYTES // 2**20} MiB in place of a notebook"
+
+
+def _take(reads: int, said: bytearray) -> bool:
+    """Read what is there to be read, with a limit; whether more may come."""
+    while len(said) <= MOST_BYTES + _MOST_VERDICT:
+        try:
+            piece = os.read(reads, 1 << 20)
+        except BlockingIOError:
+            return True
+        if not piece:
+            return False
+        said += piece
+    return True
+
+
+def _verdict(line: bytes, status: int | None) -> str:
     """What the run says of itself; it may say what it likes, since no points depend on it."""
     try:
-        if result.stat().st_size < 10_000 and not result.is_symlink():
-            return str(json.loads(result.read_text(encoding="utf-8"))["verdict"])[:500]
-    except (OSError, ValueError, KeyError, TypeError):
+        if len(line) < _MOST_VERDICT:
+            return printable(str(read_json(line)["verdict"]), most=500)
+    except (Unreadable, KeyError, TypeError, ValueError):
         pass
     return f"failed: the run ended with status {status} and no result"
-
-
-def _keep(ran: Path, out: Path) -> None:
-    if ran.is_file() and not ran.is_symlink() and ran.stat().st_size <= MOST_BYTES:
-        copyfile(ran, out, follow_symlinks=False)

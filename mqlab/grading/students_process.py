@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import selectors
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from inspect import isawaitable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
+from mqlab.check.own_process import in_own_process
 from mqlab.check.patience import PATIENCE_S, EndlessLoop
 from mqlab.grading.clock import Clock
-from mqlab.grading.confine import Limits, confined
-from mqlab.grading.frames import FRAMES, Frames
+from mqlab.grading.confine import Limits, begin, private_directory
+from mqlab.grading.frames import Frames
+from mqlab.grading.outside import MOST_VALUES, has_more_values
 from mqlab.grading.peer import Peer, PeerLost, trait_of
 from mqlab.grading.watchdog import Watchdog
 from mqlab.sim import Future, Node, Task
 
-LONGEST_LINE = 64 * 1024 * 1024
+LONGEST_LINE = 32 * 1024 * 1024
+"""The answer to one question; a DataFrame of 16 MiB is one."""
 _LOOK_S = 0.1
+MEMBERS_SHARE = 4
+"""Each of the processes that may not talk to each other may fill this part of the memory of one."""
 ASLEEP_S = 120.0
 """A process that does nothing (it sleeps, or the machine is busy) is waited for so long."""
 
@@ -43,15 +49,6 @@ _LITTLE: dict[type, tuple[str, ...]] = {
 }
 """What a solution may do with the machine that it is given, and with a task that it has begun there."""
 _MAY_SET = ("ConsumeConcurrentlyContext", "ConsumeOrderlyContext")
-
-
-def bare_environment(place: str) -> dict[str, str]:
-    """What a confined process knows of this machine: where programs are, and where it may write."""
-    kept = {name: os.environ[name] for name in ("PATH", "JAVA_HOME", "LANG") if name in os.environ}
-    java = f"-Djava.io.tmpdir={place} -XX:-UsePerfData"
-    places = dict.fromkeys(("HOME", "TMPDIR", "SPARK_LOCAL_DIRS"), place)
-    own = {"JAVA_TOOL_OPTIONS": java, "MQLAB_SPARK_MASTER": "local[1]", "PYTHONDONTWRITEBYTECODE": "1"}
-    return {**kept, **places, **own}
 
 
 class JudgeGate:
@@ -97,7 +94,8 @@ class StudentsProcess:
         with StudentsProcess(cells) as theirs:
             find_check("05/hold").play(*theirs.answers(["HoldService"]))
 
-    EndlessLoop when an answer takes more than `patience_s` of processor time, or `asleep_s` in all.
+    EndlessLoop when an answer takes more than `patience_s` of processor time, or `asleep_s` in all, and when it is
+    later than `until_s` of `time.monotonic`.
     """
 
     def __init__(
@@ -107,36 +105,43 @@ class StudentsProcess:
         module: str = "your_solution",
         patience_s: float = PATIENCE_S,
         asleep_s: float = ASLEEP_S,
+        until_s: float = math.inf,
         limits: Limits | None = None,
+        member: int = 0,
     ) -> None:
+        """`member`: which one it is of those that may not talk to each other; 0: it is none of them."""
         self._cells = list(cells)
+        self._every_cell = list(self._cells)
+        self._member = member
+        self._members: dict[int, StudentsProcess] = {}
         self._failed: Exception | None = None
         self._module = module
         self._patience_s = patience_s
         self._asleep_s = asleep_s
+        self._until_s = until_s
         self._limits = limits or Limits()
 
     def __enter__(self) -> Self:
-        self._place = TemporaryDirectory(prefix="mqlab-solution-", ignore_cleanup_errors=True)
-        self._given = TemporaryDirectory(prefix="mqlab-given-", ignore_cleanup_errors=True)
-        ours, theirs = os.pipe(), os.pipe()
-        own, given = self._place.name, self._given.name
-        command = [sys.executable, "-I", "-m", "mqlab.grading.far_side", str(ours[0]), str(theirs[1]), given]
-        limits = replace(self._limits, writes=(own,), reads=(own, given))
-        self._process = subprocess.Popen(
-            confined(limits, command),
-            cwd=own,
-            env=bare_environment(own),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(ours[0], theirs[1]),
-            start_new_session=True,
-        )
-        self._watchdog = Watchdog(self._process.pid, limits)
-        os.close(ours[0])
-        os.close(theirs[1])
-        self._writes, self._reads = ours[1], theirs[0]
+        with ExitStack() as places:
+            own = places.enter_context(private_directory(self._limits))
+            frames = places.enter_context(TemporaryDirectory(prefix="mqlab-frames-"))
+            ours, theirs = os.pipe(), os.pipe()
+            self._writes, self._reads = ours[1], theirs[0]
+            given = (ours[0], theirs[1])
+            try:
+                arguments = [str(descriptor) for descriptor in given]
+                self._process = begin(
+                    "mqlab.grading.far_side", arguments, self._limits, own, keeps=given, hash_seed=self._member
+                )
+            except BaseException:
+                os.close(self._writes)
+                os.close(self._reads)
+                raise
+            finally:
+                for descriptor in given:
+                    os.close(descriptor)
+            self._places = places.pop_all()
+        self._watchdog = Watchdog(self._process.pid, self._limits)
         self._got = bytearray()
         self._began = False
         self._answered = selectors.DefaultSelector()
@@ -144,7 +149,7 @@ class StudentsProcess:
         os.set_blocking(self._writes, False)
         self._readable = selectors.DefaultSelector()
         self._readable.register(self._writes, selectors.EVENT_WRITE)
-        self._peer = Peer(self, JudgeGate(), Frames(Path(given), Path(own, FRAMES)))
+        self._peer = Peer(self, JudgeGate(), Frames(Path(frames)))
         self._peer.hand_out(Clock())
         self.write(json.dumps({"module": self._module}).encode() + b"\n")
         self.read()
@@ -157,12 +162,13 @@ class StudentsProcess:
     ) -> None:
         self._peer.is_closed = True
         self._end()
+        while self._members:
+            self._members.popitem()[1].__exit__(None, None, None)
         self._answered.close()
         self._readable.close()
         os.close(self._writes)
         os.close(self._reads)
-        self._place.cleanup()
-        self._given.cleanup()
+        self._places.close()
 
     def _end(self) -> None:
         self._watchdog.kill()
@@ -185,11 +191,35 @@ class StudentsProcess:
             except Exception as error:  # noqa: BLE001  a student's cell may raise anything
                 self._failed = self._failed or error
         try:
-            return tuple(self._solution.function(name) for name in names)
+            return tuple(self._with_members(name, self._solution.function(name)) for name in names)
         except KeyError:
             if self._failed:
                 raise self._failed from None
             raise
+
+    def _with_members(self, name: str, answer: Any) -> Any:
+        """A class that is asked for one of its own for each process (`in_own_process`) gets such processes."""
+        if isinstance(answer, type) and not self._member:
+            answer.__mqlab_own_process__ = staticmethod(partial(self._of_member, name))  # type: ignore[attr-defined]
+        return answer
+
+    def _of_member(self, name: str, member: int) -> Any:
+        """The class as that member has it: from a process of its own, which all seeds' members of that number have."""
+        there = self._members.get(member)
+        if there is None or there.is_over:
+            there = StudentsProcess(
+                self._every_cell,
+                module=self._module,
+                patience_s=self._patience_s,
+                asleep_s=self._asleep_s,
+                until_s=self._until_s,
+                limits=replace(self._limits, memory_bytes=self._limits.memory_bytes // MEMBERS_SHARE),
+                member=member,
+            )
+            there.__enter__()
+            self._members[member] = there
+        (answer,) = there.answers([name])
+        return in_own_process(answer, member)
 
     def used_s(self) -> float:
         """The processor time that the process has used so far, with all that it has started."""
@@ -210,6 +240,7 @@ class StudentsProcess:
                 view = view[os.write(self._writes, view) :]
             except BlockingIOError:
                 self._readable.select(_LOOK_S)
+                self._see_to_the_end()
                 if time.monotonic() > end_s:
                     self._end()
                     raise self._asleep() from None
@@ -219,6 +250,7 @@ class StudentsProcess:
     def read(self) -> bytes:
         """The next line; PeerLost when the process has ended, EndlessLoop when it does not come to an end."""
         cpu_s, began_s = None, time.monotonic()
+        self._see_to_the_end()
         while (end := self._got.find(b"\n")) < 0:
             ready = self._answered.select(_LOOK_S)
             if ready:
@@ -228,7 +260,8 @@ class StudentsProcess:
                 self._got += piece
                 if len(self._got) > LONGEST_LINE:
                     self._end()
-                    raise PeerLost("your code gave more than 64 MiB at once")
+                    raise PeerLost("your code gave more than 32 MiB at once")
+            self._see_to_the_end()
             if not ready:
                 excess = self._watchdog.excess()
                 if excess:
@@ -246,7 +279,16 @@ class StudentsProcess:
                     raise self._asleep()
         line = bytes(self._got[:end])
         del self._got[: end + 1]
+        if has_more_values(line, MOST_VALUES):
+            self._end()
+            raise PeerLost(f"your code gave more than {MOST_VALUES:,} values at once")
         return line
+
+    def _see_to_the_end(self) -> None:
+        """The time for all checks is over at some moment, whoever is waited for."""
+        if time.monotonic() > self._until_s:
+            self._end()
+            raise EndlessLoop("it was broken off when the time for all checks was over")
 
     def _asleep(self) -> EndlessLoop:
         return EndlessLoop(f"it was broken off after {self._asleep_s:g} s without an answer")

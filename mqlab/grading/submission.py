@@ -7,7 +7,6 @@ changed, moved or missing.
 from __future__ import annotations
 
 import ast
-import json
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,6 +16,8 @@ from typing import Any
 
 from mqlab.errors import LearnerError
 from mqlab.grading.claims import Claims, read_claims
+from mqlab.grading.outside import Unreadable, read_file, read_json
+from mqlab.grading.printable import printable
 from mqlab.labs.notebook import given_name
 from mqlab.labs.source import LabSource, plain_lines, text_argument
 
@@ -56,10 +57,17 @@ def read_submission(path: Path, student: str, lab: LabSource) -> Submission:
     """Read a notebook. What is wrong with it is said in the submission; nothing is raised."""
     submission = Submission(path, student, lab.name[:2])
     try:
-        notebook = _notebook(path, submission)
+        _read(submission, lab)
     except LearnerError as problem:
         submission.unreadable = str(problem).partition("\n")[0]
-        return submission
+    except Exception as error:  # noqa: BLE001  one notebook that nobody has thought of shall not end a class's marking
+        submission.unreadable = printable(f"this notebook can't be read: {type(error).__name__}: {error}", most=300)
+    return submission
+
+
+def _read(submission: Submission, lab: LabSource) -> None:
+    path, student = submission.path, submission.student
+    notebook = _notebook(path, submission)
     wanted = exercises_of(lab)
     parameters = other_parameters(lab)
     values: dict[str, Any] = {}
@@ -81,7 +89,6 @@ def read_submission(path: Path, student: str, lab: LabSource) -> Submission:
     for how, said in (("is of", submission.said_id), ("was handed out to", submission.claims.made_for)):
         if said and said.strip().lower() != student.strip().lower():
             submission.remarks.append(f"the notebook says that it {how} {said!r}, and it was handed in by {student!r}")
-    return submission
 
 
 def _notebook(path: Path, submission: Submission) -> dict[str, Any]:
@@ -94,13 +101,13 @@ def _notebook(path: Path, submission: Submission) -> dict[str, Any]:
     if status.st_size > MOST_BYTES:
         size = f"{status.st_size / 2**20:.0f} MiB"
         raise LearnerError(f"the notebook has {size}, and at most 50 MiB are read", "clear its outputs")
-    data = path.read_bytes()
-    submission.changed = status.st_mtime
-    submission.digest = sha256(data).hexdigest()
     try:
-        notebook = json.loads(data)
-    except (ValueError, RecursionError):
-        raise LearnerError("this is no notebook: it is no JSON", "hand in the .ipynb file") from None
+        data = read_file(path, MOST_BYTES)
+        submission.changed = status.st_mtime
+        submission.digest = sha256(data).hexdigest()
+        notebook = read_json(data)
+    except Unreadable as why:
+        raise LearnerError(f"this is no notebook: {why}", "hand in the .ipynb file") from None
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise LearnerError("this is no notebook: it has no cells", "hand in the .ipynb file")
     return notebook
@@ -119,7 +126,8 @@ def _code_cells(notebook: dict[str, Any]) -> Iterator[tuple[str, str]]:
         metadata = cell.get("metadata")
         graded = metadata.get("nbgrader") if isinstance(metadata, dict) else None
         name = graded.get("grade_id") if isinstance(graded, dict) else None
-        yield name if isinstance(name, str) else "", source
+        # Half of a surrogate pair is no text that could be run, compared or shown.
+        yield name if isinstance(name, str) else "", source.encode(errors="replace").decode()
 
 
 def _take(submission: Submission, name: str, source: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mqlab.check.predictions import IN_THE_REPORT
+from mqlab.grading.outside import Unreadable, read_file, read_json
+from mqlab.grading.running import MOST_BYTES
 from mqlab.labs.source import LabSource
 
 _REVEALED = re.compile(r"""\breveal\(\s*["']([\w-]+)["']""")
@@ -25,8 +26,8 @@ class Shown(NamedTuple):
 def truths_in(notebook: Path) -> dict[str, Shown]:
     """name of a bet -> what the notebook's own output says of it; nothing where it says nothing."""
     try:
-        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    except (OSError, ValueError, KeyError, TypeError):
+        cells = read_json(read_file(notebook, MOST_BYTES))["cells"]
+    except (Unreadable, KeyError, TypeError):
         return {}
     found: dict[str, Shown] = {}
     for cell in cells if isinstance(cells, list) else ():

@@ -1,10 +1,13 @@
-"""Looks after what no limit of the system holds for a whole family of processes: memory, and how many they are."""
+"""Looks after what no limit of the system holds for a family of processes: memory, how many they are, their files."""
 
 from __future__ import annotations
+
+import os
 
 import psutil
 
 from mqlab.grading.confine import Limits
+from mqlab.grading.sight import PLACE
 
 
 class Watchdog:
@@ -40,7 +43,20 @@ class Watchdog:
             return f"it used more than the {self._limits.memory_bytes / 2**30:g} GiB of memory that are allowed"
         if count > self._limits.processes:
             return f"it had more than the {self._limits.processes} processes and threads that are allowed"
+        if self._limits.confined and self._files() > self._limits.files:
+            return f"it made more than the {self._limits.files:,} files that are allowed"
         return ""
+
+    def _files(self) -> int:
+        """How many files there are in its own file systems; their size is theirs to keep."""
+        for process in self._family()[1:]:
+            own = f"/proc/{process.pid}/root"
+            try:
+                status = [os.statvfs(f"{own}{place}") for place in (PLACE, "/dev/shm")]  # noqa: S108
+            except OSError:
+                continue
+            return max(each.f_files - each.f_ffree for each in status)
+        return 0
 
     def _family(self) -> list[psutil.Process]:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,34 +62,35 @@ def test_hidden_seeds_of_a_job_for_many_are_neighbours() -> None:
     assert len(set(hidden_seeds(b"key", "ada", "21/where-the-time-went", 70, 50))) == 70
 
 
-def test_what_a_solution_puts_in_place_of_a_dataframe_is_refused(tmp_path: Path) -> None:
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    frames = Frames(ours, theirs)
-    rows = pa.table({"world": ["w"]})
+def _file(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table, sink)
+    return bytes(sink.getvalue())
 
-    def refused(number: Any, why: str, tasks: Any = ()) -> None:
-        with pytest.raises(WireError, match=why):
-            frames.take([number, {}, list(tasks) if isinstance(tasks, tuple) else tasks])
 
-    for number in range(1, 7):
-        (theirs / str(number)).mkdir(parents=True)
-    parquet.write_table(rows, tmp_path / "secret.parquet")
-    (theirs / "1" / "part.parquet").symlink_to(tmp_path / "secret.parquet")
-    os.mkfifo(theirs / "2" / "part.parquet")
-    (theirs / "3" / "part.parquet").write_bytes(b"PAR1 nothing")
-    parquet.write_table(pa.table({"n": pa.nulls(MOST_ROWS + 1)}), theirs / "4" / "part.parquet")
-    with (theirs / "5" / "part.parquet").open("wb") as large:
-        large.truncate(MOST_BYTES + 1)
-    (theirs / "link").symlink_to(tmp_path)
-    refused(1, "made of files")
-    refused(2, "made of files")
-    refused(3, "no Parquet")
-    refused(4, "more than 1,000,000 rows")
-    refused(5, "more than 64 MiB")
-    refused("link", "no such DataFrame")
-    refused("../ours", "no such DataFrame")
-    refused(99, "no such DataFrame")
-    refused(6, "number of rows", tasks="many")
-    refused(6, "number of rows", tasks=(1, "2"))
-    with pytest.raises(WireError, match="no such DataFrame"):
-        frames.take([1])
+ROWS = _file(pa.table({"world": ["w"]}))
+MANY = _file(pa.table({"n": pa.nulls(MOST_ROWS // 2 + 1)}))
+REFUSED = {
+    "no Parquet": ([b"PAR1 nothing"], [], "no Parquet"),
+    "empty": ([b""], [], "no Parquet"),
+    "too many rows": ([MANY, MANY], [], "more than 1,000,000 rows"),
+    "too large": ([ROWS, bytes(MOST_BYTES)], [], "more than 16 MiB"),
+    "no list of tasks": ([ROWS], "many", "number of rows"),
+    "no number of rows": ([ROWS], [1, "2"], "number of rows"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_solution_sends_in_place_of_a_dataframe_is_refused(name: str, tmp_path: Path) -> None:
+    contents, tasks, why = REFUSED[name]
+    with pytest.raises(WireError, match=why):
+        Frames(tmp_path).take([{}, tasks, [b64encode(content).decode() for content in contents]])
+
+
+NONE: list[list[Any]] = [[], [1], [{}, [], 7], [{}, [], ["not base64 \ud800"]], [{}, [], [None]], [{}, [], [["x"]]]]
+
+
+@pytest.mark.parametrize("told", NONE)
+def test_what_is_no_dataframe_at_all_is_refused(told: list[Any], tmp_path: Path) -> None:
+    with pytest.raises(WireError, match="no DataFrame"):
+        Frames(tmp_path).take(told)

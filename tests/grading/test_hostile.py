@@ -14,13 +14,11 @@ import pytest
 import mqlab
 from mqlab.check import find_check
 from mqlab.check.verdict import VERDICT_MIME
-from mqlab.grading.confine import Limits, what_holds
+from mqlab.grading.confine import Limits
 from mqlab.grading.judging import points_of
 from tests.grading.conftest import HONEST, MarkIt, Notebook, exercise_of
 
 WRONG = "def pull(queue, limit):\n    return queue, []\n"
-
-CONFINED = pytest.mark.skipif(not all(what_holds().values()), reason="this machine can't enforce it for this user")
 
 
 def reason(result: dict[str, Any]) -> str:
@@ -198,7 +196,7 @@ ATTACKS = {
         "",
     ),
     "flood": ("def pull(q, n):\n    while True: print('x' * 100_000)", "does not come to an end"),
-    "huge value": ("def pull(q, n): return 'x' * 80_000_000", "64 MiB"),
+    "huge value": ("def pull(q, n): return 'x' * 80_000_000", "32 MiB"),
     "endless value": ("import itertools\ndef pull(q, n): return itertools.count()", ""),
     "deep value": ("def pull(q, n):\n    a = []\n    for _ in range(5000): a = [a]\n    return a", "nested too deeply"),
     "always equal": (
@@ -259,7 +257,6 @@ def test_an_attack_on_the_judge_earns_nothing(
     assert not [process for process in psutil.process_iter(["cmdline"]) if "31415" in (process.info["cmdline"] or ())]
 
 
-@CONFINED
 def test_nothing_is_read_or_written_outside(mark_it: MarkIt, tmp_path: Path) -> None:
     own = Path(mqlab.__file__)
     before = own.read_bytes()
@@ -278,11 +275,11 @@ def pull(queue, limit): return found
 """)
     assert own.read_bytes() == before
     told = reason(result)
-    assert told.count("PermissionError") == 3
+    assert told.count("FileNotFoundError") == 2
+    assert "OSError" in told
     assert "Network is unreachable" in told
 
 
-@CONFINED
 def test_the_labs_sources_with_their_solutions_cannot_be_read(mark_it: MarkIt) -> None:
     sources = Path(mqlab.__file__).parents[1] / "labs" / "sources"
     assert sources.is_dir()
@@ -291,11 +288,10 @@ import glob, sys
 found = []
 for place in [*(f"{{p}}/labs/sources" for p in sys.path), {str(sources)!r}]:
     for name in glob.glob(f"{{place}}/*.py"):
-        try: found.append(open(name).read())
-        except OSError as error: found.append(type(error).__name__)
-def pull(queue, limit): return sorted(set(found))
+        found.append(name)
+def pull(queue, limit): return found, len(found)
 """)
-    assert "['PermissionError']" in reason(result)
+    assert "([], 0)" in reason(result)
 
 
 # -- notebooks that attack the machine while they are run ----------------------------------------------------------
@@ -324,7 +320,8 @@ def test_a_run_that_attacks_the_machine_is_stopped_and_told(name: str, mark_it: 
     cell: Notebook = {"cell_type": "code", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
     handed_out["cells"] = [cell, exercise_of(handed_out)]
     handed_out["cells"][0]["id"] = "hostile"
-    limits = Limits(wall_s=8, cpu_s=30, memory_bytes=400 * 2**20, processes=60)
+    wall_s = 8 if said == "ran longer than" else 30
+    limits = Limits(wall_s=wall_s, cpu_s=30, memory_bytes=400 * 2**20, processes=60)
     result = mark_it(HONEST, run=True, limits=limits)
     assert result["run"]["verdict"] != "ok" or name == "flood of output"
     assert said in result["run"]["verdict"]

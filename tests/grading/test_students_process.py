@@ -12,6 +12,7 @@ import pytest
 
 from mqlab import Lab
 from mqlab.check import Wrong, find_check, lab_check
+from mqlab.check.own_process import in_own_process
 from mqlab.check.registry import LabCheck
 from mqlab.grading.students_process import StudentsProcess
 from mqlab.labs.build import read_lab
@@ -216,7 +217,7 @@ def test_only_what_is_a_container_comes_back_changed() -> None:
 
 def test_who_says_too_much_at_once_is_broken_off(double: LabCheck) -> None:
     with StudentsProcess(["def double(n):\n    return 'x' * 80_000_000"]) as there:
-        assert "64 MiB" in double.play(*there.answers(["double"]), seeds=[1]).explanation
+        assert "32 MiB" in double.play(*there.answers(["double"]), seeds=[1]).explanation
         assert there.is_over
 
 
@@ -261,3 +262,36 @@ def test_a_cell_that_fails_spoils_no_other_one() -> None:
             theirs.answers(["broken"])
         with pytest.raises(SyntaxError):
             theirs.answers(["whole", "broken"])
+
+
+def test_members_of_a_group_have_no_way_to_talk() -> None:
+    def judge(answer: Any, *, seed: int) -> Wrong | None:
+        """Each member is asked once, and comes back as a new process."""
+        told = [in_own_process(answer, number)().count() for number in (1, 2, 3)]
+        return None if told == [1, 1, 1] else Wrong(f"they have counted {told}")
+
+    cell = """
+        import builtins, os, sys, mqlab
+        class double:
+            def count(self):
+                seen = set()
+                for place in (sys.__dict__, mqlab.__dict__, builtins.__dict__, os.environ.__dict__):
+                    place["seen"] = place.get("seen", 0) + 1
+                    seen.add(place["seen"])
+                for name in ("/tmp/seen", "/dev/shm/seen"):
+                    with open(name, "a+") as file:
+                        file.write("x")
+                        seen.add(file.tell())
+                return max(seen)
+    """
+    with StudentsProcess([textwrap.dedent(cell)]) as theirs:
+        assert repr(judged(judge).play(*theirs.answers(["double"]), seeds=[1])).startswith("99/judged: passed")
+
+
+def test_sets_have_the_same_order_each_time() -> None:
+    cell = "def order(): return ''.join({'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'})"
+    told = set()
+    for _ in range(2):
+        with StudentsProcess([cell]) as theirs:
+            told.add(theirs.answers(["order"])[0]())
+    assert len(told) == 1
