@@ -102,6 +102,8 @@ class Lab(Playing, Acting):
         self._breakpoints: list[Breakpoint] = []
         self._sources: dict[tuple[int, int], tuple[str, int]] = {}
         self.watchers: WeakSet[Watcher] = WeakSet()
+        self.worked_out: dict[type[Any], Any] = {}
+        """What views have worked out of this world and share, by its type: it knows the world, and goes with it."""
         self._building = True
         self._changed_from_outside: list[str] = []
         self.first_overrides = dict(overrides or {})

@@ -82,7 +82,7 @@ def _write_list(target: Path) -> None:
 def _write_readme(target: Path, *, spark: bool) -> None:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     text = README.format(
-        spark=", with Spark" if spark else " 00 to 14",
+        spark=", with Spark" if spark else " 00 to 15",
         python=f"{platform.python_implementation()} {version}",
         version=version,
         machine=sysconfig.get_platform(),

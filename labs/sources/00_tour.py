@@ -11,7 +11,7 @@
 #       - name the stations of a message from `send` to the listener, in order
 #       - say what `SEND_OK` promises, and what it does not
 #       - catch the moment at which a message becomes visible to consumers
-#     minutes: 58
+#     minutes: 50
 #     prerequisites: []
 #     wrong_predictions:
 #       - "before-return: all, since the queue has done its work when `send` returns; or 0, as if that were ordered"
@@ -51,7 +51,7 @@ seed = seed_for(student_id, "00")
 Stepper(get("demo").build(seed).run_for(seconds=1))
 
 # %% [markdown]
-# ## One message, and a thousand (13 minutes)
+# ## One message, and a thousand (12 minutes)
 #
 # Now we build such a world ourselves, and follow one message through it.
 #
@@ -62,6 +62,7 @@ Stepper(get("demo").build(seed).run_for(seconds=1))
 # %%
 draw = draws_for(seed)
 queues = draw.between("queues", 3, 8)
+many = draw.between("many", 900, 1_400, step=10)
 lab = Lab(seed=seed)
 lab.name_server()
 lab.broker("broker-a")
@@ -80,13 +81,11 @@ def listener(messages, context):
     return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 
 
-# %%
 consumer = lab.consumer("readers")
 consumer.subscribe("TopicTest", "*")
 consumer.register_message_listener(listener)
 await consumer.start()
 
-# %%
 producer = lab.producer("orders")
 await producer.start()
 lab.run_for(seconds=3)
@@ -95,9 +94,6 @@ lab.run_for(seconds=3)
 # Three seconds have passed in there, and nothing in here. `send` hands a message over and returns with an answer. The
 # listener is called with the message. Which of the two comes first? We shall look at one message, and then count many.
 # Place a bet before you let it happen: put a number where the three dots are.
-
-# %%
-many = draw.between("many", 900, 1_400, step=10)
 
 # %% tags=["prediction"]
 predict(
@@ -139,7 +135,6 @@ for number in range(many):
     await producer.send(Message("TopicTest", b"message %d" % number))
     lab.run_for(ms=2 + number % 100 / 100)
 
-# %%
 returned = {event.msg_id: event.ts_ms for event in lab.history.find("SendSucceeded")}
 called = {event.msg_id: event.ts_ms for event in lab.history.find("ConsumeStarted")}
 del returned[result.msg_id]
@@ -179,9 +174,9 @@ say(f"In your world it was {most_ms:.3f} ms.")
 
 # %% [markdown] tags=["hints"]
 # - For one message it is a difference of two numbers. Which messages are in both dictionaries?
-# - Go through `called`, and leave out what is not in `returned`. `max(...)` of nothing is an error, unless it is told what to
-#   say: `max(..., default=0)`.
-# - `max(0, max((returned[one] - called[one] for one in called if one in returned), default=0))`
+# - Go through `called`, and leave out what is not in `returned`.
+# - `[returned[one] - called[one] for one in called if one in returned]` is a list of differences. What is the answer when it is
+#   empty, or when all in it are below 0?
 
 # %% tags=["exercise"]
 def most_early(returned: dict[str, float], called: dict[str, float]) -> float:
@@ -196,7 +191,7 @@ def most_early(returned: dict[str, float], called: dict[str, float]) -> float:
 check("00/most-early", most_early)
 
 # %% [markdown]
-# ## The same way, slowly (22 minutes)
+# ## The same way, slowly (18 minutes)
 #
 # Now one message, stopped at each station. It comes from a second producer that has just been started.
 
@@ -218,28 +213,24 @@ list(lab.history.find("RequestSent", node="producer-2"))
 # %% [markdown]
 # Since its start: none. It has a connection to the name server, and has asked nothing on it. Now we begin a
 # `send`, but do not wait for it: `.start()` lets a call begin, and the world stands still until we move it.
+#
+# This is our world on the stage. **The cells below move it**, station by station: run one, and look what has changed. Keep the stage in
+# sight: a right click on it and **Create New View for Output** give it a place beside the notebook. (Play and the arrows come later:
+# if you have moved the world by hand, run the notebook again from the top.)
 
 # %%
 start = lab.now_ms
 sending = second.send(Message("TopicTest", b"where am I?", tags="TagA")).start()
-sending
+Stepper(lab)
 
 # %% [markdown]
-# **Station 1: the route.** The producer does not know where `TopicTest` is. We let the world run until it does.
-
-# %%
-lab.run_until_event("RouteUpdated", node="producer-2")
-
-# %%
-lab.routes("TopicTest")
-
-# %% [markdown]
-# **Station 2: a queue.** The route says how many queues there are to write to, all on `broker-a`. With the route in hand the
-# producer takes one of them, in the same instant. It begins anywhere and then takes the next one each time
+# **Stations 1 and 2: a route, and a queue.** The producer does not know where `TopicTest` is, and asks. With the route in hand it
+# takes one of the queues in the same instant. It begins anywhere and then takes the next one each time
 # (`TopicPublishInfo.selectOneMessageQueue`), so that the load is spread.
 
 # %%
-lab.history.last("QueueSelected")
+lab.run_until_event("RouteUpdated", node="producer-2")
+lab.routes("TopicTest")
 
 # %% [markdown]
 # **Station 3: bytes.** On to the moment at which the message leaves the producer. Stop right there: it is neither
@@ -284,7 +275,8 @@ queue.record(stored.queue_offset)
 
 # %% [markdown]
 # An error, and a true one: **the message is stored, and no consumer can see it.** A consumer does not read the commit
-# log, where the messages of all topics lie mixed. It reads a *queue*, and the queue does not reach that far yet.
+# log, where the messages of all topics lie mixed. It reads a *queue*, and the queue does not reach that far yet. On the stage the
+# message lies in the log, and the queues below it are as they were.
 #
 # What is the consumer doing meanwhile? It must have sent requests for messages to the broker, or will do so: in RocketMQ
 # a message reaches a consumer only as the answer to such a request (a **pull**). Two bets.
@@ -319,9 +311,8 @@ reveal("pull-sent", round(waits_ms / 1_000), why=f"it had waited for {waits_ms:.
 # %% [markdown]
 # This is how RocketMQ "pushes": it does not. The consumer *asks* for messages behind some offset. If there are none,
 # the broker does not answer, but lays the request aside, for 15 to 20 seconds (`PullRequestHoldService`). That is the
-# broad bar in the first picture.
-
-# %% [markdown]
+# broad bar in the first picture, and the rings on the stage.
+#
 # **Station 5: the queue.** A thread of the broker, `ReputMessageService`, looks every millisecond what is new in the
 # commit log, and writes for each message a small entry of 20 bytes into its queue, the **consume queue**. This is
 # the moment at which the message becomes visible.
@@ -340,21 +331,19 @@ queue.record(stored.queue_offset)
 # %% [markdown]
 # ### Your turn: is it the same message?
 #
-# The two events of stations 4 and 5. Only the first one names the message; both say where it lies.
+# These are the two events of stations 4 and 5. Only the first one names the message; both say where it lies. Write a function that
+# gets one event of each kind and says whether they are about the same message, in one to three lines. There may be several brokers, and
+# each counts the bytes of its commit log from 0.
 
 # %%
 fields = ["kind", "node", "topic", "queue_id", "queue_offset", "commit_log_offset", "unique_key"]
 dispatched = lab.history.last("MessageDispatched")
 Table("two events", fields, [[getattr(event, name, "") for name in fields] for event in (stored, dispatched)])
 
-# %% [markdown]
-# Write a function that gets one event of each kind and says whether they are about the same message, in one to three
-# lines. There may be several brokers, and each counts the bytes of its commit log from 0.
-
 # %% [markdown] tags=["hints"]
 # - Which of the fields have both events? And which of these can two messages share?
 # - Two messages never begin at the same byte of the same log. `commit_log_offset` is the byte; which field names the log?
-# - Compare `stored.node` with `dispatched.node`, and `stored.commit_log_offset` with `dispatched.commit_log_offset`.
+# - Two things have to agree at once: the byte, and the machine on whose disk the log lies.
 
 # %% tags=["exercise"]
 def same_message(stored, dispatched) -> bool:
@@ -369,24 +358,13 @@ check("00/same-message", same_message)
 
 # %% [markdown]
 # **Station 6: the wake.** The same thread tells the hold service that something has come. It looks for a request
-# that waits for this queue, and takes it up again.
+# that waits for this queue, and takes it up again: `held_us` says for how long the broker had held it, in microseconds. This is called
+# **long polling**. Then the pull that waited is no longer in the list, but on its way, with our message in it:
 
 # %%
 woken = lab.history.last("PullWoken")
-woken
-
-# %% [markdown]
-# `held_us` says for how long the broker had held it, in microseconds. This is called **long polling**.
-
-# %%
-lab.held_pulls()
-
-# %% [markdown]
-# One line fewer. Where has it gone? On its way, with our message in it:
-
-# %%
 lab.run_until_event("ResponseSent", node="broker-a", task="PullMessageThread")
-lab.under_way()
+woken, lab.under_way()
 
 # %% [markdown]
 # **Station 7: the process queue.** The message is in the consumer's memory now, in a waiting room of its own for
@@ -397,24 +375,26 @@ lab.run_until_event("MessagesCached")
 lab.process_queues(consumer)
 
 # %% [markdown]
-# **Station 8: the listener.** A thread of the pool takes it out of the waiting room and calls our function.
+# **Stations 8 and 9: the listener, and the offset.** A thread of the pool takes the message out of the waiting room and calls our
+# function. One thing is left: somebody must remember how far this group has read, or it would get the same message again. The
+# consumer notes it, and tells the broker when it asks for the next message.
 
 # %%
 lab.run_until_event("ConsumeFinished")
-inbox[-1]
-
-# %% [markdown]
-# **Station 9: the offset.** One thing is left: somebody must remember how far this group has read, or it would get
-# the same message again. The consumer notes it, and tells the broker when it asks for the next message.
-
-# %%
+print(inbox[-1])
 lab.run_until_event("OffsetCommitted", queue_id=stored.queue_id)
 
 # %% [markdown]
-# And `send`? It has been done for a while. The whole way, in one picture:
+# And `send`? It has been done for a while. Now go the way once more, with your own hands: the stage below stands at the moment at which
+# the message left its producer. The arrow **one event on** (the key n) goes on from there, the other one back, and the sentence
+# below the stage says what happens. The world itself is at its present all the while: this is its record.
 
 # %%
 result = await sending
+lab.history.back("RequestSent", request_name="SEND_MESSAGE_V2")
+Stepper(lab)
+
+# %%
 lab.space_time(start, title="The first message of a new producer")
 
 # %% [markdown]
@@ -429,11 +409,12 @@ rows = [[f"{e.ts_ms:.3f}", e.node, e.task, e.kind] for e in chain]
 Table("why the listener was called", ["ms", "on", "thread", "event"], rows)
 
 # %% [markdown]
-# ## Break it (10 minutes)
+# ## Break it (7 minutes)
 #
 # Six seconds later we kill the consumer. One second after that, what does the broker hold?
 
 # %%
+more = draw.between("messages for nobody", 3, 12)
 lab.run_for(seconds=6)
 lab.crash("consumer-1")
 lab.run_for(seconds=1)
@@ -441,11 +422,7 @@ lab.held_pulls()
 
 # %% [markdown]
 # Still the pulls of the dead. The broker has seen the connection close, but nobody looks through the held requests
-# for that. It will notice when it wants to answer. Now we send.
-
-# %%
-more = draw.between("messages for nobody", 3, 12)
-say(f"We send **{more}** messages.")
+# for that. It will notice when it wants to answer. Now we send some messages to nobody.
 
 # %% tags=["prediction"]
 predict(
@@ -506,7 +483,7 @@ reveal("caught-up", len(inbox) - got_before, why="it goes on where its group had
 # %% [markdown] tags=["hints"]
 # - For one queue it is a difference of two numbers. Over which of the two dictionaries must you go?
 # - `read.get(queue_id, 0)` is the offset at which the group goes on, or 0 if it has not read the queue at all.
-# - `sum(end - read.get(queue_id, 0) for queue_id, end in ends.items())`
+# - `ends.items()` gives each queue with its end. One difference for each of them, and `sum(...)` around it.
 
 # %% tags=["exercise"]
 def lag(ends: dict[int, int], read: dict[int, int]) -> int:
@@ -535,8 +512,8 @@ check("00/lag", lag)
 #   the second comes? `self.place` is there for it.
 # - When `MessageStored` comes with the wanted `unique_key`, put the place into `self.place`, and say no: the message is
 #   not visible yet. Every other event that is no `MessageDispatched` is a no as well.
-# - The place is `(record.node, record.commit_log_offset)`; both kinds have it. At the end:
-#   `return record.kind == "MessageDispatched" and (record.node, record.commit_log_offset) == self.place`.
+# - The place is `(record.node, record.commit_log_offset)`; both kinds have it. What is left is the last line: which event, at
+#   which place, is a yes?
 
 # %% tags=["exercise"]
 class VisibleBreakpoint:

@@ -210,7 +210,7 @@ lab = scenarios.get("broker-hangs").build(seed, parameters={"every_ms": every_ms
 hung = lab.now_ms
 
 # %% [markdown]
-# `plain` sends an order, and the first attempt goes to the hanging broker. You have seen such a call in lab 03; here it
+# `plain` sends an order, and the first attempt goes to the hanging broker. Lab 15 looks at such a call alone; here it
 # is once more, to its end:
 
 # %%
@@ -613,7 +613,7 @@ check("04/fault-tolerance", MyFaultTolerance)
 # - The table of rests was made much milder in RocketMQ 5, and the probes were added. Both are still off by default, and
 #   so is the limit for a single attempt.
 # - What we called "the producer" is a producer that waits (`send`). An asynchronous one that meets a hang fails after
-#   3 to 5 s, and one-way messages vanish without a word. Lab 03 shows both.
+#   3 to 5 s, and one-way messages vanish without a word. Labs 15 and 03 show them.
 # - `client/.../impl/producer/DefaultMQProducerImpl.java`: `sendDefaultImpl`, the loop with the watch.
 # - `client/.../latency/MQFaultStrategy.java` and `LatencyFaultToleranceImpl.java`: the two tables.
 # - `client/.../impl/producer/TopicPublishInfo.java`: the turn of the queues.

@@ -209,7 +209,7 @@ class GivenBackComesAgain(Rule):
                 continue
             if msg_id in self.case.ledger.lost_keys:
                 self.excuse(NOT_WAITED_FOR)
-            elif any(message.is_torn for message in found):
+            elif any(message.is_torn for message in found) or self._is_nobodys(Record(given_back.row)):
                 self.excuse(TORN)
             elif msg_id in self.case.ledger.in_gaps:
                 self.excuse(GAP)
@@ -217,3 +217,8 @@ class GivenBackComesAgain(Rule):
                 self.excuse(DELETED)
             else:
                 self.found(given_back.row, f"message {msg_id} was given back, and no broker has a copy for that")
+
+    def _is_nobodys(self, record: Record) -> bool:
+        """Has a loss of power put a message together that nobody sent, out of pieces of others?"""
+        ledger = self.case.ledger
+        return record.msg_id not in ledger.attempted and ledger.broker_of(record.broker_name) in ledger.power_lost_us

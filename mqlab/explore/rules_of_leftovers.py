@@ -13,12 +13,16 @@ from mqlab.processes import BrokerProcess, ClientProcess, NameServerProcess
 from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
+    from mqlab.client.v5.push_consumer import PushConsumerImpl
     from mqlab.remoting import Channel
     from mqlab.remoting.calls import RemotingCalls
     from mqlab.sim import Pool
     from mqlab.sim.life import Life
 
 GHOST = "a ghost member"
+CONSUMING_TASKS = ("consume in order",)
+"""The tasks of a 5.x consumer that give messages to a listener and settle them."""
+
 SCAN_US = 2_300_000
 """The scan of a response table comes every 1.1 s, or 3 s after the first."""
 CHECK_US = 5_200_000
@@ -131,6 +135,15 @@ class NothingIsLeftOver(Rule):
                 yield from self._of_producer(client)
             elif isinstance(client, DefaultMQPushConsumer) and is_running(self.case.lab, process.name, client.impl):
                 yield from self._of_consumer(client, group)
+            elif getattr(client, "speaks_to_proxies", False) and getattr(client.impl, "has_ended", False):
+                yield from self._of_ended(process, client.impl)
+
+    @staticmethod
+    def _of_ended(process: ClientProcess, consumer: PushConsumerImpl) -> Iterator[str]:
+        """What a 5.x push consumer that was shut down has left behind: it is alone in its process."""
+        for task in process.node.life.tasks:
+            if task.name in CONSUMING_TASKS:
+                yield f"the task {task.name!r} of {consumer.group}, which was shut down"
 
     def _of_producer(self, producer: DefaultMQProducer) -> Iterator[str]:
         sender = producer.impl.async_sender

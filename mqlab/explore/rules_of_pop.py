@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.explore.places import Kept, Place
-from mqlab.explore.pop_ledger import MEMORY, TS_US, Handed, Queue
+from mqlab.explore.pop_ledger import MEMORY, TS_US, Handed, Point, Queue
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import USED_TWICE, USED_TWICE_TEXT
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.standing_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
-from mqlab.protocol.pop_check_point import ACK_TAG, BATCH_ACK_TAG, REVIVE_GROUP, revive_topic
+from mqlab.protocol.pop_check_point import ACK_TAG, ACK_TIME_INTERVAL_MS, BATCH_ACK_TAG, REVIVE_GROUP, revive_topic
 from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
 from mqlab.trace.record import Record
 
@@ -120,22 +120,27 @@ class _PopRule(Rule):
 class AckedStaysAway(_PopRule):
     """A message that its consumer acknowledged in time does not come again."""
 
-    kinds = ("MessagePopped", "MessageRevived", "TimerMessageDropped")
+    kinds = ("MessagePopped", "MessageRevived", "ReviveCheckPointRead", "TimerMessageDropped")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         FORGOTTEN: FORGOTTEN_TEXT, TWO_CHECK_POINTS: TWO_CHECK_POINTS_TEXT, ACK_IN_MEMORY: ACK_IN_MEMORY_TEXT,
         ACK_NOT_FLUSHED: ACK_NOT_FLUSHED_TEXT, BEGUN_AGAIN: BEGUN_AGAIN_TEXT, GIVEN_UP: GIVEN_UP_TEXT,
-        ACK_ON_ITS_WAY: ACK_ON_ITS_WAY_TEXT, ACK_OVERTAKES: ACK_OVERTAKES_TEXT,
+        ACK_ON_ITS_WAY: ACK_ON_ITS_WAY_TEXT, ACK_OVERTAKES: ACK_OVERTAKES_TEXT, STALE: STALE_TEXT,
     }  # fmt: skip
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._given_up: dict[str, int] = {}
         """Broker -> when its timer last gave something up, us."""
+        self._read_elsewhere: dict[Point, None] = {}
+        """The check points that a reviver read through an entry which a loss of power has left in its queue."""
 
     def on_event(self, record: Record) -> None:
         """Look whether what comes again was acknowledged."""
         if record.kind == "TimerMessageDropped":
             self._given_up[record.node] = record.ts_us
+            return
+        if record.kind == "ReviveCheckPointRead":
+            self._read(record)
             return
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         times = self.case.pops.handed.get((queue, record.queue_offset), [])
@@ -148,6 +153,14 @@ class AckedStaysAway(_PopRule):
                 verb = "revived" if record.kind == "MessageRevived" else "handed out"
                 place = f"{queue} offset {record.queue_offset}"
                 self.found(record.row, f"{queue.group} acknowledged the message at {place}, and it is {verb} again")
+
+    def _read(self, record: Record) -> None:
+        if not self.case.is_live or record.node not in self.case.ledger.power_lost_us:
+            return
+        topic = revive_topic(self.case.broker(record.node).running().broker_config.broker_cluster_name)
+        if self.case.is_stale(Place(record.node, topic, record.revive_qid, record.revive_offset)):
+            queue = Queue(record.node, record.group, record.topic, record.queue_id)
+            self._read_elsewhere[Point(queue, record.start_offset, record.pop_time)] = None
 
     @staticmethod
     def _is_another(record: Record, handed: Handed) -> bool:
@@ -166,6 +179,8 @@ class AckedStaysAway(_PopRule):
                 return ACK_IN_MEMORY
             if self._given_up.get(broker, -1) > last.acked_us:
                 return GIVEN_UP
+            if last.point in self._read_elsewhere:
+                return STALE
             if last.ack_read or self.case.weather.was_fair(last.acked_us, record.ts_us):
                 return ""
             if last.point in self.case.pops.acks_alone:
@@ -289,18 +304,28 @@ class NothingUnackedIsLost(_PopRule):
 class RevivedInTime(_PopRule):
     """Nobody gets a message that another one of the group may still be at: it is invisible until its time is over."""
 
-    kinds = ("MessageRevived", "MessagePopped")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {FORGOTTEN: FORGOTTEN_TEXT}
+    kinds = ("MessageRevived", "MessagePopped", "ReviveCheckPointRead", "ReviveAckRead")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {FORGOTTEN: FORGOTTEN_TEXT, WHEEL_AHEAD: WHEEL_AHEAD_TEXT}
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._came_early: dict[tuple[str, str], None] = {}
+        """(broker, reviver) of those who have read a check point, or an acknowledgement, that was not due yet."""
 
     def on_event(self, record: Record) -> None:
         """Compare with the times of those who have it."""
         if not self.case.is_live:
             return
+        if record.kind in ("ReviveCheckPointRead", "ReviveAckRead"):
+            self._read(record)
+            return
         at = f"{record.node} {record.topic} queue {record.queue_id} offset {record.queue_offset}"
         now_ms = self.case.lab.world.nodes[record.node].now_ms()
         if record.kind == "MessageRevived":
             early_ms = record.pop_time + record.invisible_ms - now_ms
-            if early_ms > 0:
+            if early_ms > 0 and (record.node, record.task) in self._came_early:
+                self.excuse(WHEEL_AHEAD)
+            elif early_ms > 0:
                 self.found(record.row, f"the message at {at} is revived {early_ms} ms before its time is over")
             return
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
@@ -313,6 +338,21 @@ class RevivedInTime(_PopRule):
                     self.excuse(FORGOTTEN)
                 else:
                     self.found(record.row, f"{record.group} gets the message at {at}, which somebody still has")
+
+
+    def _read(self, record: Record) -> None:
+        """Note who has read something before it was due: a reviver takes the newest that it has read for the time."""
+        if not any(broker == record.node for broker, _ in self.case.ledger.taken_over):
+            return
+        queue = Queue(record.node, record.group, record.topic, record.queue_id)
+        times = [
+            self.case.pops.find(queue, offset, record.pop_time)
+            for offset in self.case.pops.named.get((queue, record.pop_time), {})
+        ]
+        ahead_ms = ACK_TIME_INTERVAL_MS if record.kind == "ReviveCheckPointRead" else 0
+        now_ms = self.case.lab.world.nodes[record.node].now_ms()
+        if any(handed is not None and handed.until_ms - ahead_ms > now_ms for handed in times):
+            self._came_early[record.node, record.task] = None
 
 
 class RevivedIsNamed(_PopRule):

@@ -8,7 +8,7 @@ from mqlab.explore.fault_plan import flushes_before_the_answer
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
-from mqlab.explore.standing_timer import TORN, TORN_TEXT
+from mqlab.explore.standing_timer import TORN, TORN_TEXT, is_torn
 from mqlab.protocol.topics import is_system_topic
 from mqlab.trace.bus import Row
 from mqlab.trace.record import Record
@@ -18,6 +18,9 @@ UNFLUSHED_TEXT = (
     "With ASYNC_FLUSH a broker answers SEND_OK when the page cache has the message; what was not flushed when the "
     "machine lost power may be gone. Where recovery had cut off a record, that one may come back in its place."
 )
+
+OFFSET_ID_LETTERS = 32
+"""The id of a message without a unique key: address and port of its broker, its place in the log, in hexadecimal."""
 
 DELETED = "a file deleted for its space"
 DELETED_TEXT = (
@@ -132,23 +135,46 @@ class AcknowledgedIsReadable(Rule):
 class NothingUnsentIsDelivered(Rule):
     """No listener is given a message that no producer sent and no broker stored, or one with another body."""
 
-    kinds = ("ConsumeStarted", "MessageStored")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {TORN: TORN_TEXT}
+    kinds = ("ConsumeStarted", "MessageStored", "MessagePopped")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {TORN: TORN_TEXT, STALE: STALE_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._stored: dict[str, None] = {}
+        self._through_stale: dict[str, None] = {}
+        """The keys of what was popped through an entry which a loss of power has left in its queue."""
 
     def on_event(self, record: Record) -> None:
         """Look whether the message was sent and stored before."""
         if record.kind == "MessageStored":
             self._stored[record.unique_key] = None
-        elif "\0" in record.msg_id and self.case.ledger.broker_of(record.broker_name) in self.case.ledger.power_lost_us:
+        elif record.kind == "MessagePopped":
+            place = Place(record.node, record.topic, record.queue_id, record.queue_offset)
+            if record.unique_key not in self.case.ledger.attempted and self.case.is_live and self.case.is_stale(place):
+                self._through_stale[record.unique_key] = None
+        elif record.msg_id in self._through_stale:
+            self.excuse(STALE)
+        elif self._is_torn(record):
             self.excuse(TORN)
         elif record.msg_id not in self.case.ledger.attempted:
             self.found(record.row, f"message {record.msg_id} was given to a listener, and nobody sent it")
         elif record.msg_id not in self._stored:
             self.found(record.row, f"message {record.msg_id} was given to a listener, and no broker had stored it")
+
+    def _is_torn(self, record: Record) -> bool:
+        """Has a loss of power taken the id of what a listener is given? Then zeros are in it, or it has none in its
+        properties, and goes by its place in the log.
+        """
+        broker = self.case.ledger.broker_of(record.broker_name)
+        if broker not in self.case.ledger.power_lost_us:
+            return False
+        if "\0" in record.msg_id or record.msg_id in self.case.ledger.attempted or not self.case.is_live:
+            return "\0" in record.msg_id
+        process = self.case.broker(broker)
+        if not process.is_up() or len(record.msg_id) != OFFSET_ID_LETTERS:
+            return False
+        store, pos = process.running().message_store, int(record.msg_id[OFFSET_ID_LETTERS // 2 :], 16)
+        return is_torn(store, pos, store.commit_log.record_size(pos))
 
     def at_end(self) -> None:
         """All copies of a message, in retry topics and elsewhere, must have one body."""

@@ -35,7 +35,7 @@ class KVConfigManager:
             try:
                 table = json.loads(self._node.disk.read_bytes(path))["configTable"]
                 self.config_table = {namespace: dict(values) for namespace, values in table.items()}
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 continue
             return
 

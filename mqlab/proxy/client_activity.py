@@ -17,6 +17,7 @@ from mqlab.protocol.v2.definition import (
     Status,
     SubscriptionEntry,
 )
+from mqlab.protocol.v2.protobuf import name_of
 from mqlab.protocol.v2.service import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -102,7 +103,7 @@ class ClientActivity:
             return
         self._settings.update(ctx.client_id, settings)
         if self._node.hooks.on:
-            role = settings.client_type.name if settings.client_type is not None else ""
+            role = name_of(settings.client_type) if settings.client_type is not None else ""
             self._node.hooks.emit(ClientSettingsTaken(ctx.client_id, group, role))
         stream.write(TelemetryCommand(OK, await self._settings.settings_of(ctx.client_id)))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mqlab.errors import MqlabError
 from mqlab.protocol.v2 import service
 from mqlab.protocol.v2.definition import Code, Status
+from mqlab.protocol.v2.protobuf import name_of
 from mqlab.proxy.errors import GrpcProxyException
 from mqlab.proxy.proxy_context import ProxyContext
 from mqlab.proxy.response_builder import status_of
@@ -125,7 +126,7 @@ class GrpcMessagingApplication:
 
     def _refuse(self, stream: ServerStream, client_id: str, status: Status) -> None:
         if self._node.hooks.on:
-            self._node.hooks.emit(RpcRefused(client_id, stream.rpc.name, status.code.name, status.message))
+            self._node.hooks.emit(RpcRefused(client_id, stream.rpc.name, name_of(status.code), status.message))
         self._answer(stream, _refused(stream, status))
 
     def _answer(self, stream: ServerStream, response: Any) -> None:

@@ -9,7 +9,7 @@ from mqlab.client.consumer.pop.pop_result import PopStatus
 from mqlab.errors import MqlabError
 from mqlab.protocol.extra_info import parse_handle
 from mqlab.protocol.v2.definition import Code, RetryPolicy, Settings, Status, Subscription
-from mqlab.protocol.v2.protobuf import Timestamp
+from mqlab.protocol.v2.protobuf import Timestamp, name_of
 from mqlab.protocol.v2.service import ReceiveMessageRequest, ReceiveMessageResponse
 from mqlab.proxy.client_activity import subscription_of
 from mqlab.proxy.client_manager import ClientKey
@@ -76,7 +76,7 @@ class ReceiveMessageActivity:
         except MqlabError as error:
             status = status_of(error)
             if self._node.hooks.on:
-                self._node.hooks.emit(RpcRefused(ctx.client_id, "ReceiveMessage", status.code.name, status.message))
+                self._node.hooks.emit(RpcRefused(ctx.client_id, "ReceiveMessage", name_of(status.code), status.message))
         self._write(stream, status, messages, request)
 
     async def _receive(self, ctx: ProxyContext, request: ReceiveMessageRequest) -> tuple[Status, Sequence[MessageExt]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqlab.errors import MQBrokerException, MQClientException, RemotingTimeoutException
 from mqlab.protocol.codes import ClientErrorCode, ResponseCode
 from mqlab.protocol.v2.definition import Code, Status
+from mqlab.protocol.v2.protobuf import name_of
 from mqlab.proxy.errors import GrpcProxyException
 
 OK = Status(Code.OK, "OK")
@@ -57,4 +58,4 @@ def status_of_all(statuses: list[Status], if_empty: str) -> Status:
         return Status(Code.MULTIPLE_RESULTS, Code.MULTIPLE_RESULTS.name)
     if not codes:
         return Status(Code.INTERNAL_SERVER_ERROR, if_empty)
-    return Status(statuses[0].code, statuses[0].code.name)
+    return Status(statuses[0].code, name_of(statuses[0].code))

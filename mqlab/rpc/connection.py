@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import ProtocolError
+from mqlab.protocol.v2.protobuf import name_of
 from mqlab.rpc.frame import RpcFrame, decode_frame
 from mqlab.rpc.status import RpcError, StatusCode
 from mqlab.sim import Endpoint, EndpointClosed
@@ -125,7 +126,7 @@ def _says(frame: RpcFrame) -> tuple[int, str]:
         return int(frame.status), f"{frame.method} ended: {frame.status.name}"
     status = getattr(message, "status", None)
     if status is not None:
-        return int(status.code), status.code.name
+        return int(status.code), name_of(status.code)
     return NO_CODE, "MESSAGE" if getattr(message, "message", None) is not None else "DELIVERY_TIMESTAMP"
 
 

@@ -101,7 +101,8 @@ def decode_frame(data: bytes, paths: Mapping[int, str], *, is_answer: bool) -> R
 def _with_headers(frame: RpcFrame, payload: bytes) -> RpcFrame:
     lines = dict(line.split(": ", 1) for line in payload.decode().splitlines())
     if "grpc-status" in lines:
-        return frame._replace(status=StatusCode(int(lines["grpc-status"])), description=unquote(lines["grpc-message"]))
+        status = StatusCode.of(int(lines["grpc-status"]))
+        return frame._replace(status=status, description=unquote(lines["grpc-message"]))
     return frame._replace(path=lines.pop(":path"), metadata=lines)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from mqlab.errors import ProtocolError
 from mqlab.protocol.v2.service import RPCS
 from mqlab.rpc.connection import RpcConnection
 from mqlab.rpc.frame import RpcFrame
@@ -17,6 +18,20 @@ if TYPE_CHECKING:
 
 NO_DEADLINE_MS = 365 * 24 * 3_600_000
 """What is left of a call without a deadline: a year."""
+
+
+_UNITS_NS = {"H": 3_600_000_000_000, "M": 60_000_000_000, "S": 1_000_000_000, "m": 1_000_000, "u": 1_000, "n": 1}
+
+
+def timeout_us(text: str) -> int:
+    """What a `grpc-timeout` says, in us: at most eight digits and a unit; ProtocolError for anything else.
+
+    Source: gRPC over HTTP/2, "Timeout"; io.grpc.internal.GrpcUtil.TimeoutMarshaller.
+    """
+    digits, unit = text[:-1], text[-1:]
+    if unit not in _UNITS_NS or not (digits.isascii() and digits.isdigit()) or len(digits) > 8:
+        raise ProtocolError(f"malformed grpc-timeout {text!r}: wanted are at most 8 digits and one of H M S m u n")
+    return int(digits) * _UNITS_NS[unit] // 1_000
 
 
 class ServerStream:
@@ -33,8 +48,8 @@ class ServerStream:
         self.on_end: Callable[[], None] = _nothing
         """Called when the client has said all, or the call was cancelled."""
         node = connection.node
-        timeout = self.metadata.get("grpc-timeout", "")
-        self._deadline_us = node.now_us() + int(timeout[:-1]) * 1_000 if timeout else -1
+        timeout = self.metadata.get("grpc-timeout")
+        self._deadline_us = node.now_us() + timeout_us(timeout) if timeout is not None else -1
 
     @property
     def remaining_ms(self) -> int:
@@ -120,7 +135,14 @@ class ServerConnection(RpcConnection):
                     RpcFrame(frame.stream_id, frame.path, True, None, None, True, StatusCode.UNIMPLEMENTED, unknown)
                 )
                 return
-            stream = self.streams[frame.stream_id] = ServerStream(self, rpc, frame)
+            try:
+                stream = ServerStream(self, rpc, frame)
+            except ProtocolError as error:
+                self.write(
+                    RpcFrame(frame.stream_id, frame.path, True, None, None, True, StatusCode.INTERNAL, str(error))
+                )
+                return
+            self.streams[frame.stream_id] = stream
             self.paths[frame.stream_id] = frame.path
             self._server.serve(stream)
         stream.heard(frame)

@@ -12,11 +12,17 @@ class StatusCode(IntEnum):
 
     OK = 0
     CANCELLED = 1
+    UNKNOWN = 2
     INVALID_ARGUMENT = 3
     DEADLINE_EXCEEDED = 4
     UNIMPLEMENTED = 12
     INTERNAL = 13
     UNAVAILABLE = 14
+
+    @classmethod
+    def of(cls, number: int) -> StatusCode:
+        """The code with this number; UNKNOWN for one that is not among these, as for gRPC's clients."""
+        return cls(number) if number in cls._value2member_map_ else cls.UNKNOWN
 
 
 class RpcError(MqlabError):

@@ -116,3 +116,38 @@ async def three_ways(lab: Lab, *, delay_ms: int = 20, asyncs: int = 3, oneways: 
 
     producer.node.spawn(load(), "load")
     lab.faults(f"at {lab.now_ms + 1_500:g}ms: freeze broker-a for {hangs_s}s")
+
+
+COPIES = story("""
+    SendAttempted 1 producer-1: The shop sends a payment, and waits for the answer: up to 3 s.
+    SendSucceeded 1 producer-1: The answer comes within a millisecond or two. So it is nearly always.
+    NodeFrozen 1 broker-a: Now the broker hangs. Its connections are open, and it says nothing.
+    SendAttempted 2 producer-1: The next payment goes out. Its bytes arrive, and nobody looks at them.
+    SendFailed 1 producer-1: After 3 s the shop stops waiting: a time-out. Is the payment stored? Nobody knows.
+    SendAttempted 3 producer-1: So it sends the same payment again, and waits again.
+    SendFailed 2 producer-1: The same error. It tries once more.
+    NodeThawed 1 broker-a: The broker wakes up. All that has arrived meanwhile lies before it.
+    MessageStored 4 broker-a: It stores the payment each time that it was sent: one key, three copies, no error.
+    SendSucceeded 2 producer-1: And the last call hears SEND_OK. Of the other two copies nobody is told.
+""")
+
+
+@scenario("three-copies", seconds=11, captions=COPIES)
+async def three_copies(lab: Lab, *, sends: int = 3) -> None:
+    """A payment is sent again and again to a broker that hangs; when it wakes up, it stores every copy."""
+    lab.name_server()
+    lab.broker("broker-a")
+    lab.create_topic(TOPIC, 1)
+    producer = lab.producer("shop")
+    await producer.start()
+    lab.run_for(seconds=1)
+
+    async def load() -> None:
+        await send_sync(producer, numbered_message(TOPIC, 0, 100))
+        await producer.node.sleep(1_000)
+        payment = numbered_message(TOPIC, 1, 100)
+        for _ in range(sends):
+            await send_sync(producer, payment)
+
+    producer.node.spawn(load(), "load")
+    lab.faults(f"at {lab.now_ms + 500:g}ms: freeze broker-a for 8s")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mqlab.scenarios.demo import process_of
 from mqlab.scenarios.numbered import KEY, TOPIC
 from mqlab.scenarios.registry import ANY_FAULT, scenario, story
 
@@ -107,7 +109,7 @@ async def through_a_proxy(
         auditor = lab.simple_consumer("auditors")
         auditor.subscribe(TOPIC, "paid")
         await auditor.start()
-        auditor.node.spawn(audit(auditor, batch=8), "audit")
+        process_of(lab, auditor).run_in_each_life("audit", partial(audit, auditor, batch=8))
     producer = lab.producer_v5(topics=TOPIC)
     await producer.start()
     lab.run_for(seconds=2)

@@ -14,7 +14,7 @@ from typing import Any
 
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.trace.bus import Row
-from mqlab.trace.catalogue import CATALOGUE, OLDEST_VERSION, SCHEMA_VERSION, columns_of
+from mqlab.trace.catalogue import CATALOGUE, OLDEST_VERSION, SCHEMA_VERSION, CatalogueError, check_row, columns_of
 from mqlab.trace.recorder import BATCH_ROWS, END_MARK, PARQUET_KEY, ParquetRecorder, pyarrow
 
 LAST_BYTES = 4_096
@@ -25,7 +25,7 @@ def check_header(text: str | bytes, path: str | Path) -> dict[str, Any]:
     """The header as a dict. ProtocolError if it is none, or of a schema version that cannot be read."""
     try:
         header = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or "mqlab_trace" not in header:
         raise ProtocolError(f"{path} is not a trace of mqlab: it does not begin with a header")
@@ -37,6 +37,8 @@ def check_header(text: str | bytes, path: str | Path) -> dict[str, Any]:
             f"versions {OLDEST_VERSION} to {SCHEMA_VERSION}: "
             f"{'install that mqlab, or a newer one' if is_newer else 'record the trace again'}"
         )
+    if not isinstance(header.get("metadata", {}), dict):
+        raise ProtocolError(f"{path} has a damaged header: its metadata is no object. Record the trace again")
     return header
 
 
@@ -142,7 +144,7 @@ def _row_of(line: str, place: str) -> Row:
         event = json.loads(line)
         kind = event["kind"]
         known = kind in CATALOGUE
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ProtocolError(f"{place}: this is not an event: {line[:80].rstrip()!r}") from None
     if not known:
         raise ProtocolError(f"{place}: this mqlab knows no event kind {kind!r}: record the trace again")
@@ -150,7 +152,17 @@ def _row_of(line: str, place: str) -> Row:
     if event.keys() != set(columns):
         differing = ", ".join(sorted(event.keys() ^ set(columns)))
         raise ProtocolError(f"{place}: the fields of {kind} are not those of this mqlab ({differing}): record it again")
-    return tuple([event[column] for column in columns])
+    row = tuple([event[column] for column in columns])
+    _check_types(row, place)
+    return row
+
+
+def _check_types(row: Row, place: str) -> None:
+    """ProtocolError where a column has a value of another type than the catalogue says."""
+    try:
+        check_row(row)
+    except CatalogueError as error:
+        raise ProtocolError(f"{place}: {error}. Record the trace again") from None
 
 
 # -- Parquet -----------------------------------------------------------------------------------------------------------
@@ -168,13 +180,27 @@ def read_parquet(path: str | Path, *, whole: bool = True) -> Iterator[Row]:
 
 
 def _parquet_rows(path: str | Path) -> Iterator[Row]:
+    count = 0
     with _open_parquet(path) as file:
-        for batch in file.iter_batches(BATCH_ROWS):
+        for batch in _batches(file, path):
             columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
-            for n, kind in enumerate(columns["kind"]):
-                if kind not in CATALOGUE:
+            for n, kind in enumerate(columns.get("kind", [None] * batch.num_rows)):
+                if not isinstance(kind, str) or kind not in CATALOGUE:
                     raise ProtocolError(f"{path}: this mqlab knows no event kind {kind!r}: record the trace again")
-                yield tuple([columns[column][n] for column in columns_of(kind)])
+                missing = [column for column in columns_of(kind) if column not in columns]
+                if missing:
+                    raise ProtocolError(f"{path} has no column {missing[0]} for {kind}: record the trace again")
+                row = tuple([columns[column][n] for column in columns_of(kind)])
+                count += 1
+                _check_types(row, f"{path}, event {count}")
+                yield row
+
+
+def _batches(file: Any, path: str | Path) -> Iterator[Any]:
+    try:
+        yield from file.iter_batches(BATCH_ROWS)
+    except (pyarrow().ArrowException, OSError) as error:
+        raise _damaged(path, error) from None
 
 
 def json_lines_to_parquet(source: str | Path, target: str | Path) -> int:
@@ -182,7 +208,7 @@ def json_lines_to_parquet(source: str | Path, target: str | Path) -> int:
     trace that is not whole.
     """
     check_whole(source)
-    with ParquetRecorder(target, _json_header(source)["metadata"]) as recorder:
+    with ParquetRecorder(target, _json_header(source).get("metadata", {})) as recorder:
         for row in read_json_lines(source):
             recorder(row)
     return recorder.count
@@ -201,8 +227,13 @@ def _open_parquet(path: str | Path) -> Any:
         return arrow.parquet.ParquetFile(str(path))
     except FileNotFoundError:
         raise _no_such_file(path) from None
-    except arrow.ArrowInvalid as error:
-        raise ProtocolError(f"{path} is not a Parquet file, or was not closed: {error}") from None
+    except (arrow.ArrowException, OSError) as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: str | Path, error: Exception) -> ProtocolError:
+    reason = str(error).partition("\n")[0]
+    return ProtocolError(f"{path} is not a Parquet file, or is damaged or was not closed: {reason}. Record it again")
 
 
 def _no_such_file(path: str | Path) -> LearnerError:

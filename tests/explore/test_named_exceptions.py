@@ -60,6 +60,21 @@ def test_a_record_torn_by_a_power_loss_loses_its_properties() -> None:
     first_with(TORN, "push-clustering", plan, 30, flush="ASYNC_FLUSH", every_ms=20)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "seed", "plan"),
+    [
+        ("demo-slow-consumer", 899, "at 3149ms: cut consumer-1 > broker-a for 134963ms; "
+                                    "at 27717ms: power_off broker-a for 7593ms"),
+        ("demo-retry", 183, "at 22932ms: partition broker-a | producer-1 consumer-1 namesrv-1 for 1043ms; "
+                            "at 24012ms: power_off broker-a for 193ms; at 29891ms: crash broker-a for 396ms"),
+    ],
+)  # fmt: skip
+def test_a_listener_may_get_a_record_without_an_id_or_one_put_together_of_others(
+    scenario: str, seed: int, plan: str
+) -> None:
+    assert TORN in excused(scenario, seed, plan)
+
+
 def test_after_a_power_loss_and_one_more_restart_a_queue_has_entries_of_other_messages() -> None:
     plan = ("at 2s: power_off broker-a for 500ms", "at 8s: crash broker-a for 500ms")
     outcome = Trial("push-clustering", 44, {"flush": "ASYNC_FLUSH"}, plan).outcome

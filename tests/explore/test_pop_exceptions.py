@@ -6,6 +6,7 @@ import pytest
 
 from mqlab.explore import Trial, plan_from_text
 from mqlab.explore.places import Place
+from mqlab.explore.rule import Rule
 from mqlab.explore.rules_of_pop import (
     ACK_NOT_FLUSHED,
     ACK_ON_ITS_WAY,
@@ -18,8 +19,9 @@ from mqlab.explore.rules_of_pop import (
     SAME_MILLISECOND,
     TWO_CHECK_POINTS,
     AckedStaysAway,
+    RevivedInTime,
 )
-from mqlab.explore.rules_of_storing import UNFLUSHED
+from mqlab.explore.rules_of_storing import UNFLUSHED, NothingUnsentIsDelivered
 from mqlab.explore.rules_of_timers import GIVEN_UP
 from mqlab.explore.stale_entries import STALE
 from mqlab.explore.standing_timer import TORN, WHEEL_AHEAD
@@ -117,9 +119,27 @@ def test_two_check_points_of_one_moment_are_told_apart() -> None:
     assert ACK_NOT_FLUSHED in outcome.excused
 
 
-def test_what_was_acknowledged_comes_again_for_eight_named_reasons() -> None:
+def test_what_was_acknowledged_comes_again_for_nine_named_reasons() -> None:
     """Ten is the most that may be; docs/checks.md says how many there are."""
-    assert len(AckedStaysAway.EXCEPTIONS) == 8
+    assert len(AckedStaysAway.EXCEPTIONS) == 9
+
+
+@pytest.mark.parametrize(
+    ("rule", "exception", "seed"),
+    [(RevivedInTime, WHEEL_AHEAD, 101), (RevivedInTime, WHEEL_AHEAD, 495), (AckedStaysAway, STALE, 302),
+     (NothingUnsentIsDelivered, STALE, 320)],
+)  # fmt: skip
+def test_through_a_proxy_a_loss_of_power_shows_in_other_rules_too(rule: type[Rule], exception: str, seed: int) -> None:
+    trial = Trial("through-a-proxy", seed)
+    assert trial.outcome.passed, trial.outcome.breaches[0]
+    (judged,) = [one for one in trial.rules if isinstance(one, rule)]
+    assert judged.excused[exception]
+
+
+@pytest.mark.parametrize("seed", [196, 394, 700028])
+def test_an_auditor_whose_process_was_killed_goes_on_in_its_next_life(seed: int) -> None:
+    trial = Trial("through-a-proxy", seed)
+    assert trial.outcome.passed, trial.outcome.breaches[0]
 
 
 def test_a_message_may_be_put_back_before_the_pop_that_waits_for_a_slow_disk_is_answered() -> None:

@@ -160,3 +160,10 @@ def test_when_a_caption_comes_before_its_turn_those_in_front_are_passed_over(mon
     lab = changed.play(7)
     words = [caption.words for caption in told(Storyboard(lab), lab)]
     assert words == ["The second.", "The fifth, with a second line."]
+
+
+def test_what_three_copies_tells_is_so() -> None:
+    lab = scenarios.get("three-copies").play(7)
+    stored = [event.unique_key for event in lab.history.find("MessageStored")]
+    assert stored[1:] == [stored[1]] * 3
+    assert len(list(lab.history.find("SendFailed"))) == 2

@@ -116,3 +116,18 @@ def test_a_damaged_message_becomes_a_dead_letter_unseen(shop: Shop, monkeypatch:
     shop.run_ms(3_000)
     assert shop.bodies() == []
     assert shop.stored(dlq_topic("g")) == 1
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_a_consumer_that_is_shut_down_with_a_backlog_leaves_no_task_behind(shop: Shop, failing: bool) -> None:
+    async def slow(message: Any) -> ConsumeResult:
+        await consumer.node.sleep(10_000)
+        return ConsumeResult.FAILURE if failing else ConsumeResult.SUCCESS
+
+    consumer = shop.push_consumer(slow)
+    shop.send(*"abcdef", message_group="x")
+    shop.run_ms(300)
+    shop.run(consumer.shutdown())
+    shop.run_ms(120_000)
+    assert [task.name for task in consumer.node.life.tasks if task.name == "consume in order"] == []
+    assert len(shop.delivered) < 6

@@ -13,6 +13,7 @@ from mqlab.protocol.v2 import service
 from mqlab.protocol.v2.protobuf import Timestamp
 from mqlab.rpc import RpcClient, RpcError, RpcFrame, RpcServer, ServerStream, StatusCode
 from mqlab.rpc.frame import decode_frame
+from mqlab.rpc.server import timeout_us
 from mqlab.sim import FAULTS, World
 
 SERVER = "10.0.0.1:8081"
@@ -221,6 +222,40 @@ def test_a_reset_is_a_frame_of_its_own() -> None:
 def test_bytes_that_are_no_frame_are_refused(data: bytes) -> None:
     with pytest.raises(ProtocolError):
         decode_frame(data, {}, is_answer=True)
+
+
+@pytest.mark.parametrize("timeout", ["", "m", "10", "-1m", "1.5S", "123456789m", "1x", "٣m"])
+def test_a_timeout_that_is_none_ends_the_call_and_nothing_else(timeout: str) -> None:
+    pair = Pair(wire_bytes=True)
+    with_timeout = {"grpc-timeout": timeout}
+    said: list[Any] = []
+    connection = pair.run(pair.client._connection(SERVER, 3_000))
+    connection.open(service.HEARTBEAT, said.append, said.append).begin(with_timeout, ASK, None)
+    pair.run_ms(50)
+    (error,) = said
+    assert error.code is StatusCode.INTERNAL
+    assert f"malformed grpc-timeout {timeout!r}" in str(error)
+    assert pair.ask() == HEARD
+
+
+@pytest.mark.parametrize(
+    ("timeout", "us"), [("2S", 2_000_000), ("3m", 3_000), ("7u", 7), ("1H", 3_600_000_000), ("5n", 0)]
+)
+def test_a_timeout_has_a_unit(timeout: str, us: int) -> None:
+    assert timeout_us(timeout) == us
+
+
+def test_a_status_that_nobody_knows_is_unknown() -> None:
+    frame = RpcFrame(1, service.HEARTBEAT.path, True, None, None, True, StatusCode.INTERNAL, "no")
+    data = frame.encode().replace(b"grpc-status: 13", b"grpc-status: 99")
+    assert decode_frame(data, {1: service.HEARTBEAT.path}, is_answer=True).status is StatusCode.UNKNOWN
+
+
+def test_a_code_that_nobody_knows_is_told_by_its_number(pair: Pair) -> None:
+    strange = service.HeartbeatResponse(v2.Status(77_777, "from the future"))
+    pair.on_ask = lambda stream, _: stream.answer(strange)
+    assert pair.ask().status.code == 77_777
+    assert [row[-2] for row in pair.rows if row[7] == "ResponseReceived"] == ["77777"]
 
 
 def test_a_connection_on_which_nonsense_comes_is_closed() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from mqlab.errors import LearnerError, MissingExtraError, ProtocolError
 from mqlab.trace.bus import Row
-from mqlab.trace.catalogue import CATALOGUE, CatalogueError, field_types
+from mqlab.trace.catalogue import CATALOGUE, SCHEMA_VERSION, CatalogueError, field_types
 from mqlab.trace.recorded import check_whole, json_lines_to_parquet, read_header, read_json_lines, read_parquet
 from mqlab.trace.recorder import BATCH_ROWS, JsonLinesRecorder, ParquetRecorder, Recorder
 
@@ -212,6 +212,58 @@ def test_a_damaged_line_is_no_event_and_no_end_mark(tmp_path: Path, line: str) -
         list(read_json_lines(path))
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("ts_us", [1]), ("ts_us", "1"), ("ts_us", None), ("node", 3), ("task", {}), ("slice", True)]
+)
+def test_a_value_of_another_type_is_named_with_its_line(tmp_path: Path, field: str, value: object) -> None:
+    path = tmp_path / "t.jsonl"
+    record(JsonLinesRecorder(path), one_of_each()[:2])
+    head, first, *rest = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([head, json.dumps({**json.loads(first), field: value}), "\n", *rest]), encoding="ascii")
+    for reading in (lambda: list(read_json_lines(path)), lambda: json_lines_to_parquet(path, tmp_path / "t.parquet")):
+        with pytest.raises(ProtocolError, match=f"line 2: .*{field}"):
+            reading()
+    assert [file.name for file in tmp_path.iterdir() if file.suffix == ".parquet"] == []
+
+
+@pytest.mark.parametrize("head", ['{"mqlab_trace": %d, "metadata": 3}', "[" * 200_000, "null", '{"mqlab_trace": [%d]}'])
+def test_a_damaged_header_is_told_as_one(tmp_path: Path, head: str) -> None:
+    path = tmp_path / "t.jsonl"
+    record(JsonLinesRecorder(path), one_of_each()[:2])
+    _, *rest = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([head.replace("%d", str(SCHEMA_VERSION)), "\n", *rest]), encoding="ascii")
+    for reading in (read_header, check_whole, lambda source: list(read_json_lines(source))):
+        with pytest.raises(ProtocolError, match=r"header|schema version"):
+            reading(path)
+
+
+def test_a_trace_without_metadata_can_be_converted(tmp_path: Path) -> None:
+    source, target = tmp_path / "t.jsonl", tmp_path / "t.parquet"
+    record(JsonLinesRecorder(source), sendable(one_of_each()))
+    head, *rest = source.read_text().splitlines(keepends=True)
+    header = json.loads(head)
+    del header["metadata"]
+    source.write_text("".join([json.dumps(header), "\n", *rest]), encoding="ascii")
+    assert json_lines_to_parquet(source, target) == len(one_of_each())
+    assert list(read_parquet(target)) == sendable(one_of_each())
+
+
+@pytest.mark.parametrize("part", [0.02, 0.3, 0.6, 0.9, 0.99])
+def test_a_parquet_file_that_is_damaged_anywhere_is_told_in_a_sentence(tmp_path: Path, part: float) -> None:
+    path = tmp_path / "t.parquet"
+    record(ParquetRecorder(path), sendable(one_of_each()) * 20)
+    data = bytearray(path.read_bytes())
+    at = int(len(data) * part)
+    data[at : at + 40] = bytes(0xFF - each for each in data[at : at + 40])
+    path.write_bytes(data)
+    told, rows = "", 0
+    try:
+        rows = len(list(read_parquet(path)))
+    except ProtocolError as error:
+        told = str(error)
+    assert str(path) in told or rows == len(one_of_each()) * 20, "told, or where nothing is read"
+
+
 def test_a_trace_from_before_there_were_end_marks_is_read_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     record(JsonLinesRecorder(path), one_of_each())
@@ -281,7 +333,7 @@ def test_a_parquet_file_that_is_no_trace_says_so(tmp_path: Path) -> None:
 
     (tmp_path / "text.parquet").write_text("text")
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
-    with pytest.raises(ProtocolError, match="not a Parquet file, or was not closed"):
+    with pytest.raises(ProtocolError, match="not a Parquet file, or is damaged or was not closed"):
         read_parquet(tmp_path / "text.parquet")
     with pytest.raises(ProtocolError, match="does not begin with a header"):
         read_parquet(tmp_path / "other.parquet")

@@ -293,6 +293,25 @@ def test_closed_views_are_freed_and_leave_nothing_in_the_world(lab: Lab) -> None
     assert (list(lab.world.hooks.sinks), list(lab.watchers), lab.world.hooks.sources) == before
 
 
+def test_a_world_that_was_shown_is_freed_when_its_views_are_closed() -> None:
+    """Every part of a view has looked at it before: the time line, labels, lights, charts, a step and its causes."""
+
+    def show() -> weakref.ref[Lab]:
+        lab = get("demo").build(7).run_for(seconds=2)
+        stepper, charts = Stepper(lab, [LightsBoard]), WorldCharts(lab).live()
+        said(stepper, {"do": "shown"})
+        said(stepper, {"do": "step_event"})
+        said(stepper, {"do": "goto", "place": 40})
+        said(stepper, {"do": "tab", "name": "step"})
+        stepper.close()
+        charts.close()
+        return weakref.ref(lab)
+
+    gone = show()
+    gc.collect()
+    assert gone() is None
+
+
 def test_a_view_that_is_only_forgotten_is_not_kept_by_the_world(lab: Lab) -> None:
     class View:
         seen = 0

@@ -10,7 +10,6 @@ import bisect
 from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 from mqlab.trace.record import KIND, Record
 from mqlab_widgets.words import action_words, clock, say
@@ -99,14 +98,11 @@ class TimelineNumbers:
         return self._shapes[1]
 
 
-_numbers: WeakKeyDictionary[Lab, TimelineNumbers] = WeakKeyDictionary()
-
-
 def follow(lab: Lab, until: int) -> TimelineNumbers:
     """The numbers of a world, up to a place at least."""
-    numbers = _numbers.get(lab)
+    numbers: TimelineNumbers | None = lab.worked_out.get(TimelineNumbers)
     if numbers is None:
-        numbers = _numbers[lab] = TimelineNumbers(lab)
+        numbers = lab.worked_out[TimelineNumbers] = TimelineNumbers(lab)
     numbers.follow(lab, until)
     return numbers
 

@@ -59,13 +59,13 @@ class ConsumeService:
         """Take what a process queue has received."""
         raise NotImplementedError(f"{type(self).__name__} must define consume()")
 
-    def call(self, message: MessageView) -> Future[ConsumeResult]:
-        """Give a message to the listener as soon as a thread is free: what it will say."""
+    def call(self, message: MessageView) -> Future[ConsumeResult] | None:
+        """Give a message to the listener as soon as a thread is free: what it will say.
+
+        None when the consumer is shutting down: no listener is called any more, and nothing waits for one.
+        """
         result: Future[ConsumeResult] = Future(f"the listener of {self._group}")
-        if not self._pool.submit(self._run, message, result):
-            # The consumer is shutting down, and gives back by itself what it still has.
-            return result
-        return result
+        return result if self._pool.submit(self._run, message, result) else None
 
     def _run(self, message: MessageView, result: Future[ConsumeResult]) -> Coroutine[Any, Any, None] | None:
         began_us = self.node.world.now_us
@@ -125,9 +125,11 @@ class StandardConsumeService(ConsumeService):
             if message.corrupted:
                 queue.discard_message(message)
                 continue
-            self.call(message).add_done_callback(
-                lambda result, message=message: queue.erase_message(message, result.result())  # type: ignore[misc]
-            )
+            called = self.call(message)
+            if called is not None:
+                called.add_done_callback(
+                    lambda result, message=message: queue.erase_message(message, result.result())  # type: ignore[misc]
+                )
 
 
 class FifoConsumeService(ConsumeService):
@@ -157,4 +159,7 @@ class FifoConsumeService(ConsumeService):
             if message.corrupted:
                 queue.discard_fifo_message(message)
                 continue
-            await queue.erase_fifo_message(message, await self.call(message))
+            called = self.call(message)
+            if called is None:
+                return
+            await queue.erase_fifo_message(message, await called)

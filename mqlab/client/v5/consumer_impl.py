@@ -20,7 +20,7 @@ from mqlab.protocol.v2.definition import (
     Subscription,
     SubscriptionEntry,
 )
-from mqlab.protocol.v2.protobuf import Duration
+from mqlab.protocol.v2.protobuf import Duration, name_of
 from mqlab.rpc import RpcError
 from mqlab.trace.events.proxy import MessageSettled, ReceiveFinished, ReceiveRequested
 
@@ -101,7 +101,7 @@ class ConsumerImpl(ClientImpl):
             else:
                 delivery_timestamp = part.delivery_timestamp
         if hooks.on:
-            hooks.emit(ReceiveFinished(*where, status.code.name, len(messages)))
+            hooks.emit(ReceiveFinished(*where, name_of(status.code), len(messages)))
         check_status(status)
         return [MessageView(message, queue.broker, delivery_timestamp) for message in messages]
 

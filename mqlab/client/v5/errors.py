@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqlab.errors import MqlabError
 from mqlab.protocol.v2.definition import Code, Status
+from mqlab.protocol.v2.protobuf import name_of
 
 PASSING = (Code.OK, Code.MULTIPLE_RESULTS, Code.MESSAGE_NOT_FOUND)
 
@@ -15,7 +16,8 @@ class ClientException(MqlabError):
     """
 
     def __init__(self, message: str, code: int = 0) -> None:
-        super().__init__(f"[{_name(code)}] {message}" if code else message)
+        known = Code(code) if code in Code._value2member_map_ else code
+        super().__init__(f"[{name_of(known)}] {message}" if code else message)
         self.code = code
         self.error_message = message
 
@@ -32,7 +34,3 @@ def check_status(status: Status) -> None:
     """
     if status.code not in PASSING:
         raise ClientException(status.message, int(status.code))
-
-
-def _name(code: int) -> str:
-    return Code(code).name if code in Code._value2member_map_ else str(code)

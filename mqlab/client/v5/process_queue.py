@@ -192,7 +192,10 @@ class ProcessQueue:
                     )
                 )  # fmt: skip
             await self._node.sleep(delay_ms)
-            result = await consumer.consume_service.call(message)
+            called = consumer.consume_service.call(message)
+            if called is None:
+                return
+            result = await called
         if result is ConsumeResult.SUCCESS:
             await self._ack_message(message)
             self._evict_cache(message)

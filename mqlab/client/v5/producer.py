@@ -14,7 +14,7 @@ from mqlab.client.v5.retry import PRODUCER_POLICY, next_attempt_delay_ms
 from mqlab.errors import LearnerError
 from mqlab.protocol.v2 import service
 from mqlab.protocol.v2.definition import ClientType, Code, MessageQueue, Publishing, Resource, Settings
-from mqlab.protocol.v2.protobuf import Duration
+from mqlab.protocol.v2.protobuf import Duration, name_of
 from mqlab.sim import public_call
 from mqlab.trace.events.client import SendAttempted, SendAttemptFailed, SendFailed, SendSucceeded
 
@@ -158,7 +158,7 @@ class ProducerImpl(ClientImpl):
         if not writable:
             raise ClientException(f"No writable message queue found, topic={message.topic}")
         if self._publishing.validate_message_type and message.message_type not in writable[0].accept_message_types:
-            accepted = ", ".join(kind.name for kind in writable[0].accept_message_types)
+            accepted = ", ".join(name_of(kind) for kind in writable[0].accept_message_types)
             raise ClientException(
                 f"Current message type not match with topic accept message types, topic={message.topic}, "
                 f"actualMessageType={message.message_type.name}, acceptMessageTypes=[{accepted}]. What to do: "
@@ -185,6 +185,8 @@ class ProducerImpl(ClientImpl):
         request = service.SendMessageRequest((message.to_protobuf(message_id, self.node),))
         response = await self.call(queue.broker.endpoints, service.SEND_MESSAGE, request)
         check_status(response.status)
+        if not response.entries:
+            raise ClientException("the answer says that all is well, and has no entry for the message")
         entry = response.entries[0]
         check_status(entry.status)
         if hooks.on:

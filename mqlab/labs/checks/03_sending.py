@@ -1,27 +1,14 @@
-"""The checks of lab 03: what is in the table and in line, what an error says, a retry rule against a naive one."""
+"""The checks of lab 03: what is in the table and in line, and a sender that holds itself back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from random import Random
+from typing import Any, Protocol
 
-from mqlab.check import Right, Wrong, lab_check
-from mqlab.errors import (
-    MQBrokerException,
-    MQClientException,
-    RemotingConnectException,
-    RemotingSendRequestException,
-    RemotingTimeoutException,
-    RemotingTooMuchRequestException,
-)
+from mqlab.check import Wrong, lab_check
 from mqlab.lab import Lab
-from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.message import Message
-from mqlab.scenarios.bad_day import BadDay, RetryRule, naive_rule
-
-SCAN_FIRST_MS, SCAN_PERIOD_MS = 3_000, 1_100
-SLACK_MS = 5
 
 
 @lab_check("03/answer", points=1)
@@ -86,124 +73,96 @@ def where_they_are(answer: Callable[[int, int, int, int], tuple[int, int]], *, s
     return Wrong(f"{told}: {was[0]} are in the table and {was[1]} in line, and yours says {foretold!r}")
 
 
-@lab_check("03/scan", points=1)
-def removed_at(answer: Callable[..., float], *, seed: int) -> Wrong | None:
-    """A broker hangs, and the callback of an asynchronous send is called by the scan that was foretold."""
-    random = Random(seed)
-    timeout_ms, pause_ms = random.randrange(500, 4_000, 50), random.randrange(1_500, 4_500)
-    heard: list[Exception | None] = []
-    lab = Lab(seed, history=False)
-    lab.name_server()
-    lab.broker()
-    lab.create_topic("Orders", 1)
-    lab.run_for(ms=random.randrange(20_000))
-    producer = lab.producer("shop", send_msg_timeout=timeout_ms)
-    first_ms = round(lab.now_ms) + SCAN_FIRST_MS
-    lab.run(producer.start())
-    lab.run(producer.send(Message("Orders", b"the first one opens the connection")))
-    # The first heartbeat is answered during the pause: one that times out would close the connection.
-    pause_ms += _off_the_edge(lab.now_ms + pause_ms + timeout_ms + 1_000 - first_ms)
-    lab.run_for(ms=pause_ms)
-    lab.freeze("broker-a")
-    sent_ms = round(lab.now_ms)
-    foretold = answer(sent_ms, timeout_ms, first_ms)
-    lab.run(producer.send_async(Message("Orders", b"never answered"), lambda _, error: heard.append(error)))
-    lab.run_until(lambda: bool(heard))
-    if not isinstance(foretold, int | float) or abs(foretold - lab.now_ms) > SLACK_MS:
-        asked = f"removed_at(sent_ms={sent_ms}, timeout_ms={timeout_ms}, first_ms={first_ms})"
-        told = f"{asked} is {foretold!r}, and the callback was called at {lab.now_ms:.0f} ms"
-        scans = range(first_ms, round(lab.now_ms) + 2 * SCAN_PERIOD_MS, SCAN_PERIOD_MS)
-        steps = [f"sent at {sent_ms} ms", *(f"scan at {scan_ms} ms" for scan_ms in scans if scan_ms >= sent_ms)]
-        return Wrong(told, "\n".join(steps))
-    return None
+class _Sender(Protocol):
+    def submit(self, message: Message, callback: Callable[[Any, Any], None]) -> None: ...
 
 
-def _off_the_edge(behind_ms: float) -> int:
-    """How many ms more keep a request from growing old just when a scan comes by, where microseconds decide."""
-    over = behind_ms % SCAN_PERIOD_MS
-    return 4 * SLACK_MS if min(over, SCAN_PERIOD_MS - over) < 2 * SLACK_MS else 0
+class _Flood:
+    """A producer, a broker that is slow, hangs or is killed, and orders that a `Bounded` is given all at once."""
 
+    def __init__(self, answer: Callable[..., _Sender], seed: int) -> None:
+        self.random = random = Random(f"03/bounded/{seed}")
+        self.limit = random.randint(2, 6)
+        self.orders = random.randint(3, 5) * self.limit
+        self.adding, *self.raising = random.sample(range(self.orders - self.limit), 1 + self.limit)
+        self.lab = lab = Lab(seed)
+        lab.name_server()
+        lab.broker()
+        lab.create_topic("Orders", 1)
+        self.producer = lab.producer("shop", send_msg_timeout=1_000, retry_times_when_send_async_failed=0)
+        lab.run(self.producer.start())
+        lab.run(self.producer.send(Message("Orders", b"the first one opens the connection")))
+        way_ms = random.randint(5, 40)
+        lab.act("delay", source="broker-a", target="producer-1", ms=way_ms)
+        self.trouble_ms = random.randint(1, way_ms * (self.orders // self.limit - 1))
+        self.sent: list[str] = []
+        self.heard: list[str] = []
+        self.out: set[str] = set()
+        self.most = 0
+        self.steps: list[str] = []
+        self.sender = answer(self._send, self.limit)
 
-@lab_check("03/may-be-stored", points=1)
-def may_be_stored(answer: Callable[[Exception], bool], *, seed: int) -> Wrong | None:
-    """The errors of sends are told apart: has the attempt certainly stored nothing, or does nobody know?"""
-    random = Random(seed)
-    address = f"10.{random.randrange(256)}.{random.randrange(256)}.{random.randrange(256)}:10911"
-    timeout_ms = random.randrange(500, 4_000)
-    errors: list[tuple[Exception, bool]] = [
-        (RemotingConnectException(address), False),
-        (MQBrokerException(random.choice([2, 13, 14, 16]), "refused", address), False),
-        (MQClientException(f"send request to {address} failed: executor rejected"), False),
-        (RemotingSendRequestException(address), True),
-        (RemotingTimeoutException(address, timeout_ms), True),
-        (RemotingTooMuchRequestException(f"sendDefaultImpl call timeout, {timeout_ms}(ms)"), True),
-    ]
-    random.shuffle(errors)
-    for error, unknown in errors:
-        said = answer(error)
-        if said is not unknown:
-            name, text = type(error).__name__, str(error).partition("\n")[0]
-            return Wrong(f"{name} ({text}): to be said is {unknown}, and yours says {said!r}")
-    return None
+    def play(self) -> Wrong | None:
+        """Submit all, let the broker have its trouble, and wait until everything has come back; what was wrong."""
+        names = [f"order {number}" for number in range(self.orders)]
+        for name in names:
+            self._submit(name)
+        hangs = self.random.choice([True, False])
+        self.lab.run_for(ms=self.trouble_ms)
+        (self.lab.freeze if hangs else self.lab.crash)("broker-a")
+        self._tell(f"the broker {'hangs' if hangs else 'is killed'}")
+        self.lab.run_for(seconds=4)
+        (self.lab.thaw if hangs else self.lab.restart)("broker-a")
+        self._tell("the broker is well again")
+        self.lab.run_for(seconds=40)
+        return self._judged([*names, "one more"])
 
+    def _submit(self, name: str) -> None:
+        def called(result: Any, error: Any) -> None:
+            self.heard.append(name)
+            self._tell(f"the callback of {name} is called: {'stored' if result else type(error).__name__}")
+            if name == f"order {self.adding}":
+                self._submit("one more")
+            if name in (f"order {number}" for number in self.raising):
+                raise ValueError(f"the callback of {name} raises")
 
-@lru_cache(maxsize=256)
-def _naive_day(seed: int) -> tuple[int, int]:
-    """What the naive rule makes of a day: messages delivered, duplicates."""
-    day = BadDay(naive_rule, seed).play()
-    return day.delivered, day.duplicates
+        self._tell(f"submit {name}")
+        self.sender.submit(Message("Orders", name.encode()), called)
 
+    def _send(self, message: Message, callback: Callable[[Any, Any], None]) -> None:
+        name = message.body.decode()
+        self.sent.append(name)
+        self.out.add(name)
+        self.most = max(self.most, len(self.out))
+        self._tell(f"send {name}: {len(self.out)} on their way")
 
-@lab_check("03/retry-rule", points=3)
-def retry_rule(answer: RetryRule, *, seed: int) -> Right | Wrong:
-    """On a bad day of two brokers every legal message is delivered in 3 s, with no more copies than the naive rule."""
-    _, naively = _naive_day(seed)  # first, so that the student's world is the last one, which the verdict opens
-    day = BadDay(answer, seed).play()
-    wrong = _asked_too_much(day) or _gave_up(day) or _sent_what_is_illegal(day) or _too_many_duplicates(day)
-    if wrong is None:
-        return Right({"copies too many": {"yours": day.duplicates, "naive_rule": naively}})
-    explanation, number = wrong
-    return Wrong(
-        f"{explanation}. To open this day: day = BadDay(your_rule, {seed}).play(), "
-        f"then day.story({number}) and day.budget({number})",
-        day.story(number),
-    )
+        def answered(result: Any, error: Any) -> None:
+            self.out.discard(name)
+            callback(result, error)
 
+        self.producer.send_async(message, answered).start()
 
-def _asked_too_much(day: BadDay) -> tuple[str, int] | None:
-    """Did the rule ask for something that cannot be?"""
-    order = next((order for order in day.orders if order.mistake), None)
-    return None if order is None else (f"message {order.number}: {order.mistake}", order.number)
+    def _tell(self, words: str) -> None:
+        self.steps.append(f"{self.lab.now_ms:>9.3f} ms  {words}")
 
-
-def _gave_up(day: BadDay) -> tuple[str, int] | None:
-    """Is there a message that could have been delivered and was not?"""
-    lost = day.not_delivered
-    if not lost:
+    def _judged(self, submitted: list[str]) -> Wrong | None:
+        told = f"{self.orders} messages are submitted, and {self.limit} may be on their way. "
+        trace = "\n".join(self.steps)
+        if self.most > self.limit:
+            return Wrong(f"{told}There were {self.most}", trace)
+        if self.sent != submitted:
+            first = next((name for name, want in zip(self.sent, submitted, strict=False) if name != want), None)
+            if first is None and len(self.sent) < len(submitted):
+                return Wrong(f"{told}{submitted[len(self.sent)]} was never sent", trace)
+            return Wrong(f"{told}They are not sent in the order in which they were submitted: see {first}", trace)
+        for name in submitted:
+            times = self.heard.count(name)
+            if times != 1:
+                return Wrong(f"{told}The callback of {name} is called {times} times, and not once", trace)
         return None
-    naively, _ = _naive_day(day.seed)
-    count = f"{len(lost)} messages were" if len(lost) > 1 else "a message was"
-    told = f"{count} given up: {day.delivered} were delivered, {naively} by the naive rule, "
-    first = lost[0].number
-    return f"{told}and {day.delivered + len(lost)} could be. See message {first}", first
 
 
-def _too_many_duplicates(day: BadDay) -> tuple[str, int] | None:
-    """Is more stored twice than the naive rule stores twice?"""
-    _, naively = _naive_day(day.seed)
-    if day.duplicates <= naively:
-        return None
-    first = next(order for order in day.orders if order.stored > 1)
-    told = f"{day.duplicates} copies too many are stored, and the naive rule makes only {naively}"
-    return f"{told}: whoever stops waiting does not stop the broker. See message {first.number}", first.number
-
-
-def _sent_what_is_illegal(day: BadDay) -> tuple[str, int] | None:
-    """Was a message tried again that no broker will ever take?"""
-    for order in day.orders:
-        answers = [past.error for past in order.failed if isinstance(past.error, MQBrokerException)]
-        refusals = sum(answer.response_code == ResponseCode.MESSAGE_ILLEGAL for answer in answers)
-        if refusals > 1:
-            told = f"message {order.number} is illegal (CODE: 13), brokers said so {refusals} times"
-            return f"{told}, and no broker will ever take it", order.number
-    return None
+@lab_check("03/bounded", points=3)
+def bounded(answer: Callable[..., _Sender], *, seed: int) -> Wrong | None:
+    """A flood, a broker in trouble, callbacks that raise or submit: never too many out, in order, and none is lost."""
+    return _Flood(answer, seed).play()

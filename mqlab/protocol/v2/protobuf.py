@@ -121,6 +121,11 @@ def _scalar(kind: Any) -> tuple[int, Callable[[Any], bytes], Callable[[Any], Any
     return LENGTH, encode, lambda raw: decode(kind, raw)
 
 
+def name_of(value: int) -> str:
+    """The name of a member of an enumeration; of a number that it does not know, that number."""
+    return value.name if isinstance(value, IntEnum) else str(value)
+
+
 def _member(kind: type[IntEnum], raw: int) -> int:
     """The member of an enumeration; a number that it does not know stays a number."""
     return kind(raw) if raw in kind._value2member_map_ else _signed(raw)

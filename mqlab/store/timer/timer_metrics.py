@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mqlab.errors import ProtocolError
 from mqlab.protocol import fastjson
 from mqlab.protocol.topic_config import DataVersion
 from mqlab.sim.disk import Disk
@@ -32,16 +33,16 @@ class TimerMetrics:
                 try:
                     value = fastjson.loads(data.decode("utf-8"))
                     self._decode(value)
-                except (ValueError, KeyError, TypeError, AttributeError):
+                except (ValueError, KeyError, TypeError, AttributeError, ProtocolError):
                     continue
                 self._written = data
                 return
 
     def _decode(self, value: dict[str, Any]) -> None:
-        version = value["dataVersion"]
+        version = DataVersion.from_json(value["dataVersion"])
         counts = value["timingCount"]
         self.timing_count = {topic: (int(row["count"]), int(row["timeStamp"])) for topic, row in counts.items()}
-        self.data_version = DataVersion(version["timestamp"], version["counter"], version["stateVersion"])
+        self.data_version = version
 
     def add(self, topic: str, value: int, now_ms: int) -> None:
         """So many more wait for a topic."""

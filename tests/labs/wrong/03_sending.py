@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable
+from typing import Any
 
-from mqlab.errors import (
-    MQBrokerException,
-    RemotingConnectException,
-    RemotingException,
-    RemotingTimeoutException,
-)
-from mqlab.protocol.codes import ResponseCode
-from mqlab.scenarios.bad_day import Failed, Try, naive_rule
-
-RESERVE_MS = 500
-PAUSE_MS = 100
+Callback = Callable[[Any, Any], None]
 
 
 def counts_one_way_calls(asyncs: int, syncs: int, oneways: int, permits: int) -> tuple[int, int]:
@@ -54,136 +46,85 @@ def expects_somebody(table: Table, opaque: int, answer: str) -> None:
     table.pop(opaque)(answer)
 
 
-def at_the_time_out(sent_ms: int, timeout_ms: int, first_ms: int) -> int:
-    """Takes the time-out for an alarm clock."""
-    return sent_ms + timeout_ms
+class LetsAllGo:
+    """Counts, and sends all the same."""
+
+    def __init__(self, send: Callable[[Any, Callback], None], limit: int) -> None:
+        self.send, self.limit, self.out = send, limit, 0
+        self.line: deque[tuple[Any, Callback]] = deque()
+
+    def submit(self, message: Any, callback: Callback) -> None:
+        """Send it."""
+        self.send(message, callback)
 
 
-def without_the_second(sent_ms: int, timeout_ms: int, first_ms: int) -> int:
-    """Forgets that the scan removes what is a second older than its time-out."""
-    while first_ms < sent_ms + timeout_ms:
-        first_ms += 1_100
-    return first_ms
+class _Counting(LetsAllGo):
+    def submit(self, message: Any, callback: Callback) -> None:
+        """Send now, or stand in line."""
+        if self.out >= self.limit:
+            self.line.append((message, callback))
+        else:
+            self._start(message, callback)
+
+    def _start(self, message: Any, callback: Callback) -> None:
+        self.out += 1
+        self.send(message, lambda result, error: self._answered(callback, result, error))
+
+    def _answered(self, callback: Callback, result: Any, error: Any) -> None:
+        raise NotImplementedError
 
 
-def scans_once_a_second(sent_ms: int, timeout_ms: int, first_ms: int) -> int:
-    """Scans every 1000 ms, as it was ordered."""
-    while first_ms < sent_ms + timeout_ms + 1_000:
-        first_ms += 1_000
-    return first_ms
+class LetsANewOneOvertake(_Counting):
+    """Frees the place, calls back, and only then looks at the line: what the callback submits goes first."""
+
+    def _answered(self, callback: Callback, result: Any, error: Any) -> None:
+        self.out -= 1
+        try:
+            callback(result, error)
+        finally:
+            if self.line and self.out < self.limit:
+                self._start(*self.line.popleft())
 
 
-def an_error_is_an_error(error: Exception) -> bool:
-    """What raises an error has not been stored."""
-    return False
+class StopsAtACallbackThatRaises(_Counting):
+    """Calls back first: when that raises, the place is never free again."""
+
+    def _answered(self, callback: Callback, result: Any, error: Any) -> None:
+        callback(result, error)
+        self.out -= 1
+        if self.line:
+            self._start(*self.line.popleft())
 
 
-def only_a_time_out_is_open(error: Exception) -> bool:
-    """Forgets the connection that ended, and the budget that is used up."""
-    return isinstance(error, RemotingTimeoutException)
+class FreesAPlaceOnlyForSuccess(_Counting):
+    """Takes a message that failed for one that is still on its way."""
+
+    def _answered(self, callback: Callback, result: Any, error: Any) -> None:
+        if error is None:
+            self.out -= 1
+            if self.line:
+                self._start(*self.line.popleft())
+        callback(result, error)
 
 
-def all_that_is_remoting(error: Exception) -> bool:
-    """Takes a refused connection for one of those of which nobody knows."""
-    return isinstance(error, RemotingException)
+class LastComeFirstSent(_Counting):
+    """Takes the line from its end."""
 
-
-def an_answer_is_unknown(error: Exception) -> bool:
-    """Takes only a refused connection for a fact."""
-    return not isinstance(error, RemotingConnectException)
-
-
-def _next_broker(failed: Sequence[Failed], brokers: Sequence[str]) -> str:
-    return brokers[len(failed) % len(brokers)]
-
-
-def _is_illegal(failed: Sequence[Failed]) -> bool:
-    last = failed[-1].error if failed else None
-    return isinstance(last, MQBrokerException) and last.response_code == ResponseCode.MESSAGE_ILLEGAL
-
-
-def _was_unanswered(failed: Sequence[Failed]) -> bool:
-    return any(isinstance(past.error, RemotingTimeoutException) for past in failed)
-
-
-def as_rocketmq_does(failed: Sequence[Failed], left_ms: int, brokers: Sequence[str]) -> Try | None:
-    """The defaults of RocketMQ: three attempts, each of which may take all that is left."""
-    if len(failed) == 3 or left_ms <= 0:
-        return None
-    return Try(_next_broker(failed, brokers), left_ms)
-
-
-def never_waits(failed: Sequence[Failed], left_ms: int, brokers: Sequence[str]) -> Try | None:
-    """Tries until the time is over, and a refused connection costs no time: thousands of attempts."""
-    if _is_illegal(failed) or left_ms <= 0:
-        return None
-    return Try(_next_broker(failed, brokers), max(1, left_ms - RESERVE_MS))
-
-
-def fears_the_second_copy(failed: Sequence[Failed], left_ms: int, brokers: Sequence[str]) -> Try | None:
-    """Gives up after a time-out, since the message might be stored: right, and the application has to ask itself."""
-    pause_ms = PAUSE_MS if len(failed) > 1 else 0
-    if _is_illegal(failed) or _was_unanswered(failed) or left_ms <= RESERVE_MS + PAUSE_MS:
-        return None
-    return Try(_next_broker(failed, brokers), left_ms - pause_ms - RESERVE_MS, pause_ms)
-
-
-def many_short_attempts(failed: Sequence[Failed], left_ms: int, brokers: Sequence[str]) -> Try | None:
-    """Many short attempts in place of a long one: a broker that is only slow stores a copy for each."""
-    pause_ms = PAUSE_MS if len(failed) > 1 else 0
-    if _is_illegal(failed) or left_ms <= pause_ms:
-        return None
-    return Try(_next_broker(failed, brokers), min(250, left_ms - pause_ms), pause_ms)
-
-
-def stays_with_its_broker(failed: Sequence[Failed], left_ms: int, brokers: Sequence[str]) -> Try | None:
-    """Tries the same broker again and again."""
-    pause_ms = PAUSE_MS if failed else 0
-    if _is_illegal(failed) or left_ms <= pause_ms:
-        return None
-    left_ms -= pause_ms
-    return Try(brokers[0], left_ms if _was_unanswered(failed) else max(1, left_ms - RESERVE_MS), pause_ms)
-
-
-def forgets_what_is_left(failed: Sequence[Failed], left_ms: int, brokers: Sequence[str]) -> Try | None:
-    """Gives each attempt its second, although less than that is left."""
-    if _is_illegal(failed) or left_ms <= 0:
-        return None
-    return Try(_next_broker(failed, brokers), 2_500, PAUSE_MS if len(failed) > 1 else 0)
-
-
-def believes_every_answer_is_final(failed: Sequence[Failed], left_ms: int, brokers: Sequence[str]) -> Try | None:
-    """Gives up whenever a broker answers with an error, also when another one would take the message."""
-    pause_ms = PAUSE_MS if len(failed) > 1 else 0
-    if (failed and isinstance(failed[-1].error, MQBrokerException)) or left_ms <= pause_ms:
-        return None
-    left_ms -= pause_ms
-    return Try(_next_broker(failed, brokers), left_ms if left_ms <= RESERVE_MS else left_ms - RESERVE_MS, pause_ms)
-
-
-def tries_what_is_illegal(failed: Sequence[Failed], left_ms: int, brokers: Sequence[str]) -> Try | None:
-    """Looks at no error at all: a message that no broker takes is sent until its time is over."""
-    pause_ms = PAUSE_MS if len(failed) > 1 else 0
-    if left_ms <= pause_ms:
-        return None
-    left_ms -= pause_ms
-    return Try(_next_broker(failed, brokers), left_ms if left_ms <= RESERVE_MS else left_ms - RESERVE_MS, pause_ms)
+    def _answered(self, callback: Callback, result: Any, error: Any) -> None:
+        self.out -= 1
+        if self.line:
+            self._start(*self.line.pop())
+        callback(result, error)
 
 
 WRONG = {
     "03/answer": [only_finds_it, in_the_order_of_requests, expects_somebody],
     "03/in-line": [counts_one_way_calls, sync_needs_no_permit, all_are_in_the_table],
-    "03/scan": [at_the_time_out, without_the_second, scans_once_a_second],
-    "03/may-be-stored": [an_error_is_an_error, only_a_time_out_is_open, all_that_is_remoting, an_answer_is_unknown],
-    "03/retry-rule": [
-        naive_rule,
-        as_rocketmq_does,
-        never_waits,
-        fears_the_second_copy,
-        many_short_attempts,
-        stays_with_its_broker,
-        forgets_what_is_left,
-        believes_every_answer_is_final,
-        tries_what_is_illegal,
+    "03/bounded": [
+        LetsAllGo,
+        LetsANewOneOvertake,
+        StopsAtACallbackThatRaises,
+        FreesAPlaceOnlyForSuccess,
+        LastComeFirstSent,
     ],
 }
