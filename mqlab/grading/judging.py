@@ -41,11 +41,15 @@ class Mark:
     public: tuple[int, int]
     """How many public seeds went well, and of how many."""
     hidden: tuple[int, int]
+    shares: tuple[float, float] = (0.0, 0.0)
+    """The share of the public and of the hidden seeds, where of a seed with several cases its own share counts."""
     functions: list[str] = field(default_factory=list)
     """What the check was given."""
     failing_seed: int | None = None
     """The seed with the shortest story, public if one failed."""
     story: str = ""
+    has_world: bool = False
+    """Whether the failing seed has a world that can be opened."""
 
     def as_json(self) -> dict[str, Any]:
         """For `result.json`."""
@@ -80,14 +84,17 @@ def checks_in(lab: LabSource) -> Iterator[tuple[str, list[str]]]:
             yield text_argument(call) or "", list(answers_of(call))
 
 
-def points_of(most: int, public: tuple[int, int], hidden: tuple[int, int]) -> float:
-    """What a check gives, to a hundredth: its points times the share of seeds that went well, of public and hidden
-    ones the smaller; nothing below `LEAST_SHARE`.
-
-    Each count is how many went well, and of how many.
+def points_of(most: int, *shares: float) -> float:
+    """What a check gives, to a hundredth: its points times the smallest of the shares (of the public and of the hidden
+    seeds); nothing below `LEAST_SHARE`.
     """
-    share = min((well / played for well, played in (public, hidden) if played), default=0)
+    share = min(shares, default=0)
     return round(most * share, 2) if share >= LEAST_SHARE else 0
+
+
+def share_of(verdicts: Sequence[Verdict]) -> float | None:
+    """The mean share of seeds that were played one by one; None where there were none."""
+    return sum(verdict.well for verdict in verdicts) / len(verdicts) if verdicts else None
 
 
 _STUB = "not solved: the stub is still there"
@@ -210,7 +217,7 @@ class Judge:
             if respondent.is_over or time.monotonic() > until_s:
                 # What was not played did not go well.
                 why = verdict.explanation or f"{self._too_long}; what was left did not count"
-                late = replace(verdict, state="wrong", explanation=why)
+                late = replace(verdict, state="wrong", well=0, explanation=why)
                 verdicts += [(left, late) for left in seeds[len(verdicts) :]]
                 break
         return verdicts
@@ -221,15 +228,18 @@ class Judge:
 
     def _counted(self, check: LabCheck, verdicts: list[tuple[int, Verdict]]) -> Mark:
         known = set(self.public)
-        of_public = [verdict.passed for seed, verdict in verdicts if seed in known]
-        of_hidden = [verdict.passed for seed, verdict in verdicts if seed not in known]
-        public, hidden = (sum(of_public), len(of_public)), (sum(of_hidden), len(of_hidden))
-        points = points_of(check.points, public, hidden)
+        of_public = [verdict for seed, verdict in verdicts if seed in known]
+        of_hidden = [verdict for seed, verdict in verdicts if seed not in known]
+        public, hidden = ((sum(each.passed for each in played), len(played)) for played in (of_public, of_hidden))
+        shares = [share_of(of_public), share_of(of_hidden)]
+        points = points_of(check.points, *(share for share in shares if share is not None))
         failed = [(seed, verdict) for seed, verdict in verdicts if not verdict.passed]
         mark = Mark(check.name, points, check.points, "all seeds went well", public, hidden)
+        mark.shares = (round(shares[0] or 0, 4), round(shares[1] or 0, 4))
         if failed:
             seed, shortest = min(failed, key=lambda found: len(found[1].trace.splitlines()))
             mark.reason, mark.failing_seed, mark.story = shortest.explanation, seed, shortest.trace
+            mark.has_world = shortest.has_world
         return mark
 
 

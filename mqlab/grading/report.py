@@ -61,15 +61,25 @@ def _mark(mark: dict[str, Any], *, played: bool) -> str:
     rows = [
         head,
         f"<p>Public seeds: {mark['public'][0]} of {mark['public'][1]} went well. Hidden seeds: {mark['hidden'][0]} of "
-        f"{mark['hidden'][1]}.</p>",
+        f"{mark['hidden'][1]}.{_with_cases(mark)}</p>",
     ]
     if mark["failing_seed"] is not None:
         rows.append(f"<p>With seed {mark['failing_seed']}: {escape(mark['reason'])}</p>")
         rows.append(f"<pre>{escape(mark['story'])}</pre>" if mark["story"] else "")
-        rows.append(f"<p>To look into it, in your notebook:</p><pre>{escape(share_line(mark))}</pre>")
+        if mark.get("has_world"):
+            rows.append(f"<p>To look into it, in your notebook:</p><pre>{escape(share_line(mark))}</pre>")
     elif mark["points"] < mark["most"]:
         rows.append(f"<p>{escape(mark['reason'])}</p>")
     return f"<section>{''.join(rows)}</section>"
+
+
+def _with_cases(mark: dict[str, Any]) -> str:
+    """What the points are made of, where cases of seeds that went wrong count, too."""
+    public, hidden = mark.get("shares", (0, 0))
+    seeds = [well / played if played else 0 for well, played in (mark["public"], mark["hidden"])]
+    if public <= seeds[0] + 0.001 and hidden <= seeds[1] + 0.001:
+        return ""
+    return f" With the cases that went well in the other seeds: {public:.0%} and {hidden:.0%}."
 
 
 def _bets(bets: list[dict[str, Any]]) -> str:

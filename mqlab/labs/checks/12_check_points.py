@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from mqlab.check import NotSolvedYet, Wrong, lab_check
+from mqlab.check import Cases, NotSolvedYet, Wrong, lab_check
 from mqlab.errors import LearnerError, SimulationError
 from mqlab.protocol.extra_info import ReceiptHandle
 from mqlab.protocol.pop_check_point import ACK_TIME_INTERVAL_MS, PopCheckPoint
@@ -17,7 +17,7 @@ RIPE_MS = 2_000
 @lab_check("12/dues", points=1)
 def dues(answer: Callable[[str], tuple[int, int, int]], *, seed: int) -> Wrong | None:
     """Receipt handles of all kinds: where their acknowledgement is written, and when it can be read there."""
-    random = Random(f"12/dues/{seed}")
+    random, cases = Random(f"12/dues/{seed}"), Cases()
     for _ in range(4):
         pop_ms, invisible_ms = random.randrange(10**12, 2 * 10**12), random.randrange(1_000, 600_000)
         revive_queue, start = random.randrange(8), random.randrange(500)
@@ -27,15 +27,15 @@ def dues(answer: Callable[[str], tuple[int, int, int]], *, seed: int) -> Wrong |
         end_ms = pop_ms + invisible_ms
         want = (revive_queue, end_ms - ACK_TIME_INTERVAL_MS, end_ms)
         got = answer(handle)
-        if not isinstance(got, tuple | list) or tuple(got) != want:
-            return Wrong(f"dues({handle!r}) is {want}, and yours says {got!r}")
-    return None
+        right = isinstance(got, tuple | list) and tuple(got) == want
+        cases.note(want, right or Wrong(f"dues({handle!r}) is {want}, and yours says {got!r}"))
+    return cases.result
 
 
 @lab_check("12/bitmap", points=1)
 def bitmap(answer: Callable[[int, list[int], list[int]], int], *, seed: int) -> Wrong | None:
     """Batches with and without gaps, and acknowledgements in any order, twice, or of other messages."""
-    random = Random(f"12/bitmap/{seed}")
+    random, cases = Random(f"12/bitmap/{seed}"), Cases()
     for _ in range(4):
         start, gap = random.randrange(100), random.choice((1, 1, 3))
         distances = [0]
@@ -49,10 +49,9 @@ def bitmap(answer: Callable[[int, list[int], list[int]], int], *, seed: int) -> 
             if (place := point.index_of_ack(offset)) >= 0:
                 want |= 1 << place
         got = answer(start, list(distances), list(done))
-        if got != want:
-            told = f"bitmap({start}, {distances}, {done})"
-            return Wrong(f"{told} is {want} (bits {_bits(want, len(distances))}), and yours says {got!r}")
-    return None
+        told = f"bitmap({start}, {distances}, {done}) is {want} (bits {_bits(want, len(distances))})"
+        cases.note(want, got == want or Wrong(f"{told}, and yours says {got!r}"))
+    return cases.result
 
 
 def _bits(value: int, places: int) -> str:
@@ -62,7 +61,7 @@ def _bits(value: int, places: int) -> str:
 @lab_check("12/ripe", points=1)
 def ripe(answer: Callable[[list[int], int], int], *, seed: int) -> Wrong | None:
     """Check points in the order of a revive queue, most of them in the order of their times."""
-    random = Random(f"12/ripe/{seed}")
+    random, cases = Random(f"12/ripe/{seed}"), Cases()
     newest_ms = random.randrange(100_000, 200_000)
     for _ in range(6):
         revive_ms = sorted(newest_ms - random.randrange(-1_000, 6_000) for _ in range(random.randint(0, 6)))
@@ -72,13 +71,10 @@ def ripe(answer: Callable[[list[int], int], int], *, seed: int) -> Wrong | None:
             revive_ms[random.randrange(len(revive_ms))] = newest_ms - RIPE_MS
         want = next((n for n, ms in enumerate(revive_ms) if newest_ms - ms <= RIPE_MS), len(revive_ms))
         got = answer(list(revive_ms), newest_ms)
-        if got != want:
-            ages = ", ".join(f"{newest_ms - ms:+}" for ms in revive_ms)
-            return Wrong(
-                f"the newest record was due these many ms behind the check points' times: {ages or 'no check points'}. "
-                f"{want} of them can be settled, and yours says {got!r}"
-            )
-    return None
+        ages = ", ".join(f"{newest_ms - ms:+}" for ms in revive_ms)
+        told = f"the newest record was due these many ms behind the check points' times: {ages or 'no check points'}. "
+        cases.note(want, got == want or Wrong(f"{told}{want} of them can be settled, and yours says {got!r}"))
+    return cases.result
 
 
 @lab_check("12/settle", points=4)
