@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Self
@@ -16,7 +16,7 @@ from mqlab.grading.confine import Limits
 from mqlab.grading.peer import PeerLost
 from mqlab.grading.printable import printable
 from mqlab.grading.students_process import ASLEEP_S, StudentsProcess
-from mqlab.grading.submission import Submission
+from mqlab.grading.submission import Submission, defined_instead
 from mqlab.labs.rules import answers_of
 from mqlab.labs.source import LabSource, text_argument
 
@@ -103,9 +103,15 @@ _STUB = "not solved: the stub is still there"
 class _Respondent:
     """Answers for one submission, check after check: one process, and another one after a check that failed."""
 
-    def __init__(self, cells: list[str], limits: Limits, patient: int, until_s: float) -> None:
-        """`patient`: how many times as long as elsewhere an answer may take. `until_s`: when all of it ends."""
+    def __init__(
+        self, cells: list[str], limits: Limits, patient: int, until_s: float, missing: Callable[[str], str]
+    ) -> None:
+        """`patient`: how many times as long as elsewhere an answer may take. `until_s`: when all of it ends.
+
+        `missing`: what to say of a name that no cell defines.
+        """
         self._cells = cells
+        self._missing = missing
         self._limits = limits
         self._patient = patient
         self._until_s = until_s
@@ -136,7 +142,7 @@ class _Respondent:
             self._lost = "the cells of the exercises do not come to an end when they are run"
             return self._lost
         except KeyError as missing:
-            return f"no cell of an exercise defines {missing.args[0]}"
+            return self._missing(str(missing.args[0]))
         except Exception as error:  # noqa: BLE001  a student's cell may raise anything
             said = str(error).partition("\n")[0]
             told = f"the cells of the exercises can't be run: {type(error).__name__}: {said}"
@@ -179,7 +185,12 @@ class Judge:
         """One mark for each check of the lab, in the lab's order."""
         patient = JOB_TIMES if self.lab.needs_spark else 1
         until_s = time.monotonic() + self.limits.wall_s
-        with _Respondent(list(submission.cells.values()), self.limits, patient, until_s) as respondent:
+
+        def missing(name: str) -> str:
+            return defined_instead(submission, self.lab, name) or f"no cell of an exercise defines {name}"
+
+        cells = list(submission.cells.values())
+        with _Respondent(cells, self.limits, patient, until_s, missing) as respondent:
             for name, functions in checks_in(self.lab):
                 mark = self._mark(find_check(name), functions, submission, respondent, until_s)
                 if mark.points < mark.most:

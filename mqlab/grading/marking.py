@@ -28,7 +28,7 @@ from mqlab.grading.release import exam_code
 from mqlab.grading.running import NotebookRun, run_notebook
 from mqlab.grading.signing import signed_mark
 from mqlab.grading.submission import MOST_BYTES, Submission, other_parameters, read_submission
-from mqlab.grading.truths import Shown, foreign_truths, truths_in
+from mqlab.grading.truths import Shown, bet_afterwards, foreign_truths, truths_in
 from mqlab.labs.source import LabSource, text_argument
 
 RESULT, EXECUTED = "result.json", "executed.ipynb"
@@ -179,7 +179,7 @@ def _bets(submission: Submission, lab: LabSource, executed: Path) -> list[dict[s
 
     `told` is the bet in the form of the truth; where the notebook was not run, there is neither.
     """
-    shown = truths_in(executed)
+    shown, afterwards = truths_in(executed), bet_afterwards(submission.path)
     found = []
     for cell in lab.tagged("prediction"):
         for call in cell.calls("predict"):
@@ -192,6 +192,7 @@ def _bets(submission: Submission, lab: LabSource, executed: Path) -> list[dict[s
                     "question": seen.question,
                     "told": seen.said or None,
                     "truth": seen.truth or None,
+                    "afterwards": name in afterwards,
                 }
             )
     return found

@@ -18,6 +18,8 @@ pre { background: #f4f4f4; padding: .6rem; white-space: pre-wrap; overflow-wrap:
       font-size: .85rem; }
 """
 
+_AFTERWARDS = "<br><small>written after the truth was shown</small>"
+
 
 def write_report(result: dict[str, Any], path: Path) -> None:
     """Write the page of one result."""
@@ -86,7 +88,8 @@ def _bets(bets: list[dict[str, Any]]) -> str:
     if not bets:
         return ""
     rows = "".join(
-        f"<tr><td>{escape(bet.get('question') or bet['bet'])}</td><td>{_said(_bet(bet))}</td>"
+        f"<tr><td>{escape(bet.get('question') or bet['bet'])}</td>"
+        f"<td>{_said(_bet(bet))}{_AFTERWARDS if bet.get('afterwards') else ''}</td>"
         f"<td>{_said(bet['truth'])}</td></tr>"
         for bet in bets
     )
