@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.labs.execute import SMALL_DATA
+from mqlab.labs.execute import SMALL_DATA, TRUTHS_SHOWN
 from mqlab.labs.slides_page import needs_spark
 
 PICTURE = "text/html"
@@ -19,6 +19,7 @@ TEXT = "text/plain"
 
 
 os.environ.setdefault(*SMALL_DATA)
+os.environ.setdefault(*TRUTHS_SHOWN)
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:

@@ -42,6 +42,8 @@ def run(lab: Path, out: Path, timeout_s: int, parameters: dict[str, Any] | None 
             execution_timeout=timeout_s,
             progress_bar=False,
             engine_name="mqlab",
+            # Some programs, Colab among them, save notebooks that name no kernel.
+            kernel_name="python3",
         )
     except PapermillExecutionError as failed:
         if _meant_to_raise(lab, failed):

@@ -6,8 +6,11 @@ A prediction is stored and shown again beside the truth; it is never scored for 
 over public seeds and says what it tried, what went wrong and with which seed. Both print the same text every time.
 """
 
+from mqlab.check.cases import Cases
 from mqlab.check.draws import Draws, Said, draws_for, say
 from mqlab.check.exam import begin_exam
+from mqlab.check.found import Right, Wrong
+from mqlab.check.given import is_number
 from mqlab.check.predictions import Prediction, Predictions, Reveal, Revealed, predict, predictions, reveal
 from mqlab.check.progress import Progress, how_far
 from mqlab.check.registry import (
@@ -15,8 +18,6 @@ from mqlab.check.registry import (
     CheckFailed,
     LabCheck,
     NotSolvedYet,
-    Right,
-    Wrong,
     check,
     checks_of,
     find_check,
@@ -29,6 +30,7 @@ __all__ = [
     "DEFAULT_SEED",
     "PUBLIC_SEEDS",
     "VERDICT_MIME",
+    "Cases",
     "CheckFailed",
     "Draws",
     "LabCheck",
@@ -48,6 +50,7 @@ __all__ = [
     "draws_for",
     "find_check",
     "how_far",
+    "is_number",
     "lab_check",
     "predict",
     "predictions",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,6 +16,11 @@ from mqlab.errors import LearnerError
 Answer = str | int | float
 NO_PREDICTION = "no prediction yet"
 IN_THE_REPORT = "told in your report"
+BET_FIRST = "bet first: write your answer in place of the dots, run that cell, and then this one again"
+AFTERWARDS = " (written after the truth was shown)"
+OPEN = "MQLAB_TRUTHS"
+"""The environment variable with which truths are shown to whoever has bet nothing: where labs are built, compared with
+what is committed, and marked."""
 
 
 def _singular(unit: str) -> str:
@@ -35,6 +41,8 @@ class Prediction:
     answer: Answer | None = None
     truth: Answer | None = None
     why: str = ""
+    afterwards: bool = False
+    """Whether the answer was written when the truth had been shown already."""
 
     def read(self, answer: Answer) -> Answer:
         """The answer in its proper form: the text of a choice, a number, or free text. Raises LearnerError."""
@@ -65,7 +73,9 @@ class Prediction:
     @property
     def said(self) -> str:
         """What the student predicted, as text."""
-        return NO_PREDICTION if self.answer is None else self._with_unit(self.answer)
+        if self.answer is None:
+            return NO_PREDICTION
+        return self._with_unit(self.answer) + (AFTERWARDS if self.afterwards else "")
 
     @property
     def seen(self) -> str:
@@ -144,6 +154,8 @@ class Predictions:
 
     def __init__(self) -> None:
         self._by_name: dict[str, Prediction] = {}
+        self._shown: set[str] = set()
+        """The names of those whose truth was shown to somebody."""
         self.sealed = False
         """Whether truths are kept for the report: in an exam."""
 
@@ -165,13 +177,17 @@ class Predictions:
         asked = Prediction(name, question, tuple(choices), unit)
         if prediction is not None and not isinstance(prediction, EllipsisType):
             asked.answer = asked.read(prediction)
+        before = self._by_name.get(name)
+        if before is not None and name in self._shown:
+            asked.afterwards = before.afterwards or before.answer != asked.answer
         self._by_name[name] = asked
         return asked
 
     def reveal(self, name: str | None = None, truth: Any = None, why: str = "") -> Reveal | Revealed:
         """Show a prediction beside the truth; without a name, all of them again.
 
-        `truth` is what was seen, in the form of an answer. Raises LearnerError when that question was not asked.
+        `truth` is what was seen, in the form of an answer. While there is no bet, the truth is kept back. Raises
+        LearnerError when that question was not asked.
         """
         if name is None:
             return Revealed(tuple(self._beside_the_truth(shown) for shown in self._by_name.values()))
@@ -189,6 +205,10 @@ class Predictions:
     def _beside_the_truth(self, shown: Prediction) -> Reveal:
         if self.sealed:
             return Reveal(shown.question, shown.said, IN_THE_REPORT, "")
+        if shown.answer is None and not os.environ.get(OPEN):
+            return Reveal(shown.question, shown.said, BET_FIRST, "")
+        if shown.truth is not None:
+            self._shown.add(shown.name)
         return Reveal(shown.question, shown.said, shown.seen, shown.why)
 
     @property

@@ -16,6 +16,7 @@ import importlib
 import io
 import os
 import pkgutil
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,8 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
+from mqlab.check.found import Right, Wrong
+from mqlab.check.given import NoAnswer, taken
 from mqlab.check.patience import PATIENCE_S, CodeIsGone, EndlessLoop, Patience
 from mqlab.check.verdict import Verdict
 from mqlab.errors import LearnerError, MqlabError, SimulationError
@@ -34,6 +37,10 @@ PUBLIC_SEEDS = range(1, 51)
 GRADED = "MQLAB_GRADED"
 """The environment variable that says that a notebook is run to be marked."""
 _FRAMES_SHOWN = 5
+ENOUGH_FAILURES, ENOUGH_MORE = 3, 9
+"""In a notebook so many failures are enough to tell what is wrong, or so many seeds more behind the first of them."""
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""Where Python says in whose place of the memory an object lies: other digits each time."""
 
 
 class NotSolvedYet(LearnerError):
@@ -49,30 +56,6 @@ class CheckFailed(MqlabError):
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(repr(verdict))
         self.verdict = verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Wrong:
-    """What went wrong with one seed: an explanation, and the trace (as text) that shows it.
-
-    A judge that needs no world may name one that shows the same: `world` is called when the verdict is opened, and
-    plays a `Lab`.
-    """
-
-    explanation: str
-    trace: str = ""
-    world: Callable[[], object] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Right:
-    """This seed went well, with figures that could be beaten: `Right({"queues moved": {"yours": 31, "AVG": 52}})`.
-
-    What is counted, and how much of it there was, by whose rule; the first is the student's. The verdict adds up the
-    figures of all seeds.
-    """
-
-    figures: Mapping[str, Mapping[str, float]]
 
 
 Judge = Callable[..., Right | Wrong | None]
@@ -101,13 +84,15 @@ class LabCheck:
         seeds: Iterable[int] = PUBLIC_SEEDS,
         patience_s: float = PATIENCE_S,
         failures_wanted: int | None = None,
+        more_wanted: int | None = None,
     ) -> Verdict:
         """Judge the answers with every seed. What they print meanwhile is not shown.
 
-        An exception in the student's code is a finding like any other; `NotSolvedYet` and code that does not come to
-        an end (`patience_s` of processor time for a seed) end the play at once, and so do `failures_wanted` failures.
+        An exception in the student's code is a finding like any other. `NotSolvedYet` and code that does not come to
+        an end (`patience_s` of processor time for a seed) end the play at once; so do `failures_wanted` failures, and
+        `more_wanted` seeds behind the first failure.
         """
-        played = 0
+        played, left = 0, more_wanted
         failures: list[tuple[int, Wrong]] = []
         worlds: set[int] = set()
         """The failed seeds whose worlds can be opened."""
@@ -134,10 +119,15 @@ class LabCheck:
                     worlds.add(seed)
                 if len(failures) == failures_wanted:
                     break
+            if failures and left is not None:
+                left -= 1
+                if left < 0:
+                    break
         if not failures:
             return Verdict(
-                name=self.name, tries=self.tries, points=self.points, state="passed", tried=played, figures=figures
-            )
+                name=self.name, tries=self.tries, points=self.points, state="passed", tried=played, well=played,
+                figures=figures,
+            )  # fmt: skip
         failed_seed, shortest = min(failures, key=lambda failure: len(failure[1].trace.splitlines()))
         return Verdict(
             name=self.name,
@@ -146,9 +136,11 @@ class LabCheck:
             state="wrong",
             tried=played,
             failed=len(failures),
+            well=played - len(failures) + sum(wrong.share for _, wrong in failures),
+            cases=shortest.cases,
             failed_seed=failed_seed,
-            explanation=shortest.explanation,
-            trace=shortest.trace,
+            explanation=_ADDRESS.sub("", shortest.explanation),
+            trace=_ADDRESS.sub("", shortest.trace),
             again=shortest.world or partial(self._judge_one, answers, failed_seed, patience_s),
             has_world=failed_seed in worlds or shortest.world is not None,
         )
@@ -158,15 +150,20 @@ class LabCheck:
         try:
             # In this order: what gives the output back shall not be broken off.
             with redirect_stdout(io.StringIO()), patience:
-                return self.judge(*answers, seed=seed)
+                return self.judge(*map(taken, answers), seed=seed)
         except Exception as error:
             if patience.ran_out:
                 raise EndlessLoop() from error
             if _was_not_solved(error):
                 raise NotSolvedYet() from error
             first = _what_a_task_died_of(error)
-            told = str(first) if isinstance(first, CodeIsGone) else f"your code raised {type(first).__name__}: {first}"
-            return Wrong(told, students_frames(first))
+            return Wrong(_told(first), students_frames(first))
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, NoAnswer):
+        return error.told
+    return str(error) if isinstance(error, CodeIsGone) else f"your code raised {type(error).__name__}: {error}"
 
 
 def _add_up(figures: dict[str, dict[str, float]], more: Mapping[str, Mapping[str, float]]) -> None:
@@ -270,7 +267,8 @@ def _load(lab: str) -> None:
 def check(name: str, *answers: Any, seeds: Iterable[int] = PUBLIC_SEEDS) -> Verdict:
     """Play your function over public seeds and say how it went: `check("02/read-entry", read_entry)`.
 
-    Give the function (or class) itself, without brackets behind it.
+    Give the function (or class) itself, without brackets behind it. When it is wrong, the play ends as soon as enough
+    is known to say why.
     """
     found = find_check(name)
     for answer in answers:
@@ -279,7 +277,7 @@ def check(name: str, *answers: Any, seeds: Iterable[int] = PUBLIC_SEEDS) -> Verd
                 f"the check {name!r} wants your function itself, and got {type(answer).__name__}",
                 f'write check("{name}", your_function), without brackets behind the function\'s name',
             )
-    verdict = found.play(*answers, seeds=seeds)
+    verdict = found.play(*answers, seeds=seeds, failures_wanted=ENOUGH_FAILURES, more_wanted=ENOUGH_MORE)
     if seeds is PUBLIC_SEEDS:
         noted_checks[name] = verdict, answers
     if os.environ.get(GRADED) and not verdict.passed:

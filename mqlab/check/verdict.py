@@ -33,6 +33,10 @@ class Verdict:
     state: State
     tried: int
     failed: int = 0
+    well: float = 0
+    """How many seeds went well, where of a seed with several cases its share counts."""
+    cases: tuple[int, int] | None = None
+    """Of the failed seed: how many of its cases went well, and of how many; None where a seed is one case."""
     failed_seed: int | None = None
     explanation: str = ""
     trace: str = ""
@@ -76,8 +80,16 @@ class Verdict:
         if self.state == "passed":
             return f"{self.name}: passed ({_count(self.points, 'point')})"
         if self.state == "wrong":
-            return f"{self.name}: not right yet ({self.tried - self.failed} of {_count(self.tried, 'seed')} went well)"
+            told = f"{self.tried - self.failed} of {_count(self.tried, 'seed')} went well"
+            if self.well > self.tried - self.failed:
+                told += f", and with the cases of the others {self.well / self.tried:.0%}"
+            return f"{self.name}: not right yet ({told})"
         return f"{self.name}: not solved yet ({_count(self.points, 'point')})"
+
+    @property
+    def _seed(self) -> str:
+        cases = "" if self.cases is None else f" ({self.cases[0]} of {_count(self.cases[1], 'case')} right)"
+        return f"seed {self.failed_seed}{cases}:"
 
     def __repr__(self) -> str:
         rows = [self.headline, f"  what is tried: {self.tries}"]
@@ -85,7 +97,7 @@ class Verdict:
             rows.append(f"  {_count(self.tried, 'seed')} played, all went well")
             rows += [f"  {told}" for told in self.beaten]
         if self.state == "wrong":
-            rows.append(f"  seed {self.failed_seed}: {_continued(self.explanation)}")
+            rows.append(f"  {self._seed} {_continued(self.explanation)}")
         if self.trace:
             rows.append(show.indent(self.trace, 4))
         if self.has_world:
@@ -104,7 +116,7 @@ class Verdict:
             show.line("what is tried:", self.tries),
             show.line("", f"{_count(self.tried, 'seed')} played, all went well") if self.passed else "",
             *(show.line("", told) for told in self.beaten),
-            show.line(f"seed {self.failed_seed}:", self.explanation),
+            show.line(self._seed, self.explanation),
             show.block(self.trace),
             show.line("", OPENS) if self.has_world and offer else "",
         )

@@ -13,14 +13,17 @@ from typing import Any
 
 from mqlab.errors import LearnerError
 from mqlab.grading.course import HandedIn, Settings, handed_in
+from mqlab.grading.printable import printable
 from mqlab.grading.submission import read_submission
 from mqlab.labs.build import read_lab
 from mqlab.labs.source import LabSource, text_argument
 
+LARGEST = 1e15
+"""A number beyond it is counted as none."""
 BARS = 12
 """More different numbers than this are put together in ranges."""
-LONGEST = 60
-"""A longer text is cut off."""
+NO_NUMBER, NO_CHOICE, A_TEXT = "not a number", "none of the choices", "a text"
+"""How is counted what nobody shall read on the wall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class Question:
     choices: tuple[str, ...]
     """The texts of the choices; empty where they are made while the notebook runs, and for numbers."""
     unit: str
+    chosen: bool
+    """Whether one of some choices is asked for, whether or not their texts are known."""
     text: str
     """What is asked; what a notebook puts in while it runs is three dots."""
 
@@ -42,13 +47,22 @@ class Question:
         return f"{self.lab.number} {self.name}: {self.text}{unit}"
 
     def answer(self, said: Any) -> str:
-        """What was bet, as it is counted: of a choice its letter and text."""
-        text = " ".join(str(said).split())
+        """What was bet, as it is counted: of a choice its letter and text. What does not fit the question is not shown:
+        a class looks on.
+        """
+        text = printable(" ".join(str(said).split()))
         if isinstance(said, str) and len(text) == 1 and text in ascii_lowercase[: len(self.choices)]:
             return f"{text}) {self.choices[ascii_lowercase.index(text)]}"
         if text in self.choices:
             return f"{ascii_lowercase[self.choices.index(text)]}) {text}"
-        return f"{text[:LONGEST]}{'...' if len(text) > LONGEST else ''}"
+        if self.choices:
+            return NO_CHOICE
+        if self.chosen:
+            return text if isinstance(said, str) and len(text) == 1 and text in ascii_lowercase else NO_CHOICE
+        if self.unit:
+            return f"{said:g}" if _is_number(said) else NO_NUMBER
+        return A_TEXT
+
 
 
 def question(sources: Path, bet: str, lab: str = "") -> Question:
@@ -74,7 +88,8 @@ def question(sources: Path, bet: str, lab: str = "") -> Question:
         raise LearnerError(f"more than one lab has a bet {bet!r}: {labs}", f"say which: --lab {labs[:2]}")
     read, call = found[0]
     given = {keyword.arg: keyword.value for keyword in call.keywords}
-    return Question(read, bet, _texts(given.get("choices")), next(iter(_texts(given.get("unit"))), ""), _asked(call))
+    unit = next(iter(_texts(given.get("unit"))), "")
+    return Question(read, bet, _texts(given.get("choices")), unit, "choices" in given, _asked(call))
 
 
 def _bets_of(sources: Sequence[Path]) -> list[tuple[LabSource, ast.Call]]:
@@ -115,9 +130,14 @@ class Bets:
         if chosen:
             known = [f"{letter}) {text}" for letter, text in zip(ascii_lowercase, chosen, strict=False)]
             return [(name, counts.pop(name, 0)) for name in known] + sorted(counts.items())
-        numbers = [said for said in self.said.values() if isinstance(said, int | float)]
-        texts = Counter(self.question.answer(said) for said in self.said.values() if isinstance(said, str))
-        return [*_ranges(numbers), *texts.most_common()]
+        numbers = [said for said in self.said.values() if self.question.unit and _is_number(said)]
+        others = [said for said in self.said.values() if not (self.question.unit and _is_number(said))]
+        return [*_ranges(numbers), *sorted(Counter(map(self.question.answer, others)).items())]
+
+
+def _is_number(said: Any) -> bool:
+    """Whether it is a number that can be drawn on a scale with others."""
+    return isinstance(said, int | float) and not isinstance(said, bool) and -LARGEST < said < LARGEST
 
 
 def _ranges(numbers: Sequence[float]) -> list[tuple[str, int]]:
@@ -133,7 +153,9 @@ def _ranges(numbers: Sequence[float]) -> list[tuple[str, int]]:
 class BetsReader:
     """Reads a directory again and again; a notebook that has not changed since is not read anew."""
 
-    def __init__(self, directory: Path, asked: Question, sources: Path) -> None:
+    def __init__(self, directory: Path, asked: Question, sources: Path, hide: Sequence[str] = ()) -> None:
+        """`hide`: students whose bet is left out of the picture."""
+        self._hide = {student.strip().lower() for student in hide}
         self._directory = directory
         self._question = asked
         self._settings = Settings(Path(), Path(), sources, (asked.lab.name,))
@@ -144,6 +166,8 @@ class BetsReader:
         work, left = handed_in(self._directory, self._settings)
         bets = Bets(self._question, left_out=list(map(str, left)))
         for each in work:
+            if each.student.strip().lower() in self._hide:
+                continue
             said, unreadable = self._read(each)
             if unreadable:
                 bets.left_out.append(f"{each.student}/{each.notebook.name}: {unreadable}")

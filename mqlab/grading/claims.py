@@ -6,6 +6,7 @@ itself, and told.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,8 @@ from mqlab.labs.source import LabSource, text_argument
 
 MOST_OUTPUT = 20_000
 """The characters of one output in which a certificate is looked for; `how_far` shows less than 3,000."""
+_PASSED = re.compile(r"(?m)^(\d\d/[\w-]{1,80}): passed \(\d+ points?\)$")
+"""The first line of a verdict (`Verdict.headline`)."""
 MOST_TEXT = 200
 """A longer text of the metadata is cut off."""
 
@@ -33,6 +36,8 @@ class Claims:
     certificate: Certificate | None = None
     made_for: str = ""
     """The student for whom the notebook was handed out; "" if that is not said."""
+    passed: set[str] = field(default_factory=set)
+    """The checks of which the notebook's outputs say that they were passed."""
     exam: dict[str, str] = field(default_factory=dict)
     """Of an exam: its name and code, when it was released and, as the student's machine said, opened."""
 
@@ -53,6 +58,7 @@ def read_claims(notebook: Mapping[str, Any], exercises: Iterable[str]) -> Claims
         if cell.get("cell_type") == "markdown" and exercise in known:
             claims.hints[exercise] = sorted({*claims.hints.get(exercise, ()), *_numbers(noted.get(HINTS_OPENED))})
         for text in _shown(cell):
+            claims.passed |= set(_PASSED.findall(text))
             claims.certificate = read_certificate(text) or claims.certificate
             opened = _opened(text)
             if opened and claims.exam:
@@ -93,6 +99,11 @@ Marks = Sequence[Mapping[str, Any]]
 """What the judge has said of each check, as `result.json` has it."""
 
 
+def not_as_shown(claims: Claims, marks: Marks) -> list[str]:
+    """The checks that the notebook shows as passed, and that were not when the judge played the same public seeds."""
+    return [mark["check"] for mark in marks if mark["check"] in claims.passed and mark["public"][0] < mark["public"][1]]
+
+
 def certificate_holds(
     claimed: Certificate | None, student: str, lab: LabSource, cells: Mapping[str, str], marks: Marks
 ) -> dict[str, Any]:
@@ -114,7 +125,9 @@ def _what_is_wrong(claimed: Certificate, student: str, lab: LabSource, cells: Ma
     for mark in marks:
         exercise = mark["check"].partition("/")[2]
         said, found = claimed.checks.get(exercise), tuple(mark["public"])
-        if said is not None and tuple(said) != found:
+        # A notebook plays no further once enough is known of a failure: then it says fewer seeds, and that some failed.
+        ended_early = said is not None and said.of < found[1] and not said.passed and found[0] < found[1]
+        if said is not None and tuple(said) != found and not ended_early:
             again = f"played again, {found[0]} of {found[1]} did"
             return f"it says that {said.well} of {said.of} seeds of {mark['check']} went well; {again}"
     texts = texts_of_checks(lab, cells, claimed.checks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Self
@@ -16,7 +16,7 @@ from mqlab.grading.confine import Limits
 from mqlab.grading.peer import PeerLost
 from mqlab.grading.printable import printable
 from mqlab.grading.students_process import ASLEEP_S, StudentsProcess
-from mqlab.grading.submission import Submission
+from mqlab.grading.submission import Submission, defined_instead
 from mqlab.labs.rules import answers_of
 from mqlab.labs.source import LabSource, text_argument
 
@@ -41,11 +41,15 @@ class Mark:
     public: tuple[int, int]
     """How many public seeds went well, and of how many."""
     hidden: tuple[int, int]
+    shares: tuple[float, float] = (0.0, 0.0)
+    """The share of the public and of the hidden seeds, where of a seed with several cases its own share counts."""
     functions: list[str] = field(default_factory=list)
     """What the check was given."""
     failing_seed: int | None = None
     """The seed with the shortest story, public if one failed."""
     story: str = ""
+    has_world: bool = False
+    """Whether the failing seed has a world that can be opened."""
 
     def as_json(self) -> dict[str, Any]:
         """For `result.json`."""
@@ -80,14 +84,17 @@ def checks_in(lab: LabSource) -> Iterator[tuple[str, list[str]]]:
             yield text_argument(call) or "", list(answers_of(call))
 
 
-def points_of(most: int, public: tuple[int, int], hidden: tuple[int, int]) -> float:
-    """What a check gives, to a hundredth: its points times the share of seeds that went well, of public and hidden
-    ones the smaller; nothing below `LEAST_SHARE`.
-
-    Each count is how many went well, and of how many.
+def points_of(most: int, *shares: float) -> float:
+    """What a check gives, to a hundredth: its points times the smallest of the shares (of the public and of the hidden
+    seeds); nothing below `LEAST_SHARE`.
     """
-    share = min((well / played for well, played in (public, hidden) if played), default=0)
+    share = min(shares, default=0)
     return round(most * share, 2) if share >= LEAST_SHARE else 0
+
+
+def share_of(verdicts: Sequence[Verdict]) -> float | None:
+    """The mean share of seeds that were played one by one; None where there were none."""
+    return sum(verdict.well for verdict in verdicts) / len(verdicts) if verdicts else None
 
 
 _STUB = "not solved: the stub is still there"
@@ -96,9 +103,15 @@ _STUB = "not solved: the stub is still there"
 class _Respondent:
     """Answers for one submission, check after check: one process, and another one after a check that failed."""
 
-    def __init__(self, cells: list[str], limits: Limits, patient: int, until_s: float) -> None:
-        """`patient`: how many times as long as elsewhere an answer may take. `until_s`: when all of it ends."""
+    def __init__(
+        self, cells: list[str], limits: Limits, patient: int, until_s: float, missing: Callable[[str], str]
+    ) -> None:
+        """`patient`: how many times as long as elsewhere an answer may take. `until_s`: when all of it ends.
+
+        `missing`: what to say of a name that no cell defines.
+        """
         self._cells = cells
+        self._missing = missing
         self._limits = limits
         self._patient = patient
         self._until_s = until_s
@@ -129,7 +142,7 @@ class _Respondent:
             self._lost = "the cells of the exercises do not come to an end when they are run"
             return self._lost
         except KeyError as missing:
-            return f"no cell of an exercise defines {missing.args[0]}"
+            return self._missing(str(missing.args[0]))
         except Exception as error:  # noqa: BLE001  a student's cell may raise anything
             said = str(error).partition("\n")[0]
             told = f"the cells of the exercises can't be run: {type(error).__name__}: {said}"
@@ -172,7 +185,12 @@ class Judge:
         """One mark for each check of the lab, in the lab's order."""
         patient = JOB_TIMES if self.lab.needs_spark else 1
         until_s = time.monotonic() + self.limits.wall_s
-        with _Respondent(list(submission.cells.values()), self.limits, patient, until_s) as respondent:
+
+        def missing(name: str) -> str:
+            return defined_instead(submission, self.lab, name) or f"no cell of an exercise defines {name}"
+
+        cells = list(submission.cells.values())
+        with _Respondent(cells, self.limits, patient, until_s, missing) as respondent:
             for name, functions in checks_in(self.lab):
                 mark = self._mark(find_check(name), functions, submission, respondent, until_s)
                 if mark.points < mark.most:
@@ -210,7 +228,7 @@ class Judge:
             if respondent.is_over or time.monotonic() > until_s:
                 # What was not played did not go well.
                 why = verdict.explanation or f"{self._too_long}; what was left did not count"
-                late = replace(verdict, state="wrong", explanation=why)
+                late = replace(verdict, state="wrong", well=0, explanation=why)
                 verdicts += [(left, late) for left in seeds[len(verdicts) :]]
                 break
         return verdicts
@@ -221,15 +239,18 @@ class Judge:
 
     def _counted(self, check: LabCheck, verdicts: list[tuple[int, Verdict]]) -> Mark:
         known = set(self.public)
-        of_public = [verdict.passed for seed, verdict in verdicts if seed in known]
-        of_hidden = [verdict.passed for seed, verdict in verdicts if seed not in known]
-        public, hidden = (sum(of_public), len(of_public)), (sum(of_hidden), len(of_hidden))
-        points = points_of(check.points, public, hidden)
+        of_public = [verdict for seed, verdict in verdicts if seed in known]
+        of_hidden = [verdict for seed, verdict in verdicts if seed not in known]
+        public, hidden = ((sum(each.passed for each in played), len(played)) for played in (of_public, of_hidden))
+        shares = [share_of(of_public), share_of(of_hidden)]
+        points = points_of(check.points, *(share for share in shares if share is not None))
         failed = [(seed, verdict) for seed, verdict in verdicts if not verdict.passed]
         mark = Mark(check.name, points, check.points, "all seeds went well", public, hidden)
+        mark.shares = (round(shares[0] or 0, 4), round(shares[1] or 0, 4))
         if failed:
             seed, shortest = min(failed, key=lambda found: len(found[1].trace.splitlines()))
             mark.reason, mark.failing_seed, mark.story = shortest.explanation, seed, shortest.trace
+            mark.has_world = shortest.has_world
         return mark
 
 

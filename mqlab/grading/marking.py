@@ -19,7 +19,7 @@ from typing import Any
 from mqlab import __version__
 from mqlab.check.exam import MINUTE
 from mqlab.errors import LearnerError
-from mqlab.grading.claims import certificate_holds
+from mqlab.grading.claims import certificate_holds, not_as_shown
 from mqlab.grading.confine import Limits, die_with_parent, limits_of, see_to_confinement
 from mqlab.grading.judging import HIDDEN_SEEDS, Judge, Mark, nothing_for
 from mqlab.grading.outside import Unreadable, read_file
@@ -28,7 +28,7 @@ from mqlab.grading.release import exam_code
 from mqlab.grading.running import NotebookRun, run_notebook
 from mqlab.grading.signing import signed_mark
 from mqlab.grading.submission import MOST_BYTES, Submission, other_parameters, read_submission
-from mqlab.grading.truths import Shown, foreign_truths, truths_in
+from mqlab.grading.truths import Shown, bet_afterwards, foreign_truths, truths_in
 from mqlab.labs.source import LabSource, text_argument
 
 RESULT, EXECUTED = "result.json", "executed.ipynb"
@@ -132,6 +132,10 @@ def _result(
 ) -> dict[str, Any]:
     out, key = Path(job.out), read_key(job.key_file)
     marks = [each.as_json() for each in found]
+    forged = [] if submission.unreadable else not_as_shown(submission.claims, marks)
+    if forged:
+        what = f"the notebook shows {', '.join(forged)} as passed, and with the solution that was handed in it is not"
+        submission.remarks.append(f"{what}: the output is of another solution, or was written by hand")
     changed = datetime.fromtimestamp(submission.changed, UTC).strftime(MINUTE) if submission.changed else ""
     exam = _exam(submission, job.exam, key, changed)
     result: dict[str, Any] = {
@@ -175,7 +179,7 @@ def _bets(submission: Submission, lab: LabSource, executed: Path) -> list[dict[s
 
     `told` is the bet in the form of the truth; where the notebook was not run, there is neither.
     """
-    shown = truths_in(executed)
+    shown, afterwards = truths_in(executed), bet_afterwards(submission.path)
     found = []
     for cell in lab.tagged("prediction"):
         for call in cell.calls("predict"):
@@ -188,6 +192,7 @@ def _bets(submission: Submission, lab: LabSource, executed: Path) -> list[dict[s
                     "question": seen.question,
                     "told": seen.said or None,
                     "truth": seen.truth or None,
+                    "afterwards": name in afterwards,
                 }
             )
     return found

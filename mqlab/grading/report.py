@@ -18,6 +18,8 @@ pre { background: #f4f4f4; padding: .6rem; white-space: pre-wrap; overflow-wrap:
       font-size: .85rem; }
 """
 
+_AFTERWARDS = "<br><small>written after the truth was shown</small>"
+
 
 def write_report(result: dict[str, Any], path: Path) -> None:
     """Write the page of one result."""
@@ -61,22 +63,33 @@ def _mark(mark: dict[str, Any], *, played: bool) -> str:
     rows = [
         head,
         f"<p>Public seeds: {mark['public'][0]} of {mark['public'][1]} went well. Hidden seeds: {mark['hidden'][0]} of "
-        f"{mark['hidden'][1]}.</p>",
+        f"{mark['hidden'][1]}.{_with_cases(mark)}</p>",
     ]
     if mark["failing_seed"] is not None:
         rows.append(f"<p>With seed {mark['failing_seed']}: {escape(mark['reason'])}</p>")
         rows.append(f"<pre>{escape(mark['story'])}</pre>" if mark["story"] else "")
-        rows.append(f"<p>To look into it, in your notebook:</p><pre>{escape(share_line(mark))}</pre>")
+        if mark.get("has_world"):
+            rows.append(f"<p>To look into it, in your notebook:</p><pre>{escape(share_line(mark))}</pre>")
     elif mark["points"] < mark["most"]:
         rows.append(f"<p>{escape(mark['reason'])}</p>")
     return f"<section>{''.join(rows)}</section>"
+
+
+def _with_cases(mark: dict[str, Any]) -> str:
+    """What the points are made of, where cases of seeds that went wrong count, too."""
+    public, hidden = mark.get("shares", (0, 0))
+    seeds = [well / played if played else 0 for well, played in (mark["public"], mark["hidden"])]
+    if public <= seeds[0] + 0.001 and hidden <= seeds[1] + 0.001:
+        return ""
+    return f" With the cases that went well in the other seeds: {public:.0%} and {hidden:.0%}."
 
 
 def _bets(bets: list[dict[str, Any]]) -> str:
     if not bets:
         return ""
     rows = "".join(
-        f"<tr><td>{escape(bet.get('question') or bet['bet'])}</td><td>{_said(_bet(bet))}</td>"
+        f"<tr><td>{escape(bet.get('question') or bet['bet'])}</td>"
+        f"<td>{_said(_bet(bet))}{_AFTERWARDS if bet.get('afterwards') else ''}</td>"
         f"<td>{_said(bet['truth'])}</td></tr>"
         for bet in bets
     )

@@ -71,13 +71,15 @@ def _read(submission: Submission, lab: LabSource) -> None:
     wanted = exercises_of(lab)
     parameters = other_parameters(lab)
     values: dict[str, Any] = {}
-    for name, source in _code_cells(notebook):
+    cells = list(_code_cells(notebook))
+    for name, source in cells:
         if name in wanted:
             _take(submission, name, source)
         _note_bets(submission, source)
         values |= {each: value for each, value in _plain(source).items() if each in parameters}
         if "student_id" in source and not submission.said_id:
             submission.said_id = _said_id(source)
+    _take_by_definition(submission, lab, [source for name, source in cells if name not in wanted])
     for name in wanted:
         if name not in submission.cells:
             submission.remarks.append(f"the exercise {name} is not in the notebook")
@@ -137,6 +139,45 @@ def _take(submission: Submission, name: str, source: str) -> None:
     if name in submission.cells and submission.cells[name] != source:
         submission.remarks.append(f"the exercise {name} is there more than once; the last one counts")
     submission.cells[name] = source
+
+
+def _take_by_definition(submission: Submission, lab: LabSource, sources: list[str]) -> None:
+    """Find exercises whose cell has lost its name, as some editors strip it: by what the cell defines.
+
+    That is sure only where the cell defines all that the exercise does, and nothing that another exercise does.
+    """
+    wanted = {given_name(lab, cell) or "": set(cell.definitions) for cell in lab.tagged("exercise")}
+    everything = set().union(*wanted.values())
+    for source in sources:
+        defined = set(_definitions(source))
+        if not defined & everything or len(source) > MOST_CELL:
+            continue
+        name = next((each for each, names in wanted.items() if defined & everything == names), "")
+        if name and name not in submission.cells:
+            submission.cells[name] = source
+            names = ", ".join(sorted(wanted[name]))
+            submission.remarks.append(
+                f"the cell of the exercise {name} has lost its name (an editor does that); it was found by {names}"
+            )
+
+
+def _definitions(source: str) -> list[str]:
+    """The functions and classes that a cell defines."""
+    try:
+        body = ast.parse(source[:MOST_CELL]).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return [node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+
+
+def defined_instead(submission: Submission, lab: LabSource, wanted: str) -> str:
+    """What the cell that is to define a name does define: a sentence, "" where there is no such cell."""
+    for cell in lab.tagged("exercise"):
+        text = submission.cells.get(given_name(lab, cell) or "")
+        if wanted in cell.definitions and text is not None:
+            names = [name for name in _definitions(text) if name not in cell.definitions]
+            return f"your cell defines {', '.join(names) or 'no function and no class'}; {wanted} is wanted"
+    return ""
 
 
 def exercises_of(lab: LabSource) -> list[str]:

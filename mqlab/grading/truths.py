@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mqlab.check.predictions import IN_THE_REPORT
+from mqlab.check.predictions import AFTERWARDS, BET_FIRST, IN_THE_REPORT
 from mqlab.grading.outside import Unreadable, read_file, read_json
 from mqlab.grading.running import MOST_BYTES
 from mqlab.labs.source import LabSource
@@ -49,8 +49,15 @@ def foreign_truths(lab: LabSource, handed_in: Path, executed: Path) -> list[str]
     return [
         bet
         for bet, seen in shown.items()
-        if seen.truth != IN_THE_REPORT and own.get(bet, seen).truth != seen.truth
+        if seen.truth not in (IN_THE_REPORT, BET_FIRST) and own.get(bet, seen).truth != seen.truth
     ]
+
+
+def bet_afterwards(handed_in: Path) -> list[str]:
+    """The bets that were written when their truth had been shown: as the notebook itself notes it, which forgets it
+    when its kernel is started anew and can be edited.
+    """
+    return [bet for bet, seen in truths_in(handed_in).items() if seen.said.endswith(AFTERWARDS)]
 
 
 def _outputs(cell: dict[str, Any]) -> str:

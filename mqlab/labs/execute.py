@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from mqlab.check.predictions import OPEN
 from mqlab.labs.errors import LabError
 from mqlab.labs.extra import extra
 from mqlab.labs.notebook import Notebook
@@ -17,6 +18,7 @@ from mqlab.labs.source import place_of
 TIMEOUT_S = 300
 SMALL_DATA = ("MQLAB_LAB_DATA", "small")
 """The variable that the Spark labs ask how much data to make, and what the committed notebooks are built with."""
+TRUTHS_SHOWN = (OPEN, "shown")
 
 _OWN_DIRECTORIES = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
 
@@ -25,7 +27,7 @@ _OWN_DIRECTORIES = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_D
 def jupyter_apart() -> Iterator[None]:
     """Within it, Jupyter and IPython keep their files in a temporary directory, and import paths are absolute.
 
-    Labs with a data set of a million events take their small one.
+    Labs with a data set of a million events take their small one, and `reveal` tells truths to whoever has bet nothing.
     """
     before = dict(os.environ)
     with TemporaryDirectory(prefix="mqlab-labs-") as place:
@@ -35,6 +37,7 @@ def jupyter_apart() -> Iterator[None]:
         if "PYTHONPATH" in before:
             os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, before["PYTHONPATH"].split(os.pathsep)))
         os.environ.setdefault(*SMALL_DATA)
+        os.environ.setdefault(*TRUTHS_SHOWN)
         try:
             yield
         finally:

@@ -329,7 +329,7 @@ EVIL = "<script>alert(1)</script>"
 def a_result(**changed: Any) -> dict[str, Any]:
     mark = {
         "check": "05/hold", "points": 1.5, "most": 3, "reason": EVIL, "public": [25, 50], "hidden": [9, 20],
-        "functions": ["HoldService"], "failing_seed": 7, "story": EVIL,
+        "functions": ["HoldService"], "failing_seed": 7, "story": EVIL, "has_world": True,
     }  # fmt: skip
     own = {"student": "=cmd()", "lab": "05_push_is_pull", "points": 1.5, "most": 3, "marks": [mark], "remarks": [EVIL]}
     bets = [{"bet": "held", "said": EVIL, "truth": None}]

@@ -121,14 +121,14 @@ def test_a_table_of_what_the_public_seeds_ask_gets_nothing(mark_it: MarkIt) -> N
 
 
 def test_points_are_for_what_goes_well_with_public_and_with_hidden_seeds() -> None:
-    assert points_of(3, (50, 50), (20, 20)) == 3
-    assert points_of(3, (50, 50), (15, 20)) == 2.25
-    assert points_of(3, (30, 50), (20, 20)) == 1.8
-    assert points_of(3, (50, 50), (10, 20)) == 1.5
-    assert points_of(3, (50, 50), (9, 20)) == 0
-    assert points_of(3, (24, 50), (20, 20)) == 0
-    assert points_of(2, (49, 50), (0, 0)) == 1.96
-    assert points_of(2, (0, 0), (0, 0)) == 0
+    assert points_of(3, 1, 1) == 3
+    assert points_of(3, 1, 0.75) == 2.25
+    assert points_of(3, 0.6, 1) == 1.8
+    assert points_of(3, 1, 0.5) == 1.5
+    assert points_of(3, 1, 0.45) == 0
+    assert points_of(3, 0.48, 1) == 0
+    assert points_of(2, 0.98) == 1.96
+    assert points_of(2) == 0
 
 
 def test_deleted_exercise(mark_it: MarkIt, handed_out: Notebook) -> None:

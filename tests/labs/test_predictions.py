@@ -7,6 +7,7 @@ import re
 import pytest
 
 from mqlab.check import Predictions
+from mqlab.check.predictions import AFTERWARDS, OPEN
 from mqlab.errors import LearnerError
 
 
@@ -59,8 +60,32 @@ def test_running_a_cell_again_replaces_its_answer_and_keeps_its_place(sheet: Pre
     sheet.reveal("first", "z")
     sheet.predict("first", "First?", "other")
     assert repr(sheet.reveal()) == (
-        "First?\n  you said: other\n  it is:    not revealed yet\nSecond?\n  you said: y\n  it is:    not revealed yet"
+        "First?\n  you said: other (written after the truth was shown)\n  it is:    not revealed yet\n"
+        "Second?\n  you said: y\n  it is:    not revealed yet"
     )
+
+
+def test_without_a_bet_the_truth_is_kept_back(sheet: Predictions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(OPEN, raising=False)
+    sheet.predict("first", "How many?", unit="ms", prediction=...)
+    told = repr(sheet.reveal("first", 4321, why="the limit is 4321"))
+    assert "4321" not in told
+    assert "bet first: write your answer in place of the dots" in told
+    assert "4321" not in repr(sheet.reveal())
+    sheet.predict("first", "How many?", 5, unit="ms")
+    told = repr(sheet.reveal("first", 4321))
+    assert "you said: 5 ms\n  it is:    4321 ms" in told
+    monkeypatch.setenv(OPEN, "shown")
+    sheet.predict("first", "How many?", unit="ms", prediction=...)
+    assert "it is:    4321 ms" in repr(sheet.reveal("first", 4321))
+
+
+def test_a_bet_that_is_written_after_its_truth_says_so_and_the_same_bet_again_does_not(sheet: Predictions) -> None:
+    sheet.predict("first", "How many?", 5, unit="ms")
+    sheet.reveal("first", 7)
+    assert sheet.predict("first", "How many?", 5, unit="ms").said == "5 ms"
+    assert sheet.predict("first", "How many?", 7, unit="ms").said == f"7 ms{AFTERWARDS}"
+    assert f"you said: 7 ms{AFTERWARDS}\n  it is:    7 ms" in repr(sheet.reveal("first", 7))
 
 
 def test_what_was_shown_does_not_change_when_the_answer_does(sheet: Predictions) -> None:

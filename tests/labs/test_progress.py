@@ -67,7 +67,7 @@ def test_the_line_counts_bets_that_were_made_and_checks_as_they_ended_last() -> 
     predict("one", "How many?", 3, unit="requests")
     predict("two", "How many?", unit="requests")
     check("87/twice", cell("def twice(n):\n    return n\n", "twice"))
-    assert how_far("ada", "87", bets=2).left[0] == "87/twice: 0 of 50 seeds went well"
+    assert how_far("ada", "87", bets=2).left[0] == "87/twice: 0 of 3 seeds went well"
     check("87/twice", cell(TWICE, "twice"))
     check("87/twice", lambda _: 0, seeds=[4])  # with seeds of one's own: to look into a world
     check("87/thrice", cell(THRICE, "Thrice"))

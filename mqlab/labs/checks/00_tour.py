@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message
-from mqlab.check import Wrong, lab_check
+from mqlab.check import Cases, Wrong, is_number, lab_check
 from mqlab.trace.record import Record
 
 BreakpointFactory = Callable[[str], Callable[[Record], bool]]
@@ -30,16 +30,16 @@ class Place(NamedTuple):
 @lab_check("00/same-message", points=1)
 def same_message(answer: Callable[[Place, Place], bool], *, seed: int) -> Wrong | None:
     """Every message of one or two brokers is found again, and none is taken for another."""
-    stored = _stored_messages(Random(seed))
+    stored, cases = _stored_messages(Random(seed)), Cases()
     for first, second in product(stored, stored):
         told = answer(first, second._replace(kind="MessageDispatched"))
         if not isinstance(told, bool):
             return Wrong(f"True or False is wanted, and yours gives {told!r}")
-        if told != (first is second):
-            was = "one message" if first is second else "two messages"
-            story = f"{first}\n{second._replace(kind='MessageDispatched')}"
-            return Wrong(f"these events are about {was}, and yours says {told}", story)
-    return None
+        was = "one message" if first is second else "two messages"
+        story = f"{first}\n{second._replace(kind='MessageDispatched')}"
+        right = told == (first is second)
+        cases.note(was, right or Wrong(f"these events are about {was}, and yours says {told}", story))
+    return cases.result
 
 
 def _stored_messages(random: Random) -> list[Place]:
@@ -57,7 +57,7 @@ def _stored_messages(random: Random) -> list[Place]:
 @lab_check("00/most-early", points=1)
 def most_early(answer: Callable[[dict[str, float], dict[str, float]], float], *, seed: int) -> Wrong | None:
     """Listeners that were early with many messages, with one or with none."""
-    random = Random(f"00/most-early/{seed}")
+    random, cases = Random(f"00/most-early/{seed}"), Cases()
     for often in random.sample([0, 0.3, 1], 3):
         ids = [f"message-{number}" for number in range(random.randint(1, 12))]
         returned = {one: random.randint(1, 900) + random.randint(0, 999) / 1_000 for one in ids}
@@ -67,10 +67,10 @@ def most_early(answer: Callable[[dict[str, float], dict[str, float]], float], *,
         returned["not handed over"] = random.randint(1, 900)
         called["of another producer"] = random.randint(1, 900)
         got = answer(dict(returned), dict(called))
-        if not isinstance(got, int | float) or abs(got - want) >= 0.001:
-            lines = (f"{one}: called at {called[one]:.3f} ms, send returned at {returned[one]:.3f} ms" for one in ids)
-            return Wrong(f"at most {want:.3f} ms early, yours says {got!r}", "\n".join(lines))
-    return None
+        right = is_number(got) and abs(got - want) < 0.001
+        lines = (f"{one}: called at {called[one]:.3f} ms, send returned at {returned[one]:.3f} ms" for one in ids)
+        cases.note(want, right or Wrong(f"at most {want:.3f} ms early, yours says {got!r}", "\n".join(lines)))
+    return cases.result
 
 
 @lab_check("00/lag", points=1)

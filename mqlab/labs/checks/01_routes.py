@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from mqlab import Lab, Message
-from mqlab.check import Right, Wrong, lab_check
+from mqlab.check import Right, Wrong, is_number, lab_check
 from mqlab.errors import MQClientException, RemotingException
 from mqlab.protocol import BrokerData, PermName, QueueData, RemotingCommand, RequestCode, ResponseCode, TopicRouteData
 from mqlab.protocol.headers import GetRouteInfoRequestHeader
@@ -146,7 +146,7 @@ def right_after(answer: Callable[[float, float], float], *, seed: int) -> Wrong 
     asked_ms = [event.ts_ms - mended_ms for event in asked if event.ts_ms > mended_ms]
     report_s, refresh_s, was_s = (round(ms / 1_000, 1) for ms in (report_ms, asked_ms[0], was_ms))
     foretold = answer(report_s, refresh_s)
-    if isinstance(foretold, int | float) and abs(foretold - was_s) <= SLACK_S:
+    if is_number(foretold) and abs(foretold - was_s) <= SLACK_S:
         return None
     asked_for = f"right_after(report_s={report_s}, refresh_s={refresh_s})"
     steps = [(report_ms, "the broker reports"), *((ms, "the producer asks") for ms in asked_ms)]

@@ -7,7 +7,7 @@ from random import Random
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
-from mqlab.check import Wrong, lab_check
+from mqlab.check import Cases, Wrong, lab_check
 from mqlab.lab import Lab
 from mqlab.protocol.hashing import java_string_hash
 from mqlab.sim import FAULTS, MemoryDisk, Node
@@ -90,15 +90,15 @@ class RunningStore:
 @lab_check("02/read-entry", points=1)
 def read_entry(answer: Callable[[dict[str, bytes], int], Entry], *, seed: int) -> Wrong | None:
     """Any entry of a queue is found, in its first file and in later ones."""
-    machine = RunningStore(seed)
+    machine, cases = RunningStore(seed), Cases()
     machine.put(machine.random.randint(1, 90), queues=2)
     for queue_id, entries in sorted(machine.entries.items()):
         files = machine.files(f"consumequeue/{TOPIC}/{queue_id}")
         for number in sorted({0, machine.random.randrange(len(entries)), len(entries) - 1}):
             got = answer(dict(files), number)
-            if got != entries[number]:
-                return Wrong(f"entry {number} is {entries[number]}, yours says {got!r}", _hex_lines(files, number))
-    return None
+            told = f"entry {number} is {entries[number]}, yours says {got!r}"
+            cases.note(entries[number], got == entries[number] or Wrong(told, _hex_lines(files, number)))
+    return cases.result
 
 
 def _hex_lines(files: dict[str, bytes], number: int) -> str:
@@ -117,16 +117,20 @@ def _hex_lines(files: dict[str, bytes], number: int) -> str:
 @lab_check("02/same-hash", points=1)
 def same_hash(answer: Callable[[str], str], *, seed: int) -> Wrong | None:
     """Tags of 2 to 8 small letters get a partner of the same length with the same hash."""
-    random = Random(seed)
+    random, cases = Random(seed), Cases()
     for _ in range(TAGS_TRIED):
         tag = "".join(random.choice(ascii_lowercase) for _ in range(random.randint(2, 8)))
-        got = answer(tag)
-        if not isinstance(got, str) or got == tag or len(got) != len(tag):
-            return Wrong(f"for {tag!r} yours gives {got!r}; another text of {len(tag)} characters is wanted")
-        if java_string_hash(got) != java_string_hash(tag):
-            told = f"{tag!r} has the hash {java_string_hash(tag)}, yours, {got!r}, has {java_string_hash(got)}"
-            return Wrong(told, f"they differ by {java_string_hash(got) - java_string_hash(tag)}")
-    return None
+        cases.note(tag, _shares_its_hash(tag, answer(tag)))
+    return cases.result
+
+
+def _shares_its_hash(tag: str, got: object) -> Wrong | bool:
+    if not isinstance(got, str) or got == tag or len(got) != len(tag):
+        return Wrong(f"for {tag!r} yours gives {got!r}; another text of {len(tag)} characters is wanted")
+    if java_string_hash(got) == java_string_hash(tag):
+        return True
+    told = f"{tag!r} has the hash {java_string_hash(tag)}, yours, {got!r}, has {java_string_hash(got)}"
+    return Wrong(told, f"they differ by {java_string_hash(got) - java_string_hash(tag)}")
 
 
 # -- when the log is flushed ---------------------------------------------------------------------------------------
@@ -135,7 +139,7 @@ def same_hash(answer: Callable[[str], str], *, seed: int) -> Wrong | None:
 @lab_check("02/flushes", points=1)
 def flushes(answer: Callable[[int, int, int], bool], *, seed: int) -> Wrong | None:
     """Few and many dirty pages, early and late: flushed is what MappedFile.isAbleToFlush would flush."""
-    random = Random(f"02/flushes/{seed}")
+    random, cases = Random(f"02/flushes/{seed}"), Cases()
     for _ in range(LOOKS_TRIED):
         flushed = random.randrange(20 * PAGE_BYTES)
         written = flushed + random.choice((0, random.randrange(PAGE_BYTES), random.randrange(6 * PAGE_BYTES)))
@@ -143,10 +147,10 @@ def flushes(answer: Callable[[int, int, int], bool], *, seed: int) -> Wrong | No
         pages = written // PAGE_BYTES - flushed // PAGE_BYTES
         want = written > flushed if since_ms >= THOROUGH_MS else pages >= LEAST_PAGES
         got = answer(written, flushed, since_ms)
-        if got is not want:
-            asked = f"flushes({written}, {flushed}, {since_ms})"
-            return Wrong(f"{asked} is {got!r}, and should be {want}: {pages} pages further, after {since_ms} ms")
-    return None
+        asked = f"flushes({written}, {flushed}, {since_ms})"
+        told = f"{asked} is {got!r}, and should be {want}: {pages} pages further, after {since_ms} ms"
+        cases.note(want, got is want or Wrong(told))
+    return cases.result
 
 
 # -- the end of a torn log -----------------------------------------------------------------------------------------

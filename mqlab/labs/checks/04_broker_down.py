@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from mqlab import Lab, Message
-from mqlab.check import Right, Wrong, lab_check
+from mqlab.check import Cases, Right, Wrong, lab_check
 from mqlab.client import MQFaultStrategy
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.message import MessageQueue
@@ -21,7 +21,7 @@ Probe = Callable[[str], Awaitable[bool]]
 @lab_check("04/next-queue", points=1)
 def next_queue(answer: Callable[[list[str], int, str], int], *, seed: int) -> Wrong | None:
     """Queues of one to three brokers are asked in turn, and the broker of the failed attempt is passed over."""
-    random = Random(seed)
+    random, cases = Random(seed), Cases()
     for count in (1, 2, 3):
         names = BROKERS[:count]
         brokers = [name for name in names for _ in range(random.randrange(1, 7))]
@@ -31,15 +31,15 @@ def next_queue(answer: Callable[[list[str], int, str], int], *, seed: int) -> Wr
             in_turn = [(turn + step) % len(brokers) for step in range(len(brokers))]
             right = next((number for number in in_turn if brokers[number] != avoid), in_turn[0])
             said = answer(list(brokers), turn, avoid)
-            if said != right:
-                return Wrong(f"next_queue({brokers}, {turn}, {avoid!r}) is {said!r}, and should be {right}")
-    return None
+            told = f"next_queue({brokers}, {turn}, {avoid!r}) is {said!r}, and should be {right}"
+            cases.note(right, said == right or Wrong(told))
+    return cases.result
 
 
 @lab_check("04/attempts", points=1)
 def attempts(answer: Callable[[list[str], int], int], *, seed: int) -> Wrong | None:
     """Brokers are killed, hang or are well, and one synchronous send makes as many attempts as was foretold."""
-    random = Random(f"04/attempts/{seed}")
+    random, cases = Random(f"04/attempts/{seed}"), Cases()
     states = random.choices(("killed", "hangs", "well"), (4, 1, 1), k=random.randint(4, 6))
     lab = Lab(seed)
     lab.name_server()
@@ -65,15 +65,15 @@ def attempts(answer: Callable[[list[str], int], int], *, seed: int) -> Wrong | N
         attempted = lab.history.find("SendAttempted", node=producer.node.name)
         was = sum(event.ts_ms >= began_ms for event in attempted)
         foretold = answer(list(in_turn), most)
-        if foretold != was:
-            return Wrong(f"attempts({in_turn}, {most}) is {foretold!r}, and the call made {was}")
-    return None
+        told = f"attempts({in_turn}, {most}) is {foretold!r}, and the call made {was}"
+        cases.note(was, foretold == was or Wrong(told))
+    return cases.result
 
 
 @lab_check("04/rest", points=1)
 def rest_after(answer: Callable[[list[tuple[int, int]], int, bool], int], *, seed: int) -> Wrong | None:
     """Attempts that were quick, slow or failed are looked up in RocketMQ's table and in others."""
-    random = Random(seed)
+    random, cases = Random(seed), Cases()
     table = RESTS if seed % 2 else list(zip(_rising(random), _rising(random), strict=True))
     borders = [at_least for at_least, _ in table]
     took = [random.randrange(1, 20_000), *(random.choice(borders) + more for more in (-1, 0, 1)), 0, 3_000]
@@ -82,11 +82,10 @@ def rest_after(answer: Callable[[list[tuple[int, int]], int, bool], int], *, see
             counts_ms = 10_000 if failed else took_ms
             right = max((rest for at_least, rest in table if counts_ms >= at_least), default=0)
             said = answer(list(table), took_ms, failed)
-            if said != right:
-                told = f"rest_after(table, {took_ms}, failed={failed}) is {said!r}, and should be {right}"
-                rows = [f"took at least {at_least} ms: rests {rest} ms" for at_least, rest in table]
-                return Wrong(told, "\n".join(["the table:", *rows]))
-    return None
+            told = f"rest_after(table, {took_ms}, failed={failed}) is {said!r}, and should be {right}"
+            rows = [f"took at least {at_least} ms: rests {rest} ms" for at_least, rest in table]
+            cases.note(right, said == right or Wrong(told, "\n".join(["the table:", *rows])))
+    return cases.result
 
 
 def _rising(random: Random) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from mqlab.check import Right, Wrong, lab_check
+from mqlab.check import Cases, Right, Wrong, is_number, lab_check
 from mqlab.lab import Lab
 from mqlab.protocol.message import Message, MessageQueue
 from mqlab.scenarios import get
@@ -38,7 +38,7 @@ def held_for(answer: Callable[[int, int], float], *, seed: int) -> Wrong | None:
         return None  # a pass comes just when the time is up, and microseconds decide
     next_pass_ms = round(ages_ms[0])
     foretold = answer(next_pass_ms, hold_ms)
-    if not isinstance(foretold, int | float) or abs(foretold - was_ms) > SLACK_MS:
+    if not is_number(foretold) or abs(foretold - was_ms) > SLACK_MS:
         asked = f"held_for(next_pass_ms={next_pass_ms}, hold_ms={hold_ms})"
         told = f"{asked} is {foretold!r}, and the pull was held for {was_ms:.0f} ms"
         return Wrong(told, "\n".join(f"a pass, when the pull is {age_ms:.0f} ms old" for age_ms in ages_ms))
@@ -48,7 +48,7 @@ def held_for(answer: Callable[[int, int], float], *, seed: int) -> Wrong | None:
 @lab_check("05/wakes", points=1)
 def wakes(answer: Callable[[int, set[int], int, int | None], bool], *, seed: int) -> Wrong | None:
     """Notices and passes, old offsets and new ones, right tags and wrong ones: who is woken?"""
-    random = Random(seed)
+    random, questions = Random(seed), Cases()
     codes = random.sample(range(1_000, 9_999), 3)
     pull_offset = random.randrange(50)
     cases = [
@@ -61,10 +61,9 @@ def wakes(answer: Callable[[int, set[int], int, int | None], bool], *, seed: int
     for wanted, max_offset, tags_code in cases:
         right = max_offset > pull_offset and (tags_code is None or not wanted or tags_code in wanted)
         said = answer(pull_offset, set(wanted), max_offset, tags_code)
-        if bool(said) is not right:
-            asked = f"wakes({pull_offset}, {wanted or 'set()'}, {max_offset}, {tags_code})"
-            return Wrong(f"{asked} is {said!r}, and should be {right}")
-    return None
+        asked = f"wakes({pull_offset}, {wanted or 'set()'}, {max_offset}, {tags_code})"
+        questions.note(right, bool(said) is right or Wrong(f"{asked} is {said!r}, and should be {right}"))
+    return questions.result
 
 
 @lab_check("05/asks", points=1)
@@ -83,7 +82,7 @@ def asks_per_minute(answer: Callable[[int, float, float], float], *, seed: int) 
     lab.run_for(seconds=30)
     foretold = answer(queues, interval_ms, 2 * way_ms)
     # In half a minute each task may have sent one more, or one less.
-    if isinstance(foretold, int | float) and abs(foretold / 2 - meter.requests) <= queues + 0.02 * meter.requests:
+    if is_number(foretold) and abs(foretold / 2 - meter.requests) <= queues + 0.02 * meter.requests:
         return None
     asked = f"asks_per_minute(queues={queues}, interval_ms={interval_ms}, round_trip_ms={2 * way_ms})"
     return Wrong(f"{asked} is {foretold!r}, and in half a minute {meter.requests} requests were sent")

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message
-from mqlab.check import Right, Wrong, lab_check
+from mqlab.check import Cases, Right, Wrong, is_number, lab_check
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeFromWhere
 from mqlab.errors import MQClientException
 from mqlab.scenarios.flow_control import slow_consumer, taking
@@ -183,7 +183,7 @@ def next_pull(answer: Callable[[int, int, int], float], *, seed: int) -> Wrong |
     refused_ms = lab.run_until_event("FlowControlled").ts_ms
     was_ms = lab.run_until_event("PullRequested", topic="Orders").ts_ms - refused_ms
     foretold = answer(PULL, limit, ms_each)
-    if isinstance(foretold, int | float) and abs(foretold - was_ms) <= 1:
+    if is_number(foretold) and abs(foretold - was_ms) <= 1:
         return None
     told = f"next_pull_ms(held={PULL}, limit={limit}, ms_each={ms_each})"
     return Wrong(f"{told} is {foretold!r}, and the pull went out after {was_ms:.0f} ms")
@@ -225,7 +225,7 @@ def most_bytes(answer: Callable[[int, int, int, int], int], *, seed: int) -> Rig
 @lab_check("06/held-back-by", points=1)
 def held_back_by(answer: Callable[..., str | None], *, seed: int) -> Wrong | None:
     """Which of three gauges holds a pull back, with values around their limits."""
-    draw = Random(f"06/held-back-by/{seed}")
+    draw, cases = Random(f"06/held-back-by/{seed}"), Cases()
     most, most_mib, widest = draw.randint(1, 1_000), draw.randint(1, 100), draw.randint(1, 2_000)
     for _ in range(8):
         count = most + draw.choice((-1, 0, 0, 1))
@@ -234,18 +234,15 @@ def held_back_by(answer: Callable[..., str | None], *, seed: int) -> Wrong | Non
         over = (("count", count - most), ("size", size // MIB - most_mib), ("span", span - widest))
         want = next((name for name, above in over if above > 0), None)
         got = answer(count, size, span, most, most_mib, widest)
-        if got != want:
-            return Wrong(
-                f"{count} messages of {most}, {size:,} bytes of {most_mib} MiB, a span of {span} of {widest}: "
-                f"{want!r}, and yours says {got!r}"
-            )
-    return None
+        told = f"{count} messages of {most}, {size:,} bytes of {most_mib} MiB, a span of {span} of {widest}"
+        cases.note(want, got == want or Wrong(f"{told}: {want!r}, and yours says {got!r}"))
+    return cases.result
 
 
 @lab_check("06/progress", points=1)
 def progress(answer: Callable[[list[int], set[int]], int], *, seed: int) -> Right | Wrong:
     """The one number of a queue, whatever is done and in whatever order."""
-    draw = Random(f"06/progress/{seed}")
+    draw, cases = Random(f"06/progress/{seed}"), Cases()
     all_done, known = 0, 0
     for share in draw.sample((0.0, 0.5, 0.95, 1.0), 4):
         pulled = list(range(draw.randint(1, 60)))
@@ -254,12 +251,11 @@ def progress(answer: Callable[[list[int], set[int]], int], *, seed: int) -> Righ
         while want in done:
             want += 1
         got = answer(list(pulled), set(done))
-        if got != want:
-            left = [offset for offset in pulled if offset not in done]
-            told = f"{len(pulled)} were pulled, not done are {left}"
-            return Wrong(f"{told}: the offset is {want}, and yours says {got!r}")
+        left = [offset for offset in pulled if offset not in done]
+        told = f"{len(pulled)} were pulled, not done are {left}"
+        cases.note(want, got == want or Wrong(f"{told}: the offset is {want}, and yours says {got!r}"))
         all_done, known = all_done + len(done), known + want
-    return Right({"messages": {"done": all_done, "done, and the broker knows": known}})
+    return cases.result or Right({"messages": {"done": all_done, "done, and the broker knows": known}})
 
 
 @lab_check("06/limits", points=3)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from mqlab.check import Right, Wrong, lab_check
+from mqlab.check import Cases, Right, Wrong, lab_check
 from mqlab.lab import Lab
 from mqlab.protocol.message import MessageQueue
 from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
@@ -32,7 +32,7 @@ LINES = 14
 @lab_check("07/own-share", points=1)
 def own_share(answer: OwnShare, *, seed: int) -> Wrong | None:
     """Each member of a group computes its share: the blocks that AllocateMessageQueueAveragely gives out."""
-    draw = random.Random(f"07/own-share/{seed}")
+    draw, cases = random.Random(f"07/own-share/{seed}"), Cases()
     members = sorted(f"10.0.0.{host}@{draw.randint(100, 9_999)}" for host in draw.sample(range(2, 250), 1 + seed % 9))
     queues = [MessageQueue(TOPIC, BROKER, number) for number in range(draw.randint(1, 24))]
     for client_id in members:
@@ -40,14 +40,11 @@ def own_share(answer: OwnShare, *, seed: int) -> Wrong | None:
         want = AllocateMessageQueueAveragely().divide(client_id, queues, members)
         if not isinstance(got, list) or any(not isinstance(queue, MessageQueue) for queue in got):
             return Wrong("own_share must return a list of queues, and yours returned something else")
-        if got != want:
-            place = members.index(client_id) + 1
-            return Wrong(
-                f"{len(queues)} queues, {len(members)} members: number {place} takes {_numbers(want)}, "
-                f"and yours takes {_numbers(got)}",
-                world=partial(_shop, answer, len(queues), len(members), seed),
-            )
-    return None
+        place = members.index(client_id) + 1
+        told = f"{len(queues)} queues, {len(members)} members: number {place} takes {_numbers(want)}"
+        world = partial(_shop, answer, len(queues), len(members), seed)
+        cases.note(want, got == want or Wrong(f"{told}, and yours takes {_numbers(got)}", world=world))
+    return cases.result
 
 
 class _OwnShare(AllocateMessageQueueStrategy):

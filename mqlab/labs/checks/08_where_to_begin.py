@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from mqlab.check import Right, Wrong, lab_check
+from mqlab.check import Cases, Right, Wrong, lab_check
 from mqlab.check.own_process import in_own_process
 from mqlab.client import ConsumeConcurrentlyStatus, MessageModel
 from mqlab.lab import Lab
@@ -55,7 +55,7 @@ class _Round(NamedTuple):
 @lab_check("08/begin-at", points=1)
 def begin_at(answer: BeginAt, *, seed: int) -> Right | Wrong:
     """A group begins with a queue: known or new, young or old, from the first or from the last message."""
-    draw = random.Random(f"08/begin-at/{seed}")
+    draw, cases = random.Random(f"08/begin-at/{seed}"), Cases()
     in_queues, for_groups = 0, 0
     young, old = 0, draw.randint(1, 500)
     for oldest, where in draw.sample([(young, "FIRST"), (young, "LAST"), (old, "FIRST"), (old, "LAST")], 4):
@@ -65,14 +65,11 @@ def begin_at(answer: BeginAt, *, seed: int) -> Right | Wrong:
         by_setting = oldest if where == "FIRST" or oldest == 0 else end
         want = by_setting if known is None else known
         got = answer(known, where, oldest, end)
-        if got != want:
-            group = "a new group" if known is None else f"a group with the offset {known} at the broker"
-            return Wrong(
-                f"{group}, {where}, and a queue with messages {oldest} to {end - 1}: it begins at {want}, "
-                f"and yours says {got!r}"
-            )
+        group = "a new group" if known is None else f"a group with the offset {known} at the broker"
+        told = f"{group}, {where}, and a queue with messages {oldest} to {end - 1}: it begins at {want}"
+        cases.note(want, got == want or Wrong(f"{told}, and yours says {got!r}"))
         in_queues, for_groups = in_queues + end - oldest, for_groups + end - max(want, oldest)
-    return Right({"messages": {"in the queues": in_queues, "for the groups": for_groups}})
+    return cases.result or Right({"messages": {"in the queues": in_queues, "for the groups": for_groups}})
 
 
 @lab_check("08/calls", points=1)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
-from mqlab.check import Right, Wrong, draws_for, lab_check
+from mqlab.check import Cases, Right, Wrong, draws_for, lab_check
 from mqlab.client import ConsumeConcurrentlyContext
 from mqlab.protocol.message import MessageExt, MessageQueue
 from mqlab.scenarios.payment_day import Ledger, PaymentDay
@@ -22,17 +22,17 @@ DEAD_LEVEL, FIVE_SECONDS_LEVEL = -1, 2
 @lab_check("09/next-wait", points=1)
 def next_wait(answer: Callable[[int, list[int], int], int | None], *, seed: int) -> Wrong | None:
     """The waits of one message from its first failure to the dead letter, with other levels and limits."""
-    draw = draws_for(seed)
+    draw, cases = draws_for(seed), Cases()
     delays_ms = [1_000 * (level + draw.between(f"level {level}", 0, 3)) for level in range(1, 19)]
     most = draw.between("most", 1, 20)
     for times in range(most + 1):
         level = min(RETRY_LEVEL + times, len(delays_ms))
         want = delays_ms[level - 1] if times < most else None
         got = answer(times, list(delays_ms), most)
-        if got != want:
-            told = "it becomes a dead letter (None)" if want is None else f"it waits on level {level}, {want} ms"
-            return Wrong(f"reconsumeTimes {times}, at most {most} are allowed: {told}, and yours says {got}")
-    return None
+        told = "it becomes a dead letter (None)" if want is None else f"it waits on level {level}, {want} ms"
+        told = f"reconsumeTimes {times}, at most {most} are allowed: {told}, and yours says {got!r}"
+        cases.note(want, got == want or Wrong(told))
+    return cases.result
 
 
 @lab_check("09/parked", points=1)
@@ -69,22 +69,21 @@ def _bank(seed: int, **settings: Any) -> Lab:
 @lab_check("09/says-next", points=1)
 def says_next(answer: Callable[[list[bool]], int], *, seed: int) -> Wrong | None:
     """Failures with a broker and without one, in any order."""
-    draw = draws_for(seed)
+    draw, cases = draws_for(seed), Cases()
     for least, most in ((1, 4), (5, 9), (10, 16)):
         failures = draw.between(f"failures, at least {least}", least, most)
         stored = [draw.one_of(f"failure {n} of {failures}", [True, False]) for n in range(failures)]
         behind = stored[::-1].index(True) if True in stored else len(stored)
         want = sum(stored) + behind
         got = answer(list(stored))
-        if got != want:
-            return Wrong(f"after {stored} it says {want}, and yours says {got!r}")
-    return None
+        cases.note(want, got == want or Wrong(f"after {stored} it says {want}, and yours says {got!r}"))
+    return cases.result
 
 
 @lab_check("09/come-again", points=1)
 def come_again(answer: Callable[[list[float], float], int], *, seed: int) -> Wrong | None:
     """Deliveries before and after the last note, and kills soon after it or late."""
-    draw = draws_for(seed)
+    draw, cases = draws_for(seed), Cases()
     for kill in range(3):
         killed_s = 10 * draw.between(f"tens of {kill}", 1, 12) + draw.between(f"after {kill}", 1, 99) / 10
         delivered_s = sorted(
@@ -95,24 +94,22 @@ def come_again(answer: Callable[[list[float], float], int], *, seed: int) -> Wro
         noted_s = 10 * int(killed_s / 10)
         want = len([at_s for at_s in delivered_s if at_s > noted_s])
         got = answer(list(delivered_s), killed_s)
-        if got != want:
-            told = f"delivered at {delivered_s}, killed at {killed_s} s"
-            return Wrong(f"{told}: {want} come again, and yours says {got!r}")
-    return None
+        told = f"delivered at {delivered_s}, killed at {killed_s} s: {want} come again, and yours says {got!r}"
+        cases.note(want, got == want or Wrong(told))
+    return cases.result
 
 
 @lab_check("09/behind-poison", points=1)
 def behind_poison(answer: Callable[[int, int, int], float], *, seed: int) -> Wrong | None:
     """Orders behind a bad one, in orderly groups with other limits and paces."""
-    draw = draws_for(seed)
+    draw, cases = draws_for(seed), Cases()
     pace_ms, retries = draw.between("pace", 200, 1_200, step=50), draw.between("retries", 1, 4)
     for n in (1, draw.between("place", 2, 9), 20):
         want = max(n * pace_ms, 1_000 * retries)
         got = answer(pace_ms, retries, n)
-        if got != want:
-            told = f"called_after_ms(pace_ms={pace_ms}, retries={retries}, n={n}) is {want}, and yours says {got!r}"
-            return Wrong(told, world=partial(_poison, pace_ms, retries, seed))
-    return None
+        told = f"called_after_ms(pace_ms={pace_ms}, retries={retries}, n={n}) is {want}, and yours says {got!r}"
+        cases.note(want, got == want or Wrong(told, world=partial(_poison, pace_ms, retries, seed)))
+    return cases.result
 
 
 def _poison(pace_ms: int, retries: int, seed: int) -> Lab:

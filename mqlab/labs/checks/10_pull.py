@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab import Lab, Message
-from mqlab.check import Right, Wrong, draws_for, lab_check
+from mqlab.check import Right, Wrong, draws_for, is_number, lab_check
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.message import MessageQueue
 from mqlab.trace.record import KIND, Record
@@ -107,7 +107,7 @@ def pause(answer: Pause, *, seed: int) -> Right | Wrong | None:
 
 def _of_pause(pause_ms: Any, found: bool, longest_ms: int) -> str:
     """What is wrong with one pause, or nothing."""
-    if isinstance(pause_ms, bool) or not isinstance(pause_ms, int | float):
+    if not is_number(pause_ms):
         return f"a number of ms is wanted, and yours gives {type(pause_ms).__name__}"
     if not 0 <= pause_ms <= longest_ms:
         return f"a pause of 0 to {longest_ms} ms is wanted, and yours is {pause_ms:g} ms"

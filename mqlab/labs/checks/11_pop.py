@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message
-from mqlab.check import Right, Wrong, lab_check
+from mqlab.check import Cases, Right, Wrong, lab_check
 from mqlab.client import ConsumeConcurrentlyContext
 from mqlab.errors import MQClientException
 from mqlab.scenarios.membership import TOPIC
@@ -56,47 +56,42 @@ def may_take(answer: Callable[[dict[int, int], set[int], int, int, int], list[in
 @lab_check("11/at-work", points=1)
 def at_work(answer: Callable[[int, int, bool], int], *, seed: int) -> Wrong | None:
     """How many members of a group get messages, with push and with Pop."""
-    draw = Random(f"11/at-work/{seed}")
+    draw, cases = Random(f"11/at-work/{seed}"), Cases()
     queues = draw.randint(1, 16)
     for members in (draw.randint(1, 30), queues, queues + 1, 1):
         for pops, want in ((False, min(members, queues)), (True, members)):
             got = answer(members, queues, pops)
-            if got != want:
-                way = "pop" if pops else "are pushed to"
-                return Wrong(f"{members} members on {queues} queues {way}: {want} work, and yours says {got!r}")
-    return None
+            told = f"{members} members on {queues} queues {'pop' if pops else 'are pushed to'}: {want} work"
+            cases.note(want, got == want or Wrong(f"{told}, and yours says {got!r}"))
+    return cases.result
 
 
 @lab_check("11/may-judge", points=1)
 def may_judge(answer: Callable[[int, int, int], bool], *, seed: int) -> Wrong | None:
     """Whether a reviver may judge a check point, by the newest time of delivery that it has read."""
-    draw = Random(f"11/may-judge/{seed}")
+    draw, cases = Random(f"11/may-judge/{seed}"), Cases()
     pop_ms, invisible_ms = draw.randint(10_000, 90_000), draw.randint(5, 300) * 1_000
     for behind in (-invisible_ms, -1, 0, 1, SECURITY_MS - 1, SECURITY_MS, SECURITY_MS + 1, draw.randint(0, 4_000)):
         newest_ms = pop_ms + invisible_ms + behind
         got, want = answer(pop_ms, invisible_ms, newest_ms), behind > SECURITY_MS
-        if bool(got) is not want:
-            told = "may be judged" if want else "has to wait"
-            return Wrong(
-                f"popped at {pop_ms:,} ms for {invisible_ms:,} ms, the newest read is due at {newest_ms:,} ms: "
-                f"the check point {told}, and yours says {got!r}"
-            )
-    return None
+        told = f"popped at {pop_ms:,} ms for {invisible_ms:,} ms, the newest read is due at {newest_ms:,} ms"
+        told += f": the check point {'may be judged' if want else 'has to wait'}, and yours says {got!r}"
+        cases.note(want, bool(got) is want or Wrong(told))
+    return cases.result
 
 
 @lab_check("11/again-in", points=1)
 def again_in(answer: Callable[[int, Sequence[int]], int], *, seed: int) -> Wrong | None:
     """After how many seconds a message is asked for again, by the number of its tries."""
-    draw = Random(f"11/again-in/{seed}")
+    draw, cases = Random(f"11/again-in/{seed}"), Cases()
     for delays_s in (DELAYS_S, sorted(draw.sample(range(1, 7_200), draw.randint(2, 20)))):
         last = len(delays_s) - 1
         for tries in (draw.randint(0, last), 0, last, last + 1, draw.randint(last + 2, 40)):
             want = delays_s[min(tries, last)]
             got = answer(tries, list(delays_s))
-            if got != want:
-                told = f"with {tries} tries before, and the delays {list(delays_s)}"
-                return Wrong(f"{told}, it is {want} s, and yours says {got!r}")
-    return None
+            told = f"with {tries} tries before, and the delays {list(delays_s)}, it is {want} s"
+            cases.note(want, got == want or Wrong(f"{told}, and yours says {got!r}"))
+    return cases.result
 
 
 # -- the large one ----------------------------------------------------------------------------------------------------

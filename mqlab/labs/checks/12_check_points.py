@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from mqlab.check import NotSolvedYet, Wrong, lab_check
+from mqlab.check import Cases, NotSolvedYet, Wrong, lab_check
 from mqlab.errors import LearnerError, SimulationError
 from mqlab.protocol.extra_info import ReceiptHandle
 from mqlab.protocol.pop_check_point import ACK_TIME_INTERVAL_MS, PopCheckPoint
@@ -18,7 +18,7 @@ QUIET_MS = 3_000
 @lab_check("12/dues", points=1)
 def dues(answer: Callable[[str], tuple[int, int, int]], *, seed: int) -> Wrong | None:
     """Receipt handles of all kinds: where their acknowledgement is written, and when it can be read there."""
-    random = Random(f"12/dues/{seed}")
+    random, cases = Random(f"12/dues/{seed}"), Cases()
     for _ in range(4):
         pop_ms, invisible_ms = random.randrange(10**12, 2 * 10**12), random.randrange(1_000, 600_000)
         revive_queue, start = random.randrange(8), random.randrange(500)
@@ -28,15 +28,15 @@ def dues(answer: Callable[[str], tuple[int, int, int]], *, seed: int) -> Wrong |
         end_ms = pop_ms + invisible_ms
         want = (revive_queue, end_ms - ACK_TIME_INTERVAL_MS, end_ms)
         got = answer(handle)
-        if not isinstance(got, tuple | list) or tuple(got) != want:
-            return Wrong(f"dues({handle!r}) is {want}, and yours says {got!r}")
-    return None
+        right = isinstance(got, tuple | list) and tuple(got) == want
+        cases.note(want, right or Wrong(f"dues({handle!r}) is {want}, and yours says {got!r}"))
+    return cases.result
 
 
 @lab_check("12/bitmap", points=1)
 def bitmap(answer: Callable[[int, list[int], list[int]], int], *, seed: int) -> Wrong | None:
     """Batches with and without gaps, and acknowledgements in any order, twice, or of other messages."""
-    random = Random(f"12/bitmap/{seed}")
+    random, cases = Random(f"12/bitmap/{seed}"), Cases()
     for _ in range(4):
         start, gap = random.randrange(100), random.choice((1, 1, 3))
         distances = [0]
@@ -50,10 +50,9 @@ def bitmap(answer: Callable[[int, list[int], list[int]], int], *, seed: int) -> 
             if (place := point.index_of_ack(offset)) >= 0:
                 want |= 1 << place
         got = answer(start, list(distances), list(done))
-        if got != want:
-            told = f"bitmap({start}, {distances}, {done})"
-            return Wrong(f"{told} is {want} (bits {_bits(want, len(distances))}), and yours says {got!r}")
-    return None
+        told = f"bitmap({start}, {distances}, {done}) is {want} (bits {_bits(want, len(distances))})"
+        cases.note(want, got == want or Wrong(f"{told}, and yours says {got!r}"))
+    return cases.result
 
 
 def _bits(value: int, places: int) -> str:
@@ -63,7 +62,7 @@ def _bits(value: int, places: int) -> str:
 @lab_check("12/end-time", points=1)
 def end_time(answer: Callable[[list[int], int, bool], int], *, seed: int) -> Wrong | None:
     """What was read a moment ago and long ago, in order and not, or nothing at all, with a timer that may be behind."""
-    random = Random(f"12/end-time/{seed}")
+    random, cases = Random(f"12/end-time/{seed}"), Cases()
     now_ms = random.randrange(100_000, 200_000)
     for quiet_ms in (
         random.randrange(0, QUIET_MS),
@@ -81,10 +80,9 @@ def end_time(answer: Callable[[list[int], int, bool], int], *, seed: int) -> Wro
             by_clock = bool(due_ms) and now_ms - newest_ms > QUIET_MS and not behind
             want = now_ms if by_clock else newest_ms
             got = answer(list(due_ms), now_ms, behind)
-            if got != want:
-                told = f"end_time({due_ms}, {now_ms}, {behind})"
-                return Wrong(f"{told} is {want}, and yours says {got!r}")
-    return None
+            told = f"end_time({due_ms}, {now_ms}, {behind})"
+            cases.note(want, got == want or Wrong(f"{told} is {want}, and yours says {got!r}"))
+    return cases.result
 
 
 @lab_check("12/settle", points=4)

@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from mqlab import Lab
-from mqlab.check import NotSolvedYet, Right, Wrong, draws_for, lab_check
+from mqlab.check import Cases, NotSolvedYet, Right, Wrong, draws_for, lab_check
 from mqlab.errors import LearnerError, SimulationError
 from mqlab.scenarios.memory_shift import CRASH_SLACK_MS, STAY_MS, MemoryShift, Order, Rule
 from mqlab.scenarios.merge_buffer import Kitchen, open_kitchen, records_of_pops
@@ -53,7 +53,7 @@ def _one_batch(size: int, done_s: float, buffer: bool, seed: int) -> Lab:
 @lab_check("13/takes-ack", points=1)
 def takes_ack(answer: Callable[[int, int, int], bool], *, seed: int) -> Wrong | None:
     """Acks around both limits, of batches that are invisible for a short or a long time."""
-    draw = Random(f"13/takes-ack/{seed}")
+    draw, cases = Random(f"13/takes-ack/{seed}"), Cases()
     for invisible_ms in (draw.randint(5_000, 12_000), draw.randint(14_000, 60_000)):
         popped_ms = draw.randint(0, 9_999)
         visible_ms = popped_ms + invisible_ms
@@ -64,10 +64,9 @@ def takes_ack(answer: Callable[[int, int, int], bool], *, seed: int) -> Wrong | 
         ):
             want = now_ms - popped_ms <= TAKES_MS and visible_ms - now_ms >= LEFT_MS
             got = answer(popped_ms, visible_ms, now_ms)
-            if got != want:
-                told = f"popped at {popped_ms}, visible at {visible_ms}, now {now_ms}: {want}, and yours says {got!r}"
-                return Wrong(told)
-    return None
+            told = f"popped at {popped_ms}, visible at {visible_ms}, now {now_ms}: {want}, and yours says {got!r}"
+            cases.note(want, got == want or Wrong(told))
+    return cases.result
 
 
 # -- what a kill brings back ------------------------------------------------------------------------------------------

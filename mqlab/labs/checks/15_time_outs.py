@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from random import Random
 
-from mqlab.check import Right, Wrong, lab_check
+from mqlab.check import Cases, Right, Wrong, is_number, lab_check
 from mqlab.errors import (
     MQBrokerException,
     MQClientException,
@@ -47,7 +47,7 @@ def removed_at(answer: Callable[..., float], *, seed: int) -> Wrong | None:
     foretold = answer(sent_ms, timeout_ms, first_ms)
     lab.run(producer.send_async(Message("Orders", b"never answered"), lambda _, error: heard.append(error)))
     lab.run_until(lambda: bool(heard))
-    if not isinstance(foretold, int | float) or abs(foretold - lab.now_ms) > SLACK_MS:
+    if not is_number(foretold) or abs(foretold - lab.now_ms) > SLACK_MS:
         asked = f"removed_at(sent_ms={sent_ms}, timeout_ms={timeout_ms}, first_ms={first_ms})"
         told = f"{asked} is {foretold!r}, and the callback was called at {lab.now_ms:.0f} ms"
         scans = range(first_ms, round(lab.now_ms) + 2 * SCAN_PERIOD_MS, SCAN_PERIOD_MS)
@@ -65,7 +65,7 @@ def _off_the_edge(behind_ms: float) -> int:
 @lab_check("15/may-be-stored", points=1)
 def may_be_stored(answer: Callable[[Exception], bool], *, seed: int) -> Wrong | None:
     """The errors of sends are told apart: has the attempt certainly stored nothing, or does nobody know?"""
-    random = Random(seed)
+    random, cases = Random(seed), Cases()
     address = f"10.{random.randrange(256)}.{random.randrange(256)}.{random.randrange(256)}:10911"
     timeout_ms = random.randrange(500, 4_000)
     errors: list[tuple[Exception, bool]] = [
@@ -79,10 +79,10 @@ def may_be_stored(answer: Callable[[Exception], bool], *, seed: int) -> Wrong | 
     random.shuffle(errors)
     for error, unknown in errors:
         said = answer(error)
-        if said is not unknown:
-            name, text = type(error).__name__, str(error).partition("\n")[0]
-            return Wrong(f"{name} ({text}): to be said is {unknown}, and yours says {said!r}")
-    return None
+        name, text = type(error).__name__, str(error).partition("\n")[0]
+        told = f"{name} ({text}): to be said is {unknown}, and yours says {said!r}"
+        cases.note(unknown, said is unknown or Wrong(told))
+    return cases.result
 
 
 @lru_cache(maxsize=256)
