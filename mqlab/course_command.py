@@ -123,7 +123,7 @@ def _bets(options: argparse.Namespace) -> int:
     sources = options.root / "labs" / "sources"
     shown, away = "", f"{options.submissions} is not there at the moment: this waits for it"
     with suppress(KeyboardInterrupt):
-        reader = BetsReader(options.submissions, question(sources, options.bet, options.lab), sources)
+        reader = BetsReader(options.submissions, question(sources, options.bet, options.lab), sources, options.hide)
         if not options.watch:
             print(drawn(reader.read()))
             return 0
@@ -198,6 +198,7 @@ def _parser() -> argparse.ArgumentParser:
     bets.add_argument("submissions", type=Path, help="a directory with a directory for each student, named by the id")
     bets.add_argument("--bet", required=True, metavar="NAME", help="the bet's name, as in predict(NAME, ...)")
     bets.add_argument("--lab", default="", metavar="NAME", help="the lab that has it: 05 (if more than one has)")
+    bets.add_argument("--hide", action="append", default=[], metavar="ID", help="leave this student's bet out of it")
     bets.add_argument("--watch", action="store_true", help="draw it again when something has come, until Ctrl-C")
     bets.add_argument("--root", type=Path, default=Path(), help="the clone's root (default: here)")
     alike = commands.add_parser("compare", help="say which solutions are the same but for names and layout")
