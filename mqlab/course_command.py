@@ -105,11 +105,13 @@ def _compare(options: argparse.Namespace) -> int:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     write_page(found, options.out)
     _tell_left_out(found.left)
+    for line in found.same:
+        print(line)
     for pair in found.pairs:
         alike = ", ".join(f"{alike.exercise} {alike.likeness:.0%}" for alike in pair.exercises)
         print(f"{pair.one} and {pair.other}: {alike}")
     print(f"{found.compared} solutions compared, pairs that are alike: {len(found.pairs)}; {options.out}")
-    return 1 if found.pairs else 0
+    return 1 if found.pairs or found.same else 0
 
 
 def _tell_left_out(lines: Sequence[str]) -> None:

@@ -119,9 +119,10 @@ def compare(
 
 
 def _same_files(lab: LabSource, handed_in: Sequence[Submission]) -> list[str]:
+    """Whoever hands in the lab as it was handed out has copied nothing from anybody."""
     owners: dict[str, list[str]] = defaultdict(list)
     for each in handed_in:
-        if each.digest:
+        if each.digest and any("raise NotSolvedYet" not in text for text in each.cells.values()):
             owners[each.digest].append(each.student)
     return [
         f"{lab.name}: {', '.join(sorted(who))} handed in the same file, byte for byte"
