@@ -112,11 +112,13 @@ def _compare(options: argparse.Namespace) -> int:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     write_page(found, options.out)
     _tell_left_out(found.left)
+    for line in found.same:
+        print(line)
     for pair in found.pairs:
         alike = ", ".join(f"{alike.exercise} {alike.likeness:.0%}" for alike in pair.exercises)
         print(f"{pair.one} and {pair.other}: {alike}")
     print(f"{found.compared} solutions compared, pairs that are alike: {len(found.pairs)}; {options.out}")
-    return 1 if found.pairs else 0
+    return 1 if found.pairs or found.same else 0
 
 
 def _tell_left_out(lines: Sequence[str]) -> None:
@@ -130,7 +132,7 @@ def _bets(options: argparse.Namespace) -> int:
     sources = options.root / "labs" / "sources"
     shown, away = "", f"{options.submissions} is not there at the moment: this waits for it"
     with suppress(KeyboardInterrupt):
-        reader = BetsReader(options.submissions, question(sources, options.bet, options.lab), sources)
+        reader = BetsReader(options.submissions, question(sources, options.bet, options.lab), sources, options.hide)
         if not options.watch:
             print(drawn(reader.read()))
             return 0
@@ -205,6 +207,7 @@ def _parser() -> argparse.ArgumentParser:
     bets.add_argument("submissions", type=Path, help="a directory with a directory for each student, named by the id")
     bets.add_argument("--bet", required=True, metavar="NAME", help="the bet's name, as in predict(NAME, ...)")
     bets.add_argument("--lab", default="", metavar="NAME", help="the lab that has it: 05 (if more than one has)")
+    bets.add_argument("--hide", action="append", default=[], metavar="ID", help="leave this student's bet out of it")
     bets.add_argument("--watch", action="store_true", help="draw it again when something has come, until Ctrl-C")
     add_root(bets)
     alike = commands.add_parser("compare", help="say which solutions are the same but for names and layout")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ class BetHistogram(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets publish
     Only the notebooks' text is read. It looks again every `look_s` seconds until `stop()`. The truth (a letter, a
     number, a text) is seen once the button was pressed; without one there is no button. `root` is the directory
     with labs/, which need not be named in a clone or after `pip install`.
+    `hide`: students whose bets are left out. What is no answer to the question is counted, and never shown.
     LearnerError when there is no such bet or directory.
     """
 
@@ -38,10 +40,11 @@ class BetHistogram(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets publish
         truth: str | float | None = None,
         root: str | Path | None = None,
         look_s: float = LOOK_S,
+        hide: Sequence[str] = (),
     ) -> None:
         super().__init__()
         sources = Path(root or material.root()) / "labs" / "sources"
-        self._reader = BetsReader(Path(directory), question(sources, bet, lab), sources)
+        self._reader = BetsReader(Path(directory), question(sources, bet, lab), sources, hide)
         self._look_s = look_s
         self._truth = truth
         self._is_shown = False

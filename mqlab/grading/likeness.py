@@ -73,6 +73,8 @@ class Comparison:
     """How many were too short to say anything."""
     pairs: list[Pair] = field(default_factory=list)
     common: list[Common] = field(default_factory=list)
+    same: list[str] = field(default_factory=list)
+    """Notebooks of several students that are the same, byte for byte: a line for each."""
     left: list[str] = field(default_factory=list)
     """What could not be compared, and why: a line for each student."""
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -100,6 +102,7 @@ def compare(
     pairs: dict[tuple[str, str], Pair] = {}
     left: dict[str, list[str]] = defaultdict(list)
     for lab, handed_in in labs:
+        found.same += _same_files(lab, handed_in)
         for cell in lab.tagged("exercise"):
             exercise = given_name(lab, cell) or ""
             skeleton = normal_form(remove_solutions(cell.source))
@@ -113,6 +116,19 @@ def compare(
     found.left = [f"{student}: not compared: {', '.join(named)}" for student, named in sorted(left.items())]
     found.pairs = sorted(pairs.values(), key=lambda pair: (-pair.weight, pair.one, pair.other))
     return found
+
+
+def _same_files(lab: LabSource, handed_in: Sequence[Submission]) -> list[str]:
+    """Whoever hands in the lab as it was handed out has copied nothing from anybody."""
+    owners: dict[str, list[str]] = defaultdict(list)
+    for each in handed_in:
+        if each.digest and any("raise NotSolvedYet" not in text for text in each.cells.values()):
+            owners[each.digest].append(each.student)
+    return [
+        f"{lab.name}: {', '.join(sorted(who))} handed in the same file, byte for byte"
+        for who in sorted(map(sorted, owners.values()))
+        if len(who) > 1
+    ]
 
 
 def _solutions(

@@ -34,6 +34,7 @@ def page(found: Comparison) -> str:
         f"<p>{found.compared:,} solutions were compared, without names, comments, docstrings, texts, layout and what "
         f"was handed out; {found.short:,} were too short to say anything. Alike means: ask both. It says nothing of "
         "who had it from whom, and two people may have had the same thought. Marked lines are the same in both.</p>",
+        *(f"<p><b>{escape(line)}</b></p>" for line in found.same),
         *(_pair(pair, found) for pair in found.pairs),
         _common(found),
         _left(found),

@@ -12,7 +12,6 @@ from mqlab.cli import main
 from mqlab.errors import LearnerError
 from mqlab.grading import submission
 from mqlab.grading.bets import Bets, BetsReader, Question, drawn, question
-from mqlab.grading.outside import read_file
 from mqlab.labs.build import read_lab
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +66,8 @@ def test_what_comes_later_is_seen_and_nothing_else_is_read_again(
     (tmp_path / "ada" / f"{LAB}.ipynb").chmod(0)
     hand_in(tmp_path, "bob", handed_out, "who-filters", '"b"')
     read: list[Path] = []
-    monkeypatch.setattr(submission, "read_file", lambda path, most: (read.append(path), read_file(path, most))[1])
+    whole = submission.read_file
+    monkeypatch.setattr(submission, "read_file", lambda path, most: (read.append(path), whole(path, most))[1])
     assert reader.read().said == {"ada": "a", "bob": "b"}
     assert [path.parent.name for path in read] == ["bob"]
     changed = hand_in(tmp_path, "bob", handed_out, "who-filters", '"cc"')
@@ -111,12 +111,12 @@ def test_nothing_that_was_handed_in_is_run(tmp_path: Path, handed_out: str) -> N
 
 
 def of_numbers(*said: float | str) -> Bets:
-    asked = Question(read_lab(SOURCES / f"{LAB}.py"), "left-after-cut", (), "messages", "How many are left?")
+    asked = Question(read_lab(SOURCES / f"{LAB}.py"), "left-after-cut", (), "messages", False, "How many are left?")
     return Bets(asked, {str(place): number for place, number in enumerate(said)})
 
 
 def test_numbers_stand_by_their_size_and_many_in_ranges() -> None:
-    assert of_numbers(10, 2, 2, 2.5, "ten").bars() == [("2", 2), ("2.5", 1), ("10", 1), ("ten", 1)]
+    assert of_numbers(10, 2, 2, 2.5, "ten").bars() == [("2", 2), ("2.5", 1), ("10", 1), ("not a number", 1)]
     many = of_numbers(*range(100)).bars()
     assert len(many) == 12
     assert sum(count for _, count in many) == 100
@@ -141,3 +141,22 @@ def test_a_bet_that_there_is_not() -> None:
         question(SOURCES, "who-filter")
     with pytest.raises(LearnerError, match="is no directory"):
         BetsReader(ROOT / "nowhere", question(SOURCES, "who-filters", "02"), SOURCES).read()
+
+
+def test_what_is_no_answer_is_counted_and_never_shown() -> None:
+    rude = of_numbers(3, "you are all stupid", "\ud800", 1e300, 10**400)
+    assert rude.bars() == [("3", 1), ("not a number", 4)]
+    asked = Question(rude.question.lab, "who", ("the broker", "the consumer"), "", True, "Who?")
+    bets = Bets(asked, {"ada": "a", "bob": "you are all stupid", "eve": "\udcff", "kim": "z"})
+    assert bets.bars() == [("a) the broker", 1), ("b) the consumer", 0), ("none of the choices", 3)]
+    made = Question(rude.question.lab, "who", (), "", True, "Who?")
+    assert Bets(made, {"ada": "a", "bob": "stupid"}).bars() == [("a", 1), ("none of the choices", 1)]
+    assert "stupid" not in drawn(rude) + drawn(bets)
+    (drawn(rude) + drawn(bets)).encode()
+
+
+def test_a_student_can_be_left_out_of_the_picture(tmp_path: Path, handed_out: str) -> None:
+    for student in ("ada", "bob"):
+        hand_in(tmp_path, student, handed_out, "who-filters", '"a"')
+    reader = BetsReader(tmp_path, question(SOURCES, "who-filters", "02"), SOURCES, hide=["Bob"])
+    assert reader.read().said == {"ada": "a"}

@@ -15,9 +15,9 @@ from mqlab.cli import main
 from mqlab.grading.likeness import LEAST, SHORTEST, Comparison, compare
 from mqlab.grading.likeness_page import page
 from mqlab.grading.normal_form import NormalForm, normal_form
-from mqlab.grading.submission import Submission
+from mqlab.grading.submission import Submission, read_submission
 from mqlab.labs.build import read_lab
-from mqlab.labs.notebook import given_name
+from mqlab.labs.notebook import given_name, make_notebook
 from mqlab.labs.solution import remove_solutions
 from mqlab.labs.source import LabSource
 
@@ -269,3 +269,18 @@ def test_the_command_reads_and_never_runs(texts: dict[str, str], tmp_path: Path)
     assert not ran.exists()
     assert main([*command, "--shortest", "4000"]) == 0
     assert main([*command, "--lab", "05"]) == 2
+
+
+def test_files_that_are_the_same_byte_for_byte_are_told_and_those_as_handed_out_are_not(tmp_path: Path) -> None:
+    lab = read_lab(ROOT / "labs" / "sources" / "05_push_is_pull.py")
+    blank = make_notebook(lab, "student")
+    solved = make_notebook(lab, "solution")
+    texts = {"ada": solved, "bob": solved, "eve": blank, "kim": blank}
+    read = []
+    for student, notebook in texts.items():
+        path = tmp_path / f"{student}.ipynb"
+        path.write_text(json.dumps(notebook), encoding="utf-8")
+        read.append(read_submission(path, student, lab))
+    found = compare([(lab, read)])
+    assert found.same == ["05_push_is_pull: ada, bob handed in the same file, byte for byte"]
+    assert found.same[0] in page(found)
