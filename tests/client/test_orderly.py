@@ -113,6 +113,7 @@ def test_without_auto_commit_success_waits_for_commit_and_rollback_takes_it_back
     start(cluster, listener)
     cluster.run_ms(14_000)
     assert listener.bodies == ["a", "b", "a", "b"]
+    assert round(listener.calls[2][0] - listener.calls[1][0]) == 1_000, "the pause behind a rollback"
     assert cluster.brokers["broker-a"].consumer_offset_manager.query_offset("G", "T", 0) == 2
 
 

@@ -57,6 +57,8 @@ def test_a_handle_that_has_expired_is_tried_once_and_let_go(shop: Shop) -> None:
     final = [record for record in shop.events("SettlingFailed", settled_as="ack") if record.is_final]
     assert len(final) == 1
     assert shop.events("SettlingFailed")[-1].ts_ms == final[0].ts_ms
+    assert shop.bodies() == ["a", "a"]
+    assert len(shop.events("MessageSettled")) == 1, "that of the second delivery"
     assert not any(queue.cached_bytes for queue in consumer.process_queues)
 
 
