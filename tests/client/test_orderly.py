@@ -114,6 +114,7 @@ def test_without_auto_commit_success_waits_for_commit_and_rollback_takes_it_back
     start(cluster, listener)
     cluster.run_ms(14_000)
     assert listener.bodies == ["a", "b", "a", "b"]
+    assert round(listener.calls[2][0] - listener.calls[1][0]) == 1_000, "the pause behind a rollback"
     assert cluster.brokers["broker-a"].consumer_offset_manager.query_offset("G", "T", 0) == 2
 
 
@@ -201,6 +202,10 @@ def test_a_queue_that_is_given_up_while_its_listener_runs_has_its_offset_written
     moved = MessageQueue("T", "broker-a", 1)
     assert first.process_queues[moved].try_unlock_times > 0, "the listener still runs"
     assert offsets.query_offset("G", "T", 1) == 1
+    cluster.world.run_until(lambda: moved not in first.process_queues)
+    assert cluster.now_ms > 17_000, "the listener has ended"
+    cluster.run_ms(100)
+    assert offsets.query_offset("G", "T", 1) == 1, "what it did when the queue was given up is not noted"
 
 
 def test_a_lock_that_runs_out_between_two_messages_holds_the_queue(cluster: Any) -> None:
@@ -278,3 +283,31 @@ def test_a_listener_that_returns_none_stops_its_queue_for_a_moment_and_is_told_o
     assert len(told) == 1
     assert len(listener.bodies) > 2
     assert set(listener.bodies) == {"a"}
+
+
+def test_one_queue_does_not_keep_a_thread_longer_than_a_minute(cluster: Any) -> None:
+    cluster.create_topic("T", 2)
+
+    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
+        await context.sleep(1_000)
+        return SUCCESS
+
+    listener = Ordered(cluster, slowly)
+    send(cluster, [f"{'even' if k % 2 == 0 else 'odd'}{k // 2}" for k in range(200)])
+    start(cluster, listener, consume_thread_min=1, consume_thread_max=1)
+    cluster.run_ms(150_000)
+    turns = [body.rstrip("0123456789") for body in listener.bodies]
+    changes = [n for n in range(1, len(turns)) if turns[n] != turns[n - 1]]
+    assert len(changes) >= 2, "the other queue has its turn, and then this one again"
+    assert all(60 <= b - a <= 62 for a, b in pairwise([0, *changes]))
+
+
+def test_a_consumer_that_ended_renews_no_locks(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    consumer = start(cluster, Ordered(cluster))
+    cluster.run_ms(25_000)
+    consumer.shutdown().play()
+    asked = cluster.requests("consumer").count("LOCK_BATCH_MQ")
+    assert asked
+    cluster.run_ms(60_000)
+    assert cluster.requests("consumer").count("LOCK_BATCH_MQ") == asked

@@ -120,6 +120,31 @@ def test_three_failures_in_a_row_are_enough() -> None:
     assert failed_renewals(shop, "freeze") == (3, ["too many failures"])
 
 
+def wall_clock_ms(shop: Shop) -> int:
+    """The proxy's wall clock."""
+    return int(shop.proxy.node.now_ms())
+
+
+def test_a_renewal_that_works_lets_the_failures_be_counted_anew() -> None:
+    shop = Shop(proxies=0)
+    shop.lab.proxy(renew_schedule_period_millis=2_500, renew_ahead_time_millis=30_000)
+    slow_consumer(shop, 20 * MINUTE_MS)
+    shop.send("a")
+    shop.run_ms(1_000)
+    told = 0
+    for failures in (1, 2):
+        ((kept,),) = (group.values() for group in shop.proxy.receipt_handle_manager.groups.values())
+        shop.run_ms(kept.handle.expires_ms - 31_000 - wall_clock_ms(shop))
+        shop.lab.act("freeze", node="broker-a")
+        told += failures
+        shop.lab.world.run_until(lambda told=told: len(shop.events("HandleRenewFailed")) >= told)
+        shop.lab.act("thaw", node="broker-a")
+        renewed = len(shop.events("HandleRenewed"))
+        shop.lab.world.run_until(lambda renewed=renewed: len(shop.events("HandleRenewed")) > renewed)
+    assert (len(shop.events("HandleRenewFailed")), len(shop.events("HandleRenewed"))) == (3, 2)
+    assert not shop.events("HandleGivenUp")
+
+
 def test_after_three_hours_the_groups_retry_policy_decides() -> None:
     shop = Shop(proxies=0)
     shop.lab.proxy(renew_max_time_millis=80_000)

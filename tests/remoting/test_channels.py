@@ -16,7 +16,7 @@ from mqlab.remoting import (
     RequestProcessor,
     waiting_request,
 )
-from mqlab.sim import Node, World
+from mqlab.sim import EndpointClosed, Node, World
 
 
 class Ok(RequestProcessor):
@@ -205,3 +205,89 @@ def test_a_job_of_a_pool_tells_which_request_waits_in_it() -> None:
     server.refuse(*waiting, 2, "[TIMEOUT_CLEAN_QUEUE]broker busy")
     world.run_for(10_000)
     assert client.semaphore_async.permits == 65534
+
+
+def silent_pair(world: World) -> tuple[list[RemotingCommand], Channel, Node]:
+    """A client that hears and never says a word, and the server's side of its connection, idle after 120 s."""
+    _, server = serve(world, "server")
+    node = world.node("client")
+    heard: list[RemotingCommand] = []
+
+    async def connect() -> None:
+        endpoint = await node.connect("10.0.0.1:9876", 3000)
+        endpoint.on_frame = heard.append
+
+    world.wait_for(node.spawn(connect(), "connect").join())
+    world.run_for(1_000_000)
+    (channel,) = server.channels
+    return heard, channel, node
+
+
+def test_a_channel_that_only_writes_is_not_idle() -> None:
+    world = World(1)
+    heard, channel, _ = silent_pair(world)
+    for _ in range(5):
+        world.run_for(100_000_000)
+        channel.write(RemotingCommand.request(1))
+    world.run_for(119_000_000)
+    assert channel.is_active
+    assert len(heard) == 5
+    world.run_for(2_000_000)
+    assert not channel.is_active
+
+
+def test_a_channel_that_only_reads_is_not_idle() -> None:
+    world = World(1)
+    _, server = serve(world, "server")
+    node = world.node("client")
+
+    async def connect() -> Any:
+        return await node.connect("10.0.0.1:9876", 3000)
+
+    endpoint = world.wait_for(node.spawn(connect(), "connect").join())
+    request = RemotingCommand.request(1)
+    request.mark_oneway()
+    for _ in range(5):
+        world.run_for(100_000_000)
+        endpoint.send(request)
+    world.run_for(119_000_000)
+    assert len(server.channels) == 1
+    world.run_for(2_000_000)
+    assert not server.channels
+
+
+def test_what_was_written_is_not_changed_by_its_writer_afterwards() -> None:
+    world = World(1)
+    heard, channel, _ = silent_pair(world)
+    command = RemotingCommand.request(1)
+    command.remark = "as written"
+    channel.write(command)
+    command.remark = "too late"
+    world.run_for(1_000_000)
+    assert [each.remark for each in heard] == ["as written"]
+
+
+def test_a_closed_channel_takes_no_command() -> None:
+    world = World(1)
+    _, channel, _ = silent_pair(world)
+    channel.close()
+    with pytest.raises(EndpointClosed, match="is closed"):
+        channel.write(RemotingCommand.request(1))
+
+
+def test_what_comes_behind_bytes_that_are_no_command_is_not_looked_at() -> None:
+    world = World(1)
+    serve(world, "server")
+    node = world.node("client")
+    rows: list[tuple[Any, ...]] = []
+    world.hooks.attach(rows.append)
+    bad = b"\x00\x00\x00\x05\x00\x00\x00\x01{"
+
+    async def send_all() -> None:
+        endpoint = await node.connect("10.0.0.1:9876", 3000)
+        endpoint.send(bad + bad + RemotingCommand.request(1).encode())
+
+    world.wait_for(node.spawn(send_all(), "nonsense").join())
+    world.run_for(1_000_000)
+    kinds = [row[7] for row in rows]
+    assert (kinds.count("FrameRefused"), kinds.count("RequestReceived")) == (1, 0)

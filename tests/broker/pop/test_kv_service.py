@@ -13,7 +13,7 @@ from mqlab.broker.pop.kv.pop_consumer_service import PopConsumerService
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.record import decode_record, scan_records
-from mqlab.sim import Future
+from mqlab.sim import DiskFull, Future
 from mqlab.store import FlushDiskType, GetMessageStatus
 from mqlab.store.errors import StoreError
 from mqlab.store.running_flags import RunningFlags
@@ -319,6 +319,29 @@ def test_while_the_disk_hangs_a_pop_keeps_its_lock_and_is_answered_behind_it(eng
     assert engine.bodies(engine.pop(2)) == ["m2", "m3"]
 
 
+def test_on_a_disk_with_room_to_delete_and_none_to_write_a_change_leaves_the_message_in_hand(engine: Engine) -> None:
+    disk = engine.cluster.broker_node.disk
+    log = disk.open("store/kvStore/popState.log")
+    empty = log.size
+    popped = engine.pop(1)
+    to_write = log.size - empty
+    engine.ack(popped, pop_time=1)
+    to_delete = log.size - empty - to_write
+    assert to_delete < to_write
+    disk.capacity_bytes = disk.used_bytes
+    pad = 0
+    while not to_delete <= -log.size % 4_096 < to_write:
+        pad += 1
+        engine.service.ack(1, 10_000, "G" * (1 + pad % 7), "T", 0, 0)
+    now_ms = engine.cluster.broker_node.now_ms()
+    with pytest.raises(DiskFull):
+        engine.service.change_invisibility_duration(popped.pop_time, 10_000, now_ms + 1, 30_000, "G", "T", 0, 0)
+    assert len(engine.service.records.store) == 1, "the old record is there as long as there is no new one"
+    disk.capacity_bytes = None
+    engine.cluster.run(11_000)
+    assert engine.retried() == [("m0", 1)]
+
+
 # -- the cache --------------------------------------------------------------------------------------------------------
 
 
@@ -326,6 +349,24 @@ def test_while_the_disk_hangs_a_pop_keeps_its_lock_and_is_answered_behind_it(eng
 def cached(make_engine: Callable[..., Engine]) -> Engine:
     """An engine with a cache before its store."""
     return make_engine(enable_pop_buffer_merge=True)
+
+
+def test_a_changed_invisible_time_is_written_at_once(cached: Engine) -> None:
+    popped = cached.pop(1)
+    assert len(cached.service.records.store) == 0
+    now_ms = cached.cluster.broker_node.now_ms()
+    cached.service.change_invisibility_duration(popped.pop_time, 10_000, now_ms + 1, 30_000, "G", "T", 0, 0)
+    assert len(cached.service.records.store) == 1
+    assert cached.service.records.in_flight("G", "T", 0) == 0
+
+
+def test_a_queue_that_is_cleared_is_held_no_more(cached: Engine) -> None:
+    cached.pop(2)
+    assert cached.service.records.in_flight("G", "T", 0) == 2
+    cached.service.clear_cache("G", "T", 0)
+    assert cached.service.records.in_flight("G", "T", 0) == 0
+    cached.cluster.run(40_000)
+    assert cached.retried() == []
 
 
 def test_what_is_acknowledged_soon_is_never_written(cached: Engine) -> None:
