@@ -31,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from mqlab.grading.gradebook import write_gradebook
     from mqlab.grading.marking import read_key
     from mqlab.grading.other_labs import results_of_other_labs
+    from mqlab.grading.printable import printable
     from mqlab.grading.report import write_report
     from mqlab.grading.roster import keep_roster, kept_roster, students_in
 
@@ -63,9 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not known:
                 write_report(result, place / "report.html")
             with shown.aside():
-                print(f"{each.student:<20} {each.source.stem:<20} {result['points']:>6g} of {result['most']}"
+                print(f"{printable(each.student):<20} {each.source.stem:<20} {result['points']:>6g} of {result['most']}"
                       f"{'  (was marked already)' if known else ''}", flush=True)  # fmt: skip
-            shown.to(done, f"{each.student} {each.source.stem}")
+            shown.to(done, f"{printable(each.student)} {each.source.stem}")
 
         try:
             results = mark_all(work, settings, told)
@@ -74,9 +75,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return INTERRUPTED
     absent = missing(results, students, left)
     for result in absent:
-        print(f"{result['student']:<20} {result['lab']:<20} {result['unreadable']}")
+        print(f"{printable(result['student']):<20} {result['lab']:<20} {printable(result['unreadable'])}")
     for student in strangers(results, students):
-        print(f"{student}: is not on the roster; if it is somebody's id in other words, rename the directory")
+        print(f"{printable(student)}: is not on the roster; if it is somebody's id in other words, rename the directory")
     others = results_of_other_labs(options.submissions, settings, work, kept_roster(options.out))
     every = [*results, *absent, *others]
     unknown = strangers(every, students)
@@ -87,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     write_gradebook(sorted(rows, key=lambda each: (each["student"].lower(), each["lab"])), options.out)
     failed = [result for result in results if result.get("failed")]
     for result in failed:
-        print(f"{result['student']} {result['lab']}: {result['unreadable']}")
+        print(printable(f"{result['student']} {result['lab']}: {result['unreadable']}"))
     besides = f", {len(left)} left out (named at the beginning)" if left else ""
     besides += f", {len(failed)} not, since the marker failed" if failed else ""
     print(f"{len(results) - len(failed)} notebooks marked{besides}; {options.out / 'gradebook.csv'}")

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from mqlab.grading.printable import printable
+
 Results = Sequence[dict[str, Any]]
 _GUARDED = ("=", "+", "-", "@", "\t", "\r")
 
@@ -64,7 +66,9 @@ def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]
 
 
 def _harmless(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula gets an apostrophe in front."""
+    """A text with what can't be seen written out; what a spreadsheet would take for a formula gets an apostrophe."""
+    if isinstance(value, str):
+        value = printable(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(_GUARDED) else value
 
 

@@ -269,3 +269,10 @@ def test_the_command_reads_and_never_runs(texts: dict[str, str], tmp_path: Path)
     assert not ran.exists()
     assert main([*command, "--shortest", "4000"]) == 0
     assert main([*command, "--lab", "05"]) == 2
+
+
+def test_who_means_per_cent_is_told_how_a_share_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["course", "compare", "in", "--least", "80"])
+    assert ended.value.code == 2
+    assert "80 is not above 0, up to 1: this is a share, so 80 % is 0.8" in capsys.readouterr().err
