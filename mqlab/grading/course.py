@@ -45,6 +45,9 @@ class LeftOut(NamedTuple):
         return printable(f"{self.file}: {self.why}")
 
 
+LINKED = "is a link to a directory, which is not followed: put the directory itself here"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How a class is marked."""
@@ -86,7 +89,7 @@ def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list
         inside = path.relative_to(directory)
         number = path.name[:2]
         if path.is_symlink() and path.is_dir():
-            left.append(LeftOut(inside, "is a link to a directory, which is not followed: put the directory itself here"))
+            left.append(LeftOut(inside, LINKED))
         elif len(inside.parts) < 2:
             left.append(LeftOut(inside, "lies beside the students' directories, so nobody knows whose it is"))
         elif path.suffix != ".ipynb":

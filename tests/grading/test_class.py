@@ -24,13 +24,13 @@ from mqlab.grading.judging import hidden_seeds
 from mqlab.grading.marking import RESULT, read_key, read_result, write_result
 from mqlab.grading.release import make_key, release
 from mqlab.grading.report import report, share_line
-from mqlab.grading.roster import keep_roster, kept_roster, students_in
+from mqlab.grading.roster import Member, keep_roster, kept_roster, students_in
 from mqlab.labs.build import read_lab
 from mqlab.labs.notebook import make_notebook
 
 ROOT = Path(__file__).parents[2]
 LAB = "12_check_points"
-GRADEBOOK = ("gradebook.csv", "gradebook.parquet", "nbgrader.csv", "otter.csv")
+GRADEBOOK = ("gradebook.csv", "gradebook.parquet", "nbgrader.csv", "otter.csv", "canvas.csv", "moodle.csv")
 NAMES = ["12-dues", "12-bitmap", "12-ripe", "12-settle"]
 
 
@@ -270,7 +270,7 @@ def test_rosters(tmp_path: Path) -> None:
 
 def test_a_roster_is_kept_as_it_was(tmp_path: Path) -> None:
     assert kept_roster(tmp_path) == []
-    keep_roster(["ada", "b,c", "d;e"], tmp_path)
+    keep_roster([Member("ada"), Member("b,c"), Member("d;e")], tmp_path)
     assert kept_roster(tmp_path) == ["ada", "b,c", "d;e"]
 
 
