@@ -27,6 +27,14 @@ def whole(least: int, most: int = MOST) -> Callable[[str], int]:
     return read
 
 
+def share(text: str) -> float:
+    """A share above 0, up to 1. Who means per cent is told how that is written."""
+    try:
+        return number(0, 1, above=True)(text)
+    except ArgumentTypeError as problem:
+        raise ArgumentTypeError(f"{problem}: this is a share, so 80 % is 0.8") from None
+
+
 def number(least: float, most: float = MOST, *, above: bool = False) -> Callable[[str], float]:
     """Finite numbers from `least` to `most`; with `above` the least one itself is not among them."""
 

@@ -13,8 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mqlab.command_numbers import number, whole
+from mqlab.command_numbers import share, whole
 from mqlab.errors import LearnerError, MissingExtraError
+from mqlab.grading.printable import printable
 from mqlab.material import add_root
 from mqlab.progress import bar, counted
 
@@ -116,14 +117,14 @@ def _compare(options: argparse.Namespace) -> int:
         print(line)
     for pair in found.pairs:
         alike = ", ".join(f"{alike.exercise} {alike.likeness:.0%}" for alike in pair.exercises)
-        print(f"{pair.one} and {pair.other}: {alike}")
+        print(printable(f"{pair.one} and {pair.other}: {alike}"))
     print(f"{found.compared} solutions compared, pairs that are alike: {len(found.pairs)}; {options.out}")
     return 1 if found.pairs or found.same else 0
 
 
 def _tell_left_out(lines: Sequence[str]) -> None:
     for line in lines:
-        print(f"left out: {line}")
+        print(printable(f"left out: {line}"))
 
 
 def _bets(options: argparse.Namespace) -> int:
@@ -215,7 +216,7 @@ def _parser() -> argparse.ArgumentParser:
     alike.add_argument("--out", type=Path, default=Path("alike.html"), help="the page with both sides (%(default)s)")
     alike.add_argument("--lab", action="append", default=[], metavar="NAME", help="only this lab: 05 (repeatable)")
     alike.add_argument(
-        "--least", type=number(0, 1, above=True), default=0.95, metavar="L", help="from so much on (%(default)s)"
+        "--least", type=share, default=0.95, metavar="L", help="from so much on (%(default)s)"
     )
     alike.add_argument("--shortest", type=whole(1), default=40, metavar="N", help="tokens of a solution (%(default)s)")
     add_root(alike)

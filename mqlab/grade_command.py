@@ -31,15 +31,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     from mqlab.grading.gradebook import write_gradebook
     from mqlab.grading.marking import read_key
     from mqlab.grading.other_labs import results_of_other_labs
+    from mqlab.grading.printable import printable
     from mqlab.grading.report import write_report
-    from mqlab.grading.roster import keep_roster, kept_roster, students_in
+    from mqlab.grading.roster import keep_roster, kept_members, kept_roster, members_in
 
     limits = Limits(wall_s=options.wall, memory_bytes=int(options.memory * 2**30), confined=not options.unconfined)
     settings = Settings(
         options.key, options.out, options.root / "labs" / "sources", tuple(options.lab), options.hidden,
         not options.no_run, options.jobs, limits, options.exam,
     )  # fmt: skip
-    students = students_in(options.students) if options.students else []
+    members = members_in(options.students) if options.students else []
+    students = [member.id for member in members]
     read_key(str(options.key))
     work, left = handed_in(options.submissions, settings)
     for each in left:
@@ -52,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         see_to_confinement()
     options.out.mkdir(parents=True, exist_ok=True)
     if students:
-        keep_roster(students, options.out)
+        keep_roster(members, options.out)
     done = 0
     with bar("notebooks", len(work)) as shown:
 
@@ -63,9 +65,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not known:
                 write_report(result, place / "report.html")
             with shown.aside():
-                print(f"{each.student:<20} {each.source.stem:<20} {result['points']:>6g} of {result['most']}"
+                print(f"{printable(each.student):<20} {each.source.stem:<20} "
+                      f"{result['points']:>6g} of {result['most']}"
                       f"{'  (was marked already)' if known else ''}", flush=True)  # fmt: skip
-            shown.to(done, f"{each.student} {each.source.stem}")
+            shown.to(done, f"{printable(each.student)} {each.source.stem}")
 
         try:
             results = mark_all(work, settings, told)
@@ -74,9 +77,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             return INTERRUPTED
     absent = missing(results, students, left)
     for result in absent:
-        print(f"{result['student']:<20} {result['lab']:<20} {result['unreadable']}")
+        student, why = printable(result["student"]), printable(result["unreadable"])
+        print(f"{student:<20} {result['lab']:<20} {why}")
     for student in strangers(results, students):
-        print(f"{student}: is not on the roster; if it is somebody's id in other words, rename the directory")
+        other = "if it is somebody's id in other words, rename the directory"
+        print(f"{printable(student)}: is not on the roster; {other}")
     others = results_of_other_labs(options.submissions, settings, work, kept_roster(options.out))
     every = [*results, *absent, *others]
     unknown = strangers(every, students)
@@ -84,10 +89,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         {**result, "remarks": [*result["remarks"], NOT_ON_ROSTER]} if result["student"] in unknown else result
         for result in every
     ]
-    write_gradebook(sorted(rows, key=lambda each: (each["student"].lower(), each["lab"])), options.out)
+    ordered = sorted(rows, key=lambda each: (each["student"].lower(), each["lab"]))
+    write_gradebook(ordered, options.out, kept_members(options.out))
     failed = [result for result in results if result.get("failed")]
     for result in failed:
-        print(f"{result['student']} {result['lab']}: {result['unreadable']}")
+        print(printable(f"{result['student']} {result['lab']}: {result['unreadable']}"))
     besides = f", {len(left)} left out (named at the beginning)" if left else ""
     besides += f", {len(failed)} not, since the marker failed" if failed else ""
     print(f"{len(results) - len(failed)} notebooks marked{besides}; {options.out / 'gradebook.csv'}")

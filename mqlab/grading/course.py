@@ -19,6 +19,7 @@ from mqlab.errors import LearnerError
 from mqlab.grading.confine import Limits
 from mqlab.grading.judging import HIDDEN_SEEDS, nothing_for
 from mqlab.grading.marking import RESULT, Job, made_of, read_result
+from mqlab.grading.printable import printable
 from mqlab.labs.build import read_lab
 
 BESIDES_S = 300
@@ -41,7 +42,10 @@ class LeftOut(NamedTuple):
     why: str
 
     def __str__(self) -> str:
-        return f"{self.file}: {self.why}"
+        return printable(f"{self.file}: {self.why}")
+
+
+LINKED = "is a link to a directory, which is not followed: put the directory itself here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,9 @@ def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list
     for path in _files(directory):
         inside = path.relative_to(directory)
         number = path.name[:2]
-        if len(inside.parts) < 2:
+        if path.is_symlink() and path.is_dir():
+            left.append(LeftOut(inside, LINKED))
+        elif len(inside.parts) < 2:
             left.append(LeftOut(inside, "lies beside the students' directories, so nobody knows whose it is"))
         elif path.suffix != ".ipynb":
             left.append(LeftOut(inside, "is no notebook (.ipynb)"))
@@ -111,7 +117,9 @@ def nothing_in(directory: Path) -> LearnerError:
 def _files(directory: Path) -> Iterator[Path]:
     for place, directories, names in os.walk(directory, followlinks=False):
         directories[:] = sorted(name for name in directories if not name.startswith("."))
-        yield from (Path(place) / name for name in sorted(names) if not name.startswith("."))
+        # Links to directories are not followed, and are told: somebody may have meant them.
+        links = [name for name in directories if (Path(place) / name).is_symlink()]
+        yield from (Path(place) / name for name in sorted([*links, *names]) if not name.startswith("."))
 
 
 def _modified(path: Path) -> float:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mqlab.grading.roster import Member
+from mqlab.grading.table import write_csv
+from mqlab.grading.wide_gradebook import write_wide
+
 Results = Sequence[dict[str, Any]]
-_GUARDED = ("=", "+", "-", "@", "\t", "\r")
 
 
 def rows_of(results: Results) -> list[dict[str, Any]]:
@@ -27,45 +29,48 @@ def rows_of(results: Results) -> list[dict[str, Any]]:
     return rows
 
 
-def write_gradebook(results: Results, out: Path) -> None:
-    """gradebook.csv, gradebook.parquet (a row for each check), nbgrader.csv and otter.csv in that directory."""
+def write_gradebook(results: Results, out: Path, members: Sequence[Member] = ()) -> None:
+    """gradebook.csv, gradebook.parquet (a row for each check), and what other systems take, in that directory.
+
+    canvas.csv and moodle.csv have a row for each student and a column for each lab; nbgrader.csv and otter.csv are as
+    nbgrader and otter write theirs. Names and addresses are those of the members.
+    """
+    known = {member.id.lower(): member for member in members}
     rows = rows_of(results)
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    _write_csv(out / "gradebook.csv", columns, rows)
-    _write_csv(out / "nbgrader.csv", _NBGRADER, (_as_nbgrader(result) for result in results))
+    write_csv(out / "gradebook.csv", columns, rows)
+    write_csv(out / "nbgrader.csv", _NBGRADER, (_as_nbgrader(result, _member(known, result)) for result in results))
+    write_wide(results, out, members)
     otter = [_as_otter(result) for result in results]
-    _write_csv(out / "otter.csv", list(dict.fromkeys(name for row in otter for name in row)), otter)
+    checks = dict.fromkeys(mark["check"] for result in results for mark in result["marks"])
+    write_csv(out / "otter.csv", ["file", *checks, "percent_correct"], otter)
     _write_parquet(out / "gradebook.parquet", results)
 
 
-_NBGRADER = ("assignment", "duedate", "timestamp", "student_id", "raw_score", "late_submission_penalty", "score",
-             "max_score")  # fmt: skip
+_NBGRADER = ("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "raw_score",
+             "late_submission_penalty", "score", "max_score")  # fmt: skip
+"""The columns of nbgrader's own exporter: https://github.com/jupyter/nbgrader, nbgrader/plugins/export.py."""
 
 
-def _as_nbgrader(result: dict[str, Any]) -> dict[str, Any]:
+def _member(known: Mapping[str, Member], result: Mapping[str, Any]) -> Member:
+    return known.get(result["student"].lower()) or Member(result["student"])
+
+
+def _as_nbgrader(result: dict[str, Any], member: Member) -> dict[str, Any]:
     own = {"assignment": result["lab"], "timestamp": result.get("changed", ""), "student_id": result["student"]}
+    own |= {"last_name": member.last_name, "first_name": member.first_name, "email": member.email}
     points = {"raw_score": result["points"], "score": result["points"], "max_score": result["most"]}
     return {**own, "late_submission_penalty": 0, **points}
 
 
 def _as_otter(result: dict[str, Any]) -> dict[str, Any]:
+    """A row of otter's final_grades.csv: the file, the points of each question, and the share of all points.
+
+    https://github.com/ucbds-infra/otter-grader, otter/grade/containers.py and otter/grade/__init__.py.
+    """
     share = result["points"] / result["most"] if result["most"] else 0
-    own = {"file": f"{result['student']}/{result['lab']}.ipynb", "percent_correct": round(share, 4)}
-    return {**own, "total": result["points"], **{mark["check"]: mark["points"] for mark in result["marks"]}}
-
-
-def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    with unfinished.open("w", encoding="utf-8", newline="") as sink:
-        writer = csv.DictWriter(sink, columns, restval="")
-        writer.writeheader()
-        writer.writerows({name: _harmless(value) for name, value in row.items()} for row in rows)
-    unfinished.replace(path)
-
-
-def _harmless(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula gets an apostrophe in front."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_GUARDED) else value
+    own = {"file": f"{result['student']}/{result['lab']}.ipynb"}
+    return {**own, **{mark["check"]: mark["points"] for mark in result["marks"]}, "percent_correct": round(share, 4)}
 
 
 def _write_parquet(path: Path, results: Results) -> None:

@@ -86,6 +86,7 @@ def class_page(results: DataFrame, handed_in: Sequence[HandedIn] = (), roster: S
     parts = [
         f"<h1>The class: {escape(told)}</h1>",
         _left_out(without),
+        _unreadable(points),
         "<h2>Who has handed in</h2>",
         _absent_table(labs, absent, roster, strangers(there, roster)),
         "<h2>Points</h2>",
@@ -116,6 +117,12 @@ def _left_out(without: Sequence[HandedIn]) -> str:
         return ""
     names = ", ".join(escape(f"{student}/{lab}") for student, lab in without)
     return f"<p><b>Without a result, and so not in what follows:</b> {names}.</p>"
+
+
+def _unreadable(points: Sequence[Row]) -> str:
+    rows = [(row.student, row.lab, row.unreadable) for row in points if row.unreadable]
+    table = _table(("student", "lab", "why"), rows)
+    return f"<h2>Handed in, and can't be read</h2>{table}" if rows else ""
 
 
 # -- pictures --

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -26,18 +27,24 @@ NO_BET = "no prediction yet"
 
 def read_results(spark: SparkSession, marks: Path) -> DataFrame:
     """One row for each whole result below the directory. LearnerError when there is none."""
-    files = sorted(str(path.absolute()) for path in marks.glob("*/*/result.json"))
+    files = sorted(_no_pattern(str(path.absolute())) for path in marks.glob("*/*/result.json"))
     if not files:
         raise LearnerError(f"there is no result in {marks}", "mark something first: mqlab grade")
     read = spark.read.schema(RESULTS).option("multiLine", True).json(files)
     return read.where("end")
 
 
+def _no_pattern(path: str) -> str:
+    """The path as Hadoop has to be given it, which takes `[1]` and its like for patterns."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
+
+
 def points_of(results: DataFrame) -> DataFrame:
-    """One row for each notebook: student, lab, points, and the seconds of its run (null if it was not run)."""
+    """One row for each notebook: student, lab, points, why it can't be read, the seconds of its run (null without)."""
     return results.select(
-        "student", "lab", "points", "most", F.col("run.seconds").alias("run_s"), F.col("run.verdict").alias("run")
-    ).orderBy("lab", "student")
+        "student", "lab", "points", "most", "unreadable",
+        F.col("run.seconds").alias("run_s"), F.col("run.verdict").alias("run"),
+    ).orderBy("lab", "student")  # fmt: skip
 
 
 def hardest_checks(results: DataFrame) -> DataFrame:

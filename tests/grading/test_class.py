@@ -24,13 +24,13 @@ from mqlab.grading.judging import hidden_seeds
 from mqlab.grading.marking import RESULT, read_key, read_result, write_result
 from mqlab.grading.release import make_key, release
 from mqlab.grading.report import report, share_line
-from mqlab.grading.roster import keep_roster, kept_roster, students_in
+from mqlab.grading.roster import Member, keep_roster, kept_roster, students_in
 from mqlab.labs.build import read_lab
 from mqlab.labs.notebook import make_notebook
 
 ROOT = Path(__file__).parents[2]
 LAB = "12_check_points"
-GRADEBOOK = ("gradebook.csv", "gradebook.parquet", "nbgrader.csv", "otter.csv")
+GRADEBOOK = ("gradebook.csv", "gradebook.parquet", "nbgrader.csv", "otter.csv", "canvas.csv", "moodle.csv")
 NAMES = ["12-dues", "12-bitmap", "12-end-time", "12-settle"]
 
 
@@ -270,7 +270,7 @@ def test_rosters(tmp_path: Path) -> None:
 
 def test_a_roster_is_kept_as_it_was(tmp_path: Path) -> None:
     assert kept_roster(tmp_path) == []
-    keep_roster(["ada", "b,c", "d;e"], tmp_path)
+    keep_roster([Member("ada"), Member("b,c"), Member("d;e")], tmp_path)
     assert kept_roster(tmp_path) == ["ada", "b,c", "d;e"]
 
 
@@ -308,6 +308,7 @@ def test_what_is_handed_in_is_found_and_the_rest_is_told(tmp_path: Path) -> None
     assert [(each.student, each.source.stem) for each in found] == [("ada", LAB)]
     assert {each.why for each in left} == {
         "there is a newer one",
+        "is a link to a directory, which is not followed: put the directory itself here",
         "is no notebook (.ipynb)",
         "does not begin with the number of a lab, as 02_store.ipynb does: rename it",
         "lies beside the students' directories, so nobody knows whose it is",
@@ -367,6 +368,29 @@ def test_what_a_student_wrote_is_text_in_the_report() -> None:
     assert "Public seeds: 25 of 50 went well. Hidden seeds: 9 of 20." in page
     assert 'Stepper(check(&quot;05/hold&quot;, HoldService, seeds=[7]).open())' in page
     assert share_line(a_result()["marks"][0]) == 'Stepper(check("05/hold", HoldService, seeds=[7]).open())'
+
+
+def test_names_from_outside_are_printable_in_tables_and_on_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = "\x1b[31mada\u202e"
+    write_gradebook([a_result(student=odd)], tmp_path)
+    for name in ("gradebook.csv", "nbgrader.csv", "otter.csv"):
+        text = (tmp_path / name).read_text()
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert r"\x1b[31mada\u202e" in text
+    place = tmp_path / "in" / odd
+    place.mkdir(parents=True)
+    (place / f"{LAB}.ipynb").write_text("{}")
+    (place / "notes.txt").write_text("mine")
+    make_key(tmp_path / "key")
+    given = [str(tmp_path / "in"), "--key", str(tmp_path / "key"), "--out", str(tmp_path / "marks"), "--no-run"]
+    assert main(["grade", *given, "--root", str(ROOT)]) == 0
+    told = capsys.readouterr().out
+    assert told.count(r"\x1b[31mada\u202e") == 2
+    assert "\x1b" not in told
+    assert "\u202e" not in told
 
 
 def test_a_spreadsheet_takes_no_text_for_a_formula(tmp_path: Path) -> None:

@@ -284,3 +284,10 @@ def test_files_that_are_the_same_byte_for_byte_are_told_and_those_as_handed_out_
     found = compare([(lab, read)])
     assert found.same == ["05_push_is_pull: ada, bob handed in the same file, byte for byte"]
     assert found.same[0] in page(found)
+
+
+def test_who_means_per_cent_is_told_how_a_share_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["course", "compare", "in", "--least", "80"])
+    assert ended.value.code == 2
+    assert "80 is not above 0, up to 1: this is a share, so 80 % is 0.8" in capsys.readouterr().err

@@ -35,10 +35,23 @@ def test_on_a_machine_with_everything_each_check_has_a_line_and_the_status_is_0(
 
 
 def test_a_missing_package_fails_the_examination_and_names_the_line() -> None:
-    finding = doctor.check_extra("spark", ["pyspark>=4.3,<4.4", "no-such-package>=1"])
+    finding = doctor.check_extra("spark", ["pyspark>=4.3,<4.4", "no-such-package>=1"], spark=True)
     assert finding.verdict == "missing"
-    assert finding.what == "spark (the Spark labs): no no-such-package"
+    assert finding.what == "spark (the Spark labs, 20 to 25): no no-such-package"
     assert re.search(r"make spark|pip install .*\[spark\]", finding.mend)
+
+
+def test_where_only_spark_is_missing_the_examination_succeeds_unless_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = doctor._unmet
+    monkeypatch.setattr(doctor, "_unmet", lambda wanted: "no pyspark" if "pyspark" in wanted else real(wanted))
+    assert doctor.main([]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "no pyspark" in line]
+    assert line.startswith("warn     spark (the Spark labs, 20 to 25): no pyspark")
+    assert "  -> " in line
+    assert doctor.main(["--spark"]) == 1
+    assert "missing  spark (the Spark labs, 20 to 25): no pyspark" in capsys.readouterr().out
 
 
 def test_a_version_out_of_range_is_missing_and_says_which_one_fits() -> None:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from mqlab.cli import main
 from mqlab.errors import LearnerError
-from mqlab.grading.roster import keep_roster
+from mqlab.grading.roster import Member, keep_roster
 from mqlab_spark.class_page import write_page
 from mqlab_spark.class_tables import bets_gone_wrong, bets_made, hardest_checks, points_of, read_results
 
@@ -85,7 +85,7 @@ def test_the_page_names_who_on_the_roster_has_handed_in_nothing(
     spark: SparkSession, marks: Path, tmp_path: Path
 ) -> None:
     write(marks, "ada", "02_store")
-    keep_roster(["Ada", "bob", "eve", "kim", "lea", "zoe&b"], marks)
+    keep_roster([Member(name) for name in ("Ada", "bob", "eve", "kim", "lea", "zoe&b")], marks)
     assert write_page(spark, marks, tmp_path / "page") == "5 notebooks of 2 labs, 6 not handed in"
     page = (tmp_path / "page" / "class.html").read_text()
     nothing = "<td class=n>1 of 6</td><td class=n>5</td><td>bob, eve, kim, lea, zoe&amp;b</td>"
@@ -99,8 +99,17 @@ def test_the_page_of_one_who_handed_in_what_cannot_be_read(spark: SparkSession, 
     write(tmp_path / "marks", "ada", marks=[], bets=[], run=None, points=0, most=0, unreadable="this is no notebook")
     assert write_page(spark, tmp_path / "marks", tmp_path) == "1 notebook of 1 lab"
     page = (tmp_path / "class.html").read_text()
+    assert "<td>ada</td><td>05_push_is_pull</td><td>this is no notebook</td>" in page
     assert "Nothing was checked." in page
     assert "05_push_is_pull was not run." in page
+
+
+def test_an_id_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
+    ids = ["b{1,2}", "m%20\u00fcller[1]", "mueller1", "o'neil #3", "_x"]
+    for student in ids:
+        write(tmp_path / "marks", student)
+    assert sorted(row.student for row in points_of(read_results(spark, tmp_path / "marks")).collect()) == sorted(ids)
+    assert write_page(spark, tmp_path / "marks", tmp_path) == "5 notebooks of 1 lab"
 
 
 def test_without_results_there_is_no_page(spark: SparkSession, tmp_path: Path) -> None:
