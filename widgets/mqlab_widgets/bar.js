@@ -290,7 +290,8 @@ function makeBar(root, { command, part, stage }) {
     if (menu && !menu.contains(event.target) && !event.target.closest?.("[data-menu], [data-do]")) close();
   };
   document.addEventListener("pointerdown", outside, true);
-  const scrolled = (event) => openOne() && event.target.contains?.(root) && close();
+  // What fills the window stays where it is when the page below it scrolls.
+  const scrolled = (event) => !isProjected() && openOne() && event.target.contains?.(root) && close();
   document.addEventListener("scroll", scrolled, true);
 
   // The text beside the button, to the clipboard; where the browser does not let us, it stands there chosen for Ctrl+C.
