@@ -98,7 +98,6 @@ def test_the_scenarios_that_bear_faults_are_listed(capsys: pytest.CaptureFixture
         (["no-such"], "mqlab scenarios"),
         (["push-clustering", "-p", "messages"], "NAME=VALUE"),
         (["push-clustering", "-p", "letters=3"], "it has:"),
-        (["push-clustering", "--seeds", "0"], "from 1 on"),
         (["push-clustering", "--faults", "at 3s: explode broker-a"], "use one of"),
         (["push-clustering", "--seed", "1", "--faults", "at 3s: crash broker-z"], "there is no node"),
         (["one-way", "--seed", "1", "--faults", "at 3s: crash broker-a; at 4s: crash broker-a"], "is down already"),

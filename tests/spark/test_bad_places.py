@@ -135,6 +135,6 @@ def test_what_is_no_trace_is_set_aside_whatever_it_is(traces: Path) -> None:
     assert list(good) == [traces / "a.parquet"]
     reasons = {each["file"]: each["reason"] for each in bad}
     assert set(reasons) == {"deep/cut.parquet", "text.parquet", "empty.jsonl", "newer.jsonl"}
-    assert "not a Parquet file, or was not closed" in reasons["deep/cut.parquet"]
+    assert "not a Parquet file, or is damaged or was not closed" in reasons["deep/cut.parquet"]
     assert "schema version 3" in reasons["newer.jsonl"]
     assert json.dumps(bad)
