@@ -7,9 +7,10 @@ class that is derived from a number, a text or a list becomes the plain one, so 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from enum import Enum
 from functools import partial
+from types import CoroutineType
 from typing import Any
 
 from mqlab.errors import LearnerError
@@ -33,7 +34,7 @@ class NoAnswer(LearnerError):
 class ToBeAwaited:
     """What a function gives that begins with `async def`; where a plain value is wanted it says so itself."""
 
-    def __init__(self, coroutine: Awaitable[Any]) -> None:
+    def __init__(self, coroutine: CoroutineType[Any, Any, Any]) -> None:
         self._coroutine = coroutine
 
     def __await__(self) -> Generator[Any, Any, Any]:
@@ -44,9 +45,7 @@ class ToBeAwaited:
 
     def __del__(self) -> None:
         # Nobody has awaited it: Python would warn of that, and the verdict says it.
-        close = getattr(self._coroutine, "close", None)
-        if close is not None:
-            close()
+        self._coroutine.close()
 
 
 def taken(answer: Any) -> Any:
@@ -80,7 +79,8 @@ def plain(value: Any, depth: int = 0) -> Any:
         return value if type(value) is str else str.__str__(value)
     if isinstance(value, list | tuple | set | frozenset | dict):
         return _all(value, depth)
-    return ToBeAwaited(value) if isinstance(value, Awaitable) else value
+    # What lies in another process can be called and awaited alike, and stays as it is.
+    return ToBeAwaited(value) if isinstance(value, CoroutineType) else value
 
 
 def _whole(number: int) -> int:
