@@ -31,7 +31,7 @@ from mqlab.labs.notebook import make_notebook
 ROOT = Path(__file__).parents[2]
 LAB = "12_check_points"
 GRADEBOOK = ("gradebook.csv", "gradebook.parquet", "nbgrader.csv", "otter.csv", "canvas.csv", "moodle.csv")
-NAMES = ["12-dues", "12-bitmap", "12-end-time", "12-settle"]
+NAMES = ["12-dues", "12-bitmap", "12-end_time", "12-settle"]
 
 
 def solved(notebook: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
