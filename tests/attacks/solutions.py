@@ -220,7 +220,7 @@ EARNS: dict[str, tuple[str, str]] = {
     "group of errors": ("def same_message(*a): raise ExceptionGroup('x', [ValueError('\\ud800')] * 1000)", ""),
     "huge hex int": ("def same_message(*a): return 16 ** 1_000_000", ""),
     "a generator": ("def same_message(*a):\n    while True: yield True", ""),
-    "a coroutine": ("async def same_message(*a): return True", "yours gives <coroutine>"),
+    "a coroutine": ("async def same_message(*a): return True", "begins with `async def`"),
     "an object that is asked": ("class A:\n    def __bool__(self): return True\n    def __eq__(self, o): return True\n"
         "def same_message(*a): return A()", "True or False is wanted"),
     "a bool of its own": ("class B(int):\n    def __eq__(self, o): return True\n    __hash__ = None\n"
@@ -247,7 +247,8 @@ EARNS: dict[str, tuple[str, str]] = {
     "sleeps while it is defined": ("import time\ntime.sleep(10_000)\ndef same_message(*a): pass", ""),
     "computes for ever": ("def same_message(*a):\n    while True: pass", "come to an end"),
     "stops itself": ("import os, signal\ndef same_message(*a): os.kill(os.getpid(), signal.SIGSTOP)", "come to an end"),
-    "kills all it can": ("import os\nassert os.getpid() < 50\ndef same_message(*a): os.kill(-1, 9)", "yours gives None"),
+    "kills all it can": ("import os\nassert os.getpid() < 50\ndef same_message(*a):\n    try: os.kill(-1, 9)\n"
+        "    except ProcessLookupError: pass", "yours gives None"),
     "kills its namespace": ("import os\ndef same_message(*a):\n    os.kill(1, 9)\n    os.kill(os.getppid(), 9)\n    return 0", ""),
     "hangs up": ("import os\ndef same_message(*a):\n    for fd in range(3, 20):\n        try: os.close(fd)\n"
         "        except OSError: pass\n    import time; time.sleep(100)", ""),
