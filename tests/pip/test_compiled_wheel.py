@@ -32,7 +32,6 @@ def test_every_scenario_has_its_committed_hash(compiled: Prefix) -> None:
 
 
 def test_doctor_says_which_one_runs(compiled: Prefix) -> None:
-    # 1: this environment has no Spark.
     assert "mqlab runs compiled, from a compiled wheel" in compiled.run("mqlab", "doctor")
     assert "mqlab runs interpreted, from a" in compiled.run("mqlab", "doctor", MQLAB_COMPILED="0")
 
