@@ -29,8 +29,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if options.name not in known:
         raise LearnerError(f"there is no data set {options.name!r}", f"there are: {', '.join(known)}")
-    if options.jobs < 1:
-        raise LearnerError(f"--jobs {options.jobs} cannot be", "give a number from 1 on")
     recipe = known[options.name]
     out = Path(options.out or Path("out") / "datasets" / f"{recipe.name}-{options.size}")
     if options.verify:

@@ -54,10 +54,6 @@ def run(options: argparse.Namespace) -> int:
     scenario = get(options.scenario)
     parameters = _parameters(scenario, options.param)
     plan = _plan(options.faults)
-    for name, least in (("seeds", 1), ("jobs", 1), ("first_seed", 0)):
-        if getattr(options, name) < least:
-            option = name.replace("_", "-")
-            raise LearnerError(f"--{option} {getattr(options, name)} cannot be", f"give a number from {least} on")
     if options.seed is not None:
         return _one(options, scenario, parameters, plan)
     if options.report:

@@ -57,8 +57,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="mqlab museum", description=__doc__)
     add_arguments(parser)
     options = parser.parse_args(argv)
-    if options.seeds is not None and options.seeds < 1:
-        raise LearnerError(f"--seeds {options.seeds} cannot be", "give a number from 1 on")
     if (options.fix or options.hint) and not options.number:
         raise LearnerError("a fix of which exhibit?", f"name one: mqlab museum {EXHIBITS[0].number} --fix my_fix.py")
     if options.hint:
