@@ -84,6 +84,23 @@ def test_after_a_restart_of_the_kernel_a_view_says_what_to_do(notebooks: Noteboo
     notebook.close()
 
 
+def test_an_answer_that_was_on_its_way_does_not_make_a_lost_kernel_look_alive(notebooks: NotebookPage) -> None:
+    notebook = notebooks.open("late_answer.ipynb", [STEADY, "Stepper(lab)"])
+    notebook.run()
+    viewer = notebook.viewer(1)
+    viewer.until(lambda: viewer.attribute("kernel") == "answers")
+    place = viewer.place
+    # JupyterLab marks a view with this class when its kernel is restarted.
+    viewer.root.evaluate("""element => {
+        element.dispatchEvent(new KeyboardEvent("keydown", { key: "n", bubbles: true }));
+        element.classList.add("jupyter-widgets-disconnected");
+    }""")
+    viewer.until_place(place + 1)
+    assert viewer.attribute("kernel") == "gone"
+    assert "run the notebook from the top" in viewer.text("said")
+    notebook.close()
+
+
 def test_a_click_while_a_cell_plays_takes_effect_at_once(notebooks: NotebookPage) -> None:
     notebook = notebooks.open("busy.ipynb", [STEADY, "Stepper(lab)", UNTIL_CRASHED])
     notebook.run_cell(0)

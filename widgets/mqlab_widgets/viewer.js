@@ -23,6 +23,7 @@ const TOLD = ["stage", "stations", "handles", "_place", "_us", "_clock", "_past"
 // What can be done something with, where a kernel is there.
 const LIVE = ["acts", "stage", "bar", "more", "timeline", "tabs", "menu", "handles", ...TABS];
 const LAST = "This is the last picture: no kernel answers for it. Run the notebook from the top to go on.";
+const RESTARTED = "The kernel was restarted or shut down: run the notebook from the top.";
 const DISCONNECTED = "jupyter-widgets-disconnected";
 
 // What slid in the picture that is being drawn: [element, from, to].
@@ -233,6 +234,8 @@ function render({ model, el }) {
     if (isNext(message)) follow(message);
     clearTimeout(pulse);
     if (el.dataset.playing === "true") pulse = setTimeout(ask, PULSE_MS);
+    // What was on its way when the kernel went says nothing of a kernel that lives.
+    if (!connected) lost("gone", RESTARTED);
   }
 
   function follow(message) {
@@ -433,7 +436,7 @@ function render({ model, el }) {
       model.send({ ...content, view });
       return true;
     } catch {
-      if (heard) lost("gone", "The kernel was restarted or shut down: run the notebook from the top.");
+      if (heard) lost("gone", RESTARTED);
       else lost("none", LAST);
       return false;
     }
@@ -453,7 +456,7 @@ function render({ model, el }) {
     if (connected !== el.classList.contains(DISCONNECTED)) return;
     connected = !connected;
     if (connected) ask();
-    else if (heard) lost("gone", "The kernel was restarted: run the notebook from the top.");
+    else if (heard) lost("gone", RESTARTED);
   });
   watch.observe(el, { attributeFilter: ["class"] });
   const onVisible = () => !document.hidden && ask();
