@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.what == "bets":
         return _bets(options)
     if options.what == "report":
-        return _report(options.marks, options.out, options.master)
+        return _report(options.marks, options.out)
     if options.what == "slides":
         return _slides(options)
     from mqlab.grading.release import make_key, release
@@ -157,14 +157,12 @@ def _bets(options: argparse.Namespace) -> int:
     return 0
 
 
-def _report(marks: Path, out: Path, master: str | None) -> int:
-    if find_spec("mqlab_spark") is None or find_spec("pyspark") is None:
-        raise MissingExtraError("pyspark", "spark")
-    from mqlab_spark import session
-    from mqlab_spark.class_page import write_page
+def _report(marks: Path, out: Path) -> int:
+    if find_spec("bokeh") is None:
+        raise MissingExtraError("bokeh", "labs")
+    from mqlab.grading.class_page import write_page
 
-    told = write_page(session("mqlab-class", master), marks, out)
-    print(f"{told}; {out / 'class.html'}")
+    print(f"{write_page(marks, out)}; {out / 'class.html'}")
     return 0
 
 
@@ -220,10 +218,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     alike.add_argument("--shortest", type=whole(1), default=40, metavar="N", help="tokens of a solution (%(default)s)")
     add_root(alike)
-    report = commands.add_parser("report", help="a page about the whole class, by Spark")
+    report = commands.add_parser("report", help="a page about the whole class")
     report.add_argument("marks", type=Path, help="where mqlab grade has put its results")
     report.add_argument("--out", type=Path, required=True, help="the directory of the page, class.html")
-    report.add_argument("--master", help="the Spark master (default: this machine)")
     verify = commands.add_parser("verify", help="say whether the marker has signed a line of a report")
     verify.add_argument("line", help="the line that begins with mqlab-mark, or a file with it, such as report.html")
     verify.add_argument("--key", type=Path, required=True, help="the course's key")

@@ -277,7 +277,7 @@ def take(browser: Browser, lab: JupyterLab, view: View) -> None:
 def small(png: bytes, name: str) -> bytes:
     """The picture on some paper, with as many colours as fit into 150 kB."""
     bare = Image.open(io.BytesIO(png)).convert("RGB")
-    picture = ImageOps.expand(bare, EDGE, bare.getpixel((0, bare.height - 1)))
+    picture = ImageOps.expand(bare, EDGE, bare.getpixel((0, 0)))
     for colours in COLOURS:
         file = io.BytesIO()
         picture.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(

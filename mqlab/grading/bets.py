@@ -14,55 +14,13 @@ from typing import Any
 from mqlab.errors import LearnerError
 from mqlab.grading.course import HandedIn, Settings, handed_in
 from mqlab.grading.printable import printable
+from mqlab.grading.questions import Question, is_number, question_of
 from mqlab.grading.submission import read_submission
 from mqlab.labs.build import read_lab
 from mqlab.labs.source import LabSource, text_argument
 
-LARGEST = 1e15
-"""A number beyond it is counted as none."""
 BARS = 12
 """More different numbers than this are put together in ranges."""
-NO_NUMBER, NO_CHOICE, A_TEXT = "not a number", "none of the choices", "a text"
-"""How is counted what nobody shall read on the wall."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A bet of a lab, as far as its source says it without being run."""
-
-    lab: LabSource
-    name: str
-    choices: tuple[str, ...]
-    """The texts of the choices; empty where they are made while the notebook runs, and for numbers."""
-    unit: str
-    chosen: bool
-    """Whether one of some choices is asked for, whether or not their texts are known."""
-    text: str
-    """What is asked; what a notebook puts in while it runs is three dots."""
-
-    @property
-    def title(self) -> str:
-        """The lab's number, the bet's name, and what is asked."""
-        unit = f" ({self.unit})" if self.unit else ""
-        return f"{self.lab.number} {self.name}: {self.text}{unit}"
-
-    def answer(self, said: Any) -> str:
-        """What was bet, as it is counted: of a choice its letter and text. What does not fit the question is not shown:
-        a class looks on.
-        """
-        text = printable(" ".join(str(said).split()))
-        if isinstance(said, str) and len(text) == 1 and text in ascii_lowercase[: len(self.choices)]:
-            return f"{text}) {self.choices[ascii_lowercase.index(text)]}"
-        if text in self.choices:
-            return f"{ascii_lowercase[self.choices.index(text)]}) {text}"
-        if self.choices:
-            return NO_CHOICE
-        if self.chosen:
-            return text if isinstance(said, str) and len(text) == 1 and text in ascii_lowercase else NO_CHOICE
-        if self.unit:
-            return f"{said:g}" if _is_number(said) else NO_NUMBER
-        return A_TEXT
-
 
 
 def question(sources: Path, bet: str, lab: str = "") -> Question:
@@ -86,29 +44,12 @@ def question(sources: Path, bet: str, lab: str = "") -> Question:
     if len(found) > 1:
         labs = ", ".join(read.number for read, _ in found)
         raise LearnerError(f"more than one lab has a bet {bet!r}: {labs}", f"say which: --lab {labs[:2]}")
-    read, call = found[0]
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
-    unit = next(iter(_texts(given.get("unit"))), "")
-    return Question(read, bet, _texts(given.get("choices")), unit, "choices" in given, _asked(call))
+    return question_of(*found[0])
 
 
 def _bets_of(sources: Sequence[Path]) -> list[tuple[LabSource, ast.Call]]:
     labs = [read_lab(path) for path in sources]
     return [(lab, call) for lab in labs for cell in lab.tagged("prediction") for call in cell.calls("predict")]
-
-
-def _asked(call: ast.Call) -> str:
-    node = call.args[1] if len(call.args) > 1 else None
-    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-    return "".join(str(part.value) if isinstance(part, ast.Constant) else "..." for part in parts)
-
-
-def _texts(node: ast.expr | None) -> tuple[str, ...]:
-    try:
-        value = ast.literal_eval(node) if node is not None else ()
-    except ValueError:
-        return ()
-    return tuple(str(text) for text in value) if isinstance(value, list | tuple) else (str(value),)
 
 
 @dataclass(slots=True)
@@ -130,14 +71,9 @@ class Bets:
         if chosen:
             known = [f"{letter}) {text}" for letter, text in zip(ascii_lowercase, chosen, strict=False)]
             return [(name, counts.pop(name, 0)) for name in known] + sorted(counts.items())
-        numbers = [said for said in self.said.values() if self.question.unit and _is_number(said)]
-        others = [said for said in self.said.values() if not (self.question.unit and _is_number(said))]
+        numbers = [said for said in self.said.values() if self.question.unit and is_number(said)]
+        others = [said for said in self.said.values() if not (self.question.unit and is_number(said))]
         return [*_ranges(numbers), *sorted(Counter(map(self.question.answer, others)).items())]
-
-
-def _is_number(said: Any) -> bool:
-    """Whether it is a number that can be drawn on a scale with others."""
-    return isinstance(said, int | float) and not isinstance(said, bool) and -LARGEST < said < LARGEST
 
 
 def _ranges(numbers: Sequence[float]) -> list[tuple[str, int]]:
@@ -198,5 +134,5 @@ def drawn(bets: Bets, width: int = 40) -> str:
     handed = len(bets.said) + len(bets.not_made)
     lines = [bets.question.title, f"{len(bets.said)} of {handed} have bet"]
     lines += [f"  {name:<{column}}  {'█' * round(width * count / most):<{width}} {count:>3}" for name, count in bars]
-    lines += [f"not counted: {line}" for line in bets.left_out]
+    lines += [printable(f"not counted: {line}") for line in bets.left_out]
     return "\n".join(lines)

@@ -24,6 +24,7 @@ from mqlab.grading.confine import Limits, die_with_parent, limits_of, see_to_con
 from mqlab.grading.judging import HIDDEN_SEEDS, Judge, Mark, nothing_for
 from mqlab.grading.outside import Unreadable, read_file
 from mqlab.grading.printable import all_printable, printable
+from mqlab.grading.questions import question_of
 from mqlab.grading.release import exam_code
 from mqlab.grading.running import NotebookRun, run_notebook
 from mqlab.grading.signing import signed_mark
@@ -177,7 +178,7 @@ def _exam(submission: Submission, name: str, key: bytes, changed: str) -> dict[s
 def _bets(submission: Submission, lab: LabSource, executed: Path) -> list[dict[str, Any]]:
     """Each bet of the lab: what stands in the notebook's text; question, bet and truth as its own run has shown them.
 
-    `told` is the bet in the form of the truth; where the notebook was not run, there is neither.
+    `told` is the bet in the form of the truth, also where its own run has not shown the truth.
     """
     shown, afterwards = truths_in(executed), bet_afterwards(submission.path)
     found = []
@@ -190,7 +191,7 @@ def _bets(submission: Submission, lab: LabSource, executed: Path) -> list[dict[s
                     "bet": name,
                     "said": submission.bets.get(name),
                     "question": seen.question,
-                    "told": seen.said or None,
+                    "told": seen.said or question_of(lab, call).told(submission.bets.get(name)) or None,
                     "truth": seen.truth or None,
                     "afterwards": name in afterwards,
                 }

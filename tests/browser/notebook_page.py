@@ -42,12 +42,12 @@ MOST_ABORTED = 50
 OF_JUPYTER = (
     # The debugger, of a notebook that is closed before the kernel has told it about itself.
     "Could not restore the debugger state: Canceled future",
-    # A kernel that is ended while it writes sends the parts of two messages into each other.
+    # A kernel that is ended while it writes mixes the parts of two messages.
     "Kernel message validation error: ",
     # Once in some hundred notebooks that are opened; which of its parts it is, is not known.
     "Failed to execute 'removeChild' on 'Node': The node to be removed is not a child of this node.",
 )
-"""How errors begin that are JupyterLab's own: raised now and then, by nothing but its own code (see `is_of_jupyter`)."""
+"""How errors begin that JupyterLab itself raises now and then."""
 
 
 def is_of_jupyter(error: str, stack: str) -> bool:

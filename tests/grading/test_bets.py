@@ -57,6 +57,20 @@ def test_the_histogram_of_choices(tmp_path: Path, handed_out: str, capsys: pytes
     assert "not counted: lea/notes.txt: is no notebook (.ipynb)" in said
 
 
+def test_a_bet_is_told_in_one_form_whether_or_not_its_run_has_shown_it() -> None:
+    who = question(SOURCES, "who-filters")
+    assert {who.told("b"), who.told(who.choices[1])} == {who.choices[1]}
+    assert (who.told("z"), who.told(None)) == ("z", "")
+    number = question(SOURCES, "written", "12")
+    assert [number.told(said) for said in (1, 3, 2.5, "many")] == ["1 message", "3 messages", "2.5 messages", "many"]
+
+
+def test_what_is_left_out_is_printable(tmp_path: Path, handed_out: str) -> None:
+    path = hand_in(tmp_path, "ev\x1b[31mil", handed_out, "who-filters", '"a"')
+    path.write_text("no json")
+    assert "\x1b" not in drawn(BetsReader(tmp_path, question(SOURCES, "who-filters"), SOURCES).read())
+
+
 def test_what_comes_later_is_seen_and_nothing_else_is_read_again(
     tmp_path: Path, handed_out: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""The page of a class: pictures and tables of what `mqlab_spark.class_tables` found, in one file of HTML."""
+"""The page of a class: pictures and tables of what `mqlab.grading.class_tables` found, in one file of HTML."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from bokeh.embed import components
 from bokeh.models import BasicTicker, ColumnDataSource, FactorRange, FixedTicker, Range1d
 from bokeh.plotting import figure
 from bokeh.resources import Resources
-from pyspark.sql import DataFrame, Row, SparkSession
 
+from mqlab.grading.class_tables import BetRow, CheckRow, ClassTables, NotebookRow, class_tables
 from mqlab.grading.course import missing, strangers
 from mqlab.grading.roster import kept_roster
-from mqlab_spark.class_tables import bets_gone_wrong, bets_made, hardest_checks, points_of, read_results
 
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#999999"
 """Colours that people tell apart who don't see red and green (Okabe and Ito)."""
@@ -41,13 +40,9 @@ tr { border-bottom: 1px solid #ddd; } td:first-child { white-space: nowrap; }
 """
 
 
-def write_page(spark: SparkSession, marks: Path, out: Path) -> str:
+def write_page(marks: Path, out: Path) -> str:
     """Write OUT/class.html from the results below `marks`; what it is of, in words. LearnerError without a result."""
-    results = read_results(spark, marks).cache()
-    try:
-        page, told = class_page(results, _handed_in(marks), kept_roster(marks))
-    finally:
-        results.unpersist()
+    page, told = class_page(class_tables(marks), _handed_in(marks), kept_roster(marks))
     out.mkdir(parents=True, exist_ok=True)
     unfinished = out / ".class.html.unfinished"
     unfinished.write_text(page, encoding="utf-8")
@@ -60,14 +55,14 @@ def _handed_in(marks: Path) -> list[HandedIn]:
     return sorted((place.parent.name, place.name) for place in marks.glob("*/*") if place.is_dir())
 
 
-def class_page(results: DataFrame, handed_in: Sequence[HandedIn] = (), roster: Sequence[str] = ()) -> tuple[str, str]:
+def class_page(
+    tables: ClassTables, handed_in: Sequence[HandedIn] = (), roster: Sequence[str] = ()
+) -> tuple[str, str]:
     """The page, and what it is of in words.
 
     `handed_in` says what was handed in, also where there is no result of it; `roster` who is in the class, if known.
     """
-    points = points_of(results).collect()
-    checks = hardest_checks(results).collect()
-    bets = bets_gone_wrong(bets_made(results)).collect()
+    points, checks, bets = tables
     labs = sorted({row.lab for row in points})
     marked = [(row.student, row.lab) for row in points]
     without = sorted(set(handed_in) - set(marked))
@@ -119,7 +114,7 @@ def _left_out(without: Sequence[HandedIn]) -> str:
     return f"<p><b>Without a result, and so not in what follows:</b> {names}.</p>"
 
 
-def _unreadable(points: Sequence[Row]) -> str:
+def _unreadable(points: Sequence[NotebookRow]) -> str:
     rows = [(row.student, row.lab, row.unreadable) for row in points if row.unreadable]
     table = _table(("student", "lab", "why"), rows)
     return f"<h2>Handed in, and can't be read</h2>{table}" if rows else ""
@@ -145,7 +140,7 @@ def _histogram(title: str, x_label: str, edges: Sequence[float], values: Sequenc
     return picture
 
 
-def _points_picture(lab: str, rows: Sequence[Row]) -> figure:
+def _points_picture(lab: str, rows: Sequence[NotebookRow]) -> figure:
     """A column for each number of whole points."""
     most = int(max([row.most for row in rows] + [1]))
     title = f"{lab}: {_count(len(rows), 'student')}, {most} points at most"
@@ -155,7 +150,7 @@ def _points_picture(lab: str, rows: Sequence[Row]) -> figure:
     return picture
 
 
-def _time_picture(lab: str, points: Sequence[Row]) -> figure | None:
+def _time_picture(lab: str, points: Sequence[NotebookRow]) -> figure | None:
     seconds = [row.run_s for row in points if row.lab == lab and row.run_s is not None]
     if not seconds:
         return None
@@ -189,7 +184,7 @@ def _stacked(
     return picture
 
 
-def _checks_picture(checks: Sequence[Row]) -> figure:
+def _checks_picture(checks: Sequence[CheckRow]) -> figure:
     parts = {
         "all points": (BLUE, [row.all_points for row in checks]),
         "some points": (ORANGE, [row.some_points for row in checks]),
@@ -198,7 +193,7 @@ def _checks_picture(checks: Sequence[Row]) -> figure:
     return _stacked("Checks, the hardest at the top", "students", [row.check for row in checks], parts)
 
 
-def _bets_picture(bets: Sequence[Row]) -> figure:
+def _bets_picture(bets: Sequence[BetRow]) -> figure:
     parts = {
         "wrong": (VERMILION, [row.wrong for row in bets]),
         "right": (BLUE, [row.right for row in bets]),
@@ -236,7 +231,7 @@ def _absent_table(
     return _table(("lab", "handed in", "nothing", "who handed in nothing that could be marked"), rows, (1, 2)) + told
 
 
-def _checks_table(checks: Sequence[Row]) -> str:
+def _checks_table(checks: Sequence[CheckRow]) -> str:
     rows = [
         (row.check, row.students, row.all_points, row.some_points, row.no_points, f"{row.share:.0%}") for row in checks
     ]
@@ -244,21 +239,21 @@ def _checks_table(checks: Sequence[Row]) -> str:
     return _table(head, rows, range(1, 6)) if rows else ""
 
 
-def _bets_table(bets: Sequence[Row]) -> str:
+def _bets_table(bets: Sequence[BetRow]) -> str:
     rows = [
-        (f"{row.lab[:2]} {row.bet}", row.question or "", _told(row.answers), _told(row.truths), row.wrong, row.students)
+        (f"{row.lab[:2]} {row.bet}", row.question, _told(row.answers), _told(row.truths), row.wrong, row.students)
         for row in bets
     ]
     head = ("bet", "question", "what was bet (students)", "what is true (students)", "wrong", "of")
     return _table(head, rows, (4, 5)) if rows else ""
 
 
-def _told(found: Sequence[Row] | None) -> str:
-    named = [f"{pair.text} ({pair['count']})" for pair in (found or ())[:_SHOWN]]
-    left = len(found or ()) - len(named)
-    return "; ".join([*named, *([f"and {left} more"] if left > 0 else [])])
+def _told(found: Sequence[tuple[str, int]]) -> str:
+    named = [f"{text} ({count})" for text, count in found[:_SHOWN]]
+    left = len(found) - len(named)
+    return "; ".join([*named, *([f"and {left} more"] if left else [])])
 
 
-def _runs_table(points: Sequence[Row]) -> str:
+def _runs_table(points: Sequence[NotebookRow]) -> str:
     rows = [(row.student, row.lab, row.run) for row in points if row.run not in (None, "ok")]
     return "<h2>Runs that did not come to their end</h2>" + _table(("student", "lab", "how"), rows) if rows else ""

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from mqlab.cli import main
 from mqlab.errors import LearnerError
+from mqlab.grading.class_page import write_page
+from mqlab.grading.class_tables import class_tables
 from mqlab.grading.roster import Member, keep_roster
-from mqlab_spark.class_page import write_page
-from mqlab_spark.class_tables import bets_gone_wrong, bets_made, hardest_checks, points_of, read_results
 
 ROOT = Path(__file__).parents[2]
 EVIL = "<script>alert(1)</script>"
@@ -55,22 +54,22 @@ def marks(tmp_path: Path) -> Path:
     return place
 
 
-def test_the_tables_of_a_class(spark: SparkSession, marks: Path) -> None:
-    results = read_results(spark, marks)
-    assert [(row.student, row.points, row.run_s) for row in points_of(results).collect()] == [
+def test_the_tables_of_a_class(marks: Path) -> None:
+    notebooks, checks, bets = class_tables(marks)
+    assert [(row.student, row.points, row.run_s) for row in notebooks] == [
         ("ada", 3.0, 5.5), ("bob", 4.0, 5.5), ("eve", 0.0, 1.0), ("joe", 3.0, None),
     ]  # fmt: skip
-    hold, wakes = hardest_checks(results).collect()
+    hold, wakes = checks
     assert (hold.check, hold.students, hold.all_points, hold.some_points, hold.no_points) == ("05/hold", 4, 0, 3, 1)
     assert (wakes.check, wakes.all_points, wakes.no_points, wakes.share) == ("05/wakes", 3, 1, 0.75)
-    (bet,) = bets_gone_wrong(bets_made(results)).collect()
+    (bet,) = bets
     assert (bet.students, bet.right, bet.wrong, bet.unknown, bet.not_made) == (4, 1, 1, 1, 1)
-    assert [(pair.text, pair["count"]) for pair in bet.truths] == [("3 messages", 2), ("4 messages", 1)]
-    assert {pair.text for pair in bet.answers} == {"3 messages", "7 messages", "b"}
+    assert bet.truths == [("3 messages", 2), ("4 messages", 1)]
+    assert {text for text, _ in bet.answers} == {"3 messages", "7 messages", "b"}
 
 
-def test_the_page_of_a_class_needs_nothing_beside_it(spark: SparkSession, marks: Path, tmp_path: Path) -> None:
-    assert write_page(spark, marks, tmp_path / "page") == "4 notebooks of 1 lab"
+def test_the_page_of_a_class_needs_nothing_beside_it(marks: Path, tmp_path: Path) -> None:
+    assert write_page(marks, tmp_path / "page") == "4 notebooks of 1 lab"
     page = (tmp_path / "page" / "class.html").read_text()
     assert EVIL not in page
     assert "05_push_is_pull: 4 students, 4 points at most" in page
@@ -82,11 +81,11 @@ def test_the_page_of_a_class_needs_nothing_beside_it(spark: SparkSession, marks:
 
 
 def test_the_page_names_who_on_the_roster_has_handed_in_nothing(
-    spark: SparkSession, marks: Path, tmp_path: Path
+    marks: Path, tmp_path: Path
 ) -> None:
     write(marks, "ada", "02_store")
     keep_roster([Member(name) for name in ("Ada", "bob", "eve", "kim", "lea", "zoe&b")], marks)
-    assert write_page(spark, marks, tmp_path / "page") == "5 notebooks of 2 labs, 6 not handed in"
+    assert write_page(marks, tmp_path / "page") == "5 notebooks of 2 labs, 6 not handed in"
     page = (tmp_path / "page" / "class.html").read_text()
     nothing = "<td class=n>1 of 6</td><td class=n>5</td><td>bob, eve, kim, lea, zoe&amp;b</td>"
     assert f"<tr><td>02_store</td>{nothing}</tr>" in page
@@ -95,31 +94,31 @@ def test_the_page_names_who_on_the_roster_has_handed_in_nothing(
     assert "Not on the roster: joe." in page
 
 
-def test_the_page_of_one_who_handed_in_what_cannot_be_read(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_page_of_one_who_handed_in_what_cannot_be_read(tmp_path: Path) -> None:
     write(tmp_path / "marks", "ada", marks=[], bets=[], run=None, points=0, most=0, unreadable="this is no notebook")
-    assert write_page(spark, tmp_path / "marks", tmp_path) == "1 notebook of 1 lab"
+    assert write_page(tmp_path / "marks", tmp_path) == "1 notebook of 1 lab"
     page = (tmp_path / "class.html").read_text()
     assert "<td>ada</td><td>05_push_is_pull</td><td>this is no notebook</td>" in page
     assert "Nothing was checked." in page
     assert "05_push_is_pull was not run." in page
 
 
-def test_an_id_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_id_is_no_pattern(tmp_path: Path) -> None:
     ids = ["b{1,2}", "m%20\u00fcller[1]", "mueller1", "o'neil #3", "_x"]
     for student in ids:
         write(tmp_path / "marks", student)
-    assert sorted(row.student for row in points_of(read_results(spark, tmp_path / "marks")).collect()) == sorted(ids)
-    assert write_page(spark, tmp_path / "marks", tmp_path) == "5 notebooks of 1 lab"
+    assert sorted(row.student for row in class_tables(tmp_path / "marks").notebooks) == sorted(ids)
+    assert write_page(tmp_path / "marks", tmp_path) == "5 notebooks of 1 lab"
 
 
-def test_without_results_there_is_no_page(spark: SparkSession, tmp_path: Path) -> None:
+def test_without_results_there_is_no_page(tmp_path: Path) -> None:
     with pytest.raises(LearnerError, match="there is no result"):
-        write_page(spark, tmp_path, tmp_path / "page")
+        write_page(tmp_path, tmp_path / "page")
     assert not (tmp_path / "page").exists()
 
 
 def test_a_class_from_release_to_its_page(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     roster, whole = str(tmp_path / "roster.csv"), str(tmp_path / "whole.csv")
     Path(roster).write_text("id\nada\nbob\n")
@@ -129,6 +128,11 @@ def test_a_class_from_release_to_its_page(
     assert main(["course", "key", key]) == 0
     assert main(["course", "release", handed_in, "--students", roster, "--lab", "12", *root]) == 0
     (tmp_path / "in" / "bob" / "12_check_points.ipynb").write_text("no json")
+    betting = tmp_path / "in" / "ada" / "12_check_points.ipynb"
+    text = betting.read_text()
+    dots = '\\"messages\\", prediction=...'
+    assert dots in text
+    betting.write_text(text.replace(dots, dots.replace("...", "1")))
     given = ["--key", key, "--students", whole, "--out", marks, "--no-run", "--hidden", "1"]
     assert main(["grade", handed_in, *given, *root]) == 0
     assert main(["course", "report", marks, "--out", str(tmp_path / "page")]) == 0
@@ -136,3 +140,5 @@ def test_a_class_from_release_to_its_page(
     page = (tmp_path / "page" / "class.html").read_text()
     assert "12/settle" in page
     assert "<td class=n>2 of 3</td><td class=n>1</td><td>zoe</td>" in page
+    # In the words of the reveal, although nothing was run.
+    assert "<td>1 message (1)</td>" in page
