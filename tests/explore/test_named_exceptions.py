@@ -9,6 +9,7 @@ import pytest
 
 from mqlab import Lab, Message
 from mqlab.client import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageListenerOrderly
+from mqlab.client.consumer.process_queue import ProcessQueue
 from mqlab.explore import RULES, Outcome, Trial, plan_from_text
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, SKIPPED, USED_TWICE
 from mqlab.explore.rules_of_leftovers import GHOST
@@ -20,6 +21,7 @@ from mqlab.explore.rules_of_storing import DELETED, GAP, UNFLUSHED
 from mqlab.explore.rules_of_time import GHOST_BROKER
 from mqlab.explore.stale_entries import STALE
 from mqlab.explore.standing_timer import TORN
+from mqlab.protocol.message import MessageExt
 from mqlab.scenarios import Scenario, add
 from mqlab.scenarios.registry import _SCENARIOS
 from mqlab.store.consume_queue import ConsumeQueue
@@ -141,6 +143,26 @@ def test_a_full_disk_costs_the_oldest_files() -> None:
 def test_entries_that_were_not_flushed_are_not_written_again_when_recovery_begins_behind_them() -> None:
     plan = "at 5703ms: power_off broker-a for 250ms; at 16721ms: power_off broker-a for 1661ms"
     assert GAP in excused("many-files", 21, plan)
+
+
+FROZEN_AHEAD = "at 16381ms: freeze consumer-1 for 12900ms; at 22200ms: power_off broker-a for 903ms"
+"""The consumer asks from offset 83; three messages behind that have their entries at 80 to 82 by then."""
+
+
+def test_entries_that_moved_up_behind_a_groups_progress_are_never_asked_for() -> None:
+    assert GAP in excused("many-files", 426, FROZEN_AHEAD)
+
+
+def test_a_message_that_moved_up_and_was_asked_for_is_not_excused(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_message = ProcessQueue.put_message
+
+    def put_all_but_one(queue: ProcessQueue, messages: list[MessageExt]) -> bool:
+        messages[:] = [m for m in messages if (m.queue_id, m.queue_offset) != (0, 90)]
+        return put_message(queue, messages)
+
+    monkeypatch.setattr(ProcessQueue, "put_message", put_all_but_one)
+    breaches = Trial("many-files", 426, plan=plan_from_text(FROZEN_AHEAD)).outcome.breaches
+    assert "queue 0 offset 90, which nobody has consumed" in breaches[0].reason
 
 
 def test_a_consumer_that_is_ahead_of_its_queue_is_told_another_offset() -> None:
