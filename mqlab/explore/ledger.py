@@ -257,8 +257,10 @@ class Ledger:
             elif place[1:3] in cut or is_passed_over(store, self, place):
                 self.passed_over[place] = self.in_passed_over[kept.unique_key] = None
             elif queue is not None:
-                units = (unit.queue_offset for unit in queue.units() if unit.pos == kept.commit_log_offset)
-                self.moved_up.update({place: offset for offset in units if offset < place.queue_offset})
+                found = (unit.queue_offset for unit in queue.units() if unit.pos == kept.commit_log_offset)
+                moved_to = next(found, place.queue_offset)
+                if moved_to < place.queue_offset:
+                    self.moved_up[place] = moved_to
 
     def _file_deleted(self, row: Row) -> None:
         path, reason = row[FIRST_FIELD:]
