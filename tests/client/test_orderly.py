@@ -333,5 +333,6 @@ def test_a_consumer_that_ended_renews_no_locks(cluster: Any) -> None:
     assert asked
     cluster.run_ms(60_000)
     assert cluster.requests("consumer").count("LOCK_BATCH_MQ") == asked
-    armed = [entry[2].name for entry in cluster.world.heap if isinstance(entry[2], Timer) and entry[2].token == entry[3]]
+    timers = [(entry[2], entry[3]) for entry in cluster.world.heap if isinstance(entry[2], Timer)]
+    armed = [timer.name for timer, token in timers if timer.token == token]
     assert not [name for name in armed if name.startswith("lock renewal")], "a consumer that has ended has no timer"
