@@ -74,7 +74,7 @@ class RecoveredIsWhole(Rule):
             return
         self._look_where_recovery_began(record)
         store = self.case.broker(record.node).running().message_store
-        end = store.recovery.end if store.recovery is not None else 0
+        end, known_end = (store.recovery.end, store.recovery.known_end) if store.recovery is not None else (0, -1)
         if store.max_phy_offset != end:
             self.found(record.row, f"recovery ended the log at {end}, and it ends at {store.max_phy_offset}")
         for (topic, queue_id), queue in sorted(store.consume_queue_store.consume_queue_table.items()):
@@ -83,8 +83,8 @@ class RecoveredIsWhole(Rule):
             if unit is None or unit.pos + unit.size <= end:
                 continue
             place = Place(record.node, topic, queue_id, last)
-            # Recovery cuts off an entry whose message would begin behind the end.
-            if unit.pos < end and self.case.is_stale(place):
+            # Recovery cuts off an entry whose message would begin behind the end, if it read any that ends there.
+            if (unit.pos < end or known_end < end) and self.case.is_stale(place):
                 self.excuse(STALE)
             else:
                 self.found(record.row, f"{place} points to {unit.pos}, and the log ends at {end}")

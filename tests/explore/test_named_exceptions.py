@@ -84,6 +84,11 @@ def test_after_a_power_loss_and_one_more_restart_a_queue_has_entries_of_other_me
     assert STALE in outcome.excused
 
 
+def test_recovery_keeps_entries_in_front_of_three_files_of_which_the_first_is_blank() -> None:
+    plan = "at 464ms: hang_disk broker-a for 11616ms; at 6959ms: power_off broker-a for 274ms"
+    assert STALE in excused("power-cuts", 547, plan)
+
+
 def test_a_copy_that_was_given_back_is_not_waited_for() -> None:
     plan = ("at 10s: power_off broker-a for 1s",)
     first_with(NOT_WAITED_FOR, "retry-and-dead-letters", plan, 5, flush="ASYNC_FLUSH")
