@@ -63,6 +63,8 @@ class Ledger:
         """Places whose message a recovery gave no entry, since the queue still had entries of lost messages then."""
         self.in_passed_over: dict[str, None] = {}
         """The unique keys of these messages."""
+        self.holes: dict[str, tuple[int, int]] = {}
+        """Broker -> from the first unreadable record in front of where its last recovery began, up to there."""
         self.moved_up: dict[Place, int] = {}
         """The offset at which the entry of a message stands now, where entries in front of it were lost."""
         self.pulled_from: dict[tuple[str, str, str, int], int] = {}
@@ -244,6 +246,7 @@ class Ledger:
         assert recovery is not None
         for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and _is_another(store, kept)]:
             self._is_lost(place)
+        self._find_holes(row[NODE], store, recovery.started_at)
         cut = [(piece["topic"], piece["queueId"]) for piece in recovery.cuts if piece["what"] == "consume queue"]
         for place, kept in self.stored.items():
             if place.broker != row[NODE]:
@@ -261,6 +264,22 @@ class Ledger:
                 moved_to = next(found, place.queue_offset)
                 if moved_to < place.queue_offset:
                     self.moved_up[place] = moved_to
+
+    def _find_holes(self, broker: str, store: ReadableStore, started_at: int) -> None:
+        """Find the messages that cannot be read any more in front of where recovery began. It does not look there, and
+        takes all that it finds in files for flushed, also what a process that was killed had not flushed.
+        """
+        holes = [
+            (kept.commit_log_offset, place)
+            for place, kept in self.stored.items()
+            if place.broker == broker
+            and store.commit_log.min_offset <= kept.commit_log_offset < started_at
+            and store.look_message_by_offset(kept.commit_log_offset) is None
+        ]
+        for _, place in holes:
+            self._is_lost(place)
+        if holes:
+            self.holes[broker] = min(holes)[0], started_at
 
     def _file_deleted(self, row: Row) -> None:
         path, reason = row[FIRST_FIELD:]

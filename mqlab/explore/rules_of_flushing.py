@@ -9,6 +9,7 @@ from mqlab.explore.fault_plan import flushes_before_the_answer
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, NOT_WAITED_FOR_TEXT
+from mqlab.explore.rules_of_storing import UNFLUSHED, UNFLUSHED_TEXT, may_lose_the_unflushed
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.protocol.record import PHYSICAL_OFFSET_OFFSET
 from mqlab.protocol.topics import is_dlq_topic, is_retry_topic
@@ -116,7 +117,7 @@ class RecoveredIsWhole(Rule):
 class EveryKeyIsFound(Rule):
     """In the end every message that has a key is found by it."""
 
-    EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT, UNFLUSHED: UNFLUSHED_TEXT}
 
     def at_end(self) -> None:
         """Ask each broker for the keys of what it holds."""
@@ -130,6 +131,10 @@ class EveryKeyIsFound(Rule):
             queue = store.find_consume_queue(place.topic, place.queue_id)
             unit = queue.get(place.queue_offset) if queue is not None else None
             at = unit.pos.to_bytes(8, "big") if unit is not None else b""
+            begin, end = self.case.ledger.holes.get(place.broker, (0, 0))
+            if unit is not None and begin < unit.pos < end and may_lose_the_unflushed(self.case, place.broker):
+                self.excuse(UNFLUSHED)
+                continue
             for key in found.keys.split():
                 answer = store.query_message(place.topic, key, MOST_ANSWERS, 0, FAR_AWAY_MS)
                 if all(record[PHYSICAL_OFFSET_OFFSET : PHYSICAL_OFFSET_OFFSET + 8] != at for record in answer.messages):

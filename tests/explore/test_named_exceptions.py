@@ -14,7 +14,7 @@ from mqlab.explore import RULES, Outcome, Trial, plan_from_text
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, SKIPPED, USED_TWICE
 from mqlab.explore.rules_of_leftovers import GHOST
 from mqlab.explore.rules_of_offsets import ILLEGAL, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
-from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER
+from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER, TAKEN_AT_THE_END
 from mqlab.explore.rules_of_queues import LATE_PULL
 from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
 from mqlab.explore.rules_of_storing import DELETED, GAP, UNFLUSHED
@@ -98,6 +98,10 @@ def test_a_consumer_that_leaves_does_not_wait_for_its_orderly_listener() -> None
     first_with(LEAVING_OWNER, "push-orderly", (), 30)
 
 
+def test_a_consumer_that_ends_while_it_takes_a_queue_over_keeps_the_lock() -> None:
+    assert excused("orderly-rebalance", 424, "")[TAKEN_AT_THE_END] == 1
+
+
 def test_an_orderly_listener_that_always_fails_stands_for_ever() -> None:
     outcome = first_with(AGAIN_WITHOUT_END, "poison", (), 1)
     assert outcome.excused[AGAIN_WITHOUT_END] == 1
@@ -168,6 +172,12 @@ def test_a_message_that_moved_up_and_was_asked_for_is_not_excused(monkeypatch: p
     monkeypatch.setattr(ProcessQueue, "put_message", put_all_but_one)
     breaches = Trial("many-files", 426, plan=plan_from_text(FROZEN_AHEAD)).outcome.breaches
     assert "queue 0 offset 90, which nobody has consumed" in breaches[0].reason
+
+
+def test_what_a_killed_process_had_not_flushed_is_lost_in_the_midst_of_the_log() -> None:
+    plan = "at 9693ms: crash broker-a for 1282ms; at 14285ms: power_off broker-a for 1194ms"
+    seen = excused("power-cuts", 937, plan)
+    assert seen[UNFLUSHED] > 244, "what lies behind the last flush, and the hole"
 
 
 def test_a_consumer_that_is_ahead_of_its_queue_is_told_another_offset() -> None:
