@@ -11,8 +11,10 @@ from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, NOT_WAITED_FOR_TEXT
 from mqlab.explore.rules_of_storing import UNFLUSHED, UNFLUSHED_TEXT, may_lose_the_unflushed
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.protocol.errors import RecordError
 from mqlab.protocol.record import PHYSICAL_OFFSET_OFFSET
 from mqlab.protocol.topics import is_dlq_topic, is_retry_topic
+from mqlab.store.dispatch_request import read_request
 from mqlab.trace.record import Record
 
 MOST_ANSWERS = 64
@@ -104,8 +106,12 @@ class RecoveredIsWhole(Rule):
         if recovery is None or recovery.clean:
             return
         for request in log.read_requests(recovery.started_at, recovery.end)[0]:
-            if log.look_message_by_offset(request.commit_log_offset) is None:
-                self.found(record.row, f"recovery took the record at {request.commit_log_offset} for whole")
+            data = log.get_message(request.commit_log_offset, request.msg_size) or b""
+            try:
+                read_request(data, 0, log.delays_ms, check_crc=True)
+            except RecordError as damage:
+                at = request.commit_log_offset
+                self.found(record.row, f"recovery took the record at {at} for whole: {damage.reason}")
         if not recovery.started_at:
             return
         begun_ms = log.store_time(recovery.started_at, log.record_size(recovery.started_at))

@@ -42,7 +42,7 @@ def test_a_scenario_gives_its_committed_hash_with_objects_and_with_bytes(name: s
     assert scenario.play(7, wire="bytes").trace_hash() == golden_hashes()[name]
 
 
-@pytest.mark.parametrize("name", ["push-clustering", "push-orderly", "pop-plain", "through-a-proxy", "delayed-messages"])
+@pytest.mark.parametrize("name", ["push-clustering", "push-orderly", "pop-plain", "through-a-proxy"])
 def test_a_world_that_nobody_needs_is_freed(name: str) -> None:
     lab = weakref.ref(scenarios.get(name).play(7))
     gc.collect()
