@@ -63,6 +63,13 @@ class Ledger:
         """Places whose message a recovery gave no entry, since the queue still had entries of lost messages then."""
         self.in_passed_over: dict[str, None] = {}
         """The unique keys of these messages."""
+        self.holes: dict[str, tuple[int, int]] = {}
+        """Broker -> from the first unreadable record in front of where its last recovery began, up to there."""
+        self.moved_up: dict[Place, int] = {}
+        """The offset at which the entry of a message stands now, where entries in front of it were lost."""
+        self.pulled_from: dict[tuple[str, str, str, int], int] = {}
+        """(group, broker, topic, queue id) -> the least offset that the group asked for since the broker's last start.
+        """
         self.in_batches: dict[str, None] = {}
         """The unique keys that several messages of a batch have."""
         self.corrected: dict[tuple[str, str, str, int], int] = {}
@@ -108,6 +115,7 @@ class Ledger:
             "MessageGivenBack": self._message_given_back,
             "QueueAllocated": self._queue_allocated,
             "PullRequested": self._pull_requested,
+            "PullAnswered": self._pull_answered,
             "PullFinished": self._pull_finished,
             "MessagesPolled": self._polled,
             "PowerLost": self._power_lost,
@@ -225,8 +233,11 @@ class Ledger:
 
     def _broker_started(self, row: Row) -> None:
         """Find the messages without an entry: recovery writes none in front of where it begins, nor in front of an
-        entry that the queue has, though it cuts that one off afterwards.
+        entry that the queue has, though it cuts that one off afterwards. The entries that it writes follow the last
+        one that is left.
         """
+        self.pulled_from = {key: offset for key, offset in self.pulled_from.items() if key[1] != row[NODE]}
+        self.moved_up = {place: offset for place, offset in self.moved_up.items() if place.broker != row[NODE]}
         broker = next((broker for broker in self._lab.brokers if broker.name == row[NODE]), None)
         if broker is None or row[NODE] not in self.power_lost_us or broker.controller is None:
             return
@@ -235,6 +246,7 @@ class Ledger:
         assert recovery is not None
         for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and _is_another(store, kept)]:
             self._is_lost(place)
+        self._find_holes(row[NODE], store, recovery.started_at)
         cut = [(piece["topic"], piece["queueId"]) for piece in recovery.cuts if piece["what"] == "consume queue"]
         for place, kept in self.stored.items():
             if place.broker != row[NODE]:
@@ -247,6 +259,27 @@ class Ledger:
                 self.gaps[place] = self.in_gaps[kept.unique_key] = None
             elif place[1:3] in cut or is_passed_over(store, self, place):
                 self.passed_over[place] = self.in_passed_over[kept.unique_key] = None
+            elif queue is not None:
+                found = (unit.queue_offset for unit in queue.units() if unit.pos == kept.commit_log_offset)
+                moved_to = next(found, place.queue_offset)
+                if moved_to < place.queue_offset:
+                    self.moved_up[place] = moved_to
+
+    def _find_holes(self, broker: str, store: ReadableStore, started_at: int) -> None:
+        """Find the messages that cannot be read any more in front of where recovery began. It does not look there, and
+        takes all that it finds in files for flushed, also what a process that was killed had not flushed.
+        """
+        holes = [
+            (kept.commit_log_offset, place)
+            for place, kept in self.stored.items()
+            if place.broker == broker
+            and store.commit_log.min_offset <= kept.commit_log_offset < started_at
+            and store.look_message_by_offset(kept.commit_log_offset) is None
+        ]
+        for _, place in holes:
+            self._is_lost(place)
+        if holes:
+            self.holes[broker] = min(holes)[0], started_at
 
     def _file_deleted(self, row: Row) -> None:
         path, reason = row[FIRST_FIELD:]
@@ -307,6 +340,11 @@ class Ledger:
     def _pull_requested(self, row: Row) -> None:
         group, topic, broker_name, queue_id, queue_offset = row[FIRST_FIELD : FIRST_FIELD + 5]
         self._asked_from[row[NODE], group, topic, broker_name, queue_id] = queue_offset
+
+    def _pull_answered(self, row: Row) -> None:
+        group, topic, queue_id, queue_offset = row[FIRST_FIELD : FIRST_FIELD + 4]
+        queue = (group, row[NODE], topic, queue_id)
+        self.pulled_from[queue] = min(queue_offset, self.pulled_from.get(queue, queue_offset))
 
     def _pull_finished(self, row: Row) -> None:
         """Note a correction. An application that pulls has what the answer brought; a lite pull consumer hands it out

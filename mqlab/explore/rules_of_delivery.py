@@ -84,6 +84,8 @@ class CommittedIsConsumed(Rule):
             self.excuse(USED_TWICE)
         elif kept is not None and (not ledger.wants(reader, place) or ledger.is_done(reader.name, place, kept)):
             return
+        elif self._moved_behind_progress(reader, place):
+            self.excuse(GAP)
         elif self.case.is_stale(place):
             self.excuse(STALE)
         elif place.queue_offset < ledger.corrected.get((reader.name, *place[:3]), 0):
@@ -91,6 +93,11 @@ class CommittedIsConsumed(Rule):
         else:
             what = "where no message was stored" if kept is None else "which nobody has consumed"
             self.found(record.row, f"{reader.name} committed an offset behind {place}, {what}")
+
+    def _moved_behind_progress(self, reader: Reader, place: Place) -> bool:
+        """Has the entry of this message moved up, to an offset that the group had passed when it asked again?"""
+        asked_from = self.case.ledger.pulled_from.get((reader.group, *place[:3]), 0)
+        return self.case.ledger.moved_up.get(place, asked_from) < asked_from
 
 
 class StoredIsDelivered(Rule):

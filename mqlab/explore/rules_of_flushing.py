@@ -9,9 +9,12 @@ from mqlab.explore.fault_plan import flushes_before_the_answer
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, NOT_WAITED_FOR_TEXT
+from mqlab.explore.rules_of_storing import UNFLUSHED, UNFLUSHED_TEXT, may_lose_the_unflushed
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.protocol.errors import RecordError
 from mqlab.protocol.record import PHYSICAL_OFFSET_OFFSET
 from mqlab.protocol.topics import is_dlq_topic, is_retry_topic
+from mqlab.store.dispatch_request import read_request
 from mqlab.trace.record import Record
 
 MOST_ANSWERS = 64
@@ -74,7 +77,7 @@ class RecoveredIsWhole(Rule):
             return
         self._look_where_recovery_began(record)
         store = self.case.broker(record.node).running().message_store
-        end = store.recovery.end if store.recovery is not None else 0
+        end, known_end = (store.recovery.end, store.recovery.known_end) if store.recovery is not None else (0, -1)
         if store.max_phy_offset != end:
             self.found(record.row, f"recovery ended the log at {end}, and it ends at {store.max_phy_offset}")
         for (topic, queue_id), queue in sorted(store.consume_queue_store.consume_queue_table.items()):
@@ -83,8 +86,8 @@ class RecoveredIsWhole(Rule):
             if unit is None or unit.pos + unit.size <= end:
                 continue
             place = Place(record.node, topic, queue_id, last)
-            # Recovery cuts off an entry whose message would begin behind the end.
-            if unit.pos < end and self.case.is_stale(place):
+            # Recovery cuts off an entry whose message would begin behind the end, if it read any that ends there.
+            if (unit.pos < end or known_end < end) and self.case.is_stale(place):
                 self.excuse(STALE)
             else:
                 self.found(record.row, f"{place} points to {unit.pos}, and the log ends at {end}")
@@ -103,8 +106,12 @@ class RecoveredIsWhole(Rule):
         if recovery is None or recovery.clean:
             return
         for request in log.read_requests(recovery.started_at, recovery.end)[0]:
-            if log.look_message_by_offset(request.commit_log_offset) is None:
-                self.found(record.row, f"recovery took the record at {request.commit_log_offset} for whole")
+            data = log.get_message(request.commit_log_offset, request.msg_size) or b""
+            try:
+                read_request(data, 0, log.delays_ms, check_crc=True)
+            except RecordError as damage:
+                at = request.commit_log_offset
+                self.found(record.row, f"recovery took the record at {at} for whole: {damage.reason}")
         if not recovery.started_at:
             return
         begun_ms = log.store_time(recovery.started_at, log.record_size(recovery.started_at))
@@ -116,7 +123,7 @@ class RecoveredIsWhole(Rule):
 class EveryKeyIsFound(Rule):
     """In the end every message that has a key is found by it."""
 
-    EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {STALE: STALE_TEXT, UNFLUSHED: UNFLUSHED_TEXT}
 
     def at_end(self) -> None:
         """Ask each broker for the keys of what it holds."""
@@ -130,6 +137,10 @@ class EveryKeyIsFound(Rule):
             queue = store.find_consume_queue(place.topic, place.queue_id)
             unit = queue.get(place.queue_offset) if queue is not None else None
             at = unit.pos.to_bytes(8, "big") if unit is not None else b""
+            begin, end = self.case.ledger.holes.get(place.broker, (0, 0))
+            if unit is not None and begin < unit.pos < end and may_lose_the_unflushed(self.case, place.broker):
+                self.excuse(UNFLUSHED)
+                continue
             for key in found.keys.split():
                 answer = store.query_message(place.topic, key, MOST_ANSWERS, 0, FAR_AWAY_MS)
                 if all(record[PHYSICAL_OFFSET_OFFSET : PHYSICAL_OFFSET_OFFSET + 8] != at for record in answer.messages):

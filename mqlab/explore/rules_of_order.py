@@ -13,6 +13,11 @@ from mqlab.trace.record import Record
 FORGOTTEN_LOCK = "a broker forgets its locks"
 HUNG_OWNER = "an owner that hangs outlives its lock"
 LEAVING_OWNER = "an owner that leaves does not wait for its listener"
+TAKEN_AT_THE_END = "a queue taken over while its consumer ends"
+TAKEN_AT_THE_END_TEXT = (
+    "A consumer that is shut down gives back the locks of the queues that it has. One that its rebalance has just "
+    "locked, and asks the offset of, is not among them: nobody else gets that queue until the lock is 60 s old."
+)
 
 TRUSTED_US = 60_000_000
 """30 s in which an owner trusts its lock, and as much for calls of listeners that began in them."""
@@ -116,13 +121,18 @@ class LockedIsConsumed(Rule):
     A lock counts for 30 s after its last renewal.
     """
 
-    kinds = ("ConsumeStarted", "QueueDropped", "QueueLocked", "QueueUnlocked", "NodeCrashed", "PowerLost")
+    kinds = (
+        "ConsumeStarted", "QueueDropped", "QueueLocked", "QueueUnlocked", "QueueAllocated", "NodeCrashed", "PowerLost",
+    )  # fmt: skip
+    EXCEPTIONS: ClassVar[dict[str, str]] = {TAKEN_AT_THE_END: TAKEN_AT_THE_END_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
+        self._allocated_us: dict[tuple[QueueKey, str], int] = {}
         self._owner: dict[QueueKey, str] = {}
         """(group, topic, broker's process, queue id) -> the client that holds the lock."""
-        self._dropped: list[tuple[QueueKey, Record]] = []
+        self._dropped: list[tuple[QueueKey, Record, bool]] = []
+        """What was given up with its lock, and whether its consumer ended when it had just taken it."""
         self._unlocked_us: dict[tuple[QueueKey, str], int] = {}
 
     def on_event(self, record: Record) -> None:
@@ -131,10 +141,14 @@ class LockedIsConsumed(Rule):
             self._called(record)
         elif record.kind in ("NodeCrashed", "PowerLost"):
             self._owner = {key: owner for key, owner in self._owner.items() if key[2] != record.target}
-        elif record.kind == "QueueDropped":
+        elif record.kind in ("QueueDropped", "QueueAllocated"):
             key = (record.group, record.topic, self.case.ledger.broker_of(record.broker_name), record.queue_id)
-            if self._owner.get(key) == record.client_id:
-                self._dropped.append((key, record))
+            if record.kind == "QueueAllocated":
+                self._allocated_us[key, record.client_id] = record.ts_us
+            elif self._owner.get(key) == record.client_id:
+                allocated_us = self._allocated_us.get((key, record.client_id), -SOON_US)
+                just_taken = record.ts_us - allocated_us < SOON_US and record.reason == "the consumer ends"
+                self._dropped.append((key, record, just_taken))
         else:
             key = (record.group, record.topic, record.node, record.queue_id)
             if record.kind == "QueueLocked":
@@ -146,10 +160,14 @@ class LockedIsConsumed(Rule):
     def at_end(self) -> None:
         """Judge which locks were kept."""
         now_us = self.case.lab.world.now_us
-        for key, record in self._dropped:
+        for key, record, just_taken in self._dropped:
             soon_us = record.ts_us + SOON_US
             is_fair = soon_us < now_us and self.case.weather.was_fair(record.ts_us - SOON_US, soon_us)
-            if is_fair and not record.ts_us <= self._unlocked_us.get((key, record.client_id), -1):
+            if not is_fair or record.ts_us <= self._unlocked_us.get((key, record.client_id), -1):
+                continue
+            if just_taken:
+                self.excuse(TAKEN_AT_THE_END)
+            else:
                 self.found(record.row, f"{record.node} gave a queue up and has not given its lock back")
 
     def _called(self, record: Record) -> None:

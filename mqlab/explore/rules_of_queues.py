@@ -19,7 +19,7 @@ class DroppedIsLeftAlone(Rule):
     A listener that was called before may go on.
     """
 
-    kinds = ("PullRequested", "ConsumeStarted", "QueueDropped", "ConsumeFinished", "MessageGivenBack")
+    kinds = ("PullRequested", "ConsumeStarted", "QueueDropped", "ConsumeFinished", "MessageGivenBack", "OffsetUpdated")
     EXCEPTIONS: ClassVar[dict[str, str]] = {
         LATE_PULL: (
             "A pull looks at the beginning of its turn whether its queue was given up. When it then has to ask for a "
@@ -45,6 +45,9 @@ class DroppedIsLeftAlone(Rule):
         elif record.kind == "MessageGivenBack":
             if (*key, record.queue_offset) in self._too_late:
                 self.found(record.row, f"{record.node} gives a message of {at} back, and has no say in it any more")
+        elif record.kind == "OffsetUpdated":
+            if record.task.startswith("ConsumeMessageThread") and not self._has(record):
+                self.found(record.row, f"{record.node} notes an offset of {at}, which it has given up")
         elif self._has(record):
             if record.kind == "ConsumeStarted":
                 self._too_late.pop((*key, record.queue_offset), None)

@@ -16,7 +16,9 @@ from mqlab.trace.record import Record
 UNFLUSHED = "acknowledged before the flush"
 UNFLUSHED_TEXT = (
     "With ASYNC_FLUSH a broker answers SEND_OK when the page cache has the message; what was not flushed when the "
-    "machine lost power may be gone. Where recovery had cut off a record, that one may come back in its place."
+    "machine lost power may be gone. Where recovery had cut off a record, that one may come back in its place. A "
+    "broker takes all that it loads for flushed, also what the process before it, which was killed, had not flushed: "
+    "that may be gone in the midst of the log, where recovery does not look, and the index ends in front of it."
 )
 
 OFFSET_ID_LETTERS = 32
@@ -32,7 +34,8 @@ GAP = "an entry that was not flushed"
 GAP_TEXT = (
     "Queues are flushed less often than the log, and the checkpoint tells when an entry was written, not when it was "
     "flushed. When the machine loses power and recovery begins at a later file, the entries that are gone are not "
-    "written again: the messages are in the log and in no queue, and what is stored next takes their offsets."
+    "written again: the messages are in the log and in no queue. What recovery goes on with, and what is stored next, "
+    "takes their places: a group that had passed these does not ask for it."
 )
 
 

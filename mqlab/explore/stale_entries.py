@@ -16,7 +16,8 @@ STALE_TEXT = (
     "keeps entries of messages that it loses, a later restart takes them in again, also a clean one. By then the log "
     "has grown over their offsets: they point to other messages or to none, and messages in front of them that come "
     "later get no entry. A file whose only page was lost is cut to one entry of zeros; the next restart does not see "
-    "that one, and the queue moves up."
+    "that one, and the queue moves up. Recovery reads the last three files of a queue, up to the first blank entry: "
+    "when that is the first of all, it takes the queue to be sound, and keeps what lies in front of these files."
 )
 
 

@@ -23,6 +23,8 @@ class Class(NamedTuple):
     line: int
     bases: tuple[str, ...]
     values: tuple[str, ...]
+    declared: tuple[str, ...]
+    """The attributes to which it gives a type."""
     is_open: bool
     """Whether it has a method that is left to those who inherit from it."""
 
@@ -37,7 +39,8 @@ def classes_of(module: str, text: str) -> Iterator[Class]:
         if isinstance(node, ast.ClassDef):
             bases = tuple(name for base in node.bases if (name := _last_name(base)))
             line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            yield Class(module, node.name, line, bases, tuple(_values_in(node)), _is_open(node))
+            values, declared = tuple(_values_in(node)), tuple(_declared_in(node))
+            yield Class(module, node.name, line, bases, values, declared, _is_open(node))
 
 
 def _last_name(base: ast.expr) -> str:
@@ -58,6 +61,41 @@ def _values_in(node: ast.ClassDef) -> Iterator[str]:
             yield from (target.id for target in statement.targets if isinstance(target, ast.Name))
         elif isinstance(statement, ast.AnnAssign) and statement.value and isinstance(statement.target, ast.Name):
             yield statement.target.id
+
+
+def _declared_in(node: ast.ClassDef) -> Iterator[str]:
+    """The names that a class gives a type, in its body or to its `self`, other than what belongs to the class alone."""
+    for inner in ast.walk(node):
+        match inner:
+            case ast.AnnAssign(ast.Attribute(ast.Name("self"), name)):
+                yield name
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(ast.Name(name), annotation) if "ClassVar" not in ast.dump(annotation):
+                yield name
+
+
+def check_attributes(classes: list[Class], compiled: frozenset[str]) -> None:
+    """NotCompilable when a compiled class gives a type to an attribute that a class above it has a type for.
+
+    mypyc takes it for two attributes in one place, and counts what lies there twice when Python looks for cycles of
+    objects that nobody needs: it never finds one that leads through there, and the objects stay in memory.
+    """
+    by_name = {known.name: known for known in classes if known.module in compiled}
+
+    def above(of: Class) -> Iterator[Class]:
+        for base in (by_name[name] for name in of.bases if name in by_name):
+            yield base
+            yield from above(base)
+
+    for heir in by_name.values():
+        for base in above(heir):
+            twice = sorted(set(heir.declared) & set(base.declared))
+            if twice:
+                raise NotCompilable(
+                    f"{heir.module}.{heir.name} gives a type to {', '.join(twice)}, and so does "
+                    f"{base.module}.{base.name}: compiled worlds would stay in memory. Leave the type to {base.name}"
+                )
 
 
 def classes_to_mark(classes: list[Class], compiled: frozenset[str]) -> frozenset[tuple[str, str]]:
@@ -258,6 +296,7 @@ def mark_tree(root: Path, compiled: frozenset[str]) -> int:
     """Mark what must be marked in a copy of the sources; how many classes that were."""
     texts = {_module_of(root, path): path.read_text("utf-8") for path in sorted(root.rglob("*.py"))}
     classes = [found for module, text in texts.items() for found in classes_of(module, text)]
+    check_attributes(classes, compiled)
     marked = classes_to_mark(classes, compiled)
     lines: Mapping[str, list[int]] = {module: [] for module in texts}
     for found in classes:

@@ -28,7 +28,7 @@ class Agenda(Moment):
 
     def __init__(self) -> None:
         self.now_us = 0
-        self.cause: Cause = NO_CAUSE
+        self.cause = NO_CAUSE
         self.ready: deque[Ready] = deque()
         self.heap: list[Entry] = []
         self.seq = 0

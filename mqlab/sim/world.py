@@ -73,7 +73,7 @@ class World(Agenda):
         self.choose = self.choices.choose
         self.slice_no = 0
         self.life = Life(self, None)
-        self.current: Any = self.life
+        self.current = self.life
         self.hooks = Bus(self)
         self.nodes: dict[str, Node] = {}
         self.broken: str | None = None

@@ -33,9 +33,11 @@ class CleanCommitLogService(ServiceThread):
         self._last_min_offset = 0
 
     def has_work(self) -> bool:
-        """Is there a file that could go, or a limit on space? Whoever writes wakes the service anyway."""
-        log = self.store.commit_log.mapped_file_queue
-        return len(log.mapped_files) > 1 or self.store.disk.capacity_bytes is not None
+        """Is there a file that could go, a limit on space, or a mark that the disk is full? Who writes, or sets that
+        mark, wakes the service.
+        """
+        log, flags = self.store.commit_log.mapped_file_queue, self.store.running_flags
+        return len(log.mapped_files) > 1 or self.store.disk.capacity_bytes is not None or flags.is_disk_full
 
     async def run(self) -> None:
         """One round at each turn, the first 60 s after the start."""

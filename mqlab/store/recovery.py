@@ -34,6 +34,8 @@ class Recovery:
 
     clean: bool
     started_at: int = 0
+    known_end: int = -1
+    """Up to where queues had entries, as far as they were read; -1 for nothing."""
     end: int = 0
     records: int = 0
     dispatched: int = 0
@@ -59,7 +61,7 @@ def recover_commit_log(
 
     Java: org.apache.rocketmq.store.CommitLog.recoverAbnormally.
     """
-    recovery = Recovery(clean)
+    recovery = Recovery(clean, known_end=dispatch_from)
     files = log.mapped_file_queue.mapped_files
     index = _start_index(files, clean, dispatch_from, safe_timestamp)
     recovery.started_at = files[index].file_from_offset

@@ -87,6 +87,8 @@ class Reput:
         store = self.store
         self.stalled = True
         store.running_flags.set(RunningFlags.LOGIC_DISK_FULL)
+        if store.services is not None:
+            store.services.clean.wakeup_for_work()
         if store.hooks.on:
             store.hooks.emit(DispatchStalled(commit_log_offset, reason))
 

@@ -29,6 +29,11 @@ class RunningFlags:
         """May messages be stored?"""
         return not self.bits & NO_PUT
 
+    @property
+    def is_disk_full(self) -> bool:
+        """Is there no room for messages, or none for the entries of queues?"""
+        return bool(self.bits & (self.DISK_FULL | self.LOGIC_DISK_FULL))
+
     def set(self, bit: int, on: bool = True) -> bool:
         """Set or clear a bit; what it was before."""
         before = bool(self.bits & bit)

@@ -263,6 +263,8 @@ class WritableStore(ReadableStore):
         if isinstance(problem, RecordTooLarge):
             return self._refuse(message, refused(PutMessageStatus.MESSAGE_ILLEGAL, str(problem)))
         self.running_flags.set(RunningFlags.DISK_FULL)
+        if self.services is not None:
+            self.services.clean.wakeup_for_work()
         return self._refuse(message, refused(PutMessageStatus.SERVICE_NOT_AVAILABLE, str(problem)))
 
     def is_os_page_cache_busy(self) -> bool:

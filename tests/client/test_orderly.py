@@ -10,6 +10,7 @@ import pytest
 
 from mqlab.client import ConsumeOrderlyContext, ConsumeOrderlyStatus, Message, MessageListenerOrderly, MessageQueue
 from mqlab.client.consumer.listener import ListenerReturnedNone
+from mqlab.sim.timer import Timer
 
 SUCCESS = ConsumeOrderlyStatus.SUCCESS
 SUSPEND = ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
@@ -208,6 +209,27 @@ def test_a_queue_that_is_given_up_while_its_listener_runs_has_its_offset_written
     assert offsets.query_offset("G", "T", 1) == 1, "what it did when the queue was given up is not noted"
 
 
+def test_messages_of_a_queue_that_is_given_up_while_their_thread_waits_for_it_are_not_consumed(cluster: Any) -> None:
+    cluster.create_topic("T", 1)
+    listener = Ordered(cluster)
+    consumer = start(cluster, listener)
+    cluster.run_ms(21_000)
+    held = consumer.process_queues[MessageQueue("T", "broker-a", 0)]
+
+    async def hold() -> None:
+        async with held.consume_lock:
+            await consumer.node.sleep(25_000)
+
+    consumer.node.spawn(hold(), "who holds the consume lock")
+    send(cluster, ["a"])
+    cluster.run_ms(500)
+    assert list(held.consuming_msg_orderly_tree_map) == [0], "a thread has taken the message, and waits"
+    consumer.unsubscribe("T")
+    cluster.run_ms(30_000)
+    assert held.dropped
+    assert not listener.bodies
+
+
 def test_a_lock_that_runs_out_between_two_messages_holds_the_queue(cluster: Any) -> None:
     cluster.create_topic("T", 1)
 
@@ -311,3 +333,6 @@ def test_a_consumer_that_ended_renews_no_locks(cluster: Any) -> None:
     assert asked
     cluster.run_ms(60_000)
     assert cluster.requests("consumer").count("LOCK_BATCH_MQ") == asked
+    timers = [(entry[2], entry[3]) for entry in cluster.world.heap if isinstance(entry[2], Timer)]
+    armed = [timer.name for timer, token in timers if timer.token == token]
+    assert not [name for name in armed if name.startswith("lock renewal")], "a consumer that has ended has no timer"

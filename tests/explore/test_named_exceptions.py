@@ -9,17 +9,19 @@ import pytest
 
 from mqlab import Lab, Message
 from mqlab.client import ConsumeOrderlyContext, ConsumeOrderlyStatus, MessageListenerOrderly
+from mqlab.client.consumer.process_queue import ProcessQueue
 from mqlab.explore import RULES, Outcome, Trial, plan_from_text
 from mqlab.explore.rules_of_delivery import NOT_WAITED_FOR, SKIPPED, USED_TWICE
 from mqlab.explore.rules_of_leftovers import GHOST
 from mqlab.explore.rules_of_offsets import ILLEGAL, LATE_COMMIT, LISTENER_AT_WORK, TWO_OWNERS
-from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER
+from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWNER, TAKEN_AT_THE_END
 from mqlab.explore.rules_of_queues import LATE_PULL
 from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
 from mqlab.explore.rules_of_storing import DELETED, GAP, UNFLUSHED
 from mqlab.explore.rules_of_time import GHOST_BROKER
 from mqlab.explore.stale_entries import STALE
 from mqlab.explore.standing_timer import TORN
+from mqlab.protocol.message import MessageExt
 from mqlab.scenarios import Scenario, add
 from mqlab.scenarios.registry import _SCENARIOS
 from mqlab.store.consume_queue import ConsumeQueue
@@ -82,6 +84,11 @@ def test_after_a_power_loss_and_one_more_restart_a_queue_has_entries_of_other_me
     assert STALE in outcome.excused
 
 
+def test_recovery_keeps_entries_in_front_of_three_files_of_which_the_first_is_blank() -> None:
+    plan = "at 464ms: hang_disk broker-a for 11616ms; at 6959ms: power_off broker-a for 274ms"
+    assert STALE in excused("power-cuts", 547, plan)
+
+
 def test_a_copy_that_was_given_back_is_not_waited_for() -> None:
     plan = ("at 10s: power_off broker-a for 1s",)
     first_with(NOT_WAITED_FOR, "retry-and-dead-letters", plan, 5, flush="ASYNC_FLUSH")
@@ -89,6 +96,10 @@ def test_a_copy_that_was_given_back_is_not_waited_for() -> None:
 
 def test_a_consumer_that_leaves_does_not_wait_for_its_orderly_listener() -> None:
     first_with(LEAVING_OWNER, "push-orderly", (), 30)
+
+
+def test_a_consumer_that_ends_while_it_takes_a_queue_over_keeps_the_lock() -> None:
+    assert excused("orderly-rebalance", 424, "")[TAKEN_AT_THE_END] == 1
 
 
 def test_an_orderly_listener_that_always_fails_stands_for_ever() -> None:
@@ -141,6 +152,32 @@ def test_a_full_disk_costs_the_oldest_files() -> None:
 def test_entries_that_were_not_flushed_are_not_written_again_when_recovery_begins_behind_them() -> None:
     plan = "at 5703ms: power_off broker-a for 250ms; at 16721ms: power_off broker-a for 1661ms"
     assert GAP in excused("many-files", 21, plan)
+
+
+FROZEN_AHEAD = "at 16381ms: freeze consumer-1 for 12900ms; at 22200ms: power_off broker-a for 903ms"
+"""The consumer asks from offset 83; three messages behind that have their entries at 80 to 82 by then."""
+
+
+def test_entries_that_moved_up_behind_a_groups_progress_are_never_asked_for() -> None:
+    assert GAP in excused("many-files", 426, FROZEN_AHEAD)
+
+
+def test_a_message_that_moved_up_and_was_asked_for_is_not_excused(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_message = ProcessQueue.put_message
+
+    def put_all_but_one(queue: ProcessQueue, messages: list[MessageExt]) -> bool:
+        messages[:] = [m for m in messages if (m.queue_id, m.queue_offset) != (0, 90)]
+        return put_message(queue, messages)
+
+    monkeypatch.setattr(ProcessQueue, "put_message", put_all_but_one)
+    breaches = Trial("many-files", 426, plan=plan_from_text(FROZEN_AHEAD)).outcome.breaches
+    assert "queue 0 offset 90, which nobody has consumed" in breaches[0].reason
+
+
+def test_what_a_killed_process_had_not_flushed_is_lost_in_the_midst_of_the_log() -> None:
+    plan = "at 9693ms: crash broker-a for 1282ms; at 14285ms: power_off broker-a for 1194ms"
+    seen = excused("power-cuts", 937, plan)
+    assert seen[UNFLUSHED] > 244, "what lies behind the last flush, and the hole"
 
 
 def test_a_consumer_that_is_ahead_of_its_queue_is_told_another_offset() -> None:

@@ -55,6 +55,13 @@ def test_a_value_that_an_interpreted_subclass_says_anew_is_refused_by_name(tmp_p
         mark_tree(root, frozenset({"part.ground"}))
 
 
+def test_an_attribute_with_a_type_in_two_compiled_classes_is_refused_by_name(tmp_path: Path) -> None:
+    root = tree(tmp_path, "class Mine(Queue):\n    def __init__(self) -> None:\n        self.unit_size: int = 46\n")
+    assert mark_tree(root, frozenset({"part.ground"})) == 2
+    with pytest.raises(NotCompilable, match=r"part\.heir\.Mine gives a type to unit_size, .* part\.ground\.Ground"):
+        mark_tree(root, frozenset({"part.ground", "part.heir"}))
+
+
 def test_names_in_capitals_are_constants_whatever_their_value_but_members_and_types_are_none() -> None:
     text = (
         "from __future__ import annotations\n"

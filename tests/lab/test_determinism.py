@@ -4,10 +4,12 @@ bytes.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,13 @@ def test_a_scenario_gives_its_committed_hash_with_objects_and_with_bytes(name: s
     scenario = scenarios.get(name)
     assert scenario.play(7).trace_hash() == golden_hashes()[name], f"if the change is meant, run: {UPDATE}"
     assert scenario.play(7, wire="bytes").trace_hash() == golden_hashes()[name]
+
+
+@pytest.mark.parametrize("name", ["push-clustering", "push-orderly", "pop-plain", "through-a-proxy"])
+def test_a_world_that_nobody_needs_is_freed(name: str) -> None:
+    lab = weakref.ref(scenarios.get(name).play(7))
+    gc.collect()
+    assert lab() is None
 
 
 @pytest.mark.parametrize("name", GOLDEN_TEXTS)

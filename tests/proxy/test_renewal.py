@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from mqlab.client.v5 import ConsumeResult
+from mqlab.protocol.extra_info import parse_handle
+from mqlab.proxy.client_manager import ClientKey
+from mqlab.proxy.receipt_handle_manager import MessageReceiptHandle
 from mqlab.proxy.retry_policy import CustomizedRetryPolicy, ExponentialRetryPolicy, renew_delay_ms
 
 from .conftest import Shop
@@ -118,6 +121,65 @@ def test_three_failures_in_a_row_are_enough() -> None:
     shop = Shop(proxies=0)
     shop.lab.proxy(renew_schedule_period_millis=2_500)
     assert failed_renewals(shop, "freeze") == (3, ["too many failures"])
+
+
+def under_way(shop: Shop) -> tuple[ClientKey, MessageReceiptHandle]:
+    """A handle whose renewal is under way, since its broker does not answer, and who has it."""
+    slow_consumer(shop, 20 * MINUTE_MS)
+    shop.send("a")
+    shop.run_ms(40_000)
+    shop.lab.act("freeze", node="broker-a")
+    (key, kept) = next((key, group) for key, group in shop.proxy.receipt_handle_manager.groups.items() if group)
+    (handle,) = kept.values()
+    shop.lab.world.run_until(lambda: handle.busy)
+    return key, handle
+
+
+def test_a_handle_has_one_renewal_at_a_time() -> None:
+    shop = Shop(proxies=0)
+    shop.lab.proxy(renew_schedule_period_millis=500)
+    under_way(shop)
+    began_ms = shop.lab.now_ms
+    shop.run_ms(1_900)
+    renewals = shop.events("RequestSent", node="proxy-1", request_name="CHANGE_MESSAGE_INVISIBLETIME")
+    assert len([record for record in renewals if record.ts_ms > began_ms - 1]) == 1
+    assert not shop.events("HandleRenewFailed")
+
+
+def test_a_delivery_that_comes_again_during_a_renewal_is_kept_though_the_renewal_fails(shop: Shop) -> None:
+    key, old = under_way(shop)
+    again = MessageReceiptHandle(old.key.message_id, old.topic, old.handle, 1)
+    shop.proxy.receipt_handle_manager.add(key, again)
+    shop.lab.crash("broker-a")
+    shop.lab.world.run_until(lambda: not old.busy)
+    assert shop.events("HandleGivenUp")[-1].reason == "cannot be renewed"
+    assert shop.proxy.receipt_handle_manager.groups[key] == {old.key: again}
+
+
+def test_the_scan_gives_back_what_came_for_a_client_that_had_left(shop: Shop) -> None:
+    shop.push_consumer()
+    shop.send("a")
+    shop.run_ms(1_000)
+    message = shop.delivered[0].message
+    handle = MessageReceiptHandle(message.message_id, "T", parse_handle(message.receipt_handle), 0)
+    shop.proxy.receipt_handle_manager.add(ClientKey("g", "long gone"), handle)
+    shop.run_ms(5_100)
+    (given,) = shop.events("HandleGivenUp")
+    assert (given.reason, given.invisible_ms) == ("client left", 1_000)
+    assert not any(shop.proxy.receipt_handle_manager.groups.values())
+
+
+def test_a_handle_that_the_broker_refuses_is_given_up_at_once(shop: Shop) -> None:
+    slow_consumer(shop, 20 * MINUTE_MS)
+    shop.send("a", "b")
+    shop.run_ms(1_000)
+    # The topic shrinks to its queue 0; the broker knows nothing of the message in queue 1 any more.
+    shop.lab.create_topic("T", 1)
+    shop.run_ms(2 * MINUTE_MS)
+    assert [record.reason for record in shop.events("HandleRenewFailed")] == ["the broker refuses"]
+    assert [record.reason for record in shop.events("HandleGivenUp")] == ["cannot be renewed"]
+    kept = [handle for group in shop.proxy.receipt_handle_manager.groups.values() for handle in group.values()]
+    assert [handle.key.queue_id for handle in kept] == [0]
 
 
 def wall_clock_ms(shop: Shop) -> int:

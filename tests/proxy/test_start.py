@@ -94,6 +94,20 @@ def test_a_queue_that_is_assigned_no_more_is_dropped() -> None:
     assert (dropped.broker_name, dropped.reason) == ("broker-b", "not assigned")
 
 
+def test_from_a_queue_that_was_dropped_nothing_is_received() -> None:
+    shop = Shop(brokers=2)
+    shop.push_consumer()
+    shop.lab.create_topic("T", 2, perm=2, brokers="broker-b")
+    shop.run_ms(60_000)
+    shop.lab.create_topic("T", 2, brokers="broker-b")
+    shop.run_ms(60_000)
+    pops = [record.ts_ms for record in shop.events("PopReceived", node="broker-b", first_pass=True)]
+    assert len(shop.events("ProcessQueueCreated", broker_name="broker-b")) == 2
+    # One consumer of this queue asks again when its 30 s are over; the one that was dropped asks no more.
+    last_two = pops[-2:]
+    assert last_two[1] - last_two[0] > 10_000
+
+
 def test_in_a_group_with_order_every_queue_is_assigned(shop: Shop) -> None:
     shop.lab.create_group("g", consume_message_orderly=True)
     consumer = shop.push_consumer()

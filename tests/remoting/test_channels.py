@@ -16,6 +16,7 @@ from mqlab.remoting import (
     RequestProcessor,
     waiting_request,
 )
+from mqlab.remoting.endpoint_channel import EndpointChannel
 from mqlab.sim import EndpointClosed, Node, World
 
 
@@ -291,3 +292,23 @@ def test_what_comes_behind_bytes_that_are_no_command_is_not_looked_at() -> None:
     world.run_for(1_000_000)
     kinds = [row[7] for row in rows]
     assert (kinds.count("FrameRefused"), kinds.count("RequestReceived")) == (1, 0)
+
+
+def test_behind_a_command_that_closes_the_channel_nothing_is_read() -> None:
+    world = World(1)
+    server, node = world.node("server"), world.node("client")
+    heard: list[int] = []
+
+    def closing(channel: Channel, command: RemotingCommand) -> None:
+        heard.append(command.code)
+        channel.close()
+
+    server.listen(9876, lambda endpoint: EndpointChannel(server, endpoint, closing, lambda _: None, 0))
+
+    async def send_two() -> None:
+        endpoint = await node.connect("10.0.0.1:9876", 3000)
+        endpoint.send(RemotingCommand.request(1).encode() + RemotingCommand.request(2).encode())
+
+    world.wait_for(node.spawn(send_two(), "two in one piece").join())
+    world.run_for(1_000_000)
+    assert heard == [1]

@@ -293,6 +293,19 @@ def _readable(sw: Any, topic: str = "TopicTest") -> list[bytes]:
     return [] if found is None else [decode_record(record).body for record in found.messages]
 
 
+def test_a_broker_whose_first_message_for_a_while_meets_a_full_disk_writes_again_when_there_is_room(
+    store_world: Any,
+) -> None:
+    sw = store_world()
+    sw.put()
+    sw.run(90_000)
+    sw.node.disk.capacity_bytes = sw.node.disk.used_bytes
+    assert not sw.store.put_message(sw.message(size=5_000)).is_stored
+    sw.node.disk.capacity_bytes = None
+    sw.run(11_000)
+    assert sw.store.put_message(sw.message()).is_ok
+
+
 @pytest.mark.parametrize("free_bytes", [0, 4096, 8192])
 def test_a_batch_that_meets_a_full_disk_stores_all_of_its_messages_or_none(store_world: Any, free_bytes: int) -> None:
     """None of a refused batch is ever consumed, and no acknowledged message after it is lost."""

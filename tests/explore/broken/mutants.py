@@ -230,6 +230,9 @@ MUTANTS = (
     _mutant(58, "the offsets of broadcasting are not written",
             f"{CONSUMER}.offset_store:LocalFileOffsetStore.persist_all",
             "if not written:", "if True:", "broadcasting"),
+    _mutant(59, "an orderly consumer notes the offset of a queue that it has given up",
+            f"{ORDERLY}:{SERVICE}._process_result",
+            "if offset >= 0 and not process_queue.dropped:", "if offset >= 0:", "orderly-rebalance", "push-orderly"),
 )  # fmt: skip
 
 UNSEEN = {
