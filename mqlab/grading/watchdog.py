@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import psutil
 
@@ -31,21 +32,40 @@ class Watchdog:
 
     def excess(self) -> str:
         """What they have too much of, in words that are the same each time; "" for nothing."""
-        held = count = 0
+        held = tables = count = 0
         for process in self._family():
             try:
                 held += process.memory_info().rss
+                tables += _page_tables(process.pid)
                 count += process.num_threads()
             except psutil.Error:
                 continue
         self.most_bytes = max(self.most_bytes, held)
-        if held > self._limits.memory_bytes:
+        if self._limits.confined:
+            tables += self._in_sockets()
+        if held + tables > self._limits.memory_bytes:
             return f"it used more than the {self._limits.memory_bytes / 2**30:g} GiB of memory that are allowed"
         if count > self._limits.processes:
             return f"it had more than the {self._limits.processes} processes and threads that are allowed"
         if self._limits.confined and self._files() > self._limits.files:
             return f"it made more than the {self._limits.files:,} files that are allowed"
         return ""
+
+    def _in_sockets(self) -> int:
+        """What may wait in the sockets of their own network, which no process's memory shows.
+
+        What lies in those of TCP and UDP the kernel tells. Of Unix's it tells only how many there are, those that are on
+        their way in another one included: each counts with its whole buffer.
+        """
+        for process in self._family()[1:]:
+            network = Path("/proc", str(process.pid), "net")
+            try:
+                waiting = sum(_queued((network / name).read_text()) for name in ("tcp", "udp"))
+                waiting += sum(_queued((network / name).read_text()) for name in ("tcp6", "udp6") if (network / name).exists())
+                return waiting + _UNIX_BUFFER * ((network / "unix").read_bytes().count(b"\n") - 1)
+            except (OSError, ValueError):
+                continue
+        return 0
 
     def _files(self) -> int:
         """How many files there are in its own file systems; their size is theirs to keep."""
@@ -72,3 +92,30 @@ class Watchdog:
                 process.kill()
             except psutil.Error:
                 continue
+
+
+def _unix_buffer() -> int:
+    try:
+        return int(Path("/proc/sys/net/core/wmem_default").read_text())
+    except (OSError, ValueError):
+        return 212_992
+
+
+_UNIX_BUFFER = _unix_buffer()
+"""How many bytes may wait in a Unix socket: `net.core.wmem_default`, since no confined process may have it otherwise."""
+
+
+def _queued(table: str) -> int:
+    """Bytes in the columns tx_queue:rx_queue of /proc/net/tcp and its like, in hexadecimal digits."""
+    queues = (line.split()[4].split(":") for line in table.splitlines()[1:])
+    return sum(int(sent, 16) + int(received, 16) for sent, received in queues)
+
+
+def _page_tables(pid: int) -> int:
+    """What the kernel keeps to find a process's pages; pages that were only read, and are all the same one, have it too."""
+    try:
+        status = Path("/proc", str(pid), "status").read_bytes()
+    except OSError:
+        return 0
+    found = status.partition(b"\nVmPTE:")[2].split(maxsplit=1)
+    return int(found[0]) * 1024 if found else 0
