@@ -112,7 +112,20 @@ def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list
                 this, older = (this, other) if _modified(path) >= _modified(other.notebook) else (other, this)
                 left.append(LeftOut(older.notebook.relative_to(directory), "there is a newer one"))
             found[this.student, number] = this
-    return sorted(found.values(), key=lambda each: (each.student, each.source.stem)), left
+    return sorted(found.values(), key=lambda each: (each.student, each.source.stem)), _at_most(_TOLD_OF_EACH, left)
+
+
+def _at_most(most: int, left: Sequence[LeftOut]) -> list[LeftOut]:
+    """So many of each student, and how many more there are: nobody shall bury what is told of others."""
+    of_each: dict[str, list[LeftOut]] = {}
+    for each in left:
+        of_each.setdefault(each.file.parts[0] if len(each.file.parts) > 1 else "", []).append(each)
+    told: list[LeftOut] = []
+    for student, theirs in of_each.items():
+        told += theirs[:most]
+        if len(theirs) > most:
+            told.append(LeftOut(Path(student, "..."), f"{len(theirs) - most:,} more are not marked"))
+    return told
 
 
 def nothing_in(directory: Path) -> LearnerError:
@@ -123,6 +136,7 @@ def nothing_in(directory: Path) -> LearnerError:
     )
 
 
+_TOLD_OF_EACH = 20
 _DEEPEST, _LONGEST = 20, 3_000
 """Directories below the first one, and bytes of a path: what is handed in may be deeper than the system can name."""
 

@@ -19,9 +19,9 @@ _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 _REFUSED = {
     "_sysctl": (156, -1), "acct": (163, 89), "add_key": (248, 217), "adjtimex": (159, 171), "bpf": (321, 280),
     "chroot": (161, 51), "clock_adjtime": (305, 266), "clock_settime": (227, 112), "delete_module": (176, 106),
-    "fanotify_init": (300, 262), "finit_module": (313, 273), "flock": (73, 32), "fsconfig": (431, 431), "fsmount": (432, 432),
-    "fsopen": (430, 430), "fspick": (433, 433), "get_mempolicy": (239, 236), "init_module": (175, 105),
-    "inotify_init": (253, -1), "inotify_init1": (294, 26),
+    "fanotify_init": (300, 262), "finit_module": (313, 273), "flock": (73, 32), "fsconfig": (431, 431),
+    "fsmount": (432, 432), "fsopen": (430, 430), "fspick": (433, 433), "get_mempolicy": (239, 236),
+    "init_module": (175, 105), "inotify_init": (253, -1), "inotify_init1": (294, 26),
     "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_uring_setup": (425, 425), "ioperm": (173, -1),
     "iopl": (172, -1), "kcmp": (312, 272), "kexec_file_load": (320, 294), "kexec_load": (246, 104),
     "keyctl": (250, 219), "lookup_dcookie": (212, 18), "mbind": (237, 235), "memfd_create": (319, 279),
@@ -54,10 +54,10 @@ _NETLINK = 16
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 """Typing into a terminal from below."""
 _LOCKS_AND_LEASES = (5, 36, 1024, 1026)
-"""F_GETLK, F_OFD_GETLK, F_SETLEASE, F_NOTIFY. What is only read can't be locked for writing, and who may not ask sees
-no lock for reading."""
+"""F_GETLK, F_OFD_GETLK, F_SETLEASE, F_NOTIFY. What is only read can't be locked for writing, and who may not ask
+sees no lock for reading."""
 _BUFFER_SIZES = (7, 8, 32, 33)
-"""SO_SNDBUF, SO_RCVBUF and both with FORCE, of the level SOL_SOCKET: what the watchdog reckons for a socket stays so."""
+"""SO_SNDBUF, SO_RCVBUF and both with FORCE, of SOL_SOCKET: what the watchdog reckons for a socket stays so."""
 _SOL_SOCKET = 1
 _PR_SET_DUMPABLE = 4
 """Whoever is not dumpable can't be looked at by the watchdog."""

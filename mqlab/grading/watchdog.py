@@ -54,14 +54,14 @@ class Watchdog:
     def _in_sockets(self) -> int:
         """What may wait in the sockets of their own network, which no process's memory shows.
 
-        What lies in those of TCP and UDP the kernel tells. Of Unix's it tells only how many there are, those that are on
-        their way in another one included: each counts with its whole buffer.
+        What lies in those of TCP and UDP the kernel tells. Of Unix's it tells only how many there are, those that are
+        on their way in another one included: each counts with its whole buffer.
         """
         for process in self._family()[1:]:
             network = Path("/proc", str(process.pid), "net")
             try:
-                waiting = sum(_queued((network / name).read_text()) for name in ("tcp", "udp"))
-                waiting += sum(_queued((network / name).read_text()) for name in ("tcp6", "udp6") if (network / name).exists())
+                tables = [network / name for name in ("tcp", "tcp6", "udp", "udp6")]
+                waiting = sum(_queued(table.read_text()) for table in tables if table.exists())
                 return waiting + _UNIX_BUFFER * ((network / "unix").read_bytes().count(b"\n") - 1)
             except (OSError, ValueError):
                 continue
@@ -102,7 +102,7 @@ def _unix_buffer() -> int:
 
 
 _UNIX_BUFFER = _unix_buffer()
-"""How many bytes may wait in a Unix socket: `net.core.wmem_default`, since no confined process may have it otherwise."""
+"""How many bytes may wait in a Unix socket: `net.core.wmem_default`, which no confined process may change."""
 
 
 def _queued(table: str) -> int:
@@ -112,7 +112,7 @@ def _queued(table: str) -> int:
 
 
 def _page_tables(pid: int) -> int:
-    """What the kernel keeps to find a process's pages; pages that were only read, and are all the same one, have it too."""
+    """What the kernel keeps to find a process's pages, those that were only read and are all the same one included."""
     try:
         status = Path("/proc", str(pid), "status").read_bytes()
     except OSError:

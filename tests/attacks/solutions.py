@@ -6,18 +6,9 @@ other words with a dollar stand for places of this machine (`tests.attacks.machi
 
 from __future__ import annotations
 
-TRIES = """
-import os
-if os.getpid() > 200 or os.getuid() != 1000: raise SystemExit("this is not confined, and nothing is tried")
-FOUND = []
-def tried(what, attempt):
-    try:
-        got = attempt()
-    except BaseException:
-        return
-    FOUND.append(what if got is None else f"{what}: {got!r:.80}")
-def same_message(*a): return FOUND
-"""
+from tests.attacks.machine import CONFINED_TRIES
+
+TRIES = CONFINED_TRIES + "def same_message(*a): return FOUND\n"
 
 REACHES: dict[str, str] = {
     "unix socket": """

@@ -22,8 +22,8 @@ from mqlab.grading.course import TOO_DEEP, Settings, handed_in
 from mqlab.grading.gradebook import write_gradebook
 from mqlab.grading.judging import hidden_seeds
 from mqlab.grading.marking import RESULT, read_key, read_result, write_result
-from mqlab.grading.release import make_key, release
 from mqlab.grading.outside import remove_tree
+from mqlab.grading.release import make_key, release
 from mqlab.grading.report import report, share_line
 from mqlab.grading.roster import Member, keep_roster, kept_roster, students_in
 from mqlab.labs.build import read_lab
@@ -319,6 +319,17 @@ def test_what_is_handed_in_is_found_and_the_rest_is_told(tmp_path: Path) -> None
         "does not begin with the number of a lab, as 02_store.ipynb does: rename it",
         "lies beside the students' directories, so nobody knows whose it is",
     }
+
+
+def test_who_hands_in_many_files_buries_nobody_elses(tmp_path: Path) -> None:
+    place = tmp_path / "in"
+    for student, many in (("ada", 3), ("eve", 200)):
+        (place / student).mkdir(parents=True)
+        for number in range(many):
+            (place / student / f"{number}.txt").touch()
+    _, left = handed_in(place, Settings(tmp_path / "key", tmp_path / "out", ROOT / "labs" / "sources"))
+    assert [each.file.parts[0] for each in left] == ["ada"] * 3 + ["eve"] * 21
+    assert str(left[-1]) == "eve/...: 180 more are not marked"
 
 
 @pytest.mark.parametrize(("name", "deep"), [("d", 1_200), ("d" * 200, 40)])
