@@ -53,9 +53,9 @@ _NETLINK = 16
 """With the protocol 0 it tells which addresses there are; others are no business of a solution."""
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 """Typing into a terminal from below."""
-_LOCKS_AND_LEASES = (5, 36, 1024, 1026)
-"""F_GETLK, F_OFD_GETLK, F_SETLEASE, F_NOTIFY. What is only read can't be locked for writing, and who may not ask
-sees no lock for reading."""
+_LOCKS_AND_LEASES = (5, 36, 37, 38, 1024, 1026)
+"""F_GETLK, the F_OFD_ three, F_SETLEASE, F_NOTIFY. What is only read can't be locked for writing, and who may not ask
+sees no lock for reading but those of open files, which /proc/locks shows to everybody."""
 _BUFFER_SIZES = (7, 8, 32, 33)
 """SO_SNDBUF, SO_RCVBUF and both with FORCE, of SOL_SOCKET: what the watchdog reckons for a socket stays so."""
 _SOL_SOCKET = 1

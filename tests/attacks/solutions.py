@@ -188,6 +188,8 @@ tried("lease", lambda: fcntl.fcntl(shared, fcntl.F_SETLEASE, fcntl.F_RDLCK) and 
 tried("notes of a directory", lambda: fcntl.fcntl(os.open("/usr/bin", os.O_RDONLY), fcntl.F_NOTIFY, fcntl.DN_ACCESS) and None)
 tried("who has a lock", lambda: fcntl.fcntl(shared, fcntl.F_GETLK, asked) and None)
 tried("who has an open file's lock", lambda: fcntl.fcntl(shared, 36, asked) and None)
+tried("an open file's lock", lambda: fcntl.fcntl(shared, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0)) and None)
+FOUND.extend(line for line in open("/proc/locks") if "OFDLCK" in line)
 tried("inotify", lambda: {}[libc.inotify_init() < 0])
 tried("inotify1", lambda: {}[libc.inotify_init1(0) < 0])
 """,
@@ -301,6 +303,10 @@ EARNS: dict[str, tuple[str, str]] = {
         "        for each in kept[-2:]:\n            each.setblocking(False)\n            try:\n"
         "                while True: each.send(bytes(60_000))\n            except OSError: pass\n    time.sleep(1000)",
         "more than the 0.5 GiB of memory"),
+    "a patch of all classes it sees": ("import sys\ndef same_message(*a):\n    for m in list(sys.modules.values()):\n"
+        "        if getattr(m, '__name__', '').startswith('mqlab'):\n            for c in list(vars(m).values()):\n"
+        "                if isinstance(c, type):\n                    try: c.__eq__ = lambda *x: True\n"
+        "                    except Exception: pass\n    return 7", ""),
     "memory in page tables": ("import ctypes, mmap, time\ndef same_message(*a):\n    libc = ctypes.CDLL(None)\n"
         "    libc.mmap.restype = ctypes.c_void_p\n    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]\n"
         "    size = 1 << 40\n    at = libc.mmap(None, size, 1, 0x4022, -1, 0)\n    libc.madvise(ctypes.c_void_p(at), ctypes.c_size_t(size), 15)\n"
