@@ -295,10 +295,10 @@ EARNS: dict[str, tuple[str, str]] = {
         "            try:\n                while True: each.send(bytes(60_000))\n            except OSError: pass\n"
         "    import os\n    while True:\n        if not os.fork():\n"
         "            for pair in kept:\n                for each in pair: each.close()\n            kept.clear()\n            same_message()\n"
-        "        time.sleep(1)",
+        "        time.sleep(0.2)",
         "more than the 0.5 GiB of memory"),
     "memory in TCP's sockets": ("import os, socket, time\ndef same_message(*a):\n    while True:\n        if not os.fork(): fill()\n"
-        "        time.sleep(0.5)\ndef fill():\n    kept = []\n    server = socket.create_server(('127.0.0.1', 0), backlog=500)\n"
+        "        time.sleep(0.2)\ndef fill():\n    kept = []\n    server = socket.create_server(('127.0.0.1', 0), backlog=500)\n"
         "    for _ in range(300):\n        kept += [socket.create_connection(server.getsockname()), server.accept()[0]]\n"
         "        for each in kept[-2:]:\n            each.setblocking(False)\n            try:\n"
         "                while True: each.send(bytes(60_000))\n            except OSError: pass\n    time.sleep(1000)",
