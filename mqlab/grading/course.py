@@ -46,6 +46,10 @@ class LeftOut(NamedTuple):
 
 
 LINKED = "is a link to a directory, which is not followed: put the directory itself here"
+TOO_DEEP = "has directories so deep below it, or with so long names, that they are not looked at: move the notebook up"
+
+GRADEBOOKS_NAME = "lies in a directory whose name the gradebook's files need: rename the directory to the student's id"
+_OF_THE_GRADEBOOK = (".csv", ".parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +92,15 @@ def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list
     for path in _files(directory):
         inside = path.relative_to(directory)
         number = path.name[:2]
-        if path.is_symlink() and path.is_dir():
-            left.append(LeftOut(inside, LINKED))
+        if path.is_dir():
+            if path.is_symlink():
+                left.append(LeftOut(inside, LINKED))
+            else:
+                left.append(LeftOut(Path(*inside.parts[:2]), TOO_DEEP))
         elif len(inside.parts) < 2:
             left.append(LeftOut(inside, "lies beside the students' directories, so nobody knows whose it is"))
+        elif inside.parts[0].lower().endswith(_OF_THE_GRADEBOOK):
+            left.append(LeftOut(inside, GRADEBOOKS_NAME))
         elif path.suffix != ".ipynb":
             left.append(LeftOut(inside, "is no notebook (.ipynb)"))
         elif number not in sources:
@@ -103,7 +112,20 @@ def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list
                 this, older = (this, other) if _modified(path) >= _modified(other.notebook) else (other, this)
                 left.append(LeftOut(older.notebook.relative_to(directory), "there is a newer one"))
             found[this.student, number] = this
-    return sorted(found.values(), key=lambda each: (each.student, each.source.stem)), left
+    return sorted(found.values(), key=lambda each: (each.student, each.source.stem)), _at_most(_TOLD_OF_EACH, left)
+
+
+def _at_most(most: int, left: Sequence[LeftOut]) -> list[LeftOut]:
+    """So many of each student, and how many more there are: nobody shall bury what is told of others."""
+    of_each: dict[str, list[LeftOut]] = {}
+    for each in left:
+        of_each.setdefault(each.file.parts[0] if len(each.file.parts) > 1 else "", []).append(each)
+    told: list[LeftOut] = []
+    for student, theirs in of_each.items():
+        told += theirs[:most]
+        if len(theirs) > most:
+            told.append(LeftOut(Path(student, "..."), f"{len(theirs) - most:,} more are not marked"))
+    return told
 
 
 def nothing_in(directory: Path) -> LearnerError:
@@ -114,8 +136,18 @@ def nothing_in(directory: Path) -> LearnerError:
     )
 
 
+_TOLD_OF_EACH = 20
+_DEEPEST, _LONGEST = 20, 3_000
+"""Directories below the first one, and bytes of a path: what is handed in may be deeper than the system can name."""
+
+
 def _files(directory: Path) -> Iterator[Path]:
     for place, directories, names in os.walk(directory, followlinks=False):
+        deep = len(Path(place).relative_to(directory).parts) >= _DEEPEST
+        if deep or len(os.fsencode(os.path.abspath(place))) > _LONGEST:
+            directories.clear()
+            yield Path(place)
+            continue
         directories[:] = sorted(name for name in directories if not name.startswith("."))
         # Links to directories are not followed, and are told: somebody may have meant them.
         links = [name for name in directories if (Path(place) / name).is_symlink()]

@@ -27,8 +27,12 @@ def signed_mark(key: bytes, result: Mapping[str, Any]) -> str:
 
 
 def verified(key: bytes, text: str) -> dict[str, str] | None:
-    """What the signed line in a text says (lab, student, points, most, exam); None when this key has not signed it."""
-    found = _MARK.search(" ".join(text.split()))
+    """What the last signed line in a text says (lab, student, points, most, exam); None when this key has not signed.
+
+    A report ends with its own line. One before it stands in what a student has written.
+    """
+    lines = list(_MARK.finditer(" ".join(text.split())))
+    found = lines[-1] if lines else None
     if found is None or not hmac.compare_digest(_hmac(key, found["text"]), found["hmac"]):
         return None
     said = {name: unquote(value or "") for name, value in found.groupdict().items()}

@@ -1,9 +1,11 @@
 """The system calls that a confined process may not make: a filter for Linux's seccomp, a program of classic BPF.
 
 What is refused reaches behind a mount namespace or behind what is counted: making namespaces and mounts, looking into
-other processes, keys, clocks, tracing, memory that belongs to no process (`memfd_create`, System V), and sockets of
-other families than the few that Python and Java use (a virtual machine's `AF_VSOCK` leads to its host). Calls that are
-newer than this table do not exist for such a process.
+other processes, keys, clocks, tracing, memory that belongs to no process (`memfd_create`, System V, larger buffers of
+sockets), and sockets of other families than the few that Python and Java use (a virtual machine's `AF_VSOCK` leads to
+its host). So are locks, leases and watches of files: a file of this machine is the same one in each confined process,
+though none can write it, so that two of them could talk, and a lease makes others wait. Calls that are newer than this
+table do not exist for such a process.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 _REFUSED = {
     "_sysctl": (156, -1), "acct": (163, 89), "add_key": (248, 217), "adjtimex": (159, 171), "bpf": (321, 280),
     "chroot": (161, 51), "clock_adjtime": (305, 266), "clock_settime": (227, 112), "delete_module": (176, 106),
-    "fanotify_init": (300, 262), "finit_module": (313, 273), "fsconfig": (431, 431), "fsmount": (432, 432),
-    "fsopen": (430, 430), "fspick": (433, 433), "get_mempolicy": (239, 236), "init_module": (175, 105),
+    "fanotify_init": (300, 262), "finit_module": (313, 273), "flock": (73, 32), "fsconfig": (431, 431),
+    "fsmount": (432, 432), "fsopen": (430, 430), "fspick": (433, 433), "get_mempolicy": (239, 236),
+    "init_module": (175, 105), "inotify_init": (253, -1), "inotify_init1": (294, 26),
     "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_uring_setup": (425, 425), "ioperm": (173, -1),
     "iopl": (172, -1), "kcmp": (312, 272), "kexec_file_load": (320, 294), "kexec_load": (246, 104),
     "keyctl": (250, 219), "lookup_dcookie": (212, 18), "mbind": (237, 235), "memfd_create": (319, 279),
@@ -38,6 +41,7 @@ _REFUSED = {
 """name -> its number on x86_64 and on aarch64 (asm/unistd_64.h, asm-generic/unistd.h); -1 where there is none."""
 _CLONE, _CLONE3, _SOCKET = (56, 220), (435, 435), (41, 198)
 _IOCTL, _PRCTL = (16, 29), (157, 167)
+_FCNTL, _SETSOCKOPT = (72, 25), (54, 208)
 _NEWEST = 451
 
 _EPERM, _ENOSYS, _NO_SUCH_FAMILY = 1, 38, 97
@@ -49,6 +53,12 @@ _NETLINK = 16
 """With the protocol 0 it tells which addresses there are; others are no business of a solution."""
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 """Typing into a terminal from below."""
+_LOCKS_AND_LEASES = (5, 36, 37, 38, 1024, 1026)
+"""F_GETLK, the F_OFD_ three, F_SETLEASE, F_NOTIFY. What is only read can't be locked for writing, and who may not ask
+sees no lock for reading but those of open files, which /proc/locks shows to everybody."""
+_BUFFER_SIZES = (7, 8, 32, 33)
+"""SO_SNDBUF, SO_RCVBUF and both with FORCE, of SOL_SOCKET: what the watchdog reckons for a socket stays so."""
+_SOL_SOCKET = 1
 _PR_SET_DUMPABLE = 4
 """Whoever is not dumpable can't be looked at by the watchdog."""
 
@@ -80,6 +90,8 @@ def filter_program(machine: str | None = None) -> bytes | None:
         (_SOCKET, list(_of_sockets())),
         (_IOCTL, [_does(_LOAD, _SECOND), *_unless(_TIOCSTI), *_unless(_TIOCLINUX)]),
         (_PRCTL, [_does(_LOAD, _FIRST), *_unless(_PR_SET_DUMPABLE)]),
+        (_FCNTL, [_does(_LOAD, _SECOND), *_unless(*_LOCKS_AND_LEASES)]),
+        (_SETSOCKOPT, list(_of_buffers())),
     ):
         program += [_does(_JUMP_EQUAL, number[column], 0, len(rules) + 1), *rules, _returns(_ALLOW)]
     return b"".join([*program, _returns(_ALLOW)])
@@ -97,8 +109,13 @@ def _of_sockets() -> Iterator[Instruction]:
     yield _returns(_ERRNO | _NO_SUCH_FAMILY)
 
 
-def _unless(value: int) -> list[Instruction]:
-    return [_does(_JUMP_EQUAL, value, 0, 1), _returns(_ERRNO | _EPERM)]
+def _of_buffers() -> Iterator[Instruction]:
+    rules = _unless(*_BUFFER_SIZES)
+    yield from (_does(_LOAD, _SECOND), _does(_JUMP_EQUAL, _SOL_SOCKET, 0, 1 + len(rules)), _does(_LOAD, _THIRD), *rules)
+
+
+def _unless(*values: int) -> list[Instruction]:
+    return [each for value in values for each in (_does(_JUMP_EQUAL, value, 0, 1), _returns(_ERRNO | _EPERM))]
 
 
 def _does(code: int, value: int, if_true: int = 0, if_false: int = 0) -> Instruction:

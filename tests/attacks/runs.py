@@ -6,20 +6,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-TRIES = """
-import os
-if os.getpid() > 200 or os.getuid() != 1000: raise SystemExit("this is not confined, and nothing is tried")
-FOUND = []
-def tried(what, attempt):
-    try:
-        got = attempt()
-    except BaseException:
-        return
-    FOUND.append(what if got is None else f"{what}: {got!r:.80}")
-"""
+from tests.attacks.machine import CONFINED_TRIES
 
 RUNS: dict[str, tuple[str, str]] = {
-    "reaches outside": (TRIES + """
+    "reaches outside": (CONFINED_TRIES + """
 import socket, sys
 def connect(name):
     with socket.socket(socket.AF_UNIX) as mine: mine.connect(name)

@@ -6,18 +6,9 @@ other words with a dollar stand for places of this machine (`tests.attacks.machi
 
 from __future__ import annotations
 
-TRIES = """
-import os
-if os.getpid() > 200 or os.getuid() != 1000: raise SystemExit("this is not confined, and nothing is tried")
-FOUND = []
-def tried(what, attempt):
-    try:
-        got = attempt()
-    except BaseException:
-        return
-    FOUND.append(what if got is None else f"{what}: {got!r:.80}")
-def same_message(*a): return FOUND
-"""
+from tests.attacks.machine import CONFINED_TRIES
+
+TRIES = CONFINED_TRIES + "def same_message(*a): return FOUND\n"
 
 REACHES: dict[str, str] = {
     "unix socket": """
@@ -187,6 +178,41 @@ tried("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\\0mqlab-attack
 server = socket.socket(socket.AF_UNIX); server.bind("\\0mqlab-attack"); server.listen()
 for port in (22, 80, 631, 8888): tried(port, lambda: socket.create_connection(("127.0.0.1", port), 1) and None)
 """,
+    "locks, leases and watches of what all can read": """
+import ctypes, fcntl, struct
+libc = ctypes.CDLL(None)
+shared = os.open("/usr/bin/env", os.O_RDONLY)
+asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0)
+tried("flock", lambda: fcntl.flock(shared, fcntl.LOCK_SH | fcntl.LOCK_NB))
+tried("lease", lambda: fcntl.fcntl(shared, fcntl.F_SETLEASE, fcntl.F_RDLCK) and None)
+tried("notes of a directory", lambda: fcntl.fcntl(os.open("/usr/bin", os.O_RDONLY), fcntl.F_NOTIFY, fcntl.DN_ACCESS) and None)
+tried("who has a lock", lambda: fcntl.fcntl(shared, fcntl.F_GETLK, asked) and None)
+tried("who has an open file's lock", lambda: fcntl.fcntl(shared, 36, asked) and None)
+tried("an open file's lock", lambda: fcntl.fcntl(shared, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0)) and None)
+FOUND.extend(line for line in open("/proc/locks") if "OFDLCK" in line)
+tried("inotify", lambda: {}[libc.inotify_init() < 0])
+tried("inotify1", lambda: {}[libc.inotify_init1(0) < 0])
+""",
+    "larger buffers of sockets": """
+import socket
+for kind in (socket.AF_UNIX, socket.AF_INET):
+    for option in (socket.SO_SNDBUF, socket.SO_RCVBUF, 32, 33):
+        tried(option, lambda: socket.socket(kind).setsockopt(socket.SOL_SOCKET, option, 1 << 24))
+socket.socket().setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+socket.socket().setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+""",
+    "the same calls by other doors": """
+import ctypes, mmap, struct
+def machine_code(number, first):
+    room = mmap.mmap(-1, 4096, prot=7)
+    room.write(b"\\x53\\xb8" + struct.pack("<I", number) + b"\\xbb" + struct.pack("<I", first) + b"\\xcd\\x80\\x5b\\xc3")
+    return ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(room)))()
+if os.uname().machine == "x86_64":
+    for name, number, first in (("getpid", 20, 0), ("unshare", 310, 0x10000000), ("memfd_create", 356, 0)):
+        if machine_code(number, first) >= 0: FOUND.append("i386 " + name)
+    call = ctypes.CDLL(None).syscall
+    if call(ctypes.c_long((1 << 32) | 272), 0x10000000) >= 0: FOUND.append("upper half")
+""",
     "judge's frames": """
 import sys, gc
 seen, frame = [], sys._getframe()
@@ -264,6 +290,28 @@ EARNS: dict[str, tuple[str, str]] = {
     "memory balloon": ("def same_message(*a):\n    kept = []\n    while True: kept.append(bytearray(10**7))", ""),
     "memory in shared mappings": ("import mmap\ndef same_message(*a):\n    kept = []\n    while True:\n"
         "        m = mmap.mmap(-1, 10**8); m.write(bytes(10**8)); kept.append(m)", ""),
+    "memory in Unix sockets": ("import socket, time\nkept = []\ndef same_message(*a):\n    while len(kept) < 500:\n"
+        "        kept.append(socket.socketpair(type=socket.SOCK_DGRAM))\n        for each in kept[-1]:\n            each.setblocking(False)\n"
+        "            try:\n                while True: each.send(bytes(60_000))\n            except OSError: pass\n"
+        "    import os\n    while True:\n        if not os.fork():\n"
+        "            for pair in kept:\n                for each in pair: each.close()\n            kept.clear()\n            same_message()\n"
+        "        time.sleep(0.2)",
+        "more than the 0.5 GiB of memory"),
+    "memory in TCP's sockets": ("import os, socket, time\ndef same_message(*a):\n    while True:\n        if not os.fork(): fill()\n"
+        "        time.sleep(0.2)\ndef fill():\n    kept = []\n    server = socket.create_server(('127.0.0.1', 0), backlog=500)\n"
+        "    for _ in range(300):\n        kept += [socket.create_connection(server.getsockname()), server.accept()[0]]\n"
+        "        for each in kept[-2:]:\n            each.setblocking(False)\n            try:\n"
+        "                while True: each.send(bytes(60_000))\n            except OSError: pass\n    time.sleep(1000)",
+        "more than the 0.5 GiB of memory"),
+    "a patch of all classes it sees": ("import sys\ndef same_message(*a):\n    for m in list(sys.modules.values()):\n"
+        "        if getattr(m, '__name__', '').startswith('mqlab'):\n            for c in list(vars(m).values()):\n"
+        "                if isinstance(c, type):\n                    try: c.__eq__ = lambda *x: True\n"
+        "                    except Exception: pass\n    return 7", ""),
+    "memory in page tables": ("import ctypes, mmap, time\ndef same_message(*a):\n    libc = ctypes.CDLL(None)\n"
+        "    libc.mmap.restype = ctypes.c_void_p\n    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]\n"
+        "    size = 1 << 40\n    at = libc.mmap(None, size, 1, 0x4022, -1, 0)\n    libc.madvise(ctypes.c_void_p(at), ctypes.c_size_t(size), 15)\n"
+        "    for place in range(at, at + size, 1 << 21): ctypes.c_char.from_address(place).value\n    time.sleep(2)\n    return 0",
+        "more than the 0.5 GiB of memory"),
     "fork bomb": ("import os\ndef same_message(*a):\n    while True: os.fork()", ""),
     "thread bomb": ("import threading, time\ndef same_message(*a):\n"
         "    while True: threading.Thread(target=time.sleep, args=(1000,)).start()", ""),

@@ -125,6 +125,11 @@ def test_a_signed_line_is_verified_and_a_changed_one_is_not(
     for given in (line, f"  {line}\n", str(page)):
         assert main(["course", "verify", given, "--key", key]) == 0
         assert capsys.readouterr().out == "signed: ada has 2 of 2 points in 90_batches\n"
+    forged = line.replace("student=ada", "student=bob")
+    page.write_text(report({**result, "remarks": [f"what a student has written: {forged}"]}), encoding="utf-8")
+    assert page.read_text(encoding="utf-8").count("mqlab-mark 1") == 2
+    assert main(["course", "verify", str(page), "--key", key]) == 0
+    assert capsys.readouterr().out == "signed: ada has 2 of 2 points in 90_batches\n"
     for changed in (line.replace("student=ada", "student=bob"), line.replace("2/2", "3/3"), line[:-1], f"{line}0"):
         assert main(["course", "verify", changed, "--key", key]) == 1
         assert capsys.readouterr().out == "not signed with this key, or changed since\n"

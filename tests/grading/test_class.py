@@ -18,10 +18,11 @@ from pyarrow import parquet
 
 from mqlab.cli import main
 from mqlab.errors import LearnerError
-from mqlab.grading.course import Settings, handed_in
+from mqlab.grading.course import TOO_DEEP, Settings, handed_in
 from mqlab.grading.gradebook import write_gradebook
 from mqlab.grading.judging import hidden_seeds
 from mqlab.grading.marking import RESULT, read_key, read_result, write_result
+from mqlab.grading.outside import remove_tree
 from mqlab.grading.release import make_key, release
 from mqlab.grading.report import report, share_line
 from mqlab.grading.roster import Member, keep_roster, kept_roster, students_in
@@ -305,16 +306,52 @@ def test_what_is_handed_in_is_found_and_the_rest_is_told(tmp_path: Path) -> None
         path.write_text("{}")
     (place / "loose.ipynb").write_text("{}")
     (place / "bob" / "99_none.ipynb").write_text("{}")
+    (place / "roster.csv").mkdir()
+    (place / "roster.csv" / f"{LAB}.ipynb").write_text("{}")
     (place / "outside").symlink_to("/etc")
     found, left = handed_in(place, Settings(tmp_path / "key", tmp_path / "out", ROOT / "labs" / "sources"))
     assert [(each.student, each.source.stem) for each in found] == [("ada", LAB)]
     assert {each.why for each in left} == {
         "there is a newer one",
         "is a link to a directory, which is not followed: put the directory itself here",
+        "lies in a directory whose name the gradebook's files need: rename the directory to the student's id",
         "is no notebook (.ipynb)",
         "does not begin with the number of a lab, as 02_store.ipynb does: rename it",
         "lies beside the students' directories, so nobody knows whose it is",
     }
+
+
+def test_who_hands_in_many_files_buries_nobody_elses(tmp_path: Path) -> None:
+    place = tmp_path / "in"
+    for student, many in (("ada", 3), ("eve", 200)):
+        (place / student).mkdir(parents=True)
+        for number in range(many):
+            (place / student / f"{number}.txt").touch()
+    _, left = handed_in(place, Settings(tmp_path / "key", tmp_path / "out", ROOT / "labs" / "sources"))
+    assert [each.file.parts[0] for each in left] == ["ada"] * 3 + ["eve"] * 21
+    assert str(left[-1]) == "eve/...: 180 more are not marked"
+
+
+@pytest.mark.parametrize(("name", "deep"), [("d", 1_200), ("d" * 200, 40)])
+def test_directories_that_are_too_deep_are_told_and_hold_up_nobody(name: str, deep: int, tmp_path: Path) -> None:
+    place = tmp_path / "in"
+    for student in ("ada", "eve"):
+        (place / student).mkdir(parents=True)
+        (place / student / f"{LAB}.ipynb").write_text("{}")
+    at = os.open(place / "eve", os.O_RDONLY)
+    for _ in range(deep):
+        os.mkdir(name, dir_fd=at)
+        inner = os.open(name, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.close(at)
+    try:
+        found, left = handed_in(place, Settings(tmp_path / "key", tmp_path / "out", ROOT / "labs" / "sources"))
+        assert [(each.student, each.source.stem) for each in found] == [("ada", LAB), ("eve", LAB)]
+        assert [each.why for each in left] == [TOO_DEEP]
+        assert len(str(left[0])) < 500
+    finally:
+        remove_tree(place)
 
 
 def test_a_result_without_its_end_mark_is_none(tmp_path: Path) -> None:
