@@ -58,9 +58,7 @@ def _add_times(parser: argparse.ArgumentParser) -> None:
     times = parser.add_argument_group("deadlines", "kept in OUT: they hold until another one is given")
     due = "by when these labs are due: 2026-06-01T23:59+02:00, or a CSV file with columns lab,due; none takes it away"
     times.add_argument("--due", metavar="WHEN", help=due)
-    begin = (
-        "when the time began that --due ends (of an exam): the roster's time_factor multiplies what is between"
-    )
+    begin = "when the time began that --due ends (of an exam): the roster's time_factor multiplies what is between"
     times.add_argument("--begin", metavar="WHEN", default="", help=begin)
     arrivals = "the learning platform's list of when what came in: a CSV file with columns student,lab,arrived"
     times.add_argument("--arrivals", type=Path, metavar="FILE", help=arrivals)

@@ -46,6 +46,7 @@ def look_at(options: argparse.Namespace) -> int:
     from mqlab.grading.course import Settings, handed_in, nothing_in
     from mqlab.grading.marking import read_key
     from mqlab.grading.pseudonyms import KEPT_NAMES, Names, names_of, real_members
+    from mqlab.grading.times import now
 
     key = read_key(str(options.key))
     hidden = (options.out / KEPT_NAMES).exists()
@@ -59,7 +60,7 @@ def look_at(options: argparse.Namespace) -> int:
     arrivals = read_arrivals(options.out, key)
     options.out.mkdir(parents=True, exist_ok=True)
     there = [seen(each) for each in work]
-    new = look(options.out, arrivals, there, sorted({each.lab for each in there}), names)
+    new = look(options.out, arrivals, there, sorted({each.lab for each in there}), names, now())
     print(f"{len(work)} notebooks are there, {new} of them seen for the first time; {options.out / 'arrivals.csv'}")
     return 0
 

@@ -21,7 +21,7 @@ from mqlab.grading.printable import printable
 from mqlab.grading.pseudonyms import Names, pseudonym
 from mqlab.grading.roster import Member
 from mqlab.grading.table import read_columns
-from mqlab.grading.times import moment, now, shown
+from mqlab.grading.times import moment, shown
 
 LOG = "arrivals.csv"
 _LOG_COLUMNS = ("at", "said_by", "lab", "student", "notebook")
@@ -93,13 +93,15 @@ def read_arrivals(marks: Path, key: bytes) -> Arrivals:
     return found
 
 
-def look(marks: Path, arrivals: Arrivals, there: Iterable[Seen], labs: Iterable[str], names: Names) -> int:
-    """Note what is there of these labs (their numbers), and that somebody has looked; how much is new."""
+def look(
+    marks: Path, arrivals: Arrivals, there: Iterable[Seen], labs: Iterable[str], names: Names, at: datetime
+) -> int:
+    """Note what is there of these labs (their numbers), and that somebody has looked at that time; how much is new."""
     seen = [each for each in there if (pseudonym(arrivals.key, each.student), *each[1:]) not in arrivals.first_seen]
     # The log knows one order of time, also where the machine's clock was put back.
-    at = shown(max([now(), *arrivals.looked.values()]))
-    rows = [_row(at, SEEN, each.lab, names.shown(each.student), each.digest) for each in seen]
-    _add(marks, arrivals, [*rows, *(_row(at, LOOK, lab) for lab in labs)])
+    when = shown(max([at, *arrivals.looked.values()]))
+    rows = [_row(when, SEEN, each.lab, names.shown(each.student), each.digest) for each in seen]
+    _add(marks, arrivals, [*rows, *(_row(when, LOOK, lab) for lab in labs)])
     return len(seen)
 
 

@@ -32,7 +32,7 @@ from mqlab.grading.marking import digest_of, read_key, read_result
 from mqlab.grading.pseudonyms import Names, give_names_back, keep_names, names_of, real_members, refuse_names
 from mqlab.grading.roster import Member, keep_roster, members_in
 from mqlab.grading.settling import Settling
-from mqlab.grading.times import shown
+from mqlab.grading.times import now, shown
 from mqlab.labs.build import read_lab
 
 
@@ -75,7 +75,7 @@ class ClassRules:
         labs = sorted({each.source.stem for each in self.work})
         numbers = [lab[:2] for lab in labs]
         there = [seen(each) for each in self.work]
-        look(marks, self.settling.arrivals, there, numbers, names)
+        look(marks, self.settling.arrivals, there, numbers, names, now())
         if self.said is not None:
             yield from note_platform(marks, self.settling.arrivals, there, self.said, names)
         for lab in labs:
