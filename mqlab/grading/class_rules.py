@@ -32,7 +32,7 @@ from mqlab.grading.marking import digest_of, read_key, read_result
 from mqlab.grading.pseudonyms import Names, give_names_back, keep_names, names_of, real_members, refuse_names
 from mqlab.grading.roster import Member, keep_roster, members_in
 from mqlab.grading.settling import Settling
-from mqlab.grading.times import now, shown
+from mqlab.grading.times import now, shown, zone_of
 from mqlab.labs.build import read_lab
 
 
@@ -158,6 +158,8 @@ def _deadlines(options: Namespace, known: Sequence[Member], labs: Sequence[str],
     """What was kept and what is said now."""
     kept = kept_deadlines(options.out)
     zone = kept.zone if options.zone is None else options.zone
+    if zone:
+        zone_of(zone)
     given: Mapping[str, Deadline | None] = {}
     if options.due is not None:
         asked = [number(lab) for lab in options.lab] or labs

@@ -22,7 +22,7 @@ from mqlab.grading.confine import Limits, die_with_parent, limits_of, see_to_con
 from mqlab.grading.judging import HIDDEN_SEEDS, Judge, Mark, nothing_for
 from mqlab.grading.outside import Unreadable, read_file
 from mqlab.grading.printable import all_printable, printable
-from mqlab.grading.pseudonyms import without_names
+from mqlab.grading.pseudonyms import pseudonym, without_names
 from mqlab.grading.release import exam_code
 from mqlab.grading.running import NotebookRun, run_notebook
 from mqlab.grading.signing import signed_mark
@@ -154,7 +154,7 @@ def _marked_again(job: Job, lab: LabSource, known: dict[str, Any]) -> dict[str, 
         "remarks": [*remarks, *_forged(submission, marks)],
         "certificate": holds,
     }
-    return _as_shown(job, key, result)
+    return _as_shown(job, key, result, submission)
 
 
 MOST_REASON, MOST_TEXT = 2_000, 20_000
@@ -204,13 +204,18 @@ def _result(
         "exam": exam,
         "seconds": round(time.monotonic() - began, 2),
     }
-    return _as_shown(job, key, result)
+    return _as_shown(job, key, result, submission)
 
 
-def _as_shown(job: Job, key: bytes, result: dict[str, Any]) -> dict[str, Any]:
+def _as_shown(job: Job, key: bytes, result: dict[str, Any], submission: Submission) -> dict[str, Any]:
     """The result as it is kept: printable, signed, and without what would tell whose it is where that is hidden."""
     if job.shown and job.words:
         result = without_names(result, job.words, job.shown)
+        # A notebook may name somebody else, who is in the class as well.
+        claims = submission.claims
+        others = [submission.said_id, claims.made_for, claims.certificate.student if claims.certificate else ""]
+        for other in filter(None, map(str.strip, others)):
+            result = without_names(result, [other], pseudonym(key, other))
         # The notebook that was run has the id in it.
         (Path(job.out) / EXECUTED).unlink(missing_ok=True)
     result = all_printable(result, MOST_TEXT)

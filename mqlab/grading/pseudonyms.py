@@ -25,6 +25,7 @@ from mqlab.grading.table import write_csv
 KEPT_NAMES = "names.csv"
 """The file for the marker alone."""
 _PSEUDONYM = re.compile(r"anon-[0-9a-f]{10}")
+_ANYWHERE = re.compile(rf"\b{_PSEUDONYM.pattern}\b")
 _HIDDEN_IN = ("unreadable", "remarks", "marks", "run", "bets", "certificate", "by_hand")
 """The parts of a result in which a name may stand."""
 _SHORTEST_NAME = 3
@@ -161,11 +162,16 @@ def give_names_back(marks: Path, key: bytes, students: Iterable[str]) -> None:
     if not place.exists():
         return
     members = real_members(marks)
-    for student in {*students, *(member.id for member in members)}:
-        hidden = pseudonym(key, student)
-        for path in sorted((marks / hidden).glob("*/result.json")):
-            text = path.read_text(encoding="utf-8").replace(hidden, json.dumps(student, ensure_ascii=False)[1:-1])
-            path.write_text(text, encoding="utf-8")
+    ids = {pseudonym(key, student): student for student in [*students, *(member.id for member in members)]}
+    for path in sorted(marks.glob("*/*/result.json")):
+        # An id may have characters that JSON writes in its own way.
+        text = _ANYWHERE.sub(
+            lambda found: json.dumps(ids.get(found[0], found[0]), ensure_ascii=False)[1:-1],
+            path.read_text(encoding="utf-8"),
+        )
+        path.write_text(text, encoding="utf-8")
+        path.with_name("report.html").unlink(missing_ok=True)
+    for hidden, student in ids.items():
         if (marks / hidden).is_dir() and not (marks / student).exists():
             (marks / hidden).rename(marks / student)
     if members:
