@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from mqlab.cli import main
 from mqlab.errors import LearnerError
 from mqlab.grading import arrivals
 from mqlab.grading.arrivals import LOG, Arrivals, Seen, look, note_platform, platform_says, read_arrivals
@@ -122,3 +124,18 @@ def test_a_damaged_log_is_told_with_its_line(tmp_path: Path) -> None:
         sink.write("yesterday,seen,05,ada,1\n")
     with pytest.raises(LearnerError, match="line 4, is no line of the log"):
         log(tmp_path)
+
+
+def test_somebody_can_look_without_marking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "key").write_bytes(KEY)
+    command = ["course", "look", str(tmp_path / "in"), "--key", str(tmp_path / "key"), "--out", str(tmp_path / "marks")]
+    command += ["--root", str(Path(__file__).parents[2])]
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+    assert main(command) == 2
+    assert not (tmp_path / "marks").exists()
+    (tmp_path / "in" / "ada" / "05_push_is_pull.ipynb").write_text("{}")
+    for new in (1, 0):
+        assert main(command) == 0
+        assert f"1 notebooks are there, {new} of them seen for the first time" in capsys.readouterr().out
+    found = log(tmp_path / "marks")
+    assert [own[1:] for own in found.first_seen] == [("05", sha256(b"{}").hexdigest())]
