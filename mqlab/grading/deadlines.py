@@ -66,7 +66,7 @@ class Lateness(NamedTuple):
     def in_words(self, arrival: Arrival) -> str:
         """How late, for a table: "" for what came in time."""
         if self.seconds is None:
-            return f"not known: first seen {shown_span((arrival.at - self.due).total_seconds())} after the deadline"
+            return f"not known (first seen {shown_span((arrival.at - self.due).total_seconds())} after the deadline)"
         if not self.seconds:
             return ""
         at_least = "at least " if self.least else ""

@@ -131,8 +131,8 @@ def test_the_platforms_word_is_taken_as_it_is() -> None:
 def test_by_the_log_only_what_was_not_there_after_the_deadline_is_late_for_sure() -> None:
     for seen, before, seconds, words in (
         (-1, None, 0, ""),
-        (9, None, None, "not known: first seen 9 h after the deadline"),
-        (9, -3, None, "not known: first seen 9 h after the deadline"),
+        (9, None, None, "not known (first seen 9 h after the deadline)"),
+        (9, -3, None, "not known (first seen 9 h after the deadline)"),
         (30, 9, 32_400, "at least 9 h"),
     ):
         looked = None if before is None else DUE + before * HOUR
