@@ -111,6 +111,8 @@ def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list
                 )
             found[this.student, number] = this
     told = [LeftOut(settings.names.told(file), why) for file, why in left]
+    if settings.names.hidden:
+        told.sort()  # the order of ids would say whose each pseudonym is
     return sorted(found.values(), key=lambda each: (settings.names.shown(each.student), each.source.stem)), told
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -180,7 +181,7 @@ def given_deadlines(
     if text.strip().lower() == NO_DEADLINE:
         return dict.fromkeys(labs)
     path = Path(text)
-    if path.suffix.lower() in (".csv", ".tsv", ".txt") or path.is_file():
+    if path.suffix.lower() in (".csv", ".tsv", ".txt") or os.path.isfile(text):
         if begin:
             raise LearnerError("--begin goes with one time", f"give {path} a column `begin`")
         return _in_file(path, zone, number)
@@ -242,7 +243,8 @@ def kept_deadlines(marks: Path) -> Deadlines:
             lab: Deadline(moment(each["due"]), moment(each["begin"]) if each["begin"] else None)
             for lab, each in said["labs"].items()
         }
-        return Deadlines(of_labs, said["percent"], said["floor"], said["grace_min"], said["zone"])
+        percent, floor, grace_min = (float(said[name]) for name in ("percent", "floor", "grace_min"))
+        return Deadlines(of_labs, percent, floor, grace_min, str(said["zone"]))
     except FileNotFoundError:
         return Deadlines()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, LearnerError) as error:

@@ -16,7 +16,7 @@ from mqlab.grading.by_hand import ByHand, SetMark
 from mqlab.grading.deadlines import Arrival, Deadlines
 from mqlab.grading.marking import read_result, write_result
 from mqlab.grading.printable import printable
-from mqlab.grading.pseudonyms import Names
+from mqlab.grading.pseudonyms import Names, without_names
 from mqlab.grading.report import write_report
 from mqlab.grading.roster import Member
 from mqlab.grading.signing import signed_mark
@@ -45,6 +45,10 @@ class Settling:
         own["arrival"] = _arrival_as_json(arrival)
         own["late"] = self._late(own, arrival)
         own["points"] = round(own["before_late"] - own["late"].get("taken", 0), 2)
+        member = self.members.get(own["student"].lower())
+        if member is not None:
+            # A roster that came later says more names, and so may the reason of a mark by hand.
+            own = without_names(own, self.names.words_of(member.id), own["student"])
         if "made_of" in own:
             own["signed"] = signed_mark(self.key, own)
         return own

@@ -147,7 +147,14 @@ def test_nobodys_name_is_seen_until_the_names_are_given_back(course: Path, capsy
     assert f"it is of '{hidden['ada']}', and it was handed in by '{hidden['bob']}'" in seen
 
     by_hand = ["course", "set-mark", str(unseen), "--key", str(course / "key"), "--student", hidden["bob"]]
-    assert main([*by_hand, "--check", "03/answer", "--points", "0.5", "--reason", "nearly", "--by", "N. N."]) == 0
+    assert (
+        main([*by_hand, "--check", "03/answer", "--points", "0.5", "--reason", "nearly, Robert", "--by", "N. N."]) == 0
+    )
+    assert grade(course, *anonymous, out="unseen") == 0
+    page = (unseen / hidden["bob"] / LAB / "report.html").read_text()
+    assert f"nearly, {hidden['bob']}" in page
+    assert "Robert" not in page
+    capsys.readouterr()
     assert grade(course, out="unseen") == 0
     assert capsys.readouterr().out.count("was marked already") == 2
     with (unseen / "gradebook.csv").open() as source:

@@ -55,7 +55,7 @@ def said(tmp_path: Path, rows: str, *, only: str = "", zone: str = "") -> list[a
 
 
 def test_a_platforms_list_knows_students_and_labs_by_what_it_calls_them(tmp_path: Path) -> None:
-    rows = "student,file,submitted_at\nada,05_push_is_pull.ipynb,2026-06-01T08:00Z\nZOE,06,2026-06-02T08:00Z\n"
+    rows = "student,file,submitted_at\nada,05_push_is_pull (1).ipynb,2026-06-01T08:00Z\nZOE,06,2026-06-02T08:00Z\n"
     assert said(tmp_path, rows) == [("ada", "05", MONDAY), ("zoe", "06", MONDAY + DAY)]
     moodle = (
         "Identifier,Full name,Email address,Status,Last modified (submission)\n"
