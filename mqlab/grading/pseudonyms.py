@@ -175,7 +175,7 @@ def give_names_back(marks: Path, key: bytes, students: Iterable[str]) -> None:
         if (marks / hidden).is_dir() and not (marks / student).exists():
             (marks / hidden).rename(marks / student)
     if members:
-        keep_roster(members, marks)
+        keep_roster(sorted(members, key=lambda member: member.id.lower()), marks)
     else:
         (marks / KEPT).unlink(missing_ok=True)
     place.unlink()
