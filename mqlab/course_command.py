@@ -1,4 +1,4 @@
-"""`mqlab course key | release | slides | bets | compare | report | verify`: from a first hour to the last."""
+"""`mqlab course key | release | slides | bets | compare | look | set-mark | report | verify`: a course's hours."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from mqlab.command_numbers import share, whole
 from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.grading.printable import printable
+from mqlab.marks_command import add_marks_commands, look_at, set_mark
 from mqlab.material import add_root
 from mqlab.progress import bar, counted
 
@@ -41,6 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _report(options.marks, options.out)
     if options.what == "slides":
         return _slides(options)
+    if options.what == "look":
+        return look_at(options)
+    if options.what == "set-mark":
+        return set_mark(options)
     from mqlab.grading.release import make_key, release
     from mqlab.grading.roster import students_in
     from mqlab.run_labs import select_labs
@@ -218,6 +223,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     alike.add_argument("--shortest", type=whole(1), default=40, metavar="N", help="tokens of a solution (%(default)s)")
     add_root(alike)
+    add_marks_commands(commands)
     report = commands.add_parser("report", help="a page about the whole class")
     report.add_argument("marks", type=Path, help="where mqlab grade has put its results")
     report.add_argument("--out", type=Path, required=True, help="the directory of the page, class.html")

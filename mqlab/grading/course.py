@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple
@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 from mqlab.errors import LearnerError
 from mqlab.grading.confine import Limits
 from mqlab.grading.judging import HIDDEN_SEEDS, nothing_for
-from mqlab.grading.marking import RESULT, Job, made_of, read_result
+from mqlab.grading.marking import RESULT, Job, checks_left, made_of, read_result
 from mqlab.grading.printable import printable
+from mqlab.grading.pseudonyms import Names
 from mqlab.labs.build import read_lab
 
 BESIDES_S = 300
@@ -69,6 +70,14 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     exam: str = ""
     """The exam's name; "" for labs as usual."""
+    names: Names = field(default_factory=Names)
+    """How students are called in what is written."""
+    again: Mapping[str, int] = field(default_factory=dict)
+    """What was asked to be marked again: `again.py`."""
+
+    def place_of(self, each: HandedIn) -> Path:
+        """The directory of a result."""
+        return self.out / self.names.shown(each.student) / each.source.stem
 
 
 def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list[LeftOut]]:
@@ -79,13 +88,9 @@ def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list
     """
     if not directory.is_dir():
         raise LearnerError(f"{directory} is no directory", "give the one with a directory for each student")
-    sources = {path.stem[:2]: path for path in sorted(settings.sources.glob("*.py"))}
-    if not sources:
-        raise LearnerError(f"there is no lab source in {settings.sources}", "run this in a clone, or give --root")
+    sources = sources_in(settings.sources)
     for name in settings.labs:
-        if not any(_is_one_of(path, (name,)) for path in sources.values()):
-            labs = ", ".join(path.stem for path in sources.values())
-            raise LearnerError(f"there is no lab {name!r}", f"labs that there are: {labs}")
+        number_of(name, sources)
     wanted = {number for number, path in sources.items() if not settings.labs or _is_one_of(path, settings.labs)}
     found: dict[tuple[str, str], HandedIn] = {}
     left: list[LeftOut] = []
@@ -110,9 +115,14 @@ def handed_in(directory: Path, settings: Settings) -> tuple[list[HandedIn], list
             other = found.get((this.student, number))
             if other is not None:
                 this, older = (this, other) if _modified(path) >= _modified(other.notebook) else (other, this)
-                left.append(LeftOut(older.notebook.relative_to(directory), "there is a newer one"))
+                left.append(
+                    LeftOut(older.notebook.relative_to(directory), "there is a newer one, by the files' own times")
+                )
             found[this.student, number] = this
-    return sorted(found.values(), key=lambda each: (each.student, each.source.stem)), _at_most(_TOLD_OF_EACH, left)
+    told = [LeftOut(settings.names.told(file), why) for file, why in _at_most(_TOLD_OF_EACH, left)]
+    if settings.names.hidden:
+        told.sort()  # the order of ids would say whose each pseudonym is
+    return sorted(found.values(), key=lambda each: (settings.names.shown(each.student), each.source.stem)), told
 
 
 def _at_most(most: int, left: Sequence[LeftOut]) -> list[LeftOut]:
@@ -126,6 +136,23 @@ def _at_most(most: int, left: Sequence[LeftOut]) -> list[LeftOut]:
         if len(theirs) > most:
             told.append(LeftOut(Path(student, "..."), f"{len(theirs) - most:,} more are not marked"))
     return told
+
+
+def sources_in(directory: Path) -> dict[str, Path]:
+    """The number of each lab and its source. LearnerError when there is none."""
+    sources = {path.stem[:2]: path for path in sorted(directory.glob("*.py"))}
+    if not sources:
+        raise LearnerError(f"there is no lab source in {directory}", "run this in a clone, or give --root")
+    return sources
+
+
+def number_of(lab: str, sources: Mapping[str, Path]) -> str:
+    """The number of a lab that somebody calls 05, 05_push_is_pull or 05_push_is_pull.ipynb. LearnerError if none is."""
+    for number, path in sources.items():
+        if _is_one_of(path, (lab.removesuffix(".ipynb"),)):
+            return number
+    labs = ", ".join(path.stem for path in sources.values())
+    raise LearnerError(f"there is no lab {lab!r}", f"labs that there are: {labs}")
 
 
 def nothing_in(directory: Path) -> LearnerError:
@@ -162,8 +189,8 @@ def _is_one_of(path: Path, labs: Sequence[str]) -> bool:
     return path.stem in labs or path.stem[:2] in labs
 
 
-Told = Callable[[HandedIn, dict[str, Any], bool], None]
-"""Told of each result: whose, what, and whether it was there already."""
+Told = Callable[[HandedIn, dict[str, Any], bool], dict[str, Any]]
+"""Told of each result: whose, what, and whether it was there already. It gives the result that counts."""
 
 
 def mark_all(work: Sequence[HandedIn], settings: Settings, told: Told) -> list[dict[str, Any]]:
@@ -176,16 +203,15 @@ def mark_all(work: Sequence[HandedIn], settings: Settings, told: Told) -> list[d
         for each in work:
             job = job_of(each, settings)
             known = read_result(Path(job.out))
-            if known is not None and known.get("made_of") == made_of(job):
-                results[each] = known
-                told(each, known, True)
+            left = checks_left(known, made_of(job))
+            if known is not None and left == []:
+                results[each] = told(each, known, True)
             else:
-                begun[pool.submit(_mark_in_a_process, job, stopped)] = each
+                begun[pool.submit(_mark_in_a_process, replace(job, only=left or ()), stopped)] = each
         try:
             for done in as_completed(begun):
                 each = begun[done]
-                results[each] = done.result()
-                told(each, results[each], False)
+                results[each] = told(each, done.result(), False)
         except BaseException:
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -199,12 +225,15 @@ def job_of(each: HandedIn, settings: Settings) -> Job:
         str(each.notebook.absolute()),
         each.student,
         str(each.source.absolute()),
-        str((settings.out / each.student / each.source.stem).absolute()),
+        str(settings.place_of(each).absolute()),
         str(settings.key_file.absolute()),
         settings.hidden,
         settings.run,
         settings.limits,
         settings.exam,
+        settings.names.shown(each.student) if settings.names.hidden else "",
+        settings.names.words_of(each.student),
+        {name: count for name, count in settings.again.items() if name[:2] == each.source.stem[:2]},
     )
 
 
@@ -212,7 +241,8 @@ def _mark_in_a_process(job: Job, stopped: Event) -> dict[str, Any]:
     """Its result; what it was doing is given up once `stopped` is set."""
     out = Path(job.out)
     out.mkdir(parents=True, exist_ok=True)
-    (out / RESULT).unlink(missing_ok=True)
+    if not job.only:
+        (out / RESULT).unlink(missing_ok=True)
     with (out / "marker.log").open("wb") as log:
         child = subprocess.Popen(
             [sys.executable, "-m", "mqlab.grading.marking", job.as_text()],
@@ -231,13 +261,13 @@ def _mark_in_a_process(job: Job, stopped: Event) -> dict[str, Any]:
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
     result = read_result(out)
-    if result is not None:
+    if result is not None and (not job.only or result["made_of"].get("again") == job.again):
         (out / "marker.log").unlink()
         return result
     told = f"the marker could not mark it (status {child.returncode}), and tries again when the same command is given"
     told += f"; see {out / 'marker.log'}"
     most = sum(mark.most for mark in nothing_for(read_lab(Path(job.source)), told))
-    return {**nothing(job.student, Path(job.source).stem, most, told), "failed": True}
+    return {**nothing(job.shown or job.student, Path(job.source).stem, most, told), "failed": True}
 
 
 NOT_HANDED_IN = "nothing was handed in"
@@ -287,7 +317,6 @@ def nothing(student: str, lab: str, most: int, reason: str) -> dict[str, Any]:
         "hints": {},
         "certificate": {"line": "", "holds": None, "why": ""},
         "exam": {},
-        "changed": "",
         "signed": "",
         "run": None,
         "unreadable": reason,

@@ -8,7 +8,7 @@ from typing import Any
 
 from mqlab.grading.roster import Member
 from mqlab.grading.table import write_csv
-from mqlab.grading.wide_gradebook import write_wide
+from mqlab.grading.wide_gradebook import by_hand_in_words, write_wide
 
 Results = Sequence[dict[str, Any]]
 
@@ -16,12 +16,16 @@ Results = Sequence[dict[str, Any]]
 def rows_of(results: Results) -> list[dict[str, Any]]:
     """One row for each student and lab, with the points of each check.
 
-    `file_changed` is when the file was changed last, as the marker's file system says; an older marker did not note it.
+    `before_late` is what was reached before anything was taken for being late, `arrived` when the notebook came in,
+    `late` by how much it was late, `by_hand` what was set by hand and why.
     """
     rows = []
     for result in results:
         row = {"student": result["student"], "lab": result["lab"], "points": result["points"], "most": result["most"]}
-        row["file_changed"] = result.get("changed", "")
+        row["before_late"] = result.get("before_late", result["points"])
+        row["arrived"] = result.get("arrival", {}).get("at", "")
+        row["late"] = result.get("late", {}).get("told", "")
+        row["by_hand"] = "; ".join(map(by_hand_in_words, result.get("by_hand", [])))
         row["remarks"] = "; ".join([*([result["unreadable"]] if result["unreadable"] else []), *result["remarks"]])
         row["run"] = result["run"]["verdict"] if result["run"] else ""
         row |= {mark["check"]: mark["points"] for mark in result["marks"]}
@@ -57,10 +61,13 @@ def _member(known: Mapping[str, Member], result: Mapping[str, Any]) -> Member:
 
 
 def _as_nbgrader(result: dict[str, Any], member: Member) -> dict[str, Any]:
-    own = {"assignment": result["lab"], "timestamp": result.get("changed", ""), "student_id": result["student"]}
+    late = result.get("late", {})
+    own = {"assignment": result["lab"], "duedate": late.get("due", ""), "student_id": result["student"]}
+    own["timestamp"] = result.get("arrival", {}).get("at", "")
     own |= {"last_name": member.last_name, "first_name": member.first_name, "email": member.email}
-    points = {"raw_score": result["points"], "score": result["points"], "max_score": result["most"]}
-    return {**own, "late_submission_penalty": 0, **points}
+    raw = result.get("before_late", result["points"])
+    points = {"raw_score": raw, "score": result["points"], "max_score": result["most"]}
+    return {**own, "late_submission_penalty": late.get("taken", 0), **points}
 
 
 def _as_otter(result: dict[str, Any]) -> dict[str, Any]:
@@ -84,6 +91,7 @@ def _write_parquet(path: Path, results: Results) -> None:
             ("check", pa.string()),
             ("points", pa.float64()),
             ("most", pa.int64()),
+            ("judged", pa.float64()),
             ("public_passed", pa.int64()),
             ("public_seeds", pa.int64()),
             ("hidden_passed", pa.int64()),
@@ -96,6 +104,7 @@ def _write_parquet(path: Path, results: Results) -> None:
             **{name: mark[name] for name in ("check", "points", "most", "reason")},
             "student": result["student"],
             "lab": result["lab"],
+            "judged": mark.get("judged", mark["points"]),
             "public_passed": mark["public"][0],
             "public_seeds": mark["public"][1],
             "hidden_passed": mark["hidden"][0],

@@ -181,8 +181,8 @@ class Judge:
     hidden: int = HIDDEN_SEEDS
     limits: Limits = field(default_factory=Limits)
 
-    def mark(self, submission: Submission) -> Iterator[Mark]:
-        """One mark for each check of the lab, in the lab's order."""
+    def mark(self, submission: Submission, only: Sequence[str] = ()) -> Iterator[Mark]:
+        """One mark for each check of the lab, or for `only` these, in the lab's order."""
         patient = JOB_TIMES if self.lab.needs_spark else 1
         until_s = time.monotonic() + self.limits.wall_s
 
@@ -192,6 +192,8 @@ class Judge:
         cells = list(submission.cells.values())
         with _Respondent(cells, self.limits, patient, until_s, missing) as respondent:
             for name, functions in checks_in(self.lab):
+                if only and name not in only:
+                    continue
                 mark = self._mark(find_check(name), functions, submission, respondent, until_s)
                 if mark.points < mark.most:
                     respondent.begin_anew()

@@ -9,21 +9,20 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from mqlab import __version__
-from mqlab.check.exam import MINUTE
 from mqlab.errors import LearnerError
 from mqlab.grading.claims import certificate_holds, not_as_shown
 from mqlab.grading.confine import Limits, die_with_parent, limits_of, see_to_confinement
 from mqlab.grading.judging import HIDDEN_SEEDS, Judge, Mark, nothing_for
 from mqlab.grading.outside import Unreadable, read_file
 from mqlab.grading.printable import all_printable, printable
+from mqlab.grading.pseudonyms import pseudonym, without_names
 from mqlab.grading.questions import question_of
 from mqlab.grading.release import exam_code
 from mqlab.grading.running import NotebookRun, run_notebook
@@ -51,6 +50,14 @@ class Job:
     limits: Limits = field(default_factory=Limits)
     exam: str = ""
     """The exam's name; "" for a lab as usual."""
+    shown: str = ""
+    """The name that the result shows; "": the student's id."""
+    words: Sequence[str] = ()
+    """What would tell who a student with another name is: it is replaced in the result's texts."""
+    again: Mapping[str, int] = field(default_factory=dict)
+    """How often it was asked to mark the lab ("05"), or a check of it ("05/hold"), again."""
+    only: Sequence[str] = ()
+    """The checks that are marked in the result that is there, whose other marks stay; none: all is marked."""
 
     def as_text(self) -> str:
         """As `python -m mqlab.grading.marking` takes it."""
@@ -69,15 +76,19 @@ def read_key(path: str) -> bytes:
     return key
 
 
+def digest_of(notebook: Path) -> str:
+    """The SHA-256 of a notebook; why it can't be read, where it can't."""
+    try:
+        return sha256(read_file(notebook, MOST_BYTES)).hexdigest()
+    except Unreadable as why:
+        return str(why)
+
+
 def made_of(job: Job) -> dict[str, Any]:
     """What a result depends on: the same again, and it need not be made again."""
-    try:
-        digest = sha256(read_file(Path(job.notebook), MOST_BYTES)).hexdigest()
-    except Unreadable as why:
-        digest = str(why)
-    return {
+    made = {
         "mqlab": __version__,
-        "notebook": digest,
+        "notebook": digest_of(Path(job.notebook)),
         "lab": sha256(Path(job.source).read_bytes()).hexdigest()[:16],
         "key": sha256(read_key(job.key_file)).hexdigest()[:16],
         "hidden_seeds": job.hidden,
@@ -85,6 +96,24 @@ def made_of(job: Job) -> dict[str, Any]:
         "exam": job.exam,
         "limits": json.loads(job.limits.as_text()),
     }
+    return {**made, "again": dict(job.again)} if job.again else made
+
+
+def checks_left(known: Mapping[str, Any] | None, made: Mapping[str, Any]) -> list[str] | None:
+    """Which checks of a known result are to be marked: [] when it is what would be made, None when all of it is.
+
+    Where a check alone is asked for again, another version of mqlab is no reason to mark the others.
+    """
+    if known is None:
+        return None
+    before = known.get("made_of") or {}
+    if before == made:
+        return []
+    asked, had = made.get("again", {}), before.get("again", {})
+    left = [name for name in asked if asked[name] != had.get(name)]
+    same = all(before.get(name) == made[name] for name in made if name not in ("mqlab", "lab", "again"))
+    there = {mark["check"] for mark in known["marks"]}
+    return left if left and same and there.issuperset(left) else None
 
 
 def mark(job: Job, lab: LabSource) -> dict[str, Any]:
@@ -98,11 +127,35 @@ def mark(job: Job, lab: LabSource) -> dict[str, Any]:
     if job.limits.confined:
         see_to_confinement()
     try:
-        return _marked(job, lab, began)
+        known = read_result(Path(job.out)) if job.only else None
+        return _marked(job, lab, began) if known is None else _marked_again(job, lab, known)
     except Exception as error:  # noqa: BLE001  what nobody has thought of is a mark with its reason, too
         why = printable(f"the marker could not mark it: {type(error).__name__}: {error}", most=MOST_REASON)
         submission = Submission(Path(job.notebook), job.student, lab.name[:2], unreadable=why)
         return _result(job, lab, submission, None, nothing_for(lab, why, job.hidden), began)
+
+
+def _marked_again(job: Job, lab: LabSource, known: dict[str, Any]) -> dict[str, Any]:
+    """The known result with some checks marked anew; the notebook is not run once more."""
+    key = read_key(job.key_file)
+    submission = read_submission(Path(job.notebook), job.student, lab)
+    limits = job.limits.with_java() if lab.needs_spark else job.limits
+    judge = Judge(lab, key, hidden=job.hidden, limits=limits)
+    anew = {each.check: each.as_json() for each in judge.mark(submission, job.only)}
+    before = [{**mark, "points": mark.get("judged", mark["points"])} for mark in known["marks"]]
+    marks = [anew.get(mark["check"], mark) for mark in before]
+    remarks = [each for each in known["remarks"] if each not in _forged(submission, before)]
+    holds = certificate_holds(submission.claims.certificate, job.student, lab, submission.cells, marks)
+    result = {
+        **known,
+        "made_of": made_of(job),
+        "marks": marks,
+        "points": round(sum(mark["points"] for mark in marks), 2),
+        "most": sum(mark["most"] for mark in marks),
+        "remarks": [*remarks, *_forged(submission, marks)],
+        "certificate": holds,
+    }
+    return _as_shown(job, key, result, submission)
 
 
 MOST_REASON, MOST_TEXT = 2_000, 20_000
@@ -133,14 +186,10 @@ def _result(
 ) -> dict[str, Any]:
     out, key = Path(job.out), read_key(job.key_file)
     marks = [each.as_json() for each in found]
-    forged = [] if submission.unreadable else not_as_shown(submission.claims, marks)
-    if forged:
-        what = f"the notebook shows {', '.join(forged)} as passed, and with the solution that was handed in it is not"
-        submission.remarks.append(f"{what}: the output is of another solution, or was written by hand")
-    changed = datetime.fromtimestamp(submission.changed, UTC).strftime(MINUTE) if submission.changed else ""
-    exam = _exam(submission, job.exam, key, changed)
+    submission.remarks += _forged(submission, marks)
+    exam = _exam(submission, job.exam, key)
     result: dict[str, Any] = {
-        "student": job.student,
+        "student": job.shown or job.student,
         "lab": lab.name,
         "made_of": made_of(job),
         "confined": job.limits.confined,
@@ -154,14 +203,36 @@ def _result(
         "hints": submission.claims.hints,
         "certificate": certificate_holds(submission.claims.certificate, job.student, lab, submission.cells, marks),
         "exam": exam,
-        "changed": changed,
         "seconds": round(time.monotonic() - began, 2),
     }
+    return _as_shown(job, key, result, submission)
+
+
+def _as_shown(job: Job, key: bytes, result: dict[str, Any], submission: Submission) -> dict[str, Any]:
+    """The result as it is kept: printable, signed, and without what would tell whose it is where that is hidden."""
+    if job.shown and job.words:
+        result = without_names(result, job.words, job.shown)
+        # A notebook may name somebody else, who is in the class as well.
+        claims = submission.claims
+        others = [submission.said_id, claims.made_for, claims.certificate.student if claims.certificate else ""]
+        for other in filter(None, map(str.strip, others)):
+            result = without_names(result, [other], pseudonym(key, other))
+        # The notebook that was run has the id in it.
+        (Path(job.out) / EXECUTED).unlink(missing_ok=True)
     result = all_printable(result, MOST_TEXT)
     return {**result, "signed": signed_mark(key, result)}
 
 
-def _exam(submission: Submission, name: str, key: bytes, changed: str) -> dict[str, Any]:
+def _forged(submission: Submission, marks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The remark that outputs show what is not so."""
+    forged = [] if submission.unreadable else not_as_shown(submission.claims, marks)
+    if not forged:
+        return []
+    what = f"the notebook shows {', '.join(forged)} as passed, and with the solution that was handed in it is not"
+    return [f"{what}: the output is of another solution, or was written by hand"]
+
+
+def _exam(submission: Submission, name: str, key: bytes) -> dict[str, Any]:
     """What is known of the exam: `fits` when it is the notebook of this exam; times as others say them."""
     said = submission.claims.exam
     fits = bool(name) and said.get("name") == name and said.get("code") == exam_code(key, name)
@@ -171,7 +242,7 @@ def _exam(submission: Submission, name: str, key: bytes, changed: str) -> dict[s
         submission.remarks.append(f"this is the notebook of an exam ({said.get('name', 'without a name')})")
     if not said and not name:
         return {}
-    times = {"released": said.get("released", ""), "opened": said.get("opened", ""), "changed": changed}
+    times = {"released": said.get("released", ""), "opened": said.get("opened", "")}
     return {"name": name or said.get("name", ""), "fits": fits, **times}
 
 

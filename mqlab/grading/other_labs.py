@@ -31,7 +31,8 @@ def results_of_other_labs(
         if not whole:
             continue
         most = max(result["most"] for result in whole.values())
-        there = {each.student for each in everything if each.source.stem == lab} or set(known)
+        handed = {settings.names.shown(each.student) for each in everything if each.source.stem == lab}
+        there = handed or set(known)
         own = [_remarked(result, gone=owner not in there) for owner, result in whole.items()]
         own += [nothing(owner, lab, most, NOT_MARKED) for owner in there - whole.keys()]
         found += [*own, *missing(own, students, left)]

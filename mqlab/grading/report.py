@@ -32,6 +32,8 @@ def report(result: dict[str, Any]) -> str:
     parts = [
         f"<h1>{escape(title)}</h1><p>{escape(result['student'])}</p>",
         _paragraphs([result["unreadable"], *result["remarks"]]),
+        _arrived(result),
+        _by_hand(result.get("by_hand", [])),
         "<h2>Checks</h2>",
         *(_mark(mark, played=not result["unreadable"]) for mark in result["marks"]),
         _bets(result["bets"]),
@@ -46,6 +48,34 @@ def report(result: dict[str, Any]) -> str:
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
 
 
+def _arrived(result: dict[str, Any]) -> str:
+    """When it came in and by when it was due; of what was late, what that takes."""
+    arrival, late = result.get("arrival") or {}, result.get("late") or {}
+    if not arrival:
+        return ""
+    if not late:
+        return f"<p>Came in: {escape(arrival['at'])} ({escape(arrival['said_by'])}).</p>"
+    told = f"Due {escape(late['due'])}; came in {escape(arrival['at'])} ({escape(arrival['said_by'])}): "
+    told += f"<b>late: {escape(late['told'])}</b>" if late["told"] else "in time"
+    if late["taken"]:
+        full, taken = _points(result["before_late"]), _points(late["taken"])
+        told += f". Of the {full} points that were reached this takes {taken}"
+    return f"<p>{told}.</p>"
+
+
+def _by_hand(marks: list[dict[str, Any]]) -> str:
+    if not marks:
+        return ""
+    rows = "".join(
+        f"<tr><td>{escape(each['check'] or 'all of the lab')}</td><td>{_points(each['points'])}</td>"
+        f"<td>{_points(each['judged'])}</td><td>{escape(each['reason'])}</td>"
+        f"<td>{escape(each['by'])}, {escape(each['at'])}</td></tr>"
+        for each in marks
+    )
+    head = "<tr><th>check</th><th>points</th><th>the judge gave</th><th>why</th><th>by whom</th></tr>"
+    return f"<h2>Set by hand</h2><table>{head}{rows}</table>"
+
+
 def share_line(mark: dict[str, Any]) -> str:
     """A line for a notebook, below the exercise: it opens the world in which the solution failed."""
     given = ", ".join([f'"{mark["check"]}"', *mark["functions"]])
@@ -56,7 +86,7 @@ def _mark(mark: dict[str, Any], *, played: bool) -> str:
     colour = "all" if mark["points"] == mark["most"] else "some" if mark["points"] else "none"
     head = (
         f'<h3 class="{colour}">{escape(mark["check"])}: '
-        f'<span class="points">{_points(mark["points"])} of {mark["most"]}</span></h3>'
+        f'<span class="points">{_points(mark["points"])} of {mark["most"]}{_of_hand(mark)}</span></h3>'
     )
     if not played:
         return f"<section>{head}</section>"
@@ -70,9 +100,13 @@ def _mark(mark: dict[str, Any], *, played: bool) -> str:
         rows.append(f"<pre>{escape(mark['story'])}</pre>" if mark["story"] else "")
         if mark.get("has_world"):
             rows.append(f"<p>To look into it, in your notebook:</p><pre>{escape(share_line(mark))}</pre>")
-    elif mark["points"] < mark["most"]:
+    elif mark.get("judged", mark["points"]) < mark["most"]:
         rows.append(f"<p>{escape(mark['reason'])}</p>")
     return f"<section>{''.join(rows)}</section>"
+
+
+def _of_hand(mark: dict[str, Any]) -> str:
+    return f", set by hand; the judge gave {_points(mark['judged'])}" if "judged" in mark else ""
 
 
 def _with_cases(mark: dict[str, Any]) -> str:
@@ -124,7 +158,6 @@ def _exam(exam: dict[str, Any]) -> str:
     times = [
         ("handed out, as the notebook says", exam["released"]),
         ("opened, by the clock of the machine where it was opened last", exam["opened"]),
-        ("changed last, as the marker's file system says of the file", exam["changed"]),
     ]
     rows = "".join(f"<tr><td>{escape(what)}</td><td>{escape(when or 'not known')}</td></tr>" for what, when in times)
     return f"<h2>Exam {escape(exam['name'])}</h2><table>{rows}</table>"

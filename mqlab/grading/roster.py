@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mqlab.errors import LearnerError
+from mqlab.grading.table import read_rows
 
 KEPT = "roster.csv"
 """The name under which the marker keeps the ids of a class, in the directory of the marks."""
 
-_PARTED = ",;\t"
 _FORBIDDEN = set('/\\:*?"<>|\0')
 
 
@@ -30,6 +30,10 @@ class Member(NamedTuple):
     """Canvas's own number of this person, as its exported gradebook has it in the column ID."""
     login: str = ""
     """What somebody signs in with at the learning platform; where the roster does not say it, the id."""
+    extension: str = ""
+    """More time for a hand-in, in the words of the roster: `deadlines.py` reads them."""
+    time_factor: str = ""
+    """By what the time of an exam is multiplied for this person: 1.5."""
 
     @property
     def name(self) -> str:
@@ -46,6 +50,8 @@ _COLUMNS = {
     "id_number": ("id_number", "id number", "sis user id", "sis_user_id"),
     "canvas_id": ("canvas_id", "canvas id"),
     "login": ("login", "sis login id", "sis_login_id"),
+    "extension": ("extension", "extensions"),
+    "time_factor": ("time_factor", "time factor"),
 }
 """A member's field -> the heads of its column that are known, in small letters; the first one found counts."""
 
@@ -59,18 +65,11 @@ def members_in(roster: Path) -> list[Member]:
     """Who is in a roster: a CSV file with a column `id` (or student, student_id, username), or one id on each line.
 
     Columns that may be there besides: first_name, last_name (or `name`, which is both), email, section, id_number,
-    canvas_id, login; others are passed over. Between fields stand commas, semicolons (as some spreadsheets write them)
-    or tabs: what the first line has most of.
+    canvas_id, login, extension, time_factor; others are passed over. Between fields stand commas, semicolons (as some
+    spreadsheets write them) or tabs: what the first line has most of.
     LearnerError for an id that stands there twice, that is no name of a directory, or when there is none.
     """
-    try:
-        lines = roster.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise LearnerError(f"{roster} can't be read: {error.strerror}", "give a CSV file with a column `id`") from None
-    except UnicodeDecodeError:
-        raise LearnerError(f"{roster} is no text in UTF-8", "save it as CSV in UTF-8") from None
-    parted = max(_PARTED, key=lines[0].count) if lines else _PARTED[0]
-    rows = [row for row in csv.reader(lines, delimiter=parted) if any(field.strip() for field in row)]
+    rows = read_rows(roster, "give a CSV file with a column `id`")
     head = [field.strip().lower() for field in rows[0]] if rows else []
     places = {
         name: head.index(found)

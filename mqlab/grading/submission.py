@@ -45,8 +45,6 @@ class Submission:
     """The student's id as the notebook itself says it."""
     claims: Claims = field(default_factory=Claims)
     """What it says of itself."""
-    changed: float = 0
-    """When the file was changed last, in seconds of Unix time, as the file system here says."""
     remarks: list[str] = field(default_factory=list)
     """What is odd, and takes no points by itself."""
     unreadable: str = ""
@@ -105,7 +103,6 @@ def _notebook(path: Path, submission: Submission) -> dict[str, Any]:
         raise LearnerError(f"the notebook has {size}, and at most 50 MiB are read", "clear its outputs")
     try:
         data = read_file(path, MOST_BYTES)
-        submission.changed = status.st_mtime
         submission.digest = sha256(data).hexdigest()
         notebook = read_json(data)
     except Unreadable as why:

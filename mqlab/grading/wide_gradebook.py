@@ -61,7 +61,25 @@ def _as_moodle(member: Member, own: Mapping[str, dict[str, Any]]) -> dict[str, A
 
 
 def _feedback(result: Mapping[str, Any]) -> str:
-    """In a few words: why nothing could be marked, what was remarked, and the points of each check."""
+    """In a few words: why nothing could be marked, how late it was, what was set by hand, what was remarked, and the
+    points of each check.
+    """
     marks = [f"{mark['check']}: {mark['points']:g} of {mark['most']}" for mark in result["marks"]]
-    words = [result["unreadable"], *result["remarks"], *([] if result["unreadable"] else marks)]
-    return "; ".join(word for word in words if word)[:_MOST_FEEDBACK]
+    by_hand = map(by_hand_in_words, result.get("by_hand", []))
+    words = [result["unreadable"], late_in_words(result), *by_hand, *result["remarks"]]
+    return "; ".join(word for word in [*words, *([] if result["unreadable"] else marks)] if word)[:_MOST_FEEDBACK]
+
+
+def late_in_words(result: Mapping[str, Any]) -> str:
+    """How late it was, and what that takes; "" for what came in time."""
+    late = result.get("late") or {}
+    if not late.get("told"):
+        return ""
+    takes = f", which takes {late['taken']:g} of {result['before_late']:g} points" if late["taken"] else ""
+    return f"late: {late['told']}{takes}"
+
+
+def by_hand_in_words(mark: Mapping[str, Any]) -> str:
+    """A mark that was set by hand, with its reason."""
+    what = mark["check"] or "all of the lab"
+    return f"{what} set by hand to {mark['points']:g} (judged {mark['judged']:g}): {mark['reason']}"

@@ -104,8 +104,9 @@ def marked() -> Iterator[Marked]:
                 work, _ = handed_in(place / kind, settings)
                 began = time.monotonic()
 
-                def told(each: HandedIn, result: dict[str, Any], known: bool, began: float = began) -> None:
+                def told(each: HandedIn, result: dict[str, Any], known: bool, began: float = began) -> dict[str, Any]:
                     seconds[f"{each.notebook}"] = result.get("seconds", time.monotonic() - began)
+                    return result
 
                 found = mark_all(work, settings, told)
                 by_student = {each.student: result for each, result in zip(work, found, strict=True)}

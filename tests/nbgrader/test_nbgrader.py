@@ -14,8 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nbgrader.api import Gradebook
 
+from mqlab.grading.course import nothing
+from mqlab.grading.gradebook import write_gradebook
 from mqlab.grading.release import release
+from mqlab.grading.roster import Member
 from mqlab.grading.submission import exercises_of
 from mqlab.labs.build import read_lab
 from mqlab.labs.notebook import make_notebook
@@ -113,7 +117,46 @@ def test_a_class_is_autograded(course: Path, lab: LabSource, tmp_path: Path) -> 
     marked = nbgrader(course, "autograde", LAB, "--create", graded=True)
     assert marked.returncode == 0, marked.stderr
     assert nbgrader(course, "export").returncode == 0
-    with (course / "grades.csv").open() as grades:
-        rows = {row["student_id"]: row for row in csv.DictReader(grades)}
+    rows = exported(course)
     assert {student: float(rows[student]["score"]) for student in STUDENTS} == {"ada": 7, "bob": 1, "eve": 0}
     assert {float(rows[student]["max_score"]) for student in STUDENTS} == {7}
+
+
+def exported(course: Path) -> dict[str, dict[str, str]]:
+    """What `nbgrader export` has written, by student."""
+    with (course / "grades.csv").open() as grades:
+        return {row["student_id"]: row for row in csv.DictReader(grades)}
+
+
+def test_nbgrader_takes_our_marks_and_comes_to_the_same_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # nbgrader looks for alembic, a program that is installed with it.
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    lab, most = "02_store", 4
+    marks = [{"check": "02/a", "points": 3.5, "most": most, "reason": "", "public": [50, 50], "hidden": [20, 20]}]
+    late = {"due": "2026-06-01 22:00:00 UTC", "told": "1 day 6 h", "days": 2, "taken": 0.7}
+    result = {**nothing("ada", lab, most, ""), "marks": marks, "points": 2.8, "before_late": 3.5, "late": late}
+    result["arrival"] = {"at": "2026-06-03 04:00:00 UTC", "said_by": "learning platform"}
+    write_gradebook([result], tmp_path, [Member("ada", "Ada", "Lovelace", "ada@example.org")])
+    with (tmp_path / "nbgrader.csv").open() as source:
+        (ours,) = csv.DictReader(source)
+    (tmp_path / "nbgrader_config.py").write_text(CONFIG)
+    with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as gradebook:
+        own = {name: ours[name] for name in ("first_name", "last_name", "email")}
+        gradebook.update_or_create_student(ours["student_id"], **own)
+        gradebook.update_or_create_assignment(lab, duedate=ours["duedate"])
+        gradebook.add_notebook(lab, lab)
+        gradebook.add_grade_cell("all", lab, lab, max_score=float(ours["max_score"]), cell_type="code")
+        gradebook.add_submission(lab, ours["student_id"], timestamp=ours["timestamp"])
+        submitted = gradebook.find_submission_notebook(lab, lab, ours["student_id"])
+        submitted.late_submission_penalty = float(ours["late_submission_penalty"])
+        gradebook.find_grade("all", lab, lab, ours["student_id"]).manual_score = float(ours["raw_score"])
+        gradebook.db.commit()
+        assert gradebook.find_submission(lab, "ada").total_seconds_late == 30 * 3600
+    assert nbgrader(tmp_path, "export").returncode == 0
+    theirs = exported(tmp_path)["ada"]
+    assert list(theirs) == list(ours)
+    for name in ("raw_score", "late_submission_penalty", "score", "max_score"):
+        assert float(theirs[name]) == float(ours[name]), name
+    assert [theirs[name] for name in ("last_name", "email")] == [ours[name] for name in ("last_name", "email")]
