@@ -179,7 +179,7 @@ def _told_when(answer: Callable[..., object], draw: Draws) -> str:
     for case in range(6):
         until_ms = now_ms + draw.between(f"left {case}", 1_500, 500_000)
         ck_ms = until_ms + draw.between(f"check point {case}", -5_000, 90_000)
-        # At the very end of a level "behind" and "not before" are two things: of the check point, and of the invisible time.
+        # At the very end of a level "behind" and "not before" are two things.
         level_at_ms = now_ms + draw.one_of(f"level {case}", _LEVELS_MS[2:])
         if case % 3 == 1:
             until_ms, ck_ms = level_at_ms - 500, level_at_ms
