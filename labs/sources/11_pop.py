@@ -318,7 +318,7 @@ Table("what the broker wrote down", ("of the order", "is"), [
 
 # %% [markdown]
 # This note is called a **check point**: "so far this order is with somebody". The broker writes it as a *message*, into a topic of its own (with the
-# long name `rmq_sys_REVIVE_LOG_DefaultCluster`), and this message waits as well. It becomes readable a second before the order's time is over.
+# long name `rmq_sys_REVIVE_LOG_DefaultCluster`), and this message waits as well. It becomes readable shortly before the order's time is over.
 #
 # Somebody reads that topic: the **reviver** (`PopReviveService`). Finding a check point, it has to decide: is the order done, or shall
 # it be there again?
@@ -594,7 +594,7 @@ check("11/settings", settings)
 #
 # - It gives four reasons for Pop: thick clients, rebalance, queues bound to one consumer, and members that hang. You have seen
 #   three of them measured. The first one is seen in the code: what a taker needs is much less than what an owner needs.
-# - 60 s of invisible time, the check point a second before the ack, eight queues and eight revivers: the same today.
+# - 60 s of invisible time, the check point a little before the ack, eight queues and eight revivers: the same today.
 # - It has no word on the two seconds, nor on a copy that wakes nobody.
 # - "First the ack of the old, then the new check point" is the wrong order; in another place it has the right one.
 #

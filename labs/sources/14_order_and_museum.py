@@ -247,9 +247,9 @@ Table("records in the commit log", ("engine", "records", "for each order"),
 # %% [markdown]
 # ### Break it
 #
-# Nothing is free. With records, how far a group was handed out messages is kept in the broker's memory; what is written down is where its **last
-# pop of each queue began**. The kitchen pops twice, and nothing is acknowledged. After 20 s, so that all tables are on the disk, the broker is killed,
-# and started again.
+# Nothing is free. With records, how far a group was handed out messages is kept in the broker's memory, and a number
+# for each queue is written down now and then. The kitchen pops twice, and nothing is acknowledged. After 20 s, so that all tables are on the disk,
+# the broker is killed, and started again.
 
 # %%
 sizes = draw.between("first pop", 3, 6), draw.between("second pop", 2, 5)
@@ -273,6 +273,8 @@ reveal("after-crash", len([offset for offset in again if offset < sum(sizes)]),
        why="the group goes on where its last pop began; the records survive, too, so these orders will come once more by the retry topic")
 
 # %% [markdown]
+# What is written down is where the group's **last pop of each queue began**, not where it ended.
+#
 # The board *Records* shows where each record is: in memory alone, on the disk, or deleted, and why. Step back to the kill, and look at what it left.
 
 # %%

@@ -251,6 +251,8 @@ class ReviveDay:
             delivery = _delivery(record, int(offset))
             if delivery in self._ends:
                 self._acked.setdefault(delivery, self._now_ms())
+                if delivery in self._revived:
+                    self._blame(delivery)
         behind_ms = self._now_ms() - self._ends.get(_delivery(record, int(record.offsets.split(",")[0])), 0)
         when = f" ({behind_ms / 1_000:.1f} s late)" if 0 < behind_ms < LAST_POP_MS else ""
         place = f"{record.group}: {_offsets(record)} of {record.topic}, queue {record.queue_id}"
@@ -259,16 +261,22 @@ class ReviveDay:
     def _came_back(self, record: Record) -> None:
         delivery = _delivery(record, record.queue_offset)
         self._tell(_batch(record), f"comes back: {delivery}")
-        acked_ms = self._acked.get(delivery)
-        end_ms = self._ends[delivery]
         if delivery in self._revived:
             self.wrong = f"{delivery} comes back a second time"
-        elif acked_ms is not None and acked_ms <= end_ms + IN_TIME_MS:
-            late = acked_ms - end_ms
-            when = f"{late / 1_000:.1f} s behind its time" if late > 0 else "in time"
-            self.wrong = f"{delivery} was acknowledged {when}, and comes back"
+        elif delivery in self._acked:
+            self._blame(delivery)
         self._judged = _batch(record)
         self._revived.add(delivery)
+
+    def _blame(self, delivery: Delivery) -> None:
+        """A message came back, and was acknowledged: before that, or behind it, yet early enough to count."""
+        late_ms = self._acked[delivery] - self._ends[delivery]
+        if self.wrong or late_ms > IN_TIME_MS:
+            return
+        when = f"{late_ms / 1_000:.1f} s behind its time" if late_ms > 0 else "in time"
+        came = "had come back by then" if delivery in self._revived else "comes back"
+        self.wrong = f"{delivery} was acknowledged {when}, and {came}"
+        self._judged = _batch_of(delivery)
 
     def _was_read(self, record: Record) -> None:
         topic, queue_id, offset, group, pop_time, _, kind = record.unique_key.split("@")
@@ -283,7 +291,7 @@ class ReviveDay:
         for delivery, end_ms in self._ends.items():
             settled = delivery in self._acked or delivery in self._revived
             if not settled and self._now_ms() > end_ms + patience_ms:
-                self._judged = (delivery.group, delivery.topic, delivery.queue_id, delivery.pop_time)
+                self._judged = _batch_of(delivery)
                 self.wrong = f"{delivery} was never acknowledged, and is not back {patience_ms // 1_000} s later"
                 return
 
@@ -310,6 +318,10 @@ def _delivery(record: Record, offset: int) -> Delivery:
 
 def _batch(record: Record) -> Batch:
     return record.group, record.topic, record.queue_id, record.pop_time
+
+
+def _batch_of(delivery: Delivery) -> Batch:
+    return delivery.group, delivery.topic, delivery.queue_id, delivery.pop_time
 
 
 def _offsets(record: Record) -> str:

@@ -179,6 +179,12 @@ def _told_when(answer: Callable[..., object], draw: Draws) -> str:
     for case in range(6):
         until_ms = now_ms + draw.between(f"left {case}", 1_500, 500_000)
         ck_ms = until_ms + draw.between(f"check point {case}", -5_000, 90_000)
+        # At the very end of a level "behind" and "not before" are two things.
+        level_at_ms = now_ms + draw.one_of(f"level {case}", _LEVELS_MS[2:])
+        if case % 3 == 1:
+            until_ms, ck_ms = level_at_ms - 500, level_at_ms
+        elif case % 3 == 2:
+            until_ms, ck_ms = level_at_ms, level_at_ms - 1_000
         for kind in ("ck", "ack"):
             due_ms = until_ms - 1_000 if kind == "ck" else until_ms
             behind_ms = max(due_ms, ck_ms) if kind == "ack" else due_ms

@@ -69,6 +69,11 @@ def never_with_a_late_ack(read: list[Any], now_ms: int, timer_behind: bool) -> S
     return _settled(read, now_ms if now_ms - newest_ms > 1_000 else newest_ms, _done(read), ripe_ms=500)
 
 
+def without_the_ruler(read: list[Any], now_ms: int, timer_behind: bool) -> Settled:
+    """Settles as soon as it has read beyond the end of the invisible time; an ack on its way is not waited for."""
+    return _settled(read, _newest(read, now_ms, timer_behind), _done(read), ripe_ms=0)
+
+
 def past_the_unripe(read: list[Any], now_ms: int, timer_behind: bool) -> Settled:
     """Leaves an unripe check point out and goes on behind it; what it was about is forgotten."""
     newest_ms, done = _newest(read, now_ms, timer_behind), _done(read)
@@ -199,6 +204,7 @@ WRONG = {
         by_the_clock,
         trusts_a_late_timer,
         never_with_a_late_ack,
+        without_the_ruler,
         past_the_unripe,
         keeps_what_is_settled,
         by_offset_alone,

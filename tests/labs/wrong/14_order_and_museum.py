@@ -137,6 +137,15 @@ def waits_too_early(kind, until_ms, now_ms, levels_ms, wheel, ck_ms):
     return due_ms if wheel else now_ms + next((level for level in levels_ms if due_ms - now_ms < level), levels_ms[-1])
 
 
+def in_the_same_ms(kind, until_ms, now_ms, levels_ms, wheel, ck_ms):
+    """Takes a level that ends when the note is due, or when its check point comes, for one that ends behind that."""
+    due_ms = until_ms - 1_000 if kind == "ck" else until_ms
+    if wheel:
+        return due_ms
+    from_ms = max(due_ms, ck_ms or 0)
+    return now_ms + next((level for level in levels_ms if now_ms + level >= from_ms), levels_ms[-1])
+
+
 def _judged(newest_ms, ends_ms):
     return newest_ms, next((n for n, end in enumerate(ends_ms) if newest_ms - end <= 2_000), len(ends_ms))
 
@@ -219,7 +228,7 @@ WRONG = {
         within_the_queue,
         never_back,
     ],
-    "14/deliver-at": [both_at_the_end, next_level, always_a_wheel, acks_overtake, waits_too_early],
+    "14/deliver-at": [both_at_the_end, next_level, always_a_wheel, acks_overtake, waits_too_early, in_the_same_ms],
     "14/read-up-to": [wait_once_more, when_written, the_last_note, all_that_are_old, two_seconds_are_enough],
     "14/passes": [waits_for_ever, passes_at_once, all_are_alone, counts_behind, patience_is_enough],
 }
