@@ -18,8 +18,12 @@ from typing import Any, Self
 
 from mqlab.errors import MqlabError
 
-PATIENCE_S = 20.0
-"""How much processor time the judgement of one seed may take; it takes less than one second in every lab."""
+PATIENCE_S = 8.0
+"""How much processor time the judgement of one seed may take in a notebook, where somebody waits for it; it takes less
+than one second in every lab.
+"""
+MARKING_PATIENCE_S = 20.0
+"""The same when a notebook is marked, where each call of the solution crosses to another process."""
 _LOOK_S = 0.1
 _INSTALLED = "/lib/python"
 """Where in a browser the code lies that no student wrote."""

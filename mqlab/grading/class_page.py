@@ -36,7 +36,7 @@ table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 td, th { text-align: left; padding: .3rem .6rem; vertical-align: top; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 tr { border-bottom: 1px solid #ddd; } td:first-child { white-space: nowrap; }
-.picture { margin: 1rem 0 1.5rem; }
+.picture { margin: 1rem 0 1.5rem; } .table { overflow-x: auto; }
 """
 
 
@@ -81,7 +81,7 @@ def class_page(
     parts = [
         f"<h1>The class: {escape(told)}</h1>",
         _left_out(without),
-        _unreadable(points),
+        *_named("Handed in, and can't be read", "why", [(row, row.unreadable) for row in points]),
         "<h2>Who has handed in</h2>",
         _absent_table(labs, absent, roster, strangers(there, roster)),
         "<h2>Points</h2>",
@@ -95,10 +95,13 @@ def class_page(
         _bets_table(bets),
         "<h2>How long the notebooks ran</h2>",
         *(drawn.get(f"time-{lab}", f"<p>{escape(lab)} was not run.</p>") for lab in labs),
-        _runs_table(points),
+        *_named("Runs that did not come to their end", "how", [(row, row.run) for row in points if row.run != "ok"]),
+        *_named("Late", "by how much", [(row, row.late) for row in points]),
+        *_named("Set by hand", "what and why", [(row, row.by_hand) for row in points]),
     ]
     library = Resources(mode="inline", components=["bokeh"]).render()
-    head = f'<meta charset="utf-8"><title>The class</title><style>{_STYLE}</style>{library}'
+    wide = '<meta name="viewport" content="width=device-width">'
+    head = f'<meta charset="utf-8">{wide}<title>The class</title><style>{_STYLE}</style>{library}'
     body = "".join(parts)
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{body}{script}</body></html>\n', told
 
@@ -112,12 +115,6 @@ def _left_out(without: Sequence[HandedIn]) -> str:
         return ""
     names = ", ".join(escape(f"{student}/{lab}") for student, lab in without)
     return f"<p><b>Without a result, and so not in what follows:</b> {names}.</p>"
-
-
-def _unreadable(points: Sequence[NotebookRow]) -> str:
-    rows = [(row.student, row.lab, row.unreadable) for row in points if row.unreadable]
-    table = _table(("student", "lab", "why"), rows)
-    return f"<h2>Handed in, and can't be read</h2>{table}" if rows else ""
 
 
 # -- pictures --
@@ -215,7 +212,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str | int]], numbers: Se
         )
 
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return f"<table><tr>{cells('th', head)}</tr>{body}</table>"
+    return f"<div class=table><table><tr>{cells('th', head)}</tr>{body}</table></div>"
 
 
 def _absent_table(
@@ -254,6 +251,7 @@ def _told(found: Sequence[tuple[str, int]]) -> str:
     return "; ".join([*named, *([f"and {left} more"] if left else [])])
 
 
-def _runs_table(points: Sequence[NotebookRow]) -> str:
-    rows = [(row.student, row.lab, row.run) for row in points if row.run not in (None, "ok")]
-    return "<h2>Runs that did not come to their end</h2>" + _table(("student", "lab", "how"), rows) if rows else ""
+def _named(title: str, head: str, found: Iterable[tuple[NotebookRow, str | None]]) -> list[str]:
+    """A heading and a table of the notebooks of which there is something to say; nothing where there is none."""
+    rows = [(row.student, row.lab, text) for row, text in found if text]
+    return [f"<h2>{title}</h2>", _table(("student", "lab", head), rows)] if rows else []

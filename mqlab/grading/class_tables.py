@@ -6,15 +6,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mqlab.check.predictions import NO_PREDICTION
+from mqlab.check.predictions import AFTERWARDS, BET_FIRST, IN_THE_REPORT, NO_PREDICTION
 from mqlab.errors import LearnerError
 from mqlab.grading.marking import read_result
+from mqlab.grading.wide_gradebook import by_hand_in_words
+
+_WHOLE = re.compile(r"^(-?\d+)\.0+(?![\d.e])")
 
 
 class NotebookRow(NamedTuple):
@@ -28,6 +32,11 @@ class NotebookRow(NamedTuple):
     run_s: float | None
     """The seconds of its run; None where it was not run."""
     run: str | None
+    """How it ended: "ok", or a sentence."""
+    late: str
+    """How late it came in; "" where it was in time."""
+    by_hand: str
+    """What was set by hand, with its reasons; "" where nothing was."""
 
 
 @dataclass(slots=True)
@@ -90,16 +99,17 @@ class BetRow:
 
     def add(self, made: Mapping[str, Any]) -> None:
         """Count one student's bet, as a result has it."""
-        told, truth = made.get("told"), made.get("truth")
-        said = None if told == NO_PREDICTION else told if told is not None else made.get("said")
+        told, truth = _form(made.get("told")), _form(made.get("truth"))
+        said = None if told == NO_PREDICTION else told if told is not None else _form(made.get("said"))
+        truth = None if truth in (IN_THE_REPORT, BET_FIRST) else truth
         self.students += 1
         self.question = max(self.question, made.get("question") or "")
         if truth is not None:
-            self._truths[str(truth)] += 1
+            self._truths[truth] += 1
         if said is None:
             self.not_made += 1
             return
-        self._answers[str(said)] += 1
+        self._answers[said] += 1
         if truth is None or told is None:
             self.unknown += 1
         elif told == truth:
@@ -127,8 +137,11 @@ def class_tables(marks: Path) -> ClassTables:
     for result in _results(marks):
         lab, run = result["lab"], result.get("run") or {}
         why = result.get("unreadable") or ""
-        row = result["student"], lab, result["points"], result["most"], why, run.get("seconds"), run.get("verdict")
-        notebooks.append(NotebookRow(*row))
+        late = (result.get("late") or {}).get("told") or ""
+        by_hand = "; ".join(map(by_hand_in_words, result.get("by_hand") or ()))
+        points = result["points"], result["most"]
+        seconds, verdict = run.get("seconds"), run.get("verdict")
+        notebooks.append(NotebookRow(result["student"], lab, *points, why, seconds, verdict, late, by_hand))
         for mark in result.get("marks") or ():
             checks.setdefault((lab, mark["check"]), CheckRow(lab, mark["check"])).add(mark["points"], mark["most"])
         for made in result.get("bets") or ():
@@ -147,6 +160,11 @@ def _results(marks: Path) -> Iterator[dict[str, Any]]:
         result = read_result(place.parent)
         if result is not None:
             yield result
+
+
+def _form(said: Any) -> str | None:
+    """The same bet in the same words, whenever it was written, and whether as 15 or as 15.0."""
+    return None if said is None else _WHOLE.sub(r"\1", str(said).removesuffix(AFTERWARDS))
 
 
 def _frequent(counts: Counter[str]) -> list[tuple[str, int]]:

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any, Self
 
 from mqlab.check import PUBLIC_SEEDS, LabCheck, NotSolvedYet, Verdict, find_check
-from mqlab.check.patience import PATIENCE_S, EndlessLoop
+from mqlab.check.patience import MARKING_PATIENCE_S, EndlessLoop
 from mqlab.grading.confine import Limits
 from mqlab.grading.peer import PeerLost
 from mqlab.grading.printable import printable
@@ -156,7 +156,7 @@ class _Respondent:
             begun = StudentsProcess(
                 self._cells,
                 limits=self._limits,
-                patience_s=self._patient * PATIENCE_S,
+                patience_s=self._patient * MARKING_PATIENCE_S,
                 # Whoever sleeps in one check shall not spend the time of all.
                 asleep_s=min(self._patient * ASLEEP_S, self._limits.wall_s / 2),
                 until_s=self._until_s,
@@ -223,7 +223,7 @@ class Judge:
             return answers
         verdicts: list[tuple[int, Verdict]] = []
         for seed in seeds:
-            verdict = _cut(_one_played(check, answers, seed, min(PATIENCE_S, until_s - time.monotonic())))
+            verdict = _cut(_one_played(check, answers, seed, min(MARKING_PATIENCE_S, until_s - time.monotonic())))
             if verdict.state == "not solved yet":
                 return _STUB
             verdicts.append((seed, verdict))

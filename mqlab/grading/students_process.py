@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from mqlab.check.own_process import in_own_process
-from mqlab.check.patience import PATIENCE_S, EndlessLoop
+from mqlab.check.patience import MARKING_PATIENCE_S, EndlessLoop
 from mqlab.grading.clock import Clock
 from mqlab.grading.confine import Limits, begin, private_directory
 from mqlab.grading.frames import Frames
@@ -103,7 +103,7 @@ class StudentsProcess:
         cells: Iterable[str],
         *,
         module: str = "your_solution",
-        patience_s: float = PATIENCE_S,
+        patience_s: float = MARKING_PATIENCE_S,
         asleep_s: float = ASLEEP_S,
         until_s: float = math.inf,
         limits: Limits | None = None,

@@ -103,6 +103,27 @@ def test_the_page_of_one_who_handed_in_what_cannot_be_read(tmp_path: Path) -> No
     assert "05_push_is_pull was not run." in page
 
 
+def test_what_was_late_and_what_was_set_by_hand_is_named(tmp_path: Path) -> None:
+    mine = {"check": "05/hold", "points": 3, "judged": 2.0, "reason": f"seen at the desk {EVIL}", "by": "kim", "at": ""}
+    write(tmp_path / "marks", "ada", late={"told": "2 d 3 h", "taken": 0.5}, by_hand=[mine])
+    write(tmp_path / "marks", "bob", late={"told": "", "taken": 0})
+    write_page(tmp_path / "marks", tmp_path)
+    page = (tmp_path / "class.html").read_text()
+    assert "<td>ada</td><td>05_push_is_pull</td><td>2 d 3 h</td>" in page
+    assert "<td>bob</td>" not in page.partition("<h2>Late</h2>")[2]
+    assert "seen at the desk &lt;script" in page.partition("<h2>Set by hand</h2>")[2]
+
+
+def test_a_bet_is_the_same_whenever_and_however_it_was_written(tmp_path: Path) -> None:
+    after = "15.0 messages (written after the truth was shown)"
+    write(tmp_path, "ada", bets=[a_bet(15.0, after, "15 messages")])
+    write(tmp_path, "bob", bets=[a_bet(15, "15 messages", "15 messages")])
+    write(tmp_path, "eve", bets=[a_bet(15, "15 messages", "told in your report")])
+    (bet,) = class_tables(tmp_path).bets
+    assert (bet.answers, bet.right, bet.wrong, bet.unknown) == ([("15 messages", 3)], 2, 0, 1)
+    assert bet.truths == [("15 messages", 2)]
+
+
 def test_an_id_is_no_pattern(tmp_path: Path) -> None:
     ids = ["b{1,2}", "m%20\u00fcller[1]", "mueller1", "o'neil #3", "_x"]
     for student in ids:
