@@ -1,15 +1,18 @@
 """Solutions that are the same but for names and layout: every pair of a class, exercise by exercise.
 
-Compared are normal forms (`normal_form`), as written and with their statements in a fixed order, without what was
-handed out. What is alike says that two people should be asked, and nothing about who had it from whom.
+Compared are normal forms (`normal_form`) without what was handed out: as written, with their statements in a fixed
+order, and by how much of the shorter one's statements stands in the longer one. What is alike says that two people
+should be asked, and nothing about who had it from whom.
 """
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.errors import LearnerError
 from mqlab.grading.normal_form import NormalForm, normal_form
@@ -17,6 +20,10 @@ from mqlab.grading.submission import Submission
 from mqlab.labs.notebook import given_name
 from mqlab.labs.solution import remove_solutions
 from mqlab.labs.source import LabSource
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LEAST = 0.95
 """From so much likeness on a pair is told."""
@@ -85,9 +92,7 @@ class Comparison:
 class _Solution:
     student: str
     form: NormalForm
-    written: str
-    """The tokens as the characters of a string, which is what is compared."""
-    in_order: str
+    tokens: int
 
 
 REFERENCE = ""
@@ -105,13 +110,13 @@ def compare(
         found.same += _same_files(lab, handed_in)
         for cell in lab.tagged("exercise"):
             exercise = given_name(lab, cell) or ""
-            skeleton = normal_form(remove_solutions(cell.source))
+            skeleton = remove_solutions(cell.source)
             texts = {each.student: each.cells.get(exercise, "") for each in handed_in}
             solutions = _solutions({REFERENCE: cell.source, **texts}, exercise, skeleton, shortest, found, left)
             for one, other, likeness in _ways(solutions, exercise, least, found):
                 key = min(one.student, other.student), max(one.student, other.student)
                 pair = pairs.setdefault(key, Pair(*key))
-                pair.exercises.append(Alike(exercise, likeness, min(len(one.written), len(other.written))))
+                pair.exercises.append(Alike(exercise, likeness, min(one.tokens, other.tokens)))
                 found.texts |= {(student, exercise): texts[student] for student in key}
     found.left = [f"{student}: not compared: {', '.join(named)}" for student, named in sorted(left.items())]
     found.pairs = sorted(pairs.values(), key=lambda pair: (-pair.weight, pair.one, pair.other))
@@ -134,7 +139,7 @@ def _same_files(lab: LabSource, handed_in: Sequence[Submission]) -> list[str]:
 def _solutions(
     texts: Mapping[str, str],
     exercise: str,
-    skeleton: NormalForm | None,
+    skeleton: str,
     shortest: int,
     found: Comparison,
     left: dict[str, list[str]],
@@ -144,30 +149,29 @@ def _solutions(
     What can't be compared is named in `left`, for each student.
     """
     solutions = []
-    characters: dict[str, str] = {}
+    asked_for = _functions(skeleton)
+    given = normal_form(skeleton, asked_for)
     for student, text in texts.items():
-        form = normal_form(text)
+        form = normal_form(text, asked_for)
         if form is None:
             left[student].append(f"{exercise} (no Python)")
             continue
-        own = form.without(skeleton) if skeleton is not None else form
-        tokens = own.tokens
-        if len(tokens) > LONGEST:
-            left[student].append(f"{exercise} ({len(tokens):,} tokens)")
-        elif len(tokens) < shortest:
+        own = form.without(given) if given is not None else form
+        tokens = len(own.tokens)
+        if tokens > LONGEST:
+            left[student].append(f"{exercise} ({tokens:,} tokens)")
+        elif tokens < shortest:
             # The cell as it was handed out is no solution, short or not.
             found.short += bool(tokens) and student != REFERENCE
         else:
-            in_order = own.sorted_tokens
-            solutions.append(_Solution(student, own, _as_text(tokens, characters), _as_text(in_order, characters)))
+            solutions.append(_Solution(student, own, tokens))
     found.compared += sum(solution.student != REFERENCE for solution in solutions)
     return solutions
 
 
-def _as_text(tokens: Iterable[str], characters: dict[str, str]) -> str:
-    return "".join(
-        characters.setdefault(token, chr(_CHARACTERS[len(characters) % len(_CHARACTERS)])) for token in tokens
-    )
+def _functions(text: str) -> set[str]:
+    """The names of the functions that are handed out: they were asked for."""
+    return {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 def _ways(
@@ -213,21 +217,53 @@ def _groups(members: set[int], friends: Mapping[int, set[int]]) -> list[set[int]
 
 
 def _alike(solutions: Sequence[_Solution], least: float) -> list[tuple[int, int, float]]:
-    """The places of all pairs from `least` on, with their likeness: that of the better of both orders."""
+    """The places of all pairs from `least` on, with their likeness."""
+    if not solutions:
+        return []
+    best = likenesses([each.form for each in solutions], least)
+    return [
+        (one, other, round(float(best[one, other]), 3))
+        for one, other in combinations(range(len(solutions)), 2)
+        if best[one, other] >= least
+    ]
+
+
+def likenesses(forms: Sequence[NormalForm], least: float = 0.0) -> NDArray[np.float64]:
+    """How alike each two forms are, 0 to 1: the largest of three looks at them; what is below `least` may be 0.
+
+    As they are written, and with their statements in a fixed order, by the tokens that have to be put in or taken out;
+    and by the share of the shorter one's statements that stands in the longer one, in tokens, whatever stands between
+    them.
+    """
     try:
         import numpy as np
         from rapidfuzz import process
         from rapidfuzz.distance import Indel
     except ImportError as missing:
         raise LearnerError(f"comparing needs {missing.name}", "install mqlab's extra `labs`: make lab") from None
-    if not solutions:
-        return []
-    both_orders = [each.written for each in solutions], [each.in_order for each in solutions]
-    best = np.maximum(
-        *(
+    characters: dict[str, str] = {}
+    looks: list[NDArray[np.float64]] = []
+    for tokens in ([form.tokens for form in forms], [form.sorted_tokens for form in forms]):
+        texts = [_as_text(each, characters) for each in tokens]
+        looks.append(
             process.cdist(texts, texts, scorer=Indel.normalized_similarity, score_cutoff=least, workers=-1)
-            for texts in both_orders
         )
+    kinds = {tokens: place for place, tokens in enumerate({unit.tokens: None for form in forms for unit in form.units})}
+    counts = np.zeros((len(forms), len(kinds)))
+    for row, form in zip(counts, forms, strict=True):
+        for unit in form.units:
+            row[kinds[unit.tokens]] += 1
+    weights = np.array([len(tokens) for tokens in kinds])
+    wholes = counts @ weights
+    shares = [
+        np.minimum(row, counts) @ weights / np.minimum(whole, wholes)
+        for row, whole in zip(counts, wholes, strict=True)
+    ]
+    best: NDArray[np.float64] = np.maximum.reduce([*looks, np.array(shares)])
+    return best
+
+
+def _as_text(tokens: Iterable[str], characters: dict[str, str]) -> str:
+    return "".join(
+        characters.setdefault(token, chr(_CHARACTERS[len(characters) % len(_CHARACTERS)])) for token in tokens
     )
-    ones, others = np.nonzero(np.triu(best >= least, k=1))
-    return [(int(one), int(other), round(float(best[one, other]), 3)) for one, other in zip(ones, others, strict=True)]

@@ -1,13 +1,17 @@
-"""A solution without what is quickly changed: names, comments, docstrings, annotations, texts, layout and imports."""
+"""A solution without what is quickly changed: names, comments, docstrings, annotations, texts, layout and imports, and
+what `plain_code` takes out.
+"""
 
 from __future__ import annotations
 
 import ast
 import builtins
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from mqlab.grading.plain_code import plain
 
 _LEFT_OUT = (ast.Import, ast.ImportFrom, ast.Pass, ast.Global, ast.Nonlocal)
 _NO_PART = ("ctx", "type_comment", "returns", "annotation", "kind", "type_params", "simple")
@@ -51,10 +55,10 @@ class NormalForm:
         return NormalForm(tuple(left))
 
 
-def normal_form(text: str) -> NormalForm | None:
-    """The normal form of a text; None for one that is no Python."""
+def normal_form(text: str, kept: Container[str] = ()) -> NormalForm | None:
+    """The normal form of a text; None for one that is no Python. Functions in `kept` are those that were asked for."""
     try:
-        return NormalForm(tuple(_units(ast.parse(text).body)))
+        return NormalForm(tuple(_units(plain(ast.parse(text), kept).body)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

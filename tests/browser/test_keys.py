@@ -89,6 +89,15 @@ def test_escape_closes_what_is_open_then_leaves_the_view(view: BarePage) -> None
     assert view.page.evaluate("() => escaped") == ["Escape"]
 
 
+def test_a_page_that_tells_late_of_its_scrolling_closes_nothing_that_was_opened_since(view: BarePage) -> None:
+    press(view, "?")
+    view.page.evaluate("() => document.dispatchEvent(new Event('scroll'))")
+    expect(view.page.get_by_role("dialog", name="Keys")).to_be_visible()
+    view.page.evaluate("() => { document.body.style.paddingTop = '40px'; }")
+    view.page.evaluate("() => document.dispatchEvent(new Event('scroll'))")
+    expect(view.page.get_by_role("dialog", name="Keys")).to_be_hidden()
+
+
 def test_the_bar_is_one_tab_stop_with_arrow_keys_inside(view: BarePage) -> None:
     press(view, "Tab")
     expect(view.page.get_by_role("button", name="idle")).to_be_focused()

@@ -18,6 +18,7 @@ const BELOW = 16;
 
 function makeBar(root, { command, part, stage }) {
   let opener; // what opened the menu that is open
+  let openedAt; // where the view stood in the window when the open menu was opened
   let wanted; // a machine or wire whose menu shall open when the kernel has answered
   let pointer; // where it was clicked, if it was not a key
   let stop = ""; // which machine or wire is the stage's tab stop
@@ -68,6 +69,7 @@ function makeBar(root, { command, part, stage }) {
     const menu = pop(name);
     if (!menu || !menu.childElementCount) return;
     opener = by;
+    openedAt = root.getBoundingClientRect().top;
     const at = anchor();
     menu.showPopover();
     menu.dataset.at = by.startsWith("bar:") ? "bar" : "stage";
@@ -290,8 +292,9 @@ function makeBar(root, { command, part, stage }) {
     if (menu && !menu.contains(event.target) && !event.target.closest?.("[data-menu], [data-do]")) close();
   };
   document.addEventListener("pointerdown", outside, true);
-  // What fills the window stays where it is when the page below it scrolls.
-  const scrolled = (event) => !isProjected() && openOne() && event.target.contains?.(root) && close();
+  // What fills the window stays where it is when the page below it scrolls; and a page may tell late of what it scrolled
+  // before the menu was opened.
+  const scrolled = () => !isProjected() && openOne() && root.getBoundingClientRect().top !== openedAt && close();
   document.addEventListener("scroll", scrolled, true);
 
   // The text beside the button, to the clipboard; where the browser does not let us, it stands there chosen for Ctrl+C.
