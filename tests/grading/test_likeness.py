@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -187,7 +187,7 @@ def _wrong_of(tree: ast.Module) -> dict[str, list[str]]:
     """The names of the wrong solutions of each check, of several functions the last."""
     for node in tree.body:
         if isinstance(node, ast.AnnAssign):
-            target, mapping = node.target, node.value
+            target, mapping = cast("ast.expr", node.target), node.value
         elif isinstance(node, ast.Assign):
             target, mapping = node.targets[0], node.value
         else:
