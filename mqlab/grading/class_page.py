@@ -55,9 +55,7 @@ def _handed_in(marks: Path) -> list[HandedIn]:
     return sorted((place.parent.name, place.name) for place in marks.glob("*/*") if place.is_dir())
 
 
-def class_page(
-    tables: ClassTables, handed_in: Sequence[HandedIn] = (), roster: Sequence[str] = ()
-) -> tuple[str, str]:
+def class_page(tables: ClassTables, handed_in: Sequence[HandedIn] = (), roster: Sequence[str] = ()) -> tuple[str, str]:
     """The page, and what it is of in words.
 
     `handed_in` says what was handed in, also where there is no result of it; `roster` who is in the class, if known.
@@ -156,9 +154,7 @@ def _time_picture(lab: str, points: Sequence[NotebookRow]) -> figure | None:
     return _histogram(title, "time of a run (s)", [number * wide for number in range(PARTS + 1)], seconds)
 
 
-def _stacked(
-    title: str, x_label: str, names: Sequence[str], parts: Mapping[str, tuple[str, Sequence[int]]]
-) -> figure:
+def _stacked(title: str, x_label: str, names: Sequence[str], parts: Mapping[str, tuple[str, Sequence[int]]]) -> figure:
     """Bars that lie, the first name at the top; parts: what it is -> its colour and how many of each name."""
     most = max(map(sum, zip(*(counts for _, counts in parts.values()), strict=True)))
     data: dict[str, Any] = {"name": names, **{part: counts for part, (_, counts) in parts.items()}}
@@ -207,7 +203,7 @@ def _bets_picture(bets: Sequence[BetRow]) -> figure:
 def _table(head: Sequence[str], rows: Iterable[Sequence[str | int]], numbers: Sequence[int] = ()) -> str:
     def cells(tag: str, row: Sequence[str | int]) -> str:
         return "".join(
-            f'<{tag}{" class=n" if place in numbers else ""}>{escape(str(cell))}</{tag}>'
+            f"<{tag}{' class=n' if place in numbers else ''}>{escape(str(cell))}</{tag}>"
             for place, cell in enumerate(row)
         )
 

@@ -1,7 +1,7 @@
 """What a class has made of its labs: tables of the results that `mqlab grade` has written.
 
-    tables = class_tables(Path("marks"))
-    tables.checks[0].check  # the hardest
+tables = class_tables(Path("marks"))
+tables.checks[0].check  # the hardest
 """
 
 from __future__ import annotations

@@ -245,9 +245,7 @@ def likenesses(forms: Sequence[NormalForm], least: float = 0.0) -> NDArray[np.fl
     looks: list[NDArray[np.float64]] = []
     for tokens in ([form.tokens for form in forms], [form.sorted_tokens for form in forms]):
         texts = [_as_text(each, characters) for each in tokens]
-        looks.append(
-            process.cdist(texts, texts, scorer=Indel.normalized_similarity, score_cutoff=least, workers=-1)
-        )
+        looks.append(process.cdist(texts, texts, scorer=Indel.normalized_similarity, score_cutoff=least, workers=-1))
     kinds = {tokens: place for place, tokens in enumerate({unit.tokens: None for form in forms for unit in form.units})}
     counts = np.zeros((len(forms), len(kinds)))
     for row, form in zip(counts, forms, strict=True):
@@ -256,8 +254,7 @@ def likenesses(forms: Sequence[NormalForm], least: float = 0.0) -> NDArray[np.fl
     weights = np.array([len(tokens) for tokens in kinds])
     wholes = counts @ weights
     shares = [
-        np.minimum(row, counts) @ weights / np.minimum(whole, wholes)
-        for row, whole in zip(counts, wholes, strict=True)
+        np.minimum(row, counts) @ weights / np.minimum(whole, wholes) for row, whole in zip(counts, wholes, strict=True)
     ]
     best: NDArray[np.float64] = np.maximum.reduce([*looks, np.array(shares)])
     return best

@@ -157,9 +157,7 @@ class StudentsProcess:
         self._solution = self._peer.remote(0)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._peer.is_closed = True
         self._end()
         while self._members:

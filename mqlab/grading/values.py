@@ -184,4 +184,3 @@ def _is_of_mqlab(kind: type) -> bool:
 def _rebuilt(kind: type, fields: dict[str, Any]) -> Any:
     given = {field.name for field in dataclasses.fields(kind) if field.init}
     return kind(**{name: value for name, value in fields.items() if name in given})
-

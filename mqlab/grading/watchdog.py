@@ -78,6 +78,9 @@ def _in_sockets(family: Sequence[psutil.Process]) -> int:
     for process in family[1:]:
         network = Path("/proc", str(process.pid), "net")
         try:
+            # One that is about to be confined still has the network of everybody.
+            if os.readlink("/proc/self/ns/net") == os.readlink(f"/proc/{process.pid}/ns/net"):
+                continue
             tables = [network / name for name in ("tcp", "tcp6", "udp", "udp6")]
             waiting = sum(_queued(table.read_text()) for table in tables if table.exists())
             return waiting + _UNIX_BUFFER * ((network / "unix").read_bytes().count(b"\n") - 1)
@@ -90,8 +93,12 @@ def _files(family: Sequence[psutil.Process]) -> int:
     """How many files there are in its own file systems; their size is theirs to keep."""
     for process in family[1:]:
         own = f"/proc/{process.pid}/root"
+        places = [f"{own}{place}" for place in (PLACE, "/dev/shm")]  # noqa: S108
         try:
-            status = [os.statvfs(f"{own}{place}") for place in (PLACE, "/dev/shm")]  # noqa: S108
+            # One that is about to be confined still sees the files of everybody.
+            if os.stat("/dev/shm").st_dev == os.stat(places[1]).st_dev:  # noqa: S108
+                continue
+            status = [os.statvfs(place) for place in places]
         except OSError:
             continue
         return max(each.f_files - each.f_ffree for each in status)

@@ -80,9 +80,7 @@ def test_the_page_of_a_class_needs_nothing_beside_it(marks: Path, tmp_path: Path
     assert "Runs that did not come to their end" in page
 
 
-def test_the_page_names_who_on_the_roster_has_handed_in_nothing(
-    marks: Path, tmp_path: Path
-) -> None:
+def test_the_page_names_who_on_the_roster_has_handed_in_nothing(marks: Path, tmp_path: Path) -> None:
     write(marks, "ada", "02_store")
     keep_roster([Member(name) for name in ("Ada", "bob", "eve", "kim", "lea", "zoe&b")], marks)
     assert write_page(marks, tmp_path / "page") == "5 notebooks of 2 labs, 6 not handed in"
@@ -138,9 +136,7 @@ def test_without_results_there_is_no_page(tmp_path: Path) -> None:
     assert not (tmp_path / "page").exists()
 
 
-def test_a_class_from_release_to_its_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_class_from_release_to_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     roster, whole = str(tmp_path / "roster.csv"), str(tmp_path / "whole.csv")
     Path(roster).write_text("id\nada\nbob\n")
     Path(whole).write_text("id\nada\nbob\nzoe\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from mqlab.grading import confine, sight
 from mqlab.grading.confine import Limits
 from mqlab.grading.students_process import StudentsProcess
 from mqlab.grading.system_calls import filter_program
+from mqlab.grading.watchdog import Watchdog
 from tests.grading.conftest import HONEST, MarkIt
 
 ROOT = Path(__file__).parents[2]
@@ -105,3 +108,14 @@ def test_what_a_system_python_has_is_seen_and_of_a_clone_its_packages(monkeypatc
     assert hidden == [str(ROOT / "mqlab" / "labs")]
     assert str(ROOT) not in shown
     assert str(ROOT / "mqlab") in shown
+
+
+def test_a_process_that_is_not_confined_yet_answers_for_nothing_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between its start and its confinement a process sees all files and sockets of the machine."""
+    with subprocess.Popen(["sleep", "60"]) as others:
+        watchdog = Watchdog(os.getpid(), Limits(memory_bytes=2**36, files=0))
+        monkeypatch.setattr("mqlab.grading.watchdog._UNIX_BUFFER", 2**60)
+        try:
+            assert watchdog.excess() == ""
+        finally:
+            others.kill()

@@ -204,8 +204,7 @@ ATTACKS = {
         "the answer to",
     ),
     "pickle": (
-        "import os\nclass P:\n    def __reduce__(self): return os.system, ('touch owned',)\n"
-        "def pull(q, n): return P()",
+        "import os\nclass P:\n    def __reduce__(self): return os.system, ('touch owned',)\ndef pull(q, n): return P()",
         "the answer to",
     ),
     "patched judge": (
@@ -217,7 +216,7 @@ ATTACKS = {
     "patched builtins": ("import builtins\nbuiltins.len = builtins.sorted = lambda *a: 0\n" + WRONG, ""),
     "forged lines": (
         "import os\ndef pull(q, n):\n    for fd in range(3, 30):\n"
-        "        try: os.write(fd, b'[\"value\", [\"tuple\", [1, 2]]]\\n{}\\n')\n        except OSError: pass\n"
+        '        try: os.write(fd, b\'["value", ["tuple", [1, 2]]]\\n{}\\n\')\n        except OSError: pass\n'
         "    return q, []",
         "",
     ),
@@ -244,9 +243,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_an_attack_on_the_judge_earns_nothing(
-    name: str, mark_it: MarkIt, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_attack_on_the_judge_earns_nothing(name: str, mark_it: MarkIt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mqlab.grading.judging.PATIENCE_S", 1.0)
     monkeypatch.setattr("mqlab.grading.judging.ASLEEP_S", 3.0)
     solution, said = ATTACKS[name]
