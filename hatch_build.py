@@ -68,7 +68,7 @@ class WheelHook(BuildHookInterface):  # type: ignore[type-arg]  # what a builder
 
 def material(root: Path, made: Path) -> Iterator[tuple[str, str]]:
     """The labs, pages and recipes, as (file, place in the wheel); notebooks come without the answers to their bets."""
-    from mqlab.my_labs import without_answers
+    from mqlab.labs.my_labs import without_answers
 
     for pattern in TAKEN:
         for path in sorted(root.glob(pattern)):

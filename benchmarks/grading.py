@@ -29,8 +29,8 @@ from mqlab.grading.release import make_key, release
 from mqlab.grading.submission import exercises_of
 from mqlab.labs.build import read_lab
 from mqlab.labs.reference import reference_answers
+from mqlab.labs.run_labs import run_lab
 from mqlab.labs.source import LabSource
-from mqlab.run_labs import run_lab
 
 ROOT = Path(__file__).parents[1]
 LABS = ("02_store", "12_check_points")

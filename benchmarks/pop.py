@@ -19,7 +19,7 @@ from benchmarks.peers import MESSAGES
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message
 from mqlab.client.consumer.pop.pop_result import process_pop_response
 from mqlab.client.pop_client_api import batch_ack_body
-from mqlab.processes import BrokerProcess
+from mqlab.lab.processes import BrokerProcess
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import PopMessageRequestHeader

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import Figure, figure
 from benchmarks.spark_run import Meter, in_a_process, on_cores, spark_on, tell
-from mqlab.named_worlds import WorldSpec
+from mqlab.data_sets.named_worlds import WorldSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -2,6 +2,6 @@
 
 import sys
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 
 sys.exit(main())

@@ -21,7 +21,7 @@ from typing import Any
 
 import jupyter_server
 
-from mqlab.my_labs import copy_labs
+from mqlab.labs.my_labs import copy_labs
 from website.notebook_for_lite import for_lite
 
 PACKAGES = ("mqlab", "ipywidgets", "anywidget")

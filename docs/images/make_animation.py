@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from mqlab.doctor import CHROMIUM
+from mqlab.commands.doctor import CHROMIUM
 
 PICTURE = Path(__file__).with_name("demo.webp")
 SIZE = {"width": 1180, "height": 800}

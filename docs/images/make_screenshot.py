@@ -19,7 +19,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from mqlab.doctor import CHROMIUM
+from mqlab.commands.doctor import CHROMIUM
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "labs" / "00_tour.ipynb"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mqlab.errors import LearnerError
-from mqlab.processes import BrokerProcess, NameServerProcess
+from mqlab.lab.processes import BrokerProcess, NameServerProcess
 from mqlab.sim.choices import Choices
 from mqlab.sim.schedule import Fault, parse_schedule
 from mqlab.store import FlushDiskType

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mqlab.client import DefaultMQPushConsumer, MessageModel, OffsetStore, ServiceState
-from mqlab.processes import ClientProcess
+from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.heartbeat import ConsumeFromWhere, SubscriptionData
 from mqlab.protocol.message import MessageQueue
 

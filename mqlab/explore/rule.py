@@ -19,7 +19,7 @@ from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
-    from mqlab.processes import BrokerProcess
+    from mqlab.lab.processes import BrokerProcess
 
 
 class Case:

@@ -6,7 +6,7 @@ from collections import deque
 from typing import Any
 
 from mqlab.explore.rule import Case, Rule
-from mqlab.processes import ClientProcess
+from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.codes import RequestCode
 from mqlab.trace.record import Record
 

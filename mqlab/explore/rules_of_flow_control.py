@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqlab.client import DefaultMQPushConsumer, ProcessQueue
 from mqlab.explore.rule import Rule
-from mqlab.processes import ClientProcess
+from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.message import MEBIBYTE, MessageQueue
 from mqlab.trace.record import Record
 

@@ -9,7 +9,7 @@ from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
 from mqlab.client.mq_client_manager import MQClientManager
 from mqlab.explore.readers import is_running
 from mqlab.explore.rule import Case, Rule
-from mqlab.processes import BrokerProcess, ClientProcess, NameServerProcess
+from mqlab.lab.processes import BrokerProcess, ClientProcess, NameServerProcess
 from mqlab.trace.record import Record
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
 from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
-    from mqlab.processes import BrokerProcess
+    from mqlab.lab.processes import BrokerProcess
 
 FORGOTTEN = "progress that a broker forgets"
 FORGOTTEN_TEXT = (

@@ -13,7 +13,7 @@ from mqlab.explore.standing_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHE
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, retry_topic
 
 if TYPE_CHECKING:
-    from mqlab.processes import BrokerProcess
+    from mqlab.lab.processes import BrokerProcess
 
 NO_MEMBER = "a group without members"
 AGAIN_WITHOUT_END = "an orderly listener that always fails"

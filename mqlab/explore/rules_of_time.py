@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 from mqlab.client import DefaultMQPushConsumer
 from mqlab.explore.readers import is_running
 from mqlab.explore.rule import Case, Rule
-from mqlab.processes import ClientProcess, NameServerProcess
+from mqlab.lab.processes import ClientProcess, NameServerProcess
 from mqlab.protocol.topics import is_dlq_topic
 from mqlab.trace.record import Record
 

@@ -11,7 +11,7 @@ from mqlab.protocol.topics import TIMER_TOPIC
 from mqlab.store.timer.timer_wheel import NEVER
 
 if TYPE_CHECKING:
-    from mqlab.processes import BrokerProcess
+    from mqlab.lab.processes import BrokerProcess
     from mqlab.store import ReadableStore
     from mqlab.store.timer.timer_message_store import TimerMessageStore
 

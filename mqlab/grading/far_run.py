@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> None:
     """Run the notebook, which lies in the directory where this begins."""
     take_on(arguments[0])
     from mqlab.labs.execute import jupyter_apart
-    from mqlab.run_one_lab import run
+    from mqlab.labs.run_one_lab import run
 
     lab, ran = Path(arguments[1]).absolute(), Path("ran.ipynb").absolute()
     os.environ[OVER] = "1"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere
 from mqlab.client.service_state import ServiceState
-from mqlab.processes import ClientProcess
+from mqlab.lab.processes import ClientProcess
 from mqlab.protocol import MessageConst
 from mqlab.scenarios.numbered import LATER, SUCCESS, TOPIC, numbered_message, send_async, send_sync
 from mqlab.scenarios.registry import ANY_FAULT, scenario, story

@@ -36,7 +36,7 @@ from mqlab.scenarios.words import AnyFlush, Flush
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
-    from mqlab.processes import BrokerProcess
+    from mqlab.lab.processes import BrokerProcess
     from mqlab.protocol.message import MessageExt
 
 OF_BROKERS = ("power_off", "crash", "hang_disk", "fill_disk", "freeze")

@@ -16,7 +16,7 @@ try:
 except ImportError:
     raise MissingExtraError("pyspark", "spark") from None
 
-from mqlab.named_worlds import world_of
+from mqlab.data_sets.named_worlds import world_of
 from mqlab_spark.build import build
 from mqlab_spark.opening import open_at
 from mqlab_spark.place import tables_at

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab.data_sets import CARD, LATE, LOST, TWICE, judge
-from mqlab.named_worlds import world_of
+from mqlab.data_sets.named_worlds import world_of
 from mqlab_spark.schema import WORLD
 from mqlab_spark.tables import ALL, EVENTS
 

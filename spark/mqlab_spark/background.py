@@ -23,8 +23,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from mqlab import data_sets
+from mqlab.data_sets.named_worlds import world_of
 from mqlab.errors import LearnerError
-from mqlab.named_worlds import world_of
 from mqlab.progress import bar
 from mqlab_spark.schema import WORLD
 

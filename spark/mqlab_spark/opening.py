@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mqlab.data_sets.named_worlds import TRACE_HASH, played_world, world_of
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
-from mqlab.named_worlds import TRACE_HASH, played_world, world_of
 from mqlab.trace.record import Record
 from mqlab_spark.place import hashes_in_tables
 from mqlab_spark.schema import WORLD
@@ -47,7 +47,7 @@ def open_at(row: Any, boards: Sequence[type[Board]] = (), *, at: str | None = No
     except LearnerError as problem:
         raise LearnerError(
             f"nothing leads back to the world {name!r}: {problem.message}",
-            "record traces with `mqlab trace`, `mqlab dataset` or mqlab.named_worlds: their headers name the world",
+            "record traces with `mqlab trace`, `mqlab dataset` or mqlab.data_sets: their headers name the world",
         ) from None
     lab = played_world(spec).lab
     _check_hash(name, lab, fields.get(TRACE_HASH))

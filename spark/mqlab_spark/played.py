@@ -9,8 +9,8 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
+from mqlab.data_sets.named_worlds import WorldSpec, played_world
 from mqlab.lab import Lab
-from mqlab.named_worlds import WorldSpec, played_world
 from mqlab.trace.record import KIND
 from mqlab.trace.recorder import BATCH_ROWS, arrow_arrays
 from mqlab_spark.schema import WORLD

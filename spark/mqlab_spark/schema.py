@@ -14,7 +14,7 @@ SPARK_TYPES: dict[str, DataType] = {"int": LongType(), "str": StringType(), "boo
 
 WORLD = "world"
 """The column that tells the events of several worlds apart: what `mqlab trace` is told to play the world of a row (see
-`mqlab.named_worlds`), or the trace's file, where that does not say which world it is of.
+`mqlab.data_sets.named_worlds`), or the trace's file, where that does not say which world it is of.
 """
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
+from mqlab.data_sets.named_worlds import NAME, TRACE_HASH
 from mqlab.errors import LearnerError
-from mqlab.named_worlds import NAME, TRACE_HASH
 from mqlab.trace.recorded import check_whole, read_header
 from mqlab_spark.schema import WORLD, trace_schema
 from mqlab_spark.tables.table import TRACE_COLUMNS, schema_of

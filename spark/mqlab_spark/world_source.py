@@ -29,8 +29,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from mqlab.data_sets.named_worlds import WorldSpec, played_world, seeds_of
 from mqlab.errors import LearnerError
-from mqlab.named_worlds import WorldSpec, played_world, seeds_of
 from mqlab.trace.catalogue import columns_of
 from mqlab_spark.played import event_batches, spare_the_collector, world_row
 from mqlab_spark.schema import WORLD, trace_schema

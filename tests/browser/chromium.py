@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mqlab.doctor import CHROMIUM
+from mqlab.commands.doctor import CHROMIUM
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

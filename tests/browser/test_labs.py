@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.my_labs import copy_labs
+from mqlab.labs.my_labs import copy_labs
 
 from .jupyter_lab import ROOT
 from .notebook_page import NotebookPage

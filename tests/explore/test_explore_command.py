@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.explore import Trial
 
 from .broken.variants import broker_commits_one_more, failed_send_back_drops

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from mqlab.commands.fast import main
 from mqlab.errors import LearnerError
 from mqlab.fast import running
 from mqlab.fast.build import FINGERPRINT, SOURCES, build, environment, fingerprint, modules, state
-from mqlab.fast.command import main
 from mqlab.fast.marks import mark_tree
 from mqlab.sim import world
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.grading.again import asked_again, keep_again, with_again
 from mqlab.grading.marking import checks_left, read_key, read_result, write_result
 from mqlab.grading.pseudonyms import pseudonym, without_names

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.errors import LearnerError
 from mqlab.grading import arrivals
 from mqlab.grading.arrivals import LOG, Arrivals, Seen, look, note_platform, platform_says, read_arrivals

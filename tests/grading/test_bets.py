@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.errors import LearnerError
 from mqlab.grading import submission
 from mqlab.grading.bets import Bets, BetsReader, Question, drawn, question

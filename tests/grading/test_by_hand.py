@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.errors import LearnerError
 from mqlab.grading.arrivals import Arrivals
 from mqlab.grading.by_hand import BY_HAND, SetMark, add_by_hand, read_by_hand

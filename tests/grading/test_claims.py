@@ -9,7 +9,7 @@ import pytest
 
 from mqlab.check import PUBLIC_SEEDS
 from mqlab.check.progress import Played, certificate
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.grading.claims import read_claims
 from mqlab.grading.release import make_key
 from mqlab.grading.report import report

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.errors import LearnerError
 from mqlab.grading.course import TOO_DEEP, Settings, handed_in
 from mqlab.grading.gradebook import write_gradebook

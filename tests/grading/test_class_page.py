@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.errors import LearnerError
 from mqlab.grading.class_page import write_page
 from mqlab.grading.class_tables import class_tables

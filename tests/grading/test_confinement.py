@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.errors import LearnerError
 from mqlab.grading import confine, sight
 from mqlab.grading.confine import Limits

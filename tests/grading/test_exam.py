@@ -11,7 +11,7 @@ import pytest
 
 from mqlab.check import begin_exam, predict, predictions, reveal, seed_for
 from mqlab.check.exam import OVER
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.errors import LearnerError
 from mqlab.grading.confine import Limits
 from mqlab.grading.marking import EXECUTED, Job, mark, read_key

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.grading.likeness import LEAST, SHORTEST, Comparison, compare, likenesses
 from mqlab.grading.likeness_page import page
 from mqlab.grading.normal_form import NormalForm, normal_form

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.labs.build import read_lab
 
 ROOT = Path(__file__).parents[2]

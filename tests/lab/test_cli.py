@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.scenarios import get
 from mqlab.trace.recorded import read_json_lines
 

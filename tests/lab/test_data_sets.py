@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mqlab import __version__
-from mqlab.cli import main
-from mqlab.data_set_pages import SAMPLE, SAMPLES, page
+from mqlab.commands.cli import main
 from mqlab.data_sets import CARD, Recipe, Size, file_name, hidden, judge, make, read_recipe, recipes, verify, world
+from mqlab.data_sets.pages import SAMPLE, SAMPLES, page
 from mqlab.errors import LearnerError
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.ipython import scenario_cell
 from mqlab.replay import read_report, replay

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.errors import LearnerError
 from mqlab.labs import slides_page
 from mqlab.labs.notebook import read_notebook

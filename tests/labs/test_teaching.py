@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.labs.project import Project
 from mqlab.labs.source import read_source
 from mqlab.labs.teaching import PAGE, page
@@ -47,14 +47,14 @@ def test_every_make_target_that_is_named_exists() -> None:
     assert named <= targets
 
 
-@pytest.mark.parametrize("command", sorted(set(re.findall(r"mqlab course ([a-z]+)", ALL_TEXT))))
+@pytest.mark.parametrize("command", sorted(set(re.findall(r"mqlab course ([a-z-]+)", ALL_TEXT))))
 def test_every_command_for_a_course_that_is_named_exists(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["course", command, "--help"])
     assert ended.value.code == 0
     options = capsys.readouterr().out
     for line in re.findall(rf"mqlab course {command} [^`\n|]*", ALL_TEXT):
-        assert all(option in options for option in re.findall(r"--[a-z]+", line)), line
+        assert all(option in options for option in re.findall(r"--[a-z-]+", line)), line
 
 
 def test_every_link_leads_somewhere() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from mqlab.commands.museum import BROKE, HELD, main
 from mqlab.errors import LearnerError
 from mqlab.museum import EXHIBITS, FIXES, Fix, fix_of
-from mqlab.museum.command import BROKE, HELD, main
 from mqlab.museum.fixes import OTHER_SEEDS, function_of, judge
 
 from .wrong_fixes import RIGHT, WRONG

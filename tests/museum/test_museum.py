@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from mqlab.commands.museum import BROKE, HELD, main
 from mqlab.errors import LearnerError
 from mqlab.explore import Trial
 from mqlab.museum import EXHIBITS, Exhibit, exhibit, first_broken, shortest, visit
-from mqlab.museum.command import BROKE, HELD, main
 from mqlab.scenarios import get
 from mqlab.scenarios.museum import FIXED
 
@@ -89,7 +89,7 @@ def test_the_command_lists_plays_and_mends(capsys: pytest.CaptureFixture[str]) -
 
 def test_the_table_has_a_row_for_each_bug(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     few = (exhibit("3507"), exhibit("8479"))
-    monkeypatch.setattr("mqlab.museum.command.EXHIBITS", few)
+    monkeypatch.setattr("mqlab.commands.museum.EXHIBITS", few)
     assert main(["--table", "--seeds", "2", "--jobs", "1"]) == HELD
     rows = capsys.readouterr().out.splitlines()
     assert [row.split(" | ")[0] for row in rows[2:]] == ["| #3507", "| #8479"]
@@ -97,7 +97,7 @@ def test_the_table_has_a_row_for_each_bug(capsys: pytest.CaptureFixture[str], mo
 
 
 def test_a_bug_that_does_not_show_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mqlab.museum.command.EXHIBITS", (exhibit("3507"),))
+    monkeypatch.setattr("mqlab.commands.museum.EXHIBITS", (exhibit("3507"),))
     monkeypatch.setattr("mqlab.scenarios.museum_parts.CountsTheWaitTwice.due_ms", lambda self, message: 0)
     assert main(["--table", "--seeds", "1", "--jobs", "1"]) == BROKE
     assert "does not show" in capsys.readouterr().err

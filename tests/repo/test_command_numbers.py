@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mqlab.command_numbers import number, whole
+from mqlab.commands.numbers import number, whole
 from mqlab.errors import LearnerError
 from mqlab.scenarios import get
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab import doctor
+from mqlab.commands import doctor
 from mqlab.java import find_java, major_version
 
 

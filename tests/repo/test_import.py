@@ -60,7 +60,7 @@ def test_every_public_name_is_there() -> None:
 
 def test_a_first_cell_leaves_out_what_it_may_never_use() -> None:
     modules, _ = all_loaded_by(FIRST_CELL)
-    heavy = {"mqlab.views", "mqlab.inspectors", "mqlab.diagram", "mqlab.scenarios", "mqlab.explore", "mqlab.broker"}
+    heavy = {"mqlab.views", "mqlab.lab.inspectors", "mqlab.scenarios", "mqlab.explore", "mqlab.broker"}
     heavy |= {"mqlab.trace.events.broker", "mqlab.protocol.headers.pop", "html", "difflib", "pathlib", "hashlib"}
     pulling = {f"mqlab.client.consumer.default_{kind}_consumer" for kind in ("mq_pull", "lite_pull")}
     assert "mqlab.lab" in modules

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mqlab import material
-from mqlab.cli import main
+from mqlab.commands.cli import main
 from mqlab.material import PACKED, root, work_place
 
 from .tree import ROOT

@@ -11,7 +11,8 @@ import pytest
 from nbformat import read
 from nbformat.sign import NotebookNotary
 
-from mqlab.my_labs import copy_labs, main
+from mqlab.commands.my_labs import main
+from mqlab.labs.my_labs import copy_labs
 
 from .tree import ROOT
 

@@ -12,8 +12,8 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 from mqlab import progress
-from mqlab.cli import main
-from mqlab.museum import command as museum
+from mqlab.commands import museum
+from mqlab.commands.cli import main
 from mqlab.progress import bar
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mqlab.commands.run import main
 from mqlab.errors import LearnerError
-from mqlab.run_labs import main, run_lab, select_labs
+from mqlab.labs.run_labs import run_lab, select_labs
 
 
 def write_notebook(path: Path, *cells: str, tags: tuple[str, ...] = ()) -> Path:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from mqlab.data_sets.named_worlds import WorldSpec, world_of
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
-from mqlab.named_worlds import WorldSpec, world_of
 from mqlab.trace.recorder import ParquetRecorder
 from mqlab_spark import build, open_at, read_trace, tables_at, worlds
 

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from mqlab import scenarios
+from mqlab.data_sets.named_worlds import WorldSpec, seeds_of
 from mqlab.errors import LearnerError
-from mqlab.named_worlds import WorldSpec, seeds_of
 from mqlab.trace.catalogue import columns_of
 from mqlab_spark import world_of, worlds, worlds_of
 

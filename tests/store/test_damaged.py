@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from mqlab.commands.store import main
 from mqlab.sim.disk import MemoryDisk
 from mqlab.store import StoreError
-from mqlab.store_command import main
 from tests.store.damage import outcome
 
 FIRST = "commitlog/00000000000000000000"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.store_command import main
+from mqlab.commands.store import main
 
 
 def _fingerprint(directory: Path) -> dict[str, tuple[int, int]]:

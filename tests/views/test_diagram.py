@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
-from mqlab.diagram import GAP_US, HOLD, ROW, SpaceTimeDiagram
 from mqlab.errors import LearnerError
+from mqlab.views.diagram import GAP_US, HOLD, ROW, SpaceTimeDiagram
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from mqlab.check.verdict import VERDICT_MIME
 from mqlab.labs.build import read_lab
 from mqlab.labs.execute import jupyter_apart
 from mqlab.labs.notebook import Version, make_notebook, write_notebook
+from mqlab.labs.run_one_lab import run
 from mqlab.labs.source import LabSource
-from mqlab.run_one_lab import run
 
 SOURCES = sorted((Path(__file__).parents[2] / "labs" / "sources").glob("*.py"))
 IDS = ("ada", "Bob", "c0ffee", "2026-11-22", "d.knuth", "Žofia", "山田", "x", "student-199", "o'neill")

@@ -8,11 +8,11 @@ from typing import TypeVar
 import pytest
 
 from mqlab import DefaultMQPushConsumer, Lab
-from mqlab.diagram import SpaceTimeDiagram
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.explore.ledger import Ledger
 from mqlab.scenarios import get
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
+from mqlab.views.diagram import SpaceTimeDiagram
 from mqlab_widgets.boards.board import Board, Fold
 from mqlab_widgets.boards.flow_control import FlowControlBoard
 from mqlab_widgets.boards.lights import LightsBoard

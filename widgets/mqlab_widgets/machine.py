@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab import DefaultMQProducer, DefaultMQPushConsumer
 from mqlab.errors import MqlabError
-from mqlab.inspectors import held_pulls_table
-from mqlab.pop_inspectors import held_pops_table, pop_check_points_table, revive_queues_table
+from mqlab.lab.inspectors import held_pulls_table
+from mqlab.lab.pop_inspectors import held_pops_table, pop_check_points_table, revive_queues_table
 from mqlab.protocol.topics import is_system_topic
 from mqlab.views import FlowGauges, Table
 from mqlab_widgets.panels import command

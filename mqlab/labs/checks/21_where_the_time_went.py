@@ -10,9 +10,9 @@ from math import isclose
 from typing import NamedTuple
 
 from mqlab.check import Wrong, draws_for, lab_check
+from mqlab.data_sets.named_worlds import WorldSpec
 from mqlab.lab import Lab
 from mqlab.labs.many_worlds import WORLDS_IN_ONE_JOB, Answer, ManyWorlds
-from mqlab.named_worlds import WorldSpec
 from mqlab.trace.history import History
 
 COLUMNS = ("world", "msg_id", "total_us", "stage", "stage_us")

@@ -8,9 +8,9 @@ from functools import partial
 from typing import NamedTuple
 
 from mqlab.check import Wrong, draws_for, lab_check
+from mqlab.data_sets.named_worlds import WorldSpec
 from mqlab.lab import Lab
 from mqlab.labs.many_worlds import WORLDS_IN_ONE_JOB, Answer, ManyWorlds
-from mqlab.named_worlds import WorldSpec
 from mqlab.trace.history import History
 
 COLUMNS = ("world", "node", "queue_id", "began_us", "ended_us", "refusals", "most_cached")

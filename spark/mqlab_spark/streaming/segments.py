@@ -24,9 +24,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab.arguments import check_number
+from mqlab.data_sets.named_worlds import WorldSpec
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.lab import Lab
-from mqlab.named_worlds import WorldSpec
 from mqlab.trace.bus import Row
 from mqlab.trace.catalogue import COMMON_TYPES
 from mqlab.trace.recorded import check_header, check_whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import ClassVar
 
-from mqlab.processes import ClientProcess
+from mqlab.lab.processes import ClientProcess
 from mqlab.protocol.topics import is_retry_topic, retry_topic
 from mqlab.trace.record import Record
 from mqlab_widgets.boards.board import Board

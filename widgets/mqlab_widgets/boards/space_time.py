@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import ClassVar
 
-from mqlab.diagram import SpaceTimeDiagram
-from mqlab.diagram_reading import RECEIVED, SENT, SHOWN_AS_DOTS, Asked, Reading, asked_by
 from mqlab.trace.bus import Row
 from mqlab.trace.record import Record
+from mqlab.views.diagram import SpaceTimeDiagram
+from mqlab.views.diagram_reading import RECEIVED, SENT, SHOWN_AS_DOTS, Asked, Reading, asked_by
 from mqlab_widgets.boards.board import Board
 
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from mqlab.arguments import seed_of
-from mqlab.lab_command import allow_root
+from mqlab.commands.lab import allow_root
 from mqlab.labs.extra import extra
 from mqlab.scenarios import get
 from mqlab.scenarios.storyboards import STORYBOARDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mqlab.command_numbers import number, whole
+from mqlab.commands.numbers import number, whole
 from mqlab.material import add_root
 
 

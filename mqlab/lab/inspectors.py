@@ -14,7 +14,7 @@ from mqlab.views import FrameUnderWay, LabelledBytes, Table, Wire, label_consume
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer, DefaultMQPushConsumer
-    from mqlab.processes import BrokerProcess, NameServerProcess
+    from mqlab.lab.processes import BrokerProcess, NameServerProcess
     from mqlab.remoting import RemotingClient
     from mqlab.sim import Node, World
 

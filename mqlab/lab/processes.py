@@ -223,9 +223,7 @@ class BrokerProcess(Process):
             SubscriptionGroupConfig(group, **settings)
         )
 
-    def set_message_request_mode(
-        self, topic: str, group: str, mode: str, *, pop_share_queue_num: int = 0
-    ) -> None:
+    def set_message_request_mode(self, topic: str, group: str, mode: str, *, pop_share_queue_num: int = 0) -> None:
         """Let a group "PULL" or "POP" a topic here, as an administrator does; its consumers hear of it when they
         rebalance next, if they leave that to the broker (`client_rebalance=False`).
 

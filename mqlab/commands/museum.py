@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mqlab.check.verdict import OPENS
-from mqlab.command_numbers import whole
+from mqlab.commands.numbers import whole
 from mqlab.errors import LearnerError
 from mqlab.material import INSTALL, root
 from mqlab.museum.exhibits import EXHIBITS, Exhibit, exhibit
@@ -43,11 +43,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--table", action="store_true", help="print the table of docs/museum.md")
     parser.add_argument("--page", action="store_true", help="print docs/museum.md, or what it says of this exhibit")
     parser.add_argument(
-        "--seeds", type=whole(1), metavar="N",
-        help=f"how many seeds to try (default {SEEDS}; with --fix {len(OTHER_SEEDS)})"
+        "--seeds",
+        type=whole(1),
+        metavar="N",
+        help=f"how many seeds to try (default {SEEDS}; with --fix {len(OTHER_SEEDS)})",
     )
     parser.add_argument(
-        "--jobs", "-j", type=whole(1, 1_000), default=os.cpu_count() or 1, metavar="N",
+        "--jobs",
+        "-j",
+        type=whole(1, 1_000),
+        default=os.cpu_count() or 1,
+        metavar="N",
         help="processes to play in",
     )
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab import __version__, scenarios
+from mqlab.data_sets.named_worlds import NAME, TRACE_HASH, WorldSpec
 from mqlab.errors import LearnerError, MqlabError, ProtocolError
 from mqlab.explore.store_contents import StoreContents
-from mqlab.named_worlds import NAME, TRACE_HASH, WorldSpec
 from mqlab.progress import counted
 from mqlab.trace.digest import TraceDigest
 from mqlab.trace.recorded import check_whole, read_parquet

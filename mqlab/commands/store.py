@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from mqlab.command_numbers import whole
+from mqlab.commands.numbers import whole
 from mqlab.errors import MqlabError
 from mqlab.progress import bar
 from mqlab.store.store_directory import Damage, find_store, list_records, open_store, record_fields, recovered_fields
@@ -31,15 +31,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "recover", help="print what a broker would recover from the directory, as one JSON object"
     )
     recover.add_argument(
-        "--consume-queue-file-size", type=whole(0), default=0, metavar="BYTES",
-        help="instead of the size most files have"
+        "--consume-queue-file-size",
+        type=whole(0),
+        default=0,
+        metavar="BYTES",
+        help="instead of the size most files have",
     )
     for command in (listing, recover):
         command.add_argument(
             "directory", metavar="DIR", help="a storePathRootDir, or a directory that contains it as store/"
         )
         command.add_argument(
-            "--commit-log-file-size", type=whole(0, 1 << 40), default=0, metavar="BYTES",
+            "--commit-log-file-size",
+            type=whole(0, 1 << 40),
+            default=0,
+            metavar="BYTES",
             help="instead of the size most files have",
         )
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from mqlab.errors import LearnerError
 from mqlab.labs.extra import extra
+from mqlab.labs.my_labs import DIRECTORY, copy_labs
+from mqlab.labs.run_labs import select_labs
 from mqlab.material import add_root, work_place
-from mqlab.my_labs import DIRECTORY, copy_labs
-from mqlab.run_labs import select_labs
 
 FIRST = "00"
 

@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from mqlab.command_numbers import whole
-from mqlab.data_set_pages import write_pages
+from mqlab.commands.numbers import whole
 from mqlab.data_sets import CARD, Recipe, make, recipes, verify
+from mqlab.data_sets.pages import write_pages
 from mqlab.errors import LearnerError
 from mqlab.material import INSTALL, root
 from mqlab.progress import bar
@@ -61,4 +61,3 @@ def _parser() -> argparse.ArgumentParser:
 def _list(known: dict[str, Recipe]) -> None:
     for recipe in known.values():
         print(f"{recipe.name}: {recipe.title}\n    {recipe.question}\n    sizes: {', '.join(recipe.sizes)}")
-

@@ -13,10 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mqlab.command_numbers import share, whole
+from mqlab.commands.marks import add_marks_commands, look_at, set_mark
+from mqlab.commands.numbers import share, whole
 from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.grading.printable import printable
-from mqlab.marks_command import add_marks_commands, look_at, set_mark
 from mqlab.material import add_root
 from mqlab.progress import bar, counted
 
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return set_mark(options)
     from mqlab.grading.release import make_key, release
     from mqlab.grading.roster import students_in
-    from mqlab.run_labs import select_labs
+    from mqlab.labs.run_labs import select_labs
 
     if options.what == "key":
         make_key(options.file)
@@ -218,9 +218,7 @@ def _parser() -> argparse.ArgumentParser:
     alike.add_argument("submissions", type=Path, help="a directory with a directory for each student, named by the id")
     alike.add_argument("--out", type=Path, default=Path("alike.html"), help="the page with both sides (%(default)s)")
     alike.add_argument("--lab", action="append", default=[], metavar="NAME", help="only this lab: 05 (repeatable)")
-    alike.add_argument(
-        "--least", type=share, default=0.95, metavar="L", help="from so much on (%(default)s)"
-    )
+    alike.add_argument("--least", type=share, default=0.95, metavar="L", help="from so much on (%(default)s)")
     alike.add_argument("--shortest", type=whole(1), default=40, metavar="N", help="tokens of a solution (%(default)s)")
     add_root(alike)
     add_marks_commands(commands)

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from mqlab import scenarios
-from mqlab.data_sets import CARD, LATE, LOST, TWICE, Recipe, file_name, recipes
+from mqlab.data_sets.recipe import CARD, LATE, LOST, TWICE, Recipe, file_name, recipes
 from mqlab.trace.catalogue import about
 from mqlab.trace.record import KIND
 from mqlab.trace.recorded import read_parquet

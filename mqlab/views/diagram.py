@@ -12,11 +12,11 @@ from html import escape
 from math import atan2, degrees
 from pathlib import Path
 
-from mqlab.diagram_reading import SHOWN_AS_DOTS, WHO_AND_WHAT, Mark, Reading, in_words
 from mqlab.errors import LearnerError
 from mqlab.trace.history import History
 from mqlab.trace.record import Record
 from mqlab.trace.recorded import read_json_lines, read_parquet
+from mqlab.views.diagram_reading import SHOWN_AS_DOTS, WHO_AND_WHAT, Mark, Reading, in_words
 
 REQUEST, RESPONSE, DOT, HOLD = "#0072B2", "#007A5A", "#D55E00", "#F3D08A"
 INK, FAINT, LINE, BAND = "#1a1a1a", "#6e6e6e", "#9a9a9a", "#f2f2f2"

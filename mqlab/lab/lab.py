@@ -8,12 +8,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
-from mqlab.acting import Acting, Action
 from mqlab.arguments import check_keywords, check_number, check_seed
 from mqlab.client import DefaultMQProducer
 from mqlab.errors import LearnerError, MqlabError
-from mqlab.playing import Playing, Watcher
-from mqlab.processes import BrokerProcess, ClientProcess, NameServerProcess, Process, ProxyProcess
+from mqlab.lab.acting import Acting, Action
+from mqlab.lab.playing import Playing, Watcher
+from mqlab.lab.processes import BrokerProcess, ClientProcess, NameServerProcess, Process, ProxyProcess
 from mqlab.sim import Node, NodeSpec, World
 from mqlab.sim.faults import start as start_process
 from mqlab.sim.world import Halted
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from mqlab.client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
     from mqlab.client.consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
     from mqlab.client.v5 import Producer, PushConsumer, SimpleConsumer
-    from mqlab.diagram import SpaceTimeDiagram
-    from mqlab.inspectors import QueueView
+    from mqlab.lab.inspectors import QueueView
     from mqlab.replay import Origin
     from mqlab.views import Table, Wire
+    from mqlab.views.diagram import SpaceTimeDiagram
 
 P = TypeVar("P", bound=Process)
 ClientT = TypeVar("ClientT")
@@ -286,9 +286,7 @@ class Lab(Playing, Acting):
         for broker in chosen:
             broker.create_topic(topic, queues, **settings)
 
-    def set_message_request_mode(
-        self, topic: str, group: str, mode: str, *, pop_share_queue_num: int = 0
-    ) -> None:
+    def set_message_request_mode(self, topic: str, group: str, mode: str, *, pop_share_queue_num: int = 0) -> None:
         """Let a group "PULL" or "POP" a topic on all brokers, as an administrator does; it counts for consumers with
         `client_rebalance=False`, from their next rebalance on.
         """
@@ -371,13 +369,13 @@ class Lab(Playing, Acting):
 
     def topics(self, *, system: bool = False) -> Table:
         """The topics of the running brokers; with `system` also those that RocketMQ keeps for itself."""
-        from mqlab.inspectors import topics_table
+        from mqlab.lab.inspectors import topics_table
 
         return topics_table(self._up(self.brokers), system=system)
 
     def queue(self, topic: str, queue_id: int = 0, *, broker: str = "") -> QueueView:
         """One queue, with its entries and messages: on `broker`, or on the first broker that has it."""
-        from mqlab.inspectors import QueueView
+        from mqlab.lab.inspectors import QueueView
 
         chosen = [b for b in self._up(self.brokers) if not broker or b.name == broker]
         if not chosen:
@@ -388,44 +386,44 @@ class Lab(Playing, Acting):
 
     def routes(self, topic: str) -> Table:
         """What each running name server answers to "where is this topic?"."""
-        from mqlab.inspectors import routes_table
+        from mqlab.lab.inspectors import routes_table
 
         return routes_table(self._up(self.name_servers), topic)
 
     def under_way(self) -> Wire:
         """The frames that travel between machines right now; `lab.under_way().frame(0)` labels the bytes of one."""
-        from mqlab.inspectors import frames_under_way
+        from mqlab.lab.inspectors import frames_under_way
 
         return frames_under_way(self.world)
 
     def held_pulls(self) -> Table:
         """The pulls that the running brokers hold at present."""
-        from mqlab.inspectors import held_pulls_table
+        from mqlab.lab.inspectors import held_pulls_table
 
         return held_pulls_table(self._up(self.brokers))
 
     def held_pops(self) -> Table:
         """The pops, and questions whether there is something to pop, that the running brokers hold at present."""
-        from mqlab.pop_inspectors import held_pops_table
+        from mqlab.lab.pop_inspectors import held_pops_table
 
         return held_pops_table(self._up(self.brokers))
 
     def pop_check_points(self) -> Table:
         """The check points of popped messages that the running brokers have in memory."""
-        from mqlab.pop_inspectors import pop_check_points_table
+        from mqlab.lab.pop_inspectors import pop_check_points_table
 
         return pop_check_points_table(self._up(self.brokers))
 
     def revive_queues(self) -> Table:
         """How far the running brokers have come in their revive topics."""
-        from mqlab.pop_inspectors import revive_queues_table
+        from mqlab.lab.pop_inspectors import revive_queues_table
 
         return revive_queues_table(self._up(self.brokers))
 
     def process_queues(self, consumer: DefaultMQPushConsumer) -> Table:
         """The queues that a consumer owns, and what it holds of each."""
         from mqlab.client import DefaultMQPushConsumer
-        from mqlab.inspectors import process_queues_table
+        from mqlab.lab.inspectors import process_queues_table
 
         if not isinstance(consumer, DefaultMQPushConsumer):
             raise LearnerError(f"{consumer!r} is not a push consumer", "give the one that lab.consumer(...) returned")
@@ -434,13 +432,13 @@ class Lab(Playing, Acting):
 
     def response_table(self, client: DefaultMQProducer | DefaultMQPushConsumer) -> Table:
         """The requests of a client's process that wait for their answers: number, kind, age, and what is left."""
-        from mqlab.inspectors import response_table_of
+        from mqlab.lab.inspectors import response_table_of
 
         return response_table_of(self._node_of(client, "lab.response_table(producer)"))
 
     def permits(self, client: DefaultMQProducer | DefaultMQPushConsumer) -> Table:
         """What limits the calls of a client's process: the semaphores and the sender's queue."""
-        from mqlab.inspectors import permits_of
+        from mqlab.lab.inspectors import permits_of
 
         node = self._node_of(client, "lab.permits(producer)")
         return permits_of(node, [client] if isinstance(client, DefaultMQProducer) else [])
@@ -462,7 +460,7 @@ class Lab(Playing, Acting):
         """What a producer (or the one on the machine of that name) knows of its brokers: who was slow or failed, and
         rests; empty unless it has `send_latency_enable`.
         """
-        from mqlab.inspectors import fault_table
+        from mqlab.lab.inspectors import fault_table
 
         if isinstance(producer, str):
             process = self.processes.get(producer)
@@ -480,7 +478,7 @@ class Lab(Playing, Acting):
 
     def space_time(self, start_ms: float = 0, end_ms: float | None = None, **options: Any) -> SpaceTimeDiagram:
         """A space-time diagram of a stretch of history: nodes as lanes, messages as arrows, as static SVG."""
-        from mqlab.diagram import SpaceTimeDiagram
+        from mqlab.views.diagram import SpaceTimeDiagram
 
         until_ms = self.now_ms if end_ms is None else end_ms
         for name, value in (("start_ms", start_ms), ("end_ms", until_ms)):

@@ -1,6 +1,6 @@
 """Executes one lab with papermill, in a process of its own.
 
-    python -m mqlab.run_one_lab LAB OUT RESULT TIMEOUT_S [PARAMETERS]
+    python -m mqlab.labs.run_one_lab LAB OUT RESULT TIMEOUT_S [PARAMETERS]
 
 RESULT gets one JSON object, `{"verdict": ...}`, as the last thing that happens. A run that dies leaves none, and so
 can't be taken for one that went well. What papermill writes into the notebook says "completed" of cells that never ran,

@@ -1,4 +1,4 @@
-"""`mqlab my-labs`: a working copy of the labs, so that what a student writes stays, and nothing of the clone changes.
+"""A working copy of the labs, so that what a student writes stays, and nothing of the clone changes.
 
 The copies lie in `my-labs/`, with the pages of docs/ that the labs point to. A copy in which nothing was written is
 brought up to date when its lab changes (one that was run, only when the cells do); one in which a cell was written or
@@ -8,10 +8,8 @@ again. Those that come of a bet are left out of the copy.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
-from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from shutil import copy2
@@ -19,26 +17,13 @@ from typing import Any
 
 from mqlab.errors import LearnerError
 from mqlab.labs.extra import extra
-from mqlab.material import INSTALL, add_root, work_place
+from mqlab.material import INSTALL
 from mqlab.progress import counted
 
 DIRECTORY = "my-labs"
 _NOTES = ".copied.json"
 """What the cells and the file of each copy were when it was made: name -> digest."""
 _DOCS = re.compile(r"\]\(\.\./docs/")
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Make the working copy, or bring it up to date, and say what was kept."""
-    parser = argparse.ArgumentParser(prog="mqlab my-labs", description="Copy the labs to a directory to work in.")
-    add_root(parser)
-    parser.add_argument("--to", type=Path, help=f"the directory to work in (default: {DIRECTORY}/)")
-    options = parser.parse_args(argv)
-    target = options.to or work_place(options.root) / DIRECTORY
-    for line in copy_labs(options.root, target):
-        print(line)
-    print(f"the labs to work in: {target}")
-    return 0
 
 
 def copy_labs(root: Path, target: Path) -> list[str]:

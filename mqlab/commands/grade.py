@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from mqlab.commands.grade_options import parser_of_grade
 from mqlab.fast.choice import take_sources
-from mqlab.grade_options import parser_of_grade
 from mqlab.progress import bar
 
 if TYPE_CHECKING:
