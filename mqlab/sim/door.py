@@ -37,6 +37,7 @@ class Door:
         self._world = world
         self._lock = RLock()
         self._commands: deque[Callable[[], None]] = deque()
+        self._on_post: Callable[[], object] | None = None
         self._alarm_before: Any = None
         self.interrupted = False
         self.thread: int | None = None
@@ -141,6 +142,17 @@ class Door:
         self._commands.append(command)
         self._world.attention = True
         self._serve_if_idle()
+        if self._on_post is not None:
+            self._on_post()
+
+    @contextmanager
+    def posts_told(self, on_post: Callable[[], object]) -> Iterator[None]:
+        """Call `on_post` after each `post`, on the thread that posts: so a loop that waits wakes up."""
+        before, self._on_post = self._on_post, on_post
+        try:
+            yield
+        finally:
+            self._on_post = before
 
     def _serve_if_idle(self) -> None:
         """Run the commands that were left, unless somebody plays, who will do it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mqlab.errors import LearnerError
@@ -19,8 +20,9 @@ LEAST_SECONDS = 0.002
 async def play_in_real_time(world: World, speed: float = 1.0, for_ms: int | None = None) -> bool:
     """Play the world from the running asyncio loop, `speed` seconds of its time per real second.
 
-    What is due is played when it is due, and in between the loop is free, so that widgets and sockets are served. Ends
-    after `for_ms` of the world's time, or when a breakpoint or `world.stop_requested` stops it: then it returns False.
+    What is due is played when it is due, and in between the loop is free, so that widgets and sockets are served; a
+    command that another thread leaves (`world.door.post`), and what follows from it, is played at once. Ends after
+    `for_ms` of the world's time, or when a breakpoint or `world.stop_requested` stops it: then it returns False.
     Which events happen, and when in the world's time, does not depend on the speed.
     """
     import asyncio
@@ -30,15 +32,19 @@ async def play_in_real_time(world: World, speed: float = 1.0, for_ms: int | None
     loop = asyncio.get_running_loop()
     began_real, began_us = loop.time(), world.now_us
     end_us = None if for_ms is None else began_us + for_ms * 1_000
-    while True:
-        target_us = began_us + int((loop.time() - began_real) * speed * 1_000_000)
-        if end_us is not None:
-            target_us = min(target_us, end_us)
-        if not world.run_to(target_us):
-            return False
-        if world.now_us == end_us:
-            return True
-        await asyncio.sleep(_pause_seconds(world, speed))
+    posted = asyncio.Event()
+    with world.door.posts_told(lambda: loop.call_soon_threadsafe(posted.set)):
+        while True:
+            target_us = began_us + int((loop.time() - began_real) * speed * 1_000_000)
+            if end_us is not None:
+                target_us = min(target_us, end_us)
+            if not world.run_to(target_us):
+                return False
+            if world.now_us == end_us:
+                return True
+            posted.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(posted.wait(), _pause_seconds(world, speed))
 
 
 def _pause_seconds(world: World, speed: float) -> float:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from threading import Thread
 
 import pytest
 
 from mqlab.errors import LearnerError
-from mqlab.sim import Node, World
+from mqlab.sim import Node, World, pacing
 from mqlab.sim.pacing import play_in_real_time
 
 FAST = 1_000_000
@@ -67,19 +69,35 @@ def test_the_loop_sleeps_until_the_next_thing_is_due_and_no_longer_than_a_frame(
     pauses: list[float] = []
     now = [0.0]
 
-    async def sleep(seconds: float) -> None:
+    async def wait_for(event: Coroutine[None, None, bool], seconds: float) -> None:
+        event.close()
         pauses.append(round(seconds, 4))
         now[0] += seconds
+        raise TimeoutError
 
     async def cell() -> None:
         monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now[0])
-        monkeypatch.setattr(asyncio, "sleep", sleep)
+        monkeypatch.setattr(asyncio, "wait_for", wait_for)
         await play_in_real_time(world, 1, for_ms=100)
 
     for ms in (7, 8, 70):
         node.call_later(ms, lambda: None)
     asyncio.run(cell())
     assert pauses == [0.007, 0.002, 0.05, 0.011, 0.05]
+
+
+def test_a_command_of_another_thread_is_played_at_once(
+    world: World, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pacing, "FRAME_SECONDS", 3_600)
+
+    async def cell() -> bool:
+        playing = asyncio.create_task(play_in_real_time(world))
+        await asyncio.sleep(0)
+        Thread(target=lambda: world.door.post(lambda: node.call_soon(world.request_stop))).start()
+        return await asyncio.wait_for(playing, 60)
+
+    assert not asyncio.run(cell())
 
 
 @pytest.mark.parametrize("speed", [0, -1])
