@@ -107,6 +107,7 @@ def write_report(lab: Lab, path: str | PurePath) -> None:
 def report_of(lab: Lab) -> dict[str, Any]:
     """The report as JSON-able data: everything the world is a function of, and the hash that proves it."""
     origin = lab.replayable_origin()
+    overrides = lab.first_overrides | lab.world.choices.deviations
     return {
         "format": FORMAT,
         "mqlab": __version__,
@@ -118,7 +119,7 @@ def report_of(lab: Lab) -> dict[str, Any]:
         "wire": lab.wire,
         "tie_is_choice": lab.world.tie_is_choice,
         "actions": [list(action) for action in lab.actions],
-        "overrides": [[point, k, value] for (point, k), value in sorted(lab.first_overrides.items())],
+        "overrides": [[point, k, value] for (point, k), value in sorted(overrides.items())],
         "slice": lab.world.slice_no,
         "now_us": lab.world.now_us,
         "events": len(lab.history),

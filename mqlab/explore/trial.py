@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.client.consumer.listener import ListenerRaised, ListenerReturnedNone
@@ -43,7 +43,7 @@ from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedS
 from mqlab.explore.rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn
 from mqlab.explore.rules_of_timers import TimersComeInTime
 from mqlab.scenarios import registry
-from mqlab.sim.choices import Choices
+from mqlab.sim.choices import Choices, Policy
 from mqlab.trace.bus import Row
 from mqlab.trace.record import KIND, Record
 
@@ -140,12 +140,22 @@ class Outcome(NamedTuple):
 class Trial:
     """Plays one seed of a scenario; `lab` is its world, `outcome` what the rules say in the end.
 
-    Without a plan one is drawn from the seed, out of the faults that the scenario bears. Raises LearnerError for a
-    mistake in the parameters, and PlanError for one in the plan; an error of the world itself is a breach.
+    Without a plan one is drawn from the seed, out of the faults that the scenario bears. `overrides` and `policy`
+    decide choices of the world in place of the seed, which says whether ties are choices unless `tie_is_choice` does.
+    Raises LearnerError for a mistake in the parameters, and PlanError for one in the plan; an error of the world itself
+    is a breach.
     """
 
     def __init__(
-        self, scenario: str, seed: int | str, parameters: dict[str, Any] | None = None, plan: Plan | None = None
+        self,
+        scenario: str,
+        seed: int | str,
+        parameters: dict[str, Any] | None = None,
+        plan: Plan | None = None,
+        *,
+        overrides: Mapping[tuple[str, int], int] | None = None,
+        policy: Policy | None = None,
+        tie_is_choice: bool | None = None,
     ) -> None:
         self.scenario = registry.get(scenario)
         self.seed = seed
@@ -153,19 +163,20 @@ class Trial:
         self.plan: Plan = plan or ()
         self.lab: Lab | None = None
         self.rules: list[Rule] = []
+        ties = draws_ties(seed) if tie_is_choice is None else tie_is_choice
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ListenerRaised)
             warnings.simplefilter("ignore", ListenerReturnedNone)
             try:
-                self._play(parameters or {}, plan)
+                self._play(parameters or {}, plan, overrides=overrides, policy=policy, tie_is_choice=ties)
             except MqlabError as error:
                 if isinstance(error, PlanError) or (isinstance(error, LearnerError) and self.lab is None):
                     raise
                 self._breaches.append(Breach("the world goes on", f"{type(error).__name__}: {error}", ""))
 
-    def _play(self, parameters: dict[str, Any], plan: Plan | None) -> None:
+    def _play(self, parameters: dict[str, Any], plan: Plan | None, **choices: Any) -> None:
         parameters = {**self.scenario.explored_with, **parameters}
-        lab = self.lab = self.scenario.build(self.seed, parameters=parameters, tie_is_choice=draws_ties(self.seed))
+        lab = self.lab = self.scenario.build(self.seed, parameters=parameters, **choices)
         case = Case(lab)
         self.rules = [rule(case) for rule in RULES]
         watch = _watching(case, self.rules)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mqlab.client.v5 import Producer, PushConsumer, SimpleConsumer
     from mqlab.lab.inspectors import QueueView
     from mqlab.replay import Origin
+    from mqlab.sim.choices import Policy
     from mqlab.views import Table, Wire
     from mqlab.views.diagram import SpaceTimeDiagram
 
@@ -74,7 +75,7 @@ class Lab(Playing, Acting):
     The same seed and the same code give the same events, byte for byte. `history` keeps every event unless it is
     switched off; `wire="bytes"` encodes and decodes each command on its way, which changes nothing that can be seen.
     With `tie_is_choice` the seed also decides what goes first of all that is due at one instant, and where a thread
-    loses the processor for a while.
+    loses the processor for a while. `overrides` sets single choices, by (point, k); a `policy` decides all others.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Lab(Playing, Acting):
         wire: str = "objects",
         history: bool = True,
         overrides: Mapping[tuple[str, int], int] | None = None,
+        policy: Policy | None = None,
         tie_is_choice: bool = False,
     ) -> None:
         if wire not in ("objects", "bytes"):
@@ -91,7 +93,9 @@ class Lab(Playing, Acting):
         check_seed(seed)
         self.seed = seed
         self.wire = wire
-        self.world = World(seed, overrides=overrides, wire_bytes=wire == "bytes", tie_is_choice=tie_is_choice)
+        self.world = World(
+            seed, overrides=overrides, policy=policy, wire_bytes=wire == "bytes", tie_is_choice=tie_is_choice
+        )
         self.processes: dict[str, Process] = {}
         self.actions: list[Action] = []
         self.origin: Origin | None = None

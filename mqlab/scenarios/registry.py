@@ -98,8 +98,8 @@ class Scenario(NamedTuple):
     def build(self, seed: int | str = 0, *, until_slice: int | None = None, **options: Any) -> Lab:
         """A new lab with this scenario's world, at the point where its function returned.
 
-        `parameters` (a dict) sets the scenario's parameters, `overrides` its choices; `wire`, `history` and
-        `tie_is_choice` go to the Lab. With `until_slice` the world stops for good after that slice.
+        `parameters` (a dict) sets the scenario's parameters, `overrides` and `policy` its choices; `wire`, `history`
+        and `tie_is_choice` go to the Lab. With `until_slice` the world stops for good after that slice.
         """
         parameters = self.check(options.pop("parameters", None) or {})
         for option, value in options.items():
@@ -120,7 +120,7 @@ class Scenario(NamedTuple):
         return lab.run_for(seconds=self.seconds if seconds is None else seconds)
 
 
-_LAB_OPTIONS = ("wire", "history", "overrides", "tie_is_choice")
+_LAB_OPTIONS = ("wire", "history", "overrides", "policy", "tie_is_choice")
 
 _SCENARIOS: dict[str, Scenario] = {}
 

@@ -57,10 +57,14 @@ class Choices:
     draws are stored, in `overrides`; a click, a random search or a shrinker all work on that one table.
     """
 
-    def __init__(self, seed: int | str, overrides: Mapping[tuple[str, int], int] | None = None) -> None:
+    def __init__(
+        self, seed: int | str, overrides: Mapping[tuple[str, int], int] | None = None, policy: Policy | None = None
+    ) -> None:
         self.seed = seed
         self.overrides: dict[tuple[str, int], int] = dict(overrides or {})
-        self.policy: Policy | None = None
+        self.policy = policy
+        self.deviations: dict[tuple[str, int], int] = {}
+        """What the policy has decided otherwise than the seed: as overrides they play the same world without it."""
         self.log: deque[Drawn] | None = None
         """Where each choice is noted, newest last, while somebody wants to see them."""
         self._points: dict[str, Point] = {}
@@ -78,9 +82,12 @@ class Choices:
 
     def decide(self, point: str, k: int, n: int, value: int) -> int:
         """What becomes of the drawn value where a policy, an override or the log has a say."""
-        if self.policy is not None:
-            value = self.policy(point, k, n, value)
-        value = self.overrides.get((point, k), value)
+        # A policy may count what it is asked: it is asked about what is overridden, too.
+        decided = value if self.policy is None else self.policy(point, k, n, value)
+        if (point, k) in self.overrides:
+            value = self.overrides[point, k]
+        elif decided != value:
+            value = self.deviations[point, k] = decided
         if self.log is not None:
             self.log.append(Drawn(point, k, n, value))
         if not 0 <= value < n:

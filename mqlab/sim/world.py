@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError, MqlabError, ObserverError, SimulationError
 from mqlab.sim.agenda import Agenda, Ready
-from mqlab.sim.choices import Choices
+from mqlab.sim.choices import Choices, Policy
 from mqlab.sim.door import Door
 from mqlab.sim.fences import put_up_fences
 from mqlab.sim.life import ENDED, FROZEN, Life
@@ -59,6 +59,7 @@ class World(Agenda):
         seed: int | str = 0,
         *,
         overrides: Mapping[tuple[str, int], int] | None = None,
+        policy: Policy | None = None,
         epoch_ms: int = EPOCH_MS,
         wire_bytes: bool = False,
         tie_is_choice: bool = False,
@@ -69,7 +70,7 @@ class World(Agenda):
         self.epoch_ms = epoch_ms
         self.wire_bytes = wire_bytes
         self.max_slices_per_instant = max_slices_per_instant
-        self.choices = Choices(seed, overrides)
+        self.choices = Choices(seed, overrides, policy)
         self.choose = self.choices.choose
         self.slice_no = 0
         self.life = Life(self, None)

@@ -14,6 +14,16 @@ def test_a_plan_depends_on_the_seed_alone() -> None:
     assert plans[0] == plans[1] != plans[2]
 
 
+def test_a_trial_takes_choices_and_a_policy() -> None:
+    drawn = Trial("first-message", 7, plan=(), tie_is_choice=True)
+    chosen = Trial("first-message", 7, plan=(), tie_is_choice=True, policy=lambda point, k, n, value: n - 1)
+    assert chosen.lab is not None
+    assert drawn.lab is not None
+    again = Trial("first-message", 7, plan=(), tie_is_choice=True, overrides=chosen.lab.world.choices.deviations)
+    assert again.lab is not None
+    assert again.lab.trace_hash() == chosen.lab.trace_hash() != drawn.lab.trace_hash()
+
+
 def test_drawing_a_plan_moves_nothing_in_the_world() -> None:
     drawn, plain = get("push-clustering").build(3), get("push-clustering").build(3)
     draw_plan(drawn, ANY_FAULT, 20_000)

@@ -38,6 +38,14 @@ def test_what_a_person_picks_goes_next_also_where_ties_are_choices() -> None:
     assert replay(report_of(lab)).agrees
 
 
+def test_a_world_in_which_a_policy_chose_can_be_played_again_without_it() -> None:
+    scenario = scenarios.get("first-message")
+    last_first = {"tie_is_choice": True, "policy": lambda point, k, n, drawn: n - 1 if point == "ties" else drawn}
+    lab = scenario.play(7, **last_first)
+    assert lab.trace_hash() != scenario.play(7, tie_is_choice=True).trace_hash()
+    assert replay(report_of(lab)).agrees
+
+
 def test_a_report_from_before_ties_could_be_choices_still_replays() -> None:
     lab = scenarios.get("first-message").play(7)
     report = report_of(lab)

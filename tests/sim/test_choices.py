@@ -69,6 +69,17 @@ def test_an_override_that_is_not_possible_names_the_choice_and_the_limits(value:
         choices.choose("link", 3)
 
 
+def test_what_a_policy_decides_otherwise_plays_the_same_without_it() -> None:
+    drawn = Choices(7)
+    seeds_own = [drawn.choose("link", 3) for _ in range(9)]
+    by_policy = Choices(7, {("link", 4): 0}, lambda point, k, n, value: 2 if k % 2 else value)
+    decided = [by_policy.choose("link", 3) for _ in range(9)]
+    assert decided == [2 if k % 2 else 0 if k == 4 else value for k, value in enumerate(seeds_own)]
+    assert by_policy.deviations == {("link", k): 2 for k in (1, 3, 5, 7) if seeds_own[k] != 2}
+    again = Choices(7, by_policy.overrides | by_policy.deviations)
+    assert [again.choose("link", 3) for _ in range(9)] == decided
+
+
 def test_the_world_counts_the_draws_of_each_point() -> None:
     world = World(7)
     node = world.node("alpha")
