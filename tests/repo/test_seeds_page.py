@@ -87,3 +87,10 @@ def test_no_term_of_the_glossary_comes_twice(column: int) -> None:
     terms = [cells[column] for cells in rows("docs/glossary.md", 4)]
     assert 40 <= len(terms) <= 80
     assert len(terms) == len(set(terms))
+
+
+def test_each_word_of_our_own_stands_once_and_its_module_exists() -> None:
+    words = rows("docs/glossary.md", 3)
+    assert len({word for word, _, _ in words}) == len(words) > 30
+    for word, module, _ in words:
+        assert (ROOT / module.strip("`")).exists(), word
