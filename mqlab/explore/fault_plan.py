@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mqlab.errors import LearnerError
 from mqlab.lab.processes import BrokerProcess, NameServerProcess
 from mqlab.sim.choices import Choices
+from mqlab.sim.faults import FAULTS
 from mqlab.sim.schedule import Fault, parse_schedule
 from mqlab.store import FlushDiskType
 
@@ -23,6 +24,7 @@ MOST_FREE_BYTES = 16_384
 """What a full disk may have left: it ends within a message, within a batch, or after some."""
 MOST_DRIFT_PPM = 50_000
 """A clock that is 5 % wrong: in two minutes 6 s, more than any tolerance."""
+DRAWN = tuple(verb for verb, kind in FAULTS.items() if kind.drawn_for)
 DURATIONS_MS = ((6, 50, 2_000), (3, 2_000, 15_000), (1, 15_000, 150_000))
 """(weight, from, to): most faults are short; one in ten may outlast a lock (60 s) and a silent client (120 s)."""
 
@@ -65,21 +67,9 @@ class _Drawing:
         servers = {*self._brokers, *self._name_servers}
         self._clients = [name for name in lab.processes if name not in servers]
         self._taken: list[tuple[str, int, int]] = []
-        self._draw: dict[str, Callable[[str, str], tuple[str, list[str]] | None]] = {
-            "crash": self._one_of_all,
-            "freeze": self._one_of_all,
-            "power_off": self._one_broker,
-            "fill_disk": self._one_broker,
-            "hang_disk": self._one_broker,
-            "drift": self._one_of_all,
-            "partition": self._two_sides,
-            "cut": self._one_direction,
-            "delay": self._one_direction,
-            "disconnect": self._two_nodes,
-        }
         for verb in verbs:
-            if verb not in self._draw:
-                raise LearnerError(f"{verb!r} cannot be drawn", f"choose among {', '.join(self._draw)}")
+            if verb not in DRAWN:
+                raise LearnerError(f"{verb!r} cannot be drawn", f"choose among {', '.join(DRAWN)}")
         self._verbs = verbs
 
     def plan(self) -> Plan:
@@ -105,10 +95,10 @@ class _Drawing:
         verb = self._one("kind", self._verbs)
         at_ms = self._begin_ms + self._choose("time", self._window_ms)
         duration_ms = self._duration_ms()
-        text, resources = self._draw[verb](verb, "node") or ("", [])
+        text, resources = self._target(verb) or ("", [])
         if not text or not self._take(resources, at_ms, at_ms + duration_ms):
             return None
-        lasting = "" if verb == "disconnect" else f" for {duration_ms}ms"
+        lasting = f" for {duration_ms}ms" if FAULTS[verb].undo else ""
         return at_ms, f"at {at_ms}ms: {text}{lasting}"
 
     def _take(self, resources: list[str], begin_ms: int, end_ms: int) -> bool:
@@ -117,24 +107,38 @@ class _Drawing:
         self._taken += [(what, begin_ms, end_ms) for what in resources]
         return True
 
-    def _one_of_all(self, verb: str, point: str) -> tuple[str, list[str]]:
+    def _target(self, verb: str) -> tuple[str, list[str]] | None:
+        """The fault without its times, and what it holds meanwhile."""
+        kind = FAULTS[verb]
+        match kind.targets:
+            case "node":
+                name = self._one("node", self._brokers) if kind.drawn_for == "brokers" else self._anybody()
+                held = name if kind.holds == "process" else f"the {kind.holds} of {name}"
+                return f"{verb} {name}{self._amount(verb)}", [held]
+            case "left | right":
+                return self._two_sides(verb)
+            case "source > target":
+                return self._one_direction(verb)
+        pair = self._pair("node")
+        return None if pair is None else (f"{verb} {pair[0]} | {pair[1]}", [])
+
+    def _anybody(self) -> str:
         # Servers matter to everybody, so a broker is drawn as often as all clients together.
         groups = [names for names in (self._brokers, self._clients, self._name_servers) if names]
         weights = [0, 0, 1, 1, 2]
         names = groups[min(weights[self._choose("role", len(weights))], len(groups) - 1)]
-        name = self._one(point, names)
-        if verb == "drift":
-            ppm = 1 + self._choose("drift", MOST_DRIFT_PPM)
-            return f"drift {name} by {ppm if self._choose('fast', 2) else -ppm}", [f"the clock of {name}"]
-        return f"{verb} {name}", [name]
+        return self._one("node", names)
 
-    def _one_broker(self, verb: str, point: str) -> tuple[str, list[str]]:
-        """What a machine with a store may suffer. A full or hanging disk may meet a process that is killed."""
-        name = self._one(point, self._brokers)
-        if verb == "power_off":
-            return f"power_off {name}", [name]
-        by = f" by {self._choose('free', MOST_FREE_BYTES)}" if verb == "fill_disk" else ""
-        return f"{verb} {name}{by}", [f"the disk of {name}"]
+    def _amount(self, verb: str) -> str:
+        match verb:
+            case "drift":
+                ppm = 1 + self._choose("drift", MOST_DRIFT_PPM)
+                return f" by {ppm if self._choose('fast', 2) else -ppm}"
+            case "fill_disk":
+                return f" by {self._choose('free', MOST_FREE_BYTES)}"
+            case "delay":
+                return f" by {1 + self._choose('delay', MOST_DELAY_MS)}ms"
+        return ""
 
     def _pair(self, point: str) -> tuple[str, str] | None:
         """A server and somebody who talks to it."""
@@ -142,8 +146,8 @@ class _Drawing:
         others = [*self._clients, *(self._name_servers if server in self._brokers else self._brokers)]
         return (server, self._one("peer", others)) if others else None
 
-    def _two_sides(self, verb: str, point: str) -> tuple[str, list[str]] | None:
-        pair = self._pair(point)
+    def _two_sides(self, verb: str) -> tuple[str, list[str]] | None:
+        pair = self._pair("node")
         if pair is None:
             return None
         left = pair[0]
@@ -152,17 +156,12 @@ class _Drawing:
         links = [link for other in right for link in (f"{left}>{other}", f"{other}>{left}")]
         return f"{verb} {left} | {' '.join(right)}", links
 
-    def _one_direction(self, verb: str, point: str) -> tuple[str, list[str]] | None:
-        pair = self._pair(point)
+    def _one_direction(self, verb: str) -> tuple[str, list[str]] | None:
+        pair = self._pair("node")
         if pair is None:
             return None
         source, target = pair if self._choose("direction", 2) else pair[::-1]
-        by = f" by {1 + self._choose('delay', MOST_DELAY_MS)}ms" if verb == "delay" else ""
-        return f"{verb} {source} > {target}{by}", [f"{source}>{target}"]
-
-    def _two_nodes(self, verb: str, point: str) -> tuple[str, list[str]] | None:
-        pair = self._pair(point)
-        return None if pair is None else (f"{verb} {pair[0]} | {pair[1]}", [])
+        return f"{verb} {source} > {target}{self._amount(verb)}", [f"{source}>{target}"]
 
 
 def flushes_before_the_answer(broker: BrokerProcess) -> bool:

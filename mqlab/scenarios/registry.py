@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from mqlab.errors import LearnerError
 from mqlab.lab import Lab
 from mqlab.replay import Origin
+from mqlab.sim.faults import FAULTS
 
 ScenarioFunction = Callable[..., Coroutine[Any, Any, None]]
 
@@ -125,9 +126,7 @@ _LAB_OPTIONS = ("wire", "history", "overrides", "policy", "tie_is_choice")
 _SCENARIOS: dict[str, Scenario] = {}
 
 
-WITHOUT_POWER_CUTS = (
-    "crash", "freeze", "partition", "cut", "delay", "disconnect", "fill_disk", "hang_disk", "drift"
-)  # fmt: skip
+WITHOUT_POWER_CUTS = tuple(verb for verb, kind in FAULTS.items() if kind.drawn_for and verb != "power_off")
 """What a scenario bears whose tasks expect that any call may fail."""
 
 MACHINES = frozenset((

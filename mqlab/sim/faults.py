@@ -1,13 +1,15 @@
 """Faults: what can be done to a running world, each under a name, so that it can be recorded and done again.
 
-`FAULTS` is the registered vocabulary: verb -> function of (world, JSON-able arguments).
+`FAULTS` is the registered vocabulary. What is said of a fault here is all that there is to say: fault schedules, drawn
+plans, replays and the words of the live views read it.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.errors import LearnerError
 from mqlab.sim.life import Life
@@ -32,6 +34,46 @@ if TYPE_CHECKING:
 
 ROOM_BYTES = 1_000_000_000_000
 """What is free again on a disk that was full for a time."""
+
+
+class FaultKind(NamedTuple):
+    """One verb of the vocabulary; calling it does it to a world.
+
+    `said`: the sentence about it, with its arguments in braces. `targets`: how a schedule writes what it is done to,
+    one of NODE, DIRECTION, PAIR and GROUPS, or "" for what is no part of schedules. `amount`: the argument that stands
+    behind "by". `undo`: the verb that ends it after "for", with the arguments `undone`. `drawn_for`: which processes a
+    plan draws it for, "all" or "brokers", or "" for what is not drawn. `holds`: what of a machine it holds meanwhile,
+    so that no other fault is drawn for that.
+    """
+
+    do: Callable[..., None]
+    said: str
+    targets: str = ""
+    amount: str = ""
+    undo: str = ""
+    undone: Mapping[str, Any] = MappingProxyType({})
+    drawn_for: str = ""
+    holds: str = "process"
+
+    def __call__(self, world: World, *arguments: Any, **named: Any) -> None:
+        """Do it to the world."""
+        self.do(world, *arguments, **named)
+
+
+NODE, DIRECTION, PAIR, GROUPS = "node", "source > target", "a | b", "left | right"
+
+FAULTS: dict[str, FaultKind] = {}
+"""The vocabulary: verb -> what it does, and all that is said of it. Plans draw in this order."""
+
+
+def _fault(said: str, targets: str = "", **more: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register the function below as the fault of its name."""
+
+    def register(do: Callable[..., None]) -> Callable[..., None]:
+        FAULTS[do.__name__] = FaultKind(do, said, targets, **more)
+        return do
+
+    return register
 
 
 def find_node(world: World, name: str) -> Node:
@@ -66,6 +108,7 @@ def _must_not_play(world: World, node: Node) -> None:
         )
 
 
+@_fault("crash {node}", NODE, undo="restart", drawn_for="all")
 def crash(world: World, node: str) -> None:
     """Kill the process (kill -9): memory and tasks are gone, written data is kept by the machine, the others see it
     close.
@@ -78,6 +121,7 @@ def crash(world: World, node: str) -> None:
     _end_process(world, target, "crash")
 
 
+@_fault("power off {node}", NODE, undo="restart", drawn_for="brokers")
 def power_off(world: World, node: str) -> None:
     """Pull the plug: as a crash, but nobody is told, and of what was not flushed each page's survival is a choice."""
     target = find_node(world, node)
@@ -91,6 +135,7 @@ def power_off(world: World, node: str) -> None:
         _emit(world, PowerLost(node, target.life.number + 1, kept, lost))
 
 
+@_fault("restart {node}", NODE)
 def restart(world: World, node: str) -> None:
     """Start the process again on the disk that is left; a running process is killed first."""
     target = find_node(world, node)
@@ -127,6 +172,7 @@ def _boot(node: Node) -> None:
         raise
 
 
+@_fault("freeze {node}", NODE, undo="thaw", drawn_for="all")
 def freeze(world: World, node: str) -> None:
     """Let the process hang (kill -STOP): connections stay open, nothing is answered."""
     target = find_node(world, node)
@@ -134,6 +180,7 @@ def freeze(world: World, node: str) -> None:
         _emit(world, NodeFrozen(node))
 
 
+@_fault("thaw {node}", NODE)
 def thaw(world: World, node: str) -> None:
     """Let a frozen process go on (kill -CONT): all that came due meanwhile happens now, in order."""
     target = find_node(world, node)
@@ -143,6 +190,19 @@ def thaw(world: World, node: str) -> None:
         target.life.parked.clear()
 
 
+@_fault("cut {left} and {right}", GROUPS, undo="unpartition", drawn_for="all")
+def partition(world: World, left: list[str] | str, right: list[str] | str) -> None:
+    """Cut every link between two groups of nodes, in both directions."""
+    _between(world, left, right, cut)
+
+
+@_fault("heal {left} and {right}", GROUPS)
+def unpartition(world: World, left: list[str] | str, right: list[str] | str) -> None:
+    """Heal every link between two groups of nodes."""
+    _between(world, left, right, heal)
+
+
+@_fault("cut {source} to {target}", DIRECTION, undo="heal", drawn_for="all")
 def cut(world: World, source: str, target: str) -> None:
     """Let nothing through from `source` to `target`; the other direction still works."""
     find_node(world, source), find_node(world, target)
@@ -150,21 +210,12 @@ def cut(world: World, source: str, target: str) -> None:
     _emit(world, LinkCut(source, target))
 
 
+@_fault("heal {source} to {target}", DIRECTION)
 def heal(world: World, source: str, target: str) -> None:
     """Let frames through again from `source` to `target`, those held back first."""
     find_node(world, source), find_node(world, target)
     world.network.heal(source, target)
     _emit(world, LinkHealed(source, target))
-
-
-def partition(world: World, left: list[str] | str, right: list[str] | str) -> None:
-    """Cut every link between two groups of nodes, in both directions."""
-    _between(world, left, right, cut)
-
-
-def unpartition(world: World, left: list[str] | str, right: list[str] | str) -> None:
-    """Heal every link between two groups of nodes."""
-    _between(world, left, right, heal)
 
 
 def _between(
@@ -176,6 +227,9 @@ def _between(
             do(world, b, a)
 
 
+@_fault(
+    "delay {source} to {target} by {ms} ms", DIRECTION, amount="ms", undo="delay", undone={"ms": 0}, drawn_for="all"
+)
 def delay(world: World, source: str, target: str, ms: float) -> None:
     """Make frames from `source` to `target` take `ms` longer from now on; 0 takes it back."""
     find_node(world, source), find_node(world, target)
@@ -184,6 +238,7 @@ def delay(world: World, source: str, target: str, ms: float) -> None:
     _emit(world, LinkDelayed(source, target, link.extra_us))
 
 
+@_fault("disconnect {a} and {b}", PAIR, drawn_for="all")
 def disconnect(world: World, a: str, b: str) -> None:
     """Break every connection between two nodes: frames in flight are lost, both sides notice."""
     find_node(world, a), find_node(world, b)
@@ -191,18 +246,17 @@ def disconnect(world: World, a: str, b: str) -> None:
     world.network.break_connections(b, a)
 
 
-def drift(world: World, node: str, ppm: int = 0, jump_ms: int = 0) -> None:
-    """Let a machine's wall clock run wrong: `ppm` microseconds per second fast, and a jump."""
-    find_node(world, node).set_drift(ppm, jump_ms)
-    _emit(world, ClockDrifted(node, ppm, jump_ms))
-
-
+@_fault(
+    "fill the disk of {node}", NODE, amount="free_bytes", undo="fill_disk",
+    undone={"free_bytes": ROOM_BYTES}, drawn_for="brokers", holds="disk",
+)
 def fill_disk(world: World, node: str, free_bytes: int = 0) -> None:
     """Leave only `free_bytes` of space on a machine's disk."""
     disk = find_node(world, node).disk
     disk.capacity_bytes = disk.used_bytes + free_bytes
 
 
+@_fault("hang the disk of {node}", NODE, undo="unhang_disk", drawn_for="brokers", holds="disk")
 def hang_disk(world: World, node: str) -> None:
     """Let a machine's disk stop answering: every flush of a store waits from now on, also after a restart."""
     disk = find_node(world, node).disk
@@ -211,6 +265,7 @@ def hang_disk(world: World, node: str) -> None:
         _emit(world, DiskHung(node))
 
 
+@_fault("free the disk of {node}", NODE)
 def unhang_disk(world: World, node: str) -> None:
     """Let a machine's disk answer again: the flushes that wait go on."""
     disk = find_node(world, node).disk
@@ -219,44 +274,31 @@ def unhang_disk(world: World, node: str) -> None:
         disk.unhang()
 
 
+@_fault(
+    "drift the clock of {node}", NODE, amount="ppm", undo="drift", undone={"ppm": 0}, drawn_for="all", holds="clock"
+)
+def drift(world: World, node: str, ppm: int = 0, jump_ms: int = 0) -> None:
+    """Let a machine's wall clock run wrong: `ppm` microseconds per second fast, and a jump."""
+    find_node(world, node).set_drift(ppm, jump_ms)
+    _emit(world, ClockDrifted(node, ppm, jump_ms))
+
+
+@_fault("another draw of {point}")
 def override(world: World, point: str, k: int, value: int) -> None:
     """Set the k-th choice at a point that has not been drawn yet."""
     world.choices.override(point, k, value)
 
 
+@_fault("a choice of what comes next")
 def pick(world: World, index: int) -> None:
     """Let the `index`-th of the pending entries go next."""
     world.pick(index)
 
 
+@_fault("something held back for {ms} ms")
 def hold(world: World, index: int, ms: float) -> None:
     """Let the `index`-th of the pending entries happen `ms` later."""
     world.hold(index, round(ms * 1_000))
-
-
-FAULTS: dict[str, Callable[..., None]] = {
-    f.__name__: f
-    for f in (
-        crash,
-        power_off,
-        restart,
-        freeze,
-        thaw,
-        cut,
-        heal,
-        partition,
-        unpartition,
-        delay,
-        disconnect,
-        drift,
-        fill_disk,
-        hang_disk,
-        unhang_disk,
-        override,
-        pick,
-        hold,
-    )
-}
 
 
 def check_fault(world: World, verb: str, arguments: Mapping[str, Any]) -> None:
@@ -264,7 +306,7 @@ def check_fault(world: World, verb: str, arguments: Mapping[str, Any]) -> None:
 
     What only the state of the world forbids (a crash of what is down already) is found by the fault itself.
     """
-    parameters = {name: p for name, p in inspect.signature(FAULTS[verb]).parameters.items() if name != "world"}
+    parameters = {name: p for name, p in inspect.signature(FAULTS[verb].do).parameters.items() if name != "world"}
     missing = [name for name, p in parameters.items() if p.default is p.empty and name not in arguments]
     unknown = [name for name in arguments if name not in parameters]
     if missing or unknown:

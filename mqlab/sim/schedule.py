@@ -16,26 +16,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from mqlab.errors import LearnerError
-from mqlab.sim.faults import ROOM_BYTES
+from mqlab.sim.faults import DIRECTION, FAULTS, GROUPS, NODE, PAIR
 
 _LINE = re.compile(r"at\s+(?P<at>\S+?)\s*:\s*(?P<verb>\w+)(?:\s+(?P<rest>.*))?$")
 _FOR = re.compile(r"\s+for\s+(\S+)$")
 _BY = re.compile(r"\s+by\s+(\S+)$")
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)$")
 _UNIT_US = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
-
-UNDO = {
-    "crash": "restart",
-    "power_off": "restart",
-    "freeze": "thaw",
-    "partition": "unpartition",
-    "cut": "heal",
-    "delay": "delay",
-    "drift": "drift",
-    "fill_disk": "fill_disk",
-    "hang_disk": "unhang_disk",
-}
-
 
 class Fault(NamedTuple):
     """One line of a schedule: at `at_us`, do `verb(**arguments)`."""
@@ -73,19 +60,20 @@ def _parse_line(line: str) -> list[Fault]:
     if not match:
         raise LearnerError(f"{line!r} of the fault schedule cannot be read", _EXAMPLE)
     verb = match["verb"]
-    if verb not in _ARGUMENTS:
-        raise LearnerError(f"there is no fault {verb!r} for a schedule", f"use one of {', '.join(_ARGUMENTS)}")
+    kind = _KINDS.get(verb)
+    if kind is None:
+        raise LearnerError(f"there is no fault {verb!r} for a schedule", f"use one of {', '.join(_KINDS)}")
     at_us = parse_time_us(match["at"])
     rest, lasting = _cut_off(_FOR, f" {match['rest'] or ''}")
     rest, amount = _cut_off(_BY, rest)
-    if (amount is not None) != (verb in _NEEDS_AMOUNT):
+    if (amount is not None) != bool(kind.amount):
         raise LearnerError(f"{verb} {'takes no' if amount else 'needs an'} amount after 'by'", _BY_EXAMPLE)
-    arguments = _ARGUMENTS[verb](verb, rest.strip(), amount or "")
+    arguments = _READERS[kind.targets](verb, rest.strip(), amount or "")
     faults = [Fault(at_us, verb, arguments)]
     if lasting is not None:
-        if verb not in UNDO:
+        if not kind.undo:
             raise LearnerError(f"{verb} cannot last 'for' a time", "leave 'for' away")
-        faults.append(Fault(at_us + parse_time_us(lasting), UNDO[verb], {**arguments, **_UNDONE.get(verb, {})}))
+        faults.append(Fault(at_us + parse_time_us(lasting), kind.undo, {**arguments, **kind.undone}))
     return faults
 
 
@@ -99,7 +87,7 @@ def _one_node(verb: str, rest: str, amount: str) -> dict[str, Any]:
         raise LearnerError(f"{verb} needs the name of one node, not {rest!r}", f"at 3s: {verb} broker-a")
     arguments: dict[str, Any] = {"node": rest}
     if amount:
-        arguments[_NEEDS_AMOUNT[verb]] = _whole_number(amount)
+        arguments[FAULTS[verb].amount] = _whole_number(amount)
     return arguments
 
 
@@ -135,26 +123,12 @@ def _whole_number(text: str) -> int:
         raise LearnerError(f"{text!r} is not a number", _BY_EXAMPLE) from None
 
 
-_ARGUMENTS: dict[str, Callable[[str, str, str], dict[str, Any]]] = {
-    "crash": _one_node,
-    "power_off": _one_node,
-    "restart": _one_node,
-    "freeze": _one_node,
-    "thaw": _one_node,
-    "cut": _direction,
-    "heal": _direction,
-    "partition": _two_groups,
-    "unpartition": _two_groups,
-    "delay": _direction,
-    "disconnect": _two_nodes,
-    "drift": _one_node,
-    "fill_disk": _one_node,
-    "hang_disk": _one_node,
-    "unhang_disk": _one_node,
+_READERS: dict[str, Callable[[str, str, str], dict[str, Any]]] = {
+    NODE: _one_node,
+    DIRECTION: _direction,
+    PAIR: _two_nodes,
+    GROUPS: _two_groups,
 }
-_NEEDS_AMOUNT = {"delay": "ms", "drift": "ppm", "fill_disk": "free_bytes"}
-_UNDONE: dict[str, dict[str, Any]] = {
-    "delay": {"ms": 0}, "drift": {"ppm": 0}, "fill_disk": {"free_bytes": ROOM_BYTES}
-}  # fmt: skip
+_KINDS = {verb: kind for verb, kind in FAULTS.items() if kind.targets}
 _EXAMPLE = "write it like: at 12.5s: partition broker-a | broker-b for 3s"
 _BY_EXAMPLE = "write it like: delay a > b by 250ms, drift a by 200 (ppm), fill_disk a by 4096 (bytes left)"

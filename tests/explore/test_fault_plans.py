@@ -6,7 +6,7 @@ from mqlab.explore import Trial, plan_from_text, plan_text
 from mqlab.explore.fault_plan import draw_plan, faults_of
 from mqlab.scenarios import get
 from mqlab.scenarios.registry import ANY_FAULT
-from mqlab.sim.schedule import ROOM_BYTES
+from mqlab.sim import ROOM_BYTES
 
 
 def test_a_plan_depends_on_the_seed_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator
 
@@ -14,7 +15,7 @@ from mqlab.trace.catalogue import CATALOGUE, fields_of
 from mqlab.trace.record import FIRST_FIELD, Record
 from mqlab_widgets.labels import label_of
 from mqlab_widgets.sentences import SENTENCES, SILENT
-from mqlab_widgets.words import _ACTIONS, action_words, clock, say, span_words
+from mqlab_widgets.words import action_words, clock, say, span_words
 
 SAID_OF = {
     "steady-load": 2.2,
@@ -136,8 +137,10 @@ def test_messages_of_the_second_sender_have_a_letter_whatever_was_asked_first(la
     assert {label: label_of(key, again) for label, key in first.items()} == {label: label for label in first}
 
 
-def test_every_action_has_words_of_its_own() -> None:
-    assert set(_ACTIONS) == set(FAULTS)
+def test_every_action_has_words_of_its_own_about_its_arguments() -> None:
+    assert len({kind.said for kind in FAULTS.values()}) == len(FAULTS)
+    for kind in FAULTS.values():
+        assert set(re.findall(r"{(\w+)}", kind.said)) <= set(inspect.signature(kind.do).parameters)
 
 
 def test_a_length_of_time_has_the_unit_of_its_size() -> None:

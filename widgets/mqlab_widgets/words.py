@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mqlab.protocol.topics import dlq_topic, is_retry_topic, retry_topic
+from mqlab.sim import FAULTS
 from mqlab.trace.record import KIND, Record
 from mqlab_widgets.labels import label_of
 from mqlab_widgets.sentences import SENTENCES
@@ -63,26 +64,6 @@ _REQUESTS = {
     "UNLOCK_BATCH_MQ": "the return of locks of queues",
 }
 """What requests are for, beside those that carry or fetch messages."""
-_ACTIONS = {
-    "crash": "crash {node}",
-    "power_off": "power off {node}",
-    "restart": "restart {node}",
-    "freeze": "freeze {node}",
-    "thaw": "thaw {node}",
-    "cut": "cut {source} to {target}",
-    "heal": "heal {source} to {target}",
-    "partition": "cut {left} and {right}",
-    "unpartition": "heal {left} and {right}",
-    "delay": "delay {source} to {target} by {ms} ms",
-    "disconnect": "disconnect {a} and {b}",
-    "drift": "drift the clock of {node}",
-    "fill_disk": "fill the disk of {node}",
-    "hang_disk": "hang the disk of {node}",
-    "unhang_disk": "free the disk of {node}",
-    "override": "another draw of {point}",
-    "pick": "a choice of what comes next",
-    "hold": "something held back for {ms} ms",
-}
 
 
 def say(record: Record, lab: Lab) -> str:
@@ -161,7 +142,7 @@ def action_words(record: Record) -> str:
     """What somebody outside did: "crash broker-a"."""
     arguments = json.loads(record.arguments)
     names = {name: _joined(value) for name, value in arguments.items()}
-    return _ACTIONS[record.verb].format_map(names)
+    return FAULTS[record.verb].said.format_map(names)
 
 
 def machine_of(address: str, lab: Lab) -> str:
