@@ -3,228 +3,28 @@
 These files do without `from __future__ import annotations`: a NamedTuple would compile each of those texts on import.
 """
 
-from typing import TYPE_CHECKING
-
-from mqlab.lazy import lazy_names
-from mqlab.protocol.headers.client import (
-    IS_SUB_CHANGE,
-    IS_SUPPORT_HEART_BEAT_V2,
-    ConsumeMessageDirectlyResultRequestHeader,
-    ConsumerSendMsgBackRequestHeader,
-    GetConsumerConnectionListRequestHeader,
-    GetConsumerListByGroupRequestHeader,
-    GetConsumerListByGroupResponseHeader,
-    GetConsumerRunningInfoRequestHeader,
-    GetConsumerStatusRequestHeader,
-    GetConsumeStatsRequestHeader,
-    GetProducerConnectionListRequestHeader,
-    GetTopicStatsInfoRequestHeader,
-    HeartbeatRequestHeader,
-    NotifyConsumerIdsChangedRequestHeader,
-    ResetOffsetRequestHeader,
-    UnregisterClientRequestHeader,
-    UnregisterClientResponseHeader,
-)
-from mqlab.protocol.headers.namesrv import (
-    AddWritePermOfBrokerRequestHeader,
-    AddWritePermOfBrokerResponseHeader,
-    BrokerHeartbeatRequestHeader,
-    DeleteKVConfigRequestHeader,
-    DeleteTopicFromNamesrvRequestHeader,
-    GetBrokerMemberGroupRequestHeader,
-    GetKVConfigRequestHeader,
-    GetKVConfigResponseHeader,
-    GetKVListByNamespaceRequestHeader,
-    GetRouteInfoRequestHeader,
-    GetTopicsByClusterRequestHeader,
-    NotifyMinBrokerIdChangeRequestHeader,
-    PutKVConfigRequestHeader,
-    QueryDataVersionRequestHeader,
-    QueryDataVersionResponseHeader,
-    RegisterBrokerRequestHeader,
-    RegisterBrokerResponseHeader,
-    RegisterTopicRequestHeader,
-    UnRegisterBrokerRequestHeader,
-    WipeWritePermOfBrokerRequestHeader,
-    WipeWritePermOfBrokerResponseHeader,
-)
-from mqlab.protocol.headers.offset import (
-    GetEarliestMsgStoretimeRequestHeader,
-    GetEarliestMsgStoretimeResponseHeader,
-    GetMaxOffsetRequestHeader,
-    GetMaxOffsetResponseHeader,
-    GetMinOffsetRequestHeader,
-    GetMinOffsetResponseHeader,
-    QueryConsumerOffsetRequestHeader,
-    QueryConsumerOffsetResponseHeader,
-    SearchOffsetRequestHeader,
-    SearchOffsetResponseHeader,
-    UpdateConsumerOffsetRequestHeader,
-    UpdateConsumerOffsetResponseHeader,
-)
-from mqlab.protocol.headers.pull import (
-    UNIQUE_KEY_QUERY,
-    PullMessageRequestHeader,
-    PullMessageResponseHeader,
-    QueryMessageRequestHeader,
-    QueryMessageResponseHeader,
-    ViewMessageRequestHeader,
-)
-from mqlab.protocol.headers.send import (
-    RecallMessageRequestHeader,
-    RecallMessageResponseHeader,
-    ReplyMessageRequestHeader,
-    SendMessageRequestHeader,
-    SendMessageRequestHeaderV2,
-    SendMessageResponseHeader,
-    parse_send_header,
-)
-from mqlab.protocol.headers.transaction import (
-    CheckTransactionStateRequestHeader,
-    EndTransactionRequestHeader,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mqlab.protocol.headers.admin import (
-        CreateTopicRequestHeader,
-        DeleteSubscriptionGroupRequestHeader,
-        DeleteTopicRequestHeader,
-        GetAllSubscriptionGroupRequestHeader,
-        GetAllSubscriptionGroupResponseHeader,
-        GetAllTopicConfigRequestHeader,
-        GetAllTopicConfigResponseHeader,
-        GetBrokerConfigResponseHeader,
-        GetSubscriptionGroupConfigRequestHeader,
-        GetTopicConfigRequestHeader,
-    )
-    from mqlab.protocol.headers.pop import (
-        AckMessageRequestHeader,
-        ChangeInvisibleTimeRequestHeader,
-        ChangeInvisibleTimeResponseHeader,
-        NotificationRequestHeader,
-        NotificationResponseHeader,
-        PeekMessageRequestHeader,
-        PollingInfoRequestHeader,
-        PollingInfoResponseHeader,
-        PopMessageRequestHeader,
-        PopMessageResponseHeader,
-    )
-    from mqlab.protocol.headers.table import REQUEST_HEADERS, RESPONSE_HEADERS
+    from mqlab.protocol.headers.admin import *  # noqa: F403
+    from mqlab.protocol.headers.client import *  # noqa: F403
+    from mqlab.protocol.headers.namesrv import *  # noqa: F403
+    from mqlab.protocol.headers.offset import *  # noqa: F403
+    from mqlab.protocol.headers.pop import *  # noqa: F403
+    from mqlab.protocol.headers.pull import *  # noqa: F403
+    from mqlab.protocol.headers.send import *  # noqa: F403
+    from mqlab.protocol.headers.table import *  # noqa: F403
+    from mqlab.protocol.headers.transaction import *  # noqa: F403
 
-_LATER = {
-    "REQUEST_HEADERS": "table",
-    "RESPONSE_HEADERS": "table",
-    "AckMessageRequestHeader": "pop",
-    "ChangeInvisibleTimeRequestHeader": "pop",
-    "ChangeInvisibleTimeResponseHeader": "pop",
-    "CreateTopicRequestHeader": "admin",
-    "DeleteSubscriptionGroupRequestHeader": "admin",
-    "DeleteTopicRequestHeader": "admin",
-    "GetAllSubscriptionGroupRequestHeader": "admin",
-    "GetAllSubscriptionGroupResponseHeader": "admin",
-    "GetAllTopicConfigRequestHeader": "admin",
-    "GetAllTopicConfigResponseHeader": "admin",
-    "GetBrokerConfigResponseHeader": "admin",
-    "GetSubscriptionGroupConfigRequestHeader": "admin",
-    "GetTopicConfigRequestHeader": "admin",
-    "NotificationRequestHeader": "pop",
-    "NotificationResponseHeader": "pop",
-    "PeekMessageRequestHeader": "pop",
-    "PollingInfoRequestHeader": "pop",
-    "PollingInfoResponseHeader": "pop",
-    "PopMessageRequestHeader": "pop",
-    "PopMessageResponseHeader": "pop",
-}
-"""Headers that few need: they are imported when first used."""
+_AREAS = ("client", "namesrv", "offset", "pull", "send", "pop", "admin", "transaction", "table")
+"""Where a name is looked for when it is first asked for, those that every world needs first."""
 
-__all__ = [
-    "IS_SUB_CHANGE",
-    "IS_SUPPORT_HEART_BEAT_V2",
-    "REQUEST_HEADERS",
-    "RESPONSE_HEADERS",
-    "UNIQUE_KEY_QUERY",
-    "AckMessageRequestHeader",
-    "AddWritePermOfBrokerRequestHeader",
-    "AddWritePermOfBrokerResponseHeader",
-    "BrokerHeartbeatRequestHeader",
-    "ChangeInvisibleTimeRequestHeader",
-    "ChangeInvisibleTimeResponseHeader",
-    "CheckTransactionStateRequestHeader",
-    "ConsumeMessageDirectlyResultRequestHeader",
-    "ConsumerSendMsgBackRequestHeader",
-    "CreateTopicRequestHeader",
-    "DeleteKVConfigRequestHeader",
-    "DeleteSubscriptionGroupRequestHeader",
-    "DeleteTopicFromNamesrvRequestHeader",
-    "DeleteTopicRequestHeader",
-    "EndTransactionRequestHeader",
-    "GetAllSubscriptionGroupRequestHeader",
-    "GetAllSubscriptionGroupResponseHeader",
-    "GetAllTopicConfigRequestHeader",
-    "GetAllTopicConfigResponseHeader",
-    "GetBrokerConfigResponseHeader",
-    "GetBrokerMemberGroupRequestHeader",
-    "GetConsumeStatsRequestHeader",
-    "GetConsumerConnectionListRequestHeader",
-    "GetConsumerListByGroupRequestHeader",
-    "GetConsumerListByGroupResponseHeader",
-    "GetConsumerRunningInfoRequestHeader",
-    "GetConsumerStatusRequestHeader",
-    "GetEarliestMsgStoretimeRequestHeader",
-    "GetEarliestMsgStoretimeResponseHeader",
-    "GetKVConfigRequestHeader",
-    "GetKVConfigResponseHeader",
-    "GetKVListByNamespaceRequestHeader",
-    "GetMaxOffsetRequestHeader",
-    "GetMaxOffsetResponseHeader",
-    "GetMinOffsetRequestHeader",
-    "GetMinOffsetResponseHeader",
-    "GetProducerConnectionListRequestHeader",
-    "GetRouteInfoRequestHeader",
-    "GetSubscriptionGroupConfigRequestHeader",
-    "GetTopicConfigRequestHeader",
-    "GetTopicStatsInfoRequestHeader",
-    "GetTopicsByClusterRequestHeader",
-    "HeartbeatRequestHeader",
-    "NotificationRequestHeader",
-    "NotificationResponseHeader",
-    "NotifyConsumerIdsChangedRequestHeader",
-    "NotifyMinBrokerIdChangeRequestHeader",
-    "PeekMessageRequestHeader",
-    "PollingInfoRequestHeader",
-    "PollingInfoResponseHeader",
-    "PopMessageRequestHeader",
-    "PopMessageResponseHeader",
-    "PullMessageRequestHeader",
-    "PullMessageResponseHeader",
-    "PutKVConfigRequestHeader",
-    "QueryConsumerOffsetRequestHeader",
-    "QueryConsumerOffsetResponseHeader",
-    "QueryDataVersionRequestHeader",
-    "QueryDataVersionResponseHeader",
-    "QueryMessageRequestHeader",
-    "QueryMessageResponseHeader",
-    "RecallMessageRequestHeader",
-    "RecallMessageResponseHeader",
-    "RegisterBrokerRequestHeader",
-    "RegisterBrokerResponseHeader",
-    "RegisterTopicRequestHeader",
-    "ReplyMessageRequestHeader",
-    "ResetOffsetRequestHeader",
-    "SearchOffsetRequestHeader",
-    "SearchOffsetResponseHeader",
-    "SendMessageRequestHeader",
-    "SendMessageRequestHeaderV2",
-    "SendMessageResponseHeader",
-    "UnRegisterBrokerRequestHeader",
-    "UnregisterClientRequestHeader",
-    "UnregisterClientResponseHeader",
-    "UpdateConsumerOffsetRequestHeader",
-    "UpdateConsumerOffsetResponseHeader",
-    "ViewMessageRequestHeader",
-    "WipeWritePermOfBrokerRequestHeader",
-    "WipeWritePermOfBrokerResponseHeader",
-    "parse_send_header",
-]
 
-__getattr__ = lazy_names(__name__, _LATER)
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_") and name not in _AREAS:
+        for area in _AREAS:
+            module = import_module(f"{__name__}.{area}")
+            if hasattr(module, name):
+                return globals().setdefault(name, getattr(module, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
