@@ -81,7 +81,7 @@ def test_a_world_of_push_loads_neither_proxies_nor_pop() -> None:
     assert [name for name in sorted(modules) if f"{name}.".startswith(UNASKED)] == []
 
 
-@pytest.mark.parametrize("part", ["mqlab", "mqlab.client", "mqlab.protocol", "mqlab.protocol.headers", "mqlab.views"])
+@pytest.mark.parametrize("part", ["mqlab", "mqlab.client", "mqlab.protocol", "mqlab.views"])
 def test_names_that_are_imported_when_first_used_are_public_and_there(part: str) -> None:
     module = importlib.import_module(part)
     later = getattr(module, "_LATER", None) or module._HOME
@@ -90,3 +90,12 @@ def test_names_that_are_imported_when_first_used_are_public_and_there(part: str)
     assert set(later) <= set(vars(module)), "what was asked for once is not looked for again"
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         module.Nothing  # noqa: B018  # the access is what is tested
+
+
+def test_a_header_of_any_area_is_found_by_its_name() -> None:
+    headers = importlib.import_module("mqlab.protocol.headers")
+    table = importlib.import_module("mqlab.protocol.headers.table")
+    for header in {*table.REQUEST_HEADERS.values(), *table.RESPONSE_HEADERS.values()}:
+        assert getattr(headers, header.__name__) is header
+    with pytest.raises(AttributeError, match="has no attribute 'NothingRequestHeader'"):
+        headers.NothingRequestHeader  # noqa: B018  # the access is what is tested
