@@ -12,33 +12,24 @@ from mqlab.broker.broker_executors import BrokerExecutors
 from mqlab.broker.broker_fast_failure import BrokerFastFailure
 from mqlab.broker.broker_outer_api import BrokerOuterAPI
 from mqlab.broker.broker_parts import BrokerParts
+from mqlab.broker.broker_processors import register_processors
 from mqlab.broker.broker_stats import BrokerStats
 from mqlab.broker.client_housekeeping_service import ClientHousekeepingService
-from mqlab.broker.client_manage_processor import ClientManageProcessor
-from mqlab.broker.consumer_manage_processor import ConsumerManageProcessor
 from mqlab.broker.consumer_manager import ConsumerManager
 from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
 from mqlab.broker.default_consumer_ids_change_listener import DefaultConsumerIdsChangeListener
 from mqlab.broker.errors import RequestError
-from mqlab.broker.lazy_processor import LazyProcessor
 from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
-from mqlab.broker.pop_processors import (
-    disk_holds_pop,
-    make_pop_with_the_first_check_point,
-    register_pop_processors,
-)
+from mqlab.broker.pop_start import disk_holds_pop, make_pop_with_the_first_check_point
 from mqlab.broker.producer_manager import ProducerManager
 from mqlab.broker.pull_message_processor import PullMessageProcessor
 from mqlab.broker.pull_request_hold_service import PullRequestHoldService
-from mqlab.broker.query_message_processor import QueryMessageProcessor
 from mqlab.broker.rebalance_lock_manager import RebalanceLockManager
 from mqlab.broker.schedule_message_service import ScheduleMessageService
-from mqlab.broker.send_message_processor import SendMessageProcessor
 from mqlab.broker.subscription_group_manager import SubscriptionGroupManager
 from mqlab.broker.topic_attributes import is_batch_cq
 from mqlab.broker.topic_config_manager import TopicConfigManager
 from mqlab.errors import MQBrokerException
-from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
 from mqlab.protocol.sysflag import PermName
 from mqlab.protocol.topic_config import (
@@ -48,8 +39,8 @@ from mqlab.protocol.topic_config import (
     TopicConfigAndMappingSerializeWrapper,
 )
 from mqlab.protocol.topics import TIMER_TOPIC
-from mqlab.remoting import RemotingServer, RemotingServerConfig, RequestProcessor
-from mqlab.sim import Pool, public_call
+from mqlab.remoting import RemotingServer, RemotingServerConfig
+from mqlab.sim import public_call
 from mqlab.store import DefaultMessageStore, MessageStoreConfig
 from mqlab.trace.events.broker import BrokerShutDown, BrokerStarted
 
@@ -200,11 +191,6 @@ class BrokerController(BrokerParts):
         self.schedule_message_service.transform_timer_message = transform
         return transform(message)
 
-    def _recall_message_processor(self) -> RequestProcessor:
-        from mqlab.broker.recall_message_processor import RecallMessageProcessor
-
-        return RecallMessageProcessor(self)
-
     def timer_behind(self) -> bool:
         """Is the timer a second or more behind?"""
         return self.timer is not None and self.timer.is_behind()
@@ -258,56 +244,8 @@ class BrokerController(BrokerParts):
         ]
 
     def _register_processors(self) -> None:
+        register_processors(self)
         pools, times = self.executors, self.broker_config.service_us
-        send = SendMessageProcessor(self)
-        client = ClientManageProcessor(self)
-        consumer = ConsumerManageProcessor(self)
-        query = QueryMessageProcessor(self)
-        pull = self.pull_message_processor
-        table: list[tuple[RequestProcessor, Pool, int, tuple[RequestCode, ...]]] = [
-            (
-                send,
-                pools.send,
-                times.send,
-                (
-                    RequestCode.SEND_MESSAGE,
-                    RequestCode.SEND_MESSAGE_V2,
-                    RequestCode.SEND_BATCH_MESSAGE,
-                    RequestCode.CONSUMER_SEND_MSG_BACK,
-                ),
-            ),
-            (LazyProcessor(self._recall_message_processor), pools.send, times.send, (RequestCode.RECALL_MESSAGE,)),
-            (pull, pools.pull, times.pull, (RequestCode.PULL_MESSAGE,)),
-            (pull, pools.lite_pull, times.pull, (RequestCode.LITE_PULL_MESSAGE,)),
-            (query, pools.query, times.query, (RequestCode.QUERY_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID)),
-            (client, pools.heartbeat, times.heartbeat, (RequestCode.HEART_BEAT,)),
-            (
-                client,
-                pools.client_manage,
-                times.client_manage,
-                (RequestCode.UNREGISTER_CLIENT, RequestCode.CHECK_CLIENT_CONFIG),
-            ),
-            (
-                consumer,
-                pools.consumer_manage,
-                times.consumer_manage,
-                (
-                    RequestCode.GET_CONSUMER_LIST_BY_GROUP,
-                    RequestCode.UPDATE_CONSUMER_OFFSET,
-                    RequestCode.QUERY_CONSUMER_OFFSET,
-                ),
-            ),
-            (
-                LazyProcessor(self.query_assignment_processor),
-                pools.load_balance,
-                times.assignment,
-                (RequestCode.QUERY_ASSIGNMENT, RequestCode.SET_MESSAGE_REQUEST_MODE),
-            ),
-        ]
-        for processor, pool, service_us, codes in table:
-            for code in codes:
-                self.remoting_server.register_processor(code, processor, pool, service_us)
-        register_pop_processors(self)
         self.remoting_server.register_default_processor(AdminBrokerProcessor(self), pools.admin, times.admin)
 
     @public_call

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
     from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.producer_manager import ProducerManager
+    from mqlab.broker.pull_message_processor import PullMessageProcessor
     from mqlab.broker.pull_request_hold_service import PullRequestHoldService
     from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
     from mqlab.broker.rebalance_lock_manager import RebalanceLockManager
@@ -58,6 +59,7 @@ class BrokerParts:
     consumer_manager: ConsumerManager
     producer_manager: ProducerManager
     broadcast_offset_manager: BroadcastOffsetManager
+    pull_message_processor: PullMessageProcessor
     pull_request_hold_service: PullRequestHoldService
     notify_message_arriving_listener: NotifyMessageArrivingListener
     start_us: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mqlab.broker.broker_processors import POPS, register_processors
 from mqlab.broker.errors import RequestError, rejected
 from mqlab.broker.pop.ack_message_processor import AckMessageProcessor
 from mqlab.broker.pop.change_invisible_time_processor import ChangeInvisibleTimeProcessor
@@ -17,7 +18,7 @@ from mqlab.broker.pop.pop_message_processor import PopMessageProcessor
 from mqlab.broker.pop.pop_offsets import PopOffsets
 from mqlab.broker.pop.pop_rollback_processor import PopRollbackProcessor
 from mqlab.broker.pop.queue_lock_manager import QueueLockManager
-from mqlab.broker.pop_processors import has_records, register_pop_processors
+from mqlab.broker.pop_start import has_records
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
 
@@ -72,7 +73,7 @@ class PopServices:
         self.notification_processor.pop_long_polling_service.start()
         arrivals = self.broker.notify_message_arriving_listener.listeners
         arrivals += [self.pop_message_processor, self.notification_processor]
-        register_pop_processors(self.broker)
+        register_processors(self.broker, POPS, now=True)
 
     async def shutdown(self) -> None:
         """End the threads, in RocketMQ's order; requests that wait are woken."""
