@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mqlab.check import checks_of, find_check
-from mqlab.check.patience import PATIENCE_S
+from mqlab.check.patience import MARKING_PATIENCE_S
 from mqlab.grading.confine import Limits
 from mqlab.grading.judging import JOB_TIMES, checks_in
 from mqlab.grading.marking import Job, mark
@@ -49,7 +49,7 @@ def process(*cells: str) -> StudentsProcess:
         cells,
         module="solutions",
         limits=Limits().with_java(),
-        patience_s=JOB_TIMES * PATIENCE_S,
+        patience_s=JOB_TIMES * MARKING_PATIENCE_S,
         asleep_s=JOB_TIMES * ASLEEP_S,
     )
 
