@@ -130,16 +130,16 @@ reveal("in-table", len(table), why="nobody will answer a one-way request: there 
 # this table a list. It is a map from the opaque to the one who waits (`ResponseFuture`), and that is the point of it.
 
 # %%
-lab.permits(producer)
+permits = lab.permits(producer)
+Table(permits.title, permits.header, permits.rows[:2])
 
 # %%
-taken = lab.permits(producer).rows
+taken = permits.rows
 reveal("permits", taken[0][2] + taken[1][2],
        why="all calls with an answer go through NettyRemotingAbstract.invokeImpl, which takes one")
 
 # %% [markdown]
-# One of the asynchronous permits is out for **each call that will be answered**. (The third row, the sender's own
-# queue, comes in round two.) The article asks why a synchronous call needs no permit, and answers: it waits, so it limits
+# One of the asynchronous permits is out for **each call that will be answered**. The article asks why a synchronous call needs no permit, and answers: it waits, so it limits
 # itself. The reasoning is good (a thread that waits cannot send a second message), and in 4.x it was so. In 5.x `invokeSync` is written as an
 # asynchronous call that somebody waits for, and takes the same permit. A one-way call took one of the other bowl and gave
 # it back as soon as its bytes were written.

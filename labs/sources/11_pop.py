@@ -553,8 +553,8 @@ check("11/again-in", again_in)
 
 # %% [markdown] tags=["hints"]
 # - The time runs from the moment at which an order is taken. So an order's time must be enough for *waiting for a thread* and for being packed. The fewer orders a packer holds, the less they wait.
-# - With a threshold of `threads` no more are taken while somebody waits; a batch of `threads` then gives each thread one more. An order waits for one other at the most, and then is packed: twice `slowest_ms` at the worst, and a little more for the way.
-# - Add up the worst case of one order from pop to ack, in ms, and put half a second on top for the way; keep to the limits that the list above names (no time below 5,000, no batch above 32).
+# - How many orders does a packer hold at the most, with your threshold and one batch on top? Divide by its threads: so many rounds the last one needs. Choose both numbers so that nobody waits for more than one round, and no thread is without work.
+# - Add up the worst case of one order from pop to ack, in ms, with those rounds, and put half a second on top for the way; keep to the limits that the list above names (no time below 5,000, no batch above 32).
 
 # %% tags=["exercise"]
 def settings(case):

@@ -120,7 +120,8 @@ reveal("written", stored() - before, why=f"one check point for the whole pop, an
 # The table says where they are now: in the topic `rmq_sys_wheel_timer`. Messages there wait for their time and go to where they belong
 # when it has come. (The broker's timer is built like a wheel with a slot for each second, so people say that a message is "on the wheel".)
 # So the check point has a time of its own, at which it leaves the wheel. One could set it to anything. Remember for your bet what it is
-# for: somebody will read it, and the acknowledgements, and then know what is missing.
+# for: somebody will read it, and the acknowledgements, and then know what is missing. (The scene at the beginning shows it to whoever knows by
+# now what its squares are.)
 
 # %%
 say(f"The orders are invisible for **{seconds * 1_000:,} ms** from the pop on.")

@@ -327,8 +327,9 @@ seen = visit(exhibit("3787"), seed, work_ms=work_ms)
 reveal("first-lost", int(seen.reason.split()[1]), why="it is the first one that was acknowledged later than 8.5 s behind the pop")
 
 # %% [markdown]
-# Its story. `bits` are the places that an ack marks in its check point. An ack without bits was read, and nobody knew a check point that it
-# could belong to.
+# Its story. `bits` are the places that an ack marks in its check point. Each `ReviveAckRead` is the reader meeting an ack of this pop. One
+# without bits was read while nobody knew a check point that it could belong to, and so it marks nothing; the reader goes on from the same place
+# in its next round, which is why such lines come twice.
 
 # %%
 story = [line.split() for line in seen.story if line.split()[2] == "broker-a"]
@@ -352,7 +353,7 @@ Table("one message", ("ms", "what", "bits"), [
 # %% [markdown]
 # Write the decision. `asked` is the offset that the check point names; `found` is the offset of the message that the store gave, or `None` if it
 # gave none; `pop_time` and `stored` are ms (`stored` is `None` without a message); `queue_end` is the offset that the queue's next message will
-# get; `reads` says whether the store reads at all just now. Return `"back"` (the message goes to the retry topic), `"gone"` (nothing is
+# get; `reads` says whether the store reads at all just now: if it does not, `found` and `stored` are `None` and say nothing of the message. Return `"back"` (the message goes to the retry topic), `"gone"` (nothing is
 # left to do) or `"later"` (a new check point, to try again).
 
 # %% [markdown] tags=["hints"]

@@ -429,8 +429,8 @@ day.budget(last)
 # %% [markdown] tags=["hints"]
 # - Go through the kinds of trouble one by one: both are killed (what costs no time, and what must pass?), one hangs (how long
 #   may an attempt take, so that another one still fits behind it?), all answers are late (what does a short time-out do there?).
-# - Three rules are enough: give up when the last error has the code 13; pause 100 ms once both brokers have failed; wait for
-#   an answer as long as you can, but keep 500 ms for one more attempt if none has timed out so far.
+# - Three rules are enough, one for each kind of error. After one of them no further attempt can help. After refusals from everybody
+#   only time helps. And an attempt that hangs costs all the time that you gave it.
 # - What you must work out at each call: which broker is next, whether to pause, what is then left of the time, and how much of it is kept
 #   back. The last one depends on one thing only: has an attempt of this message timed out before?
 
