@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING
 
 from mqlab.errors import LearnerError
-from mqlab.sim import ROOM_BYTES
-from mqlab_widgets.boards.stage_state import DOWN
 from mqlab_widgets.verbs import (
-    FAST_PPM,
     LINKS,
     MACHINES,
-    SLOW_MS,
+    Act,
     Condition,
     LinkCondition,
     condition_now,
     condition_then,
     link_now,
     link_then,
+    refuse,
 )
 
 if TYPE_CHECKING:
@@ -25,47 +23,6 @@ if TYPE_CHECKING:
     from mqlab.sim import Pending
     from mqlab_widgets.boards.stage import StageBoard
     from mqlab_widgets.player import Player
-
-LINK_REFUSALS = {
-    "cut": ("the link between {} and {} is cut already", "heal it"),
-    "heal": ("the link between {} and {} is not cut", "cut it first"),
-    "slow": ("the link between {} and {} is slow already", "make it quick again"),
-    "quick": ("the link between {} and {} is as quick as ever", "slow it down first"),
-}
-
-
-class Act(NamedTuple):
-    """An action of the world's own vocabulary (`mqlab.sim.faults`), and what else it is told."""
-
-    verb: str
-    arguments: dict[str, Any] = {}  # noqa: RUF012  nobody changes it
-
-
-def _refuse(verb: str, node: str, is_: Condition) -> NoReturn:
-    """Nothing would happen, and nobody would see why."""
-    match verb:
-        case _ if is_.state == "":
-            raise LearnerError(f"{node} was not there yet", "go on to where it has started")
-        case "crash" | "freeze" | "thaw" if is_.state == DOWN:
-            raise LearnerError(f"{node} is down already, so there is nothing to {verb}", "restart it first")
-        case "power_off":
-            raise LearnerError(f"{node} has no power already", "restart it first")
-        case "thaw":
-            raise LearnerError(f"{node} is not frozen", "freeze it first, or crash it")
-        case "freeze":
-            raise LearnerError(f"{node} is frozen already", "thaw it, or crash it")
-        case "drift":
-            raise LearnerError(f"the clock of {node} is wrong already", "set it right first")
-        case "set_clock":
-            raise LearnerError(f"the clock of {node} is right", "let it run wrong first")
-    if not is_.stores:
-        raise LearnerError(f"{node} is no broker, and what its disk does is seen nowhere", "choose a broker")
-    told = {
-        "fill_disk": "is full already", "free_disk": "is not full",
-        "hang_disk": "hangs already", "unhang_disk": "does not hang",
-    }  # fmt: skip
-    raise LearnerError(f"the disk of {node} {told[verb]}", "its menu has what can be done to it")
-
 
 class Breaking:
     """The part of a session that breaks, mends, and chooses what happens next."""
@@ -116,8 +73,7 @@ class Breaking:
 
     def do_choose(self, node: str) -> None:
         """The machine that the controls act on; the one before it stays as the other end of a link."""
-        if node not in self.lab.world.nodes:
-            raise LearnerError(f"there is no machine {node!r}", f"choose one of {', '.join(self.lab.world.nodes)}")
+        self._check_machine(node)
         if node != self.chosen:
             self.other, self.chosen = self.chosen, node
 
@@ -161,109 +117,38 @@ class Breaking:
             offered |= {"pick", "hold"}
         return offered
 
-    # -- machines ---------------------------------------------------------------------------------------------------
+    # -- what is done -----------------------------------------------------------------------------------------------
 
-    def do_crash(self, node: str = "", where: str = "") -> None:
-        """Kill the process. In the past `where` must say "new" (in a new world from here) or "now", for every verb."""
-        self._machine("crash", node, where, Act("crash"))
-
-    def do_power_off(self, node: str = "", where: str = "") -> None:
-        """Pull the plug."""
-        self._machine("power_off", node, where, Act("power_off"))
-
-    def do_freeze(self, node: str = "", where: str = "") -> None:
-        """Let the process hang."""
-        self._machine("freeze", node, where, Act("freeze"))
-
-    def do_thaw(self, node: str = "", where: str = "") -> None:
-        """Let it go on."""
-        self._machine("thaw", node, where, Act("thaw"))
-
-    def do_restart(self, node: str = "", where: str = "") -> None:
-        """Start the process again."""
-        self._machine("restart", node, where, Act("restart"))
-
-    def do_fill_disk(self, node: str = "", where: str = "") -> None:
-        """Leave no room on its disk."""
-        self._machine("fill_disk", node, where, Act("fill_disk"))
-
-    def do_free_disk(self, node: str = "", where: str = "") -> None:
-        """Make room there again."""
-        self._machine("free_disk", node, where, Act("fill_disk", {"free_bytes": ROOM_BYTES}))
-
-    def do_hang_disk(self, node: str = "", where: str = "") -> None:
-        """Let its disk stop answering."""
-        self._machine("hang_disk", node, where, Act("hang_disk"))
-
-    def do_unhang_disk(self, node: str = "", where: str = "") -> None:
-        """Let its disk answer again."""
-        self._machine("unhang_disk", node, where, Act("unhang_disk"))
-
-    def do_drift(self, node: str = "", where: str = "") -> None:
-        """Let the clock on its wall run fast."""
-        self._machine("drift", node, where, Act("drift", {"ppm": FAST_PPM}))
-
-    def do_set_clock(self, node: str = "", where: str = "") -> None:
-        """Set the clock on its wall right."""
-        error_ms = round(self.lab.world.nodes[node or self.chosen].clock_error_us / 1_000) if node or self.chosen else 0
-        self._machine("set_clock", node, where, Act("drift", {"ppm": 0, "jump_ms": -error_ms}))
-
-    def _machine(self, verb: str, node: str, where: str, act: Act) -> None:
-        node = node or self.chosen
+    def _machine(self, name: str, node: str = "", where: str = "") -> None:
+        """Do a verb of MACHINES. In the past `where` must say "new" (in a new world from here) or "now"."""
+        verb, node = MACHINES[name], node or self.chosen
         if not node:
             raise LearnerError("no machine is chosen", "click a machine on the stage")
-        if node not in self.lab.world.nodes:
-            raise LearnerError(f"there is no machine {node!r}", f"choose of {', '.join(self.lab.world.nodes)}")
+        self._check_machine(node)
         self._check_where(where)
         is_ = self._condition(node, then=where == "new")
-        if not MACHINES[verb].possible(is_):
-            _refuse(verb, node, is_)
-        self._do(MACHINES[verb].words.format(node), where, [act._replace(arguments={"node": node, **act.arguments})])
+        if not verb.possible(is_):
+            refuse(name, node, is_)
+        self._do(verb.words.format(node), where, [verb.act(self.lab, node)])
 
-    # -- links ------------------------------------------------------------------------------------------------------
-
-    def do_cut(self, source: str = "", target: str = "", where: str = "") -> None:
-        """Hold back everything between two machines, in both directions."""
-        left, right = self._ends(source, target)
-        self._link("cut", left, right, where, [Act("partition", {"left": left, "right": right})])
-
-    def do_heal(self, source: str = "", target: str = "", where: str = "") -> None:
-        """Let it through again."""
-        left, right = self._ends(source, target)
-        self._link("heal", left, right, where, [Act("unpartition", {"left": left, "right": right})])
-
-    def do_slow(self, source: str = "", target: str = "", where: str = "") -> None:
-        """Let frames take longer between two machines, in both directions."""
-        self._delay("slow", source, target, where, SLOW_MS)
-
-    def do_quick(self, source: str = "", target: str = "", where: str = "") -> None:
-        """Let them be as quick as they were."""
-        self._delay("quick", source, target, where, 0)
-
-    def _delay(self, verb: str, source: str, target: str, where: str, ms: int) -> None:
-        a, b = self._ends(source, target)
-        acts = [Act("delay", {"source": one, "target": other, "ms": ms}) for one, other in ((a, b), (b, a))]
-        self._link(verb, a, b, where, acts)
-
-    def do_disconnect(self, source: str = "", target: str = "", where: str = "") -> None:
-        """Break the connections between two machines."""
-        a, b = self._ends(source, target)
-        self._link("disconnect", a, b, where, [Act("disconnect", {"a": a, "b": b})])
-
-    def _link(self, verb: str, a: str, b: str, where: str, acts: list[Act]) -> None:
+    def _link(self, name: str, source: str = "", target: str = "", where: str = "") -> None:
+        """Do a verb of LINKS, in both directions."""
+        verb, (a, b) = LINKS[name], self._ends(source, target)
         self._check_where(where)
-        if not LINKS[verb].possible(self._link_condition(a, b, then=where == "new")):
-            told, hint = LINK_REFUSALS[verb]
-            raise LearnerError(told.format(a, b), hint)
-        self._do(LINKS[verb].words.format(f"{a} - {b}"), where, acts)
+        if not verb.possible(self._link_condition(a, b, then=where == "new")):
+            raise LearnerError(verb.refusal.told.format(a, b), verb.refusal.hint)
+        self._do(verb.words.format(f"{a} - {b}"), where, verb.acts(a, b))
+
+    def _check_machine(self, node: str) -> None:
+        if node not in self.lab.world.nodes:
+            raise LearnerError(f"there is no machine {node!r}", f"choose one of {', '.join(self.lab.world.nodes)}")
 
     def _ends(self, source: str, target: str) -> tuple[str, str]:
         ends = (source or self.other, target or self.chosen)
         if not all(ends):
             raise LearnerError("a link needs two machines", "click a link, or one machine and then the other")
         for node in ends:
-            if node not in self.lab.world.nodes:
-                raise LearnerError(f"there is no machine {node!r}", f"choose of {', '.join(self.lab.world.nodes)}")
+            self._check_machine(node)
         return ends
 
     # -- when -------------------------------------------------------------------------------------------------------

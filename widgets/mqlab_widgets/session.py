@@ -6,6 +6,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError, MqlabError
@@ -347,9 +348,8 @@ class Session(Worlds, Breaking):
             self._end_search()
             self._at = None
             self.back_offer = self.back_offer if name == "back_to" else None
-        method = getattr(self, f"do_{name}", None)
         self.said, self.shared = "", None
-        if method is None:
+        if self._command(name) is None:
             self.said = f"There is no command {name!r}."
         elif self._another_plays() and name != "play":
             self._while_another_plays(name, arguments)
@@ -363,9 +363,19 @@ class Session(Worlds, Breaking):
         for watcher in list(self.lab.watchers):
             watcher.changed()
 
+    def _command(self, name: str) -> Callable[..., None] | None:
+        """What carries out the command of that name; None where there is none."""
+        if name in MACHINES:
+            return partial(self._machine, name)
+        if name in LINKS:
+            return partial(self._link, name)
+        return getattr(self, f"do_{name}", None)
+
     def _act(self, name: str, arguments: dict[str, Any]) -> None:
+        command = self._command(name)
+        assert command is not None
         try:
-            getattr(self, f"do_{name}")(**arguments)
+            command(**arguments)
         except (MqlabError, TypeError, ValueError) as error:
             self.said = str(error)
         except KeyboardInterrupt:

@@ -1,13 +1,15 @@
-"""What can be broken and mended from the stage: each verb with its words and when it would do something.
+"""What can be broken and mended from the stage: each verb with its words, when it would do something, and what it does.
 
-Every verb has another one that takes it back.
+Every verb has another one that takes it back. A new one is an entry here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from mqlab.errors import LearnerError
+from mqlab.sim import ROOM_BYTES
 from mqlab_widgets.boards.stage_machines import SCARCE
 from mqlab_widgets.boards.stage_state import DOWN, FROZEN, RUNNING
 
@@ -41,40 +43,137 @@ class LinkCondition(NamedTuple):
     slow: bool = False
 
 
+class Act(NamedTuple):
+    """An action of the world's own vocabulary (`mqlab.sim.faults`), and what else it is told."""
+
+    verb: str
+    arguments: dict[str, Any] = {}  # noqa: RUF012  nobody changes it
+
+
+class Refusal(NamedTuple):
+    """Why a verb would do nothing, with the names in braces, and what to do instead."""
+
+    told: str
+    hint: str
+
+
 class Verb(NamedTuple):
-    """Something to do to a machine: words with its name, and whether it would do anything."""
+    """Something to do to a machine: words with its name, whether it would do anything, what is done to the world, and
+    what is said where it would do nothing.
+    """
 
     words: str
     possible: Callable[[Condition], bool]
+    act: Callable[[Lab, str], Act]
+    refusal: Refusal
+    of_disks: bool = False
 
 
 class LinkVerb(NamedTuple):
-    """Something to do to a link: words with its ends, and whether it would do anything."""
+    """Something to do to a link between two machines: the same."""
 
     words: str
     possible: Callable[[LinkCondition], bool]
+    acts: Callable[[str, str], list[Act]]
+    refusal: Refusal
+
+
+def _plain(verb: str, **arguments: Any) -> Callable[[Lab, str], Act]:
+    return lambda lab, node: Act(verb, {"node": node, **arguments})
+
+
+def _set_clock(lab: Lab, node: str) -> Act:
+    error_ms = round(lab.world.nodes[node].clock_error_us / 1_000)
+    return Act("drift", {"node": node, "ppm": 0, "jump_ms": -error_ms})
+
+
+def _disk(told: str) -> Refusal:
+    return Refusal(f"the disk of {{}} {told}", "its menu has what can be done to it")
+
+
+def _delay(ms: int) -> Callable[[str, str], list[Act]]:
+    return lambda a, b: [
+        Act("delay", {"source": one, "target": other, "ms": ms}) for one, other in ((a, b), (b, a))
+    ]  # fmt: skip
 
 
 MACHINES = {
-    "crash": Verb("Crash {}", lambda is_: is_.state in (RUNNING, FROZEN)),
-    "power_off": Verb("Pull the plug of {}", lambda is_: is_.state != "" and is_.powered),
-    "freeze": Verb("Freeze {}", lambda is_: is_.state == RUNNING),
-    "thaw": Verb("Let {} go on", lambda is_: is_.state == FROZEN),
-    "restart": Verb("Restart {}", lambda is_: is_.state != ""),
-    "fill_disk": Verb("Fill the disk of {}", lambda is_: is_.stores and not is_.full),
-    "free_disk": Verb("Make room on the disk of {}", lambda is_: is_.stores and is_.full),
-    "hang_disk": Verb("Let the disk of {} hang", lambda is_: is_.stores and not is_.hung),
-    "unhang_disk": Verb("Let the disk of {} answer again", lambda is_: is_.stores and is_.hung),
-    "drift": Verb("Let the clock of {} run 1 % fast", lambda is_: is_.state != "" and not is_.wrong),
-    "set_clock": Verb("Set the clock of {} right", lambda is_: is_.state != "" and is_.wrong),
-}
+    "crash": Verb(
+        "Crash {}", lambda is_: is_.state in (RUNNING, FROZEN), _plain("crash"),
+        Refusal("{} is down already, so there is nothing to crash", "restart it first"),
+    ),
+    "power_off": Verb(
+        "Pull the plug of {}", lambda is_: is_.state != "" and is_.powered, _plain("power_off"),
+        Refusal("{} has no power already", "restart it first"),
+    ),
+    "freeze": Verb(
+        "Freeze {}", lambda is_: is_.state == RUNNING, _plain("freeze"),
+        Refusal("{} is frozen already", "thaw it, or crash it"),
+    ),
+    "thaw": Verb(
+        "Let {} go on", lambda is_: is_.state == FROZEN, _plain("thaw"),
+        Refusal("{} is not frozen", "freeze it first, or crash it"),
+    ),
+    "restart": Verb("Restart {}", lambda is_: is_.state != "", _plain("restart"), Refusal("", "")),
+    "fill_disk": Verb(
+        "Fill the disk of {}", lambda is_: is_.stores and not is_.full, _plain("fill_disk"),
+        _disk("is full already"), of_disks=True,
+    ),
+    "free_disk": Verb(
+        "Make room on the disk of {}", lambda is_: is_.stores and is_.full,
+        _plain("fill_disk", free_bytes=ROOM_BYTES), _disk("is not full"), of_disks=True,
+    ),
+    "hang_disk": Verb(
+        "Let the disk of {} hang", lambda is_: is_.stores and not is_.hung, _plain("hang_disk"),
+        _disk("hangs already"), of_disks=True,
+    ),
+    "unhang_disk": Verb(
+        "Let the disk of {} answer again", lambda is_: is_.stores and is_.hung, _plain("unhang_disk"),
+        _disk("does not hang"), of_disks=True,
+    ),
+    "drift": Verb(
+        "Let the clock of {} run 1 % fast", lambda is_: is_.state != "" and not is_.wrong,
+        _plain("drift", ppm=FAST_PPM), Refusal("the clock of {} is wrong already", "set it right first"),
+    ),
+    "set_clock": Verb(
+        "Set the clock of {} right", lambda is_: is_.state != "" and is_.wrong, _set_clock,
+        Refusal("the clock of {} is right", "let it run wrong first"),
+    ),
+}  # fmt: skip
 LINKS = {
-    "cut": LinkVerb("Cut the link {}", lambda is_: not is_.cut),
-    "heal": LinkVerb("Heal the link {}", lambda is_: is_.cut),
-    "slow": LinkVerb(f"Slow the link {{}} down by {SLOW_MS} ms", lambda is_: not is_.slow),
-    "quick": LinkVerb("Make the link {} quick again", lambda is_: is_.slow),
-    "disconnect": LinkVerb("Break the connections {}", lambda is_: True),
-}
+    "cut": LinkVerb(
+        "Cut the link {}", lambda is_: not is_.cut, lambda a, b: [Act("partition", {"left": a, "right": b})],
+        Refusal("the link between {} and {} is cut already", "heal it"),
+    ),
+    "heal": LinkVerb(
+        "Heal the link {}", lambda is_: is_.cut, lambda a, b: [Act("unpartition", {"left": a, "right": b})],
+        Refusal("the link between {} and {} is not cut", "cut it first"),
+    ),
+    "slow": LinkVerb(
+        f"Slow the link {{}} down by {SLOW_MS} ms", lambda is_: not is_.slow, _delay(SLOW_MS),
+        Refusal("the link between {} and {} is slow already", "make it quick again"),
+    ),
+    "quick": LinkVerb(
+        "Make the link {} quick again", lambda is_: is_.slow, _delay(0),
+        Refusal("the link between {} and {} is as quick as ever", "slow it down first"),
+    ),
+    "disconnect": LinkVerb(
+        "Break the connections {}", lambda is_: True, lambda a, b: [Act("disconnect", {"a": a, "b": b})],
+        Refusal("", ""),
+    ),
+}  # fmt: skip
+
+
+def refuse(name: str, node: str, is_: Condition) -> NoReturn:
+    """LearnerError: nothing would happen, and nobody would see why."""
+    verb = MACHINES[name]
+    if is_.state == "":
+        raise LearnerError(f"{node} was not there yet", "go on to where it has started")
+    if is_.state == DOWN and name in ("crash", "freeze", "thaw"):
+        raise LearnerError(f"{node} is down already, so there is nothing to {name}", "restart it first")
+    if verb.of_disks and not is_.stores:
+        raise LearnerError(f"{node} is no broker, and what its disk does is seen nowhere", "choose a broker")
+    raise LearnerError(verb.refusal.told.format(node), verb.refusal.hint)
 
 
 def condition_now(lab: Lab, node: str) -> Condition:
