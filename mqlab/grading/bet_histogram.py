@@ -13,8 +13,9 @@ import ipywidgets
 from mqlab import material
 from mqlab.errors import MqlabError
 from mqlab.grading.bets import Bets, BetsReader, drawn, question
+from mqlab.views.colours import BLUE, ORANGE
 
-BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#767676"
+GREY = "#767676"
 LOOK_S = 2.0
 _SHOW, _HIDE = "Show the truth", "Hide the truth"
 

@@ -16,8 +16,9 @@ from bokeh.resources import Resources
 from mqlab.grading.class_tables import BetRow, CheckRow, ClassTables, NotebookRow, class_tables
 from mqlab.grading.course import missing, strangers
 from mqlab.grading.roster import kept_roster
+from mqlab.views.colours import BLUE, ORANGE, VERMILION
 
-BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#999999"
+GREY = "#999999"
 """Colours that people tell apart who don't see red and green (Okabe and Ito)."""
 
 HandedIn = tuple[str, str]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.round_numbers import round_seconds
 from mqlab.views.svg import FAINT, INK, box, line, picture, text
 
 RIGHT, STALE, HANGS, AWAY = PALETTE[0], PALETTE[5], PALETTE[1], "#d9d9d9"
@@ -124,7 +125,7 @@ class Beliefs:
         return text(x - 6, y + 16, words, colour="#ffffff", anchor="end", bold=True)
 
     def _axis(self, begin_us: int, end_us: int, scale: float, y: float) -> list[str]:
-        step = next(s for s in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 3_600) if (end_us - begin_us) / s <= 12e6)
+        step = round_seconds(end_us - begin_us)
         body = [line(_LEFT, y, _LEFT + _WIDTH, y, FAINT, width=1)]
         first = -(-(begin_us - self.zero_us) // (step * 1_000_000)) * step
         at_us = self.zero_us + first * 1_000_000

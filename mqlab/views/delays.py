@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.errors import LearnerError
-from mqlab.views.time_chart import BLUE, GREEN, ORANGE, VERMILION, Series, TimeChart
+from mqlab.views.colours import BLUE, GREEN, ORANGE, VERMILION
+from mqlab.views.time_chart import Series, TimeChart
 
 if TYPE_CHECKING:
     from mqlab.trace.history import History

@@ -16,9 +16,10 @@ from mqlab.errors import LearnerError
 from mqlab.trace.history import History
 from mqlab.trace.record import Record
 from mqlab.trace.recorded import read_json_lines, read_parquet
+from mqlab.views.colours import BLUE, VERMILION
 from mqlab.views.diagram_reading import SHOWN_AS_DOTS, WHO_AND_WHAT, Mark, Reading, in_words
 
-REQUEST, RESPONSE, DOT, HOLD = "#0072B2", "#007A5A", "#D55E00", "#F3D08A"
+REQUEST, RESPONSE, DOT, HOLD = BLUE, "#007A5A", VERMILION, "#F3D08A"
 INK, FAINT, LINE, BAND = "#1a1a1a", "#6e6e6e", "#9a9a9a", "#f2f2f2"
 ROW, LANE, LEFT, TOP, HEAD = 24, 204, 128, 96, 14
 DASHED = 'stroke-dasharray="7 3"'

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from mqlab.errors import LearnerError
 from mqlab.protocol.message import MEBIBYTE
 from mqlab.trace.record import Record
-from mqlab.views.time_chart import BLUE, GREEN, VERMILION, Limit, Series, TimeChart
+from mqlab.views.colours import BLUE, GREEN, VERMILION
+from mqlab.views.time_chart import Limit, Series, TimeChart
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQPushConsumer

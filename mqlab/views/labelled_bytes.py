@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C")
-"""The colours of Okabe and Ito, which colour-blind people can tell apart; neighbours never share one."""
+from mqlab.views.colours import BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
+
+PALETTE = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#8C8C8C")
+"""Neighbours never share one."""
 
 BYTES_PER_LINE = 16
 TEXT = "padding:1px 8px;text-align:left"

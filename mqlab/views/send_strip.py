@@ -10,6 +10,7 @@ from mqlab.errors import LearnerError
 from mqlab.trace.record import Record
 from mqlab.views.beliefs import IN_ROUTE, Beliefs, Span
 from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.round_numbers import round_seconds
 from mqlab.views.svg import FAINT, INK, box, line, picture, text
 from mqlab.views.table import Table
 
@@ -225,8 +226,7 @@ class SendStrip:
 
     def _axis(self, y: float) -> list[str]:
         zero_us = self.beliefs.zero_us
-        steps = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 3_600)
-        step = next(s for s in steps if (self._end_us - self._begin_us) / s <= 12e6)
+        step = round_seconds(self._end_us - self._begin_us)
         body = [line(_LEFT, y, _LEFT + _WIDTH, y, FAINT, width=1)]
         second = -(-(self._begin_us - zero_us) // (step * 1_000_000)) * step
         while zero_us + second * 1_000_000 <= self._end_us:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from mqlab.protocol.codes import RequestCode
 from mqlab.trace.record import Record
-from mqlab.views.time_chart import BLUE, ORANGE, VERMILION, Limit, Point, Series, TimeChart
+from mqlab.views.colours import BLUE, ORANGE, VERMILION
+from mqlab.views.time_chart import Limit, Point, Series, TimeChart
 
 SEND_CODES = (RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mqlab.views.round_numbers import round_us
 from mqlab.views.svg import FAINT, line, text
 
-_STEPS_US = tuple(mantissa * 10**power for power in range(2, 9) for mantissa in (1, 2, 5))
 _SECONDS_FROM_US = 3_000_000
 """From this length on times are told in seconds."""
 
@@ -32,7 +32,7 @@ class TimeAxis:
 
     def drawn(self, top: float, bottom: float) -> list[str]:
         """The axis at `bottom` with its unit and with faint lines up to `top`."""
-        step = next(s for s in _STEPS_US if (self.end_us - self.begin_us) / s <= 12)
+        step = round_us((self.end_us - self.begin_us) / 12, finest=100)
         unit, us = ("s", 1_000_000) if self.in_seconds else ("ms", 1_000)
         right = self.left + self.width
         body = [line(self.left, bottom, right, bottom, FAINT, width=1)]

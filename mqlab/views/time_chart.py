@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.colours import BLUE, GREEN, ORANGE, VERMILION
+from mqlab.views.round_numbers import round_step
 from mqlab.views.svg import FAINT, line, picture, text
 
-BLUE, ORANGE, GREEN, VERMILION = PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[5]
+# Notebooks find the colours here, too.
+__all__ = ["BLUE", "GREEN", "ORANGE", "VERMILION", "Limit", "Point", "Series", "TimeChart"]
+
 _LEFT, _RIGHT, _TOP, _WIDTH, _HEIGHT, _BELOW = 64, 92, 82, 640, 220, 52
 _LETTER = 6.6
-_ROUND_STEPS = tuple(mantissa * 10.0**power for power in range(-3, 7) for mantissa in (1, 2, 5))
 
 Point = tuple[float, float]
 """(time in s, value)"""
@@ -110,7 +112,7 @@ class TimeChart:
 
 
 def _round_numbers(begin: float, end: float, most: int) -> list[float]:
-    step = next(s for s in _ROUND_STEPS if (end - begin) / s <= most)
+    step = round_step(max((end - begin) / most, 0.001))
     first = -int(-begin // step)
     numbers = []
     while first * step <= end:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from math import ceil, floor, log10
 from typing import NamedTuple
 
+from mqlab.views.round_numbers import round_step
+
 _MOST_TICKS = 8
 
 
@@ -31,12 +33,6 @@ class Scale(NamedTuple):
             return [10.0**exponent for exponent in exponents[::every]]
         step = round_step((self.high - self.low) / _MOST_TICKS)
         return [round(n * step, 10) for n in range(ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9) + 1)]
-
-
-def round_step(least: float) -> float:
-    """The smallest of 1, 2, 5, 10, 20, 50, ... (and their tenths) that is not below `least`."""
-    power: float = 10.0 ** floor(log10(least))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
 
 
 def height_scale(heights: Iterable[float], start: float, end: float) -> Scale:

@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from mqlab.views.colours import BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
 from mqlab.views.svg import FAINT, INK, box, line, picture, text
 from mqlab_widgets.chart_scale import Scale, height_scale, number, value_scale
 
 if TYPE_CHECKING:
     from mqlab_widgets.charts import BarChart, DotChart, Histogram, LineChart
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-"""Colours of Okabe and Ito, which colour-blind people can tell apart."""
+PALETTE = (BLUE, VERMILION, GREEN, PINK, SKY, ORANGE)
 
 WIDTH, LEFT, RIGHT, PLOT, BOTTOM = 760, 70, 20, 210, 46
 """`LEFT` is the least: long numbers at the y axis take more."""

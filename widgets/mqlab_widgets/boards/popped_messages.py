@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from mqlab.protocol.topics import is_retry_topic
+from mqlab.views.round_numbers import round_us
 from mqlab_widgets.boards.pop_picture import BACK, IN_STORE, LOST, MARKS, legend, number, picture, seconds, text
 from mqlab_widgets.boards.pop_state import (
     ACKED,
@@ -24,7 +25,6 @@ from mqlab_widgets.words import clock
 MOST_MESSAGES = 10
 WIDTH, LEFT, RIGHT, LANE = 760, 128, 190, 32
 """px of the picture, left and right of its axis of time, and of a message's lane."""
-TICKS_US = (100_000, 200_000, 500_000, *(n * 10**power for power in (6, 7, 8) for n in (1, 2, 5)))
 MOST_TICKS = 8
 SIGNS = {ACKED: IN_STORE, REVIVED: BACK, FORGOTTEN: LOST, DROPPED: LOST}
 """What became of a delivery -> how the end of its bar is marked."""
@@ -164,7 +164,7 @@ def _sign(x: float, y: float, state: str) -> str:
 
 def _axis(from_us: int, to_us: int, y: float, across: Across) -> Iterator[str]:
     """Round times of the world."""
-    step = next((us for us in TICKS_US if (to_us - from_us) / us <= MOST_TICKS), max(1, to_us - from_us))
+    step = round_us((to_us - from_us) / MOST_TICKS, finest=100_000)
     yield f'<line class="tick" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:g}" y2="{y:g}"/>'
     for us in range(-(-from_us // step) * step, to_us + 1, step):
         x = across(us)
