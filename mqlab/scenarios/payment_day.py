@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
 from mqlab.errors import LearnerError, MQClientException, RemotingException, SimulationError
+from mqlab.exercises.handed_over import handed_over
 from mqlab.lab import Lab
 from mqlab.protocol.message import Message, MessageExt
 from mqlab.protocol.topics import dlq_topic
@@ -144,6 +145,7 @@ class Books:
         return f"write({', '.join([*given, f'add={add!r}'] if add is not None else given)})"
 
 
+@handed_over
 class Access:
     """The ledger as the process of one listener sees it."""
 

@@ -10,6 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.pull_request_hold_service import CHECK_PERIOD_MS, PullRequestHoldService
+from mqlab.exercises.handed_over import handed_over, handed_over_to_compare
 from mqlab.lab import Lab
 from mqlab.protocol import Message, MessageQueue
 from mqlab.trace.record import KIND, Record
@@ -45,6 +46,7 @@ class Comparisons:
         self.allowed = 0
 
 
+@handed_over_to_compare
 class Number(int):
     """A whole number that counts how often it is compared."""
 
@@ -81,6 +83,7 @@ class Number(int):
         return int.__hash__(self)
 
 
+@handed_over_to_compare
 class Queue:
     """One queue as the service sees it: fit to be a key. Comparing it counts, and so do looking it up and its text."""
 
@@ -103,6 +106,7 @@ class Queue:
         return f"queue {self._number}"
 
 
+@handed_over
 class Pull:
     """A pull that found nothing: it waits for what comes to `queue` at `offset` or later, until `due_ms`."""
 
