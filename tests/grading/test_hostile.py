@@ -244,7 +244,7 @@ ATTACKS = {
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_on_the_judge_earns_nothing(name: str, mark_it: MarkIt, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mqlab.grading.judging.PATIENCE_S", 1.0)
+    monkeypatch.setattr("mqlab.grading.judging.MARKING_PATIENCE_S", 1.0)
     monkeypatch.setattr("mqlab.grading.judging.ASLEEP_S", 3.0)
     solution, said = ATTACKS[name]
     result = mark_it(solution)
