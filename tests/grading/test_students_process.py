@@ -15,12 +15,12 @@ from mqlab.check import Wrong, find_check, lab_check
 from mqlab.check.own_process import in_own_process
 from mqlab.check.registry import LabCheck
 from mqlab.exercises.handed_over import handed_over, is_handed_over
+from mqlab.exercises.waiting_room import Pull
 from mqlab.grading.students_process import StudentsProcess
 from mqlab.labs.build import read_lab
 from mqlab.labs.reference import reference_answers
 from mqlab.labs.rules import answers_of
 from mqlab.labs.source import LabSource, text_argument
-from mqlab.scenarios.waiting_room import Pull
 
 SOURCES = [
     path
@@ -191,7 +191,7 @@ class Secret:
 class Derived(Secret):
     """One that is derived from it, and not marked itself."""
 
-    __module__ = "mqlab.scenarios.waiting_room"
+    __module__ = "mqlab.exercises.waiting_room"
 
 
 class Disguised:
@@ -218,12 +218,12 @@ def test_only_a_class_that_is_marked_itself_is_handed_over(made: type) -> None:
         "class Mine(Pull): word = 'forged'",
         "@handed_over\nclass Mine(Pull): word = 'forged'",
         "class Mine(Pull):\n    word, __class__ = 'forged', Pull",
-        "class Mine(Pull):\n    word, __module__ = 'forged', 'mqlab.scenarios.waiting_room'",
+        "class Mine(Pull):\n    word, __module__ = 'forged', 'mqlab.exercises.waiting_room'",
     ],
 )
 def test_no_class_of_a_solution_earns_what_a_marked_one_may(body: str) -> None:
     """What stands here for its objects is a `Pull`, and neither handed over nor read by the process of another one."""
-    imports = "from mqlab.exercises.handed_over import handed_over\nfrom mqlab.scenarios.waiting_room import Pull\n"
+    imports = "from mqlab.exercises.handed_over import handed_over\nfrom mqlab.exercises.waiting_room import Pull\n"
     with (
         StudentsProcess([f"{imports}{body}\ndef make(): return object.__new__(Mine)"]) as theirs,
         StudentsProcess(["def read(pull): return pull.word"]) as others,
