@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from random import Random
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 from mqlab.errors import LearnerError, MQBrokerException, MQClientException, RemotingException
-from mqlab.lab import Lab
+from mqlab.exercises.exercise_world import ExerciseWorld
 from mqlab.protocol.message import Message, MessageConst, MessageQueue
-from mqlab.trace.record import KIND, Record
+from mqlab.trace.record import Record
 from mqlab.views.budget_bars import BudgetBars
 from mqlab.views.sends import Attempt, Sent
 
@@ -70,14 +70,6 @@ def naive_rule(failed: Sequence[Failed], left_ms: int, brokers: Sequence[str]) -
     return Try(brokers[len(failed) % len(brokers)], min(1_000, left_ms))
 
 
-class Line(NamedTuple):
-    """One line of the story; number -1 concerns all messages."""
-
-    at_ms: float
-    number: int
-    text: str
-
-
 class Order:
     """One message of the day: its attempts, and what became of it."""
 
@@ -95,18 +87,15 @@ class Order:
         """What the rule asked for that cannot be."""
 
 
-class BadDay:
+class BadDay(ExerciseWorld):
     """One world: an application that sends a message every 200 ms for 22 s, and two brokers that have a bad day."""
 
     def __init__(self, rule: RetryRule, seed: int, *, history: bool = False) -> None:
+        super().__init__(seed, history=history)
         self.rule = rule
-        self.seed = seed
-        self.random = Random(seed)
         self.orders: list[Order] = []
-        self.lines: list[Line] = []
         self._by_key: dict[str, Order] = {}
-        self.lab = Lab(seed, history=history)
-        self.lab.world.hooks.attach(self._note_stored)
+        self.watch({"MessageStored": self._stored})
         self.lab.name_server()
         for name in BROKERS:
             self.lab.broker(name, mapped_file_size_consume_queue=QUEUE_FILE_BYTES)
@@ -138,10 +127,9 @@ class BadDay:
         """What happened to a message, with the faults of the brokers around it; seconds from the first message."""
         order = self.orders[number]
         end_ms = order.begin_ms + BUDGET_MS if order.end_ms is None else order.end_ms
-        told = [line for line in self.lines if line.number == number]
-        told += [line for line in self.lines if line.number < 0 and line.at_ms <= end_ms][-4:]
-        told.sort(key=lambda line: line.at_ms)
-        return "\n".join(f"{line.at_ms / 1_000:>7.3f} s  {line.text}" for line in told[-lines:])
+        told = [line for line in self.lines if line.about == number]
+        told += self.lines_about(until_ms=end_ms)[-4:]
+        return self.written(*sorted(told, key=lambda line: line.at_ms)[-lines:])
 
     def budget(self, number: int) -> BudgetBars:
         """What the attempts of a message made of its budget, as a picture."""
@@ -158,46 +146,37 @@ class BadDay:
         if self.orders:
             raise LearnerError("this day was played already", "make a new BadDay(rule, seed)")
         self.producer.node.spawn(self._load(), "load")
-        for at_ms, text, do in sorted(self._faults(), key=lambda fault: fault[0]):
-            self.lab.run_for(ms=self.begin_ms + at_ms - self.lab.now_ms)
+        self._plan()
+        for _ in self.passing(MESSAGES * EVERY_MS + REST_MS):
             if any(order.mistake for order in self.orders):
-                return self
-            self._tell(-1, text)
-            do()
-        self.lab.run_for(ms=self.begin_ms + MESSAGES * EVERY_MS + REST_MS - self.lab.now_ms)
+                break
         return self
 
-    def _faults(self) -> list[tuple[float, str, Callable[[], None]]]:
+    def _plan(self) -> None:
         """Five troubles, in another order and with other lengths for each seed, never two at once."""
         between = self.random.uniform
         troubles = [self._kill_one, self._kill_both, self._answer_late, self._hang, self._refuse]
         self.random.shuffle(troubles)
-        faults: list[tuple[float, str, Callable[[], None]]] = []
         at_ms = between(300, 800)
         for trouble in troubles:
-            made, length_ms = trouble(at_ms, self.random.choice(BROKERS))
-            faults += made
-            at_ms += length_ms + between(900, 1_300)
-        return faults
+            at_ms += trouble(at_ms, self.random.choice(BROKERS)) + between(900, 1_300)
 
-    def _kill_one(self, at_ms: float, name: str) -> Any:
+    def _kill_one(self, at_ms: float, name: str) -> float:
         lab, length_ms = self.lab, self.random.uniform(1_500, 2_500)
-        return [
-            (at_ms, f"{name} is killed", lambda: lab.crash(name)),
-            (at_ms + length_ms, f"{name} starts again", lambda: lab.restart(name)),
-        ], length_ms
+        self.at(at_ms, f"{name} is killed", partial(lab.crash, name))
+        self.at(at_ms + length_ms, f"{name} starts again", partial(lab.restart, name))
+        return length_ms
 
-    def _kill_both(self, at_ms: float, name: str) -> Any:
+    def _kill_both(self, at_ms: float, name: str) -> float:
         lab, length_ms = self.lab, self.random.uniform(800, 1_600)
         other = next(broker for broker in BROKERS if broker != name)
-        return [
-            (at_ms, f"{name} is killed", lambda: lab.crash(name)),
-            (at_ms + 20, f"{other} is killed, too", lambda: lab.crash(other)),
-            (at_ms + length_ms, f"{name} starts again", lambda: lab.restart(name)),
-            (at_ms + length_ms + 900, f"{other} starts again", lambda: lab.restart(other)),
-        ], length_ms + 900
+        self.at(at_ms, f"{name} is killed", partial(lab.crash, name))
+        self.at(at_ms + 20, f"{other} is killed, too", partial(lab.crash, other))
+        self.at(at_ms + length_ms, f"{name} starts again", partial(lab.restart, name))
+        self.at(at_ms + length_ms + 900, f"{other} starts again", partial(lab.restart, other))
+        return length_ms + 900
 
-    def _answer_late(self, at_ms: float, name: str) -> Any:
+    def _answer_late(self, at_ms: float, name: str) -> float:
         length_ms, late_ms = self.random.uniform(2_000, 3_000), round(self.random.uniform(1_200, 2_000))
         node = self.producer.node.name
 
@@ -205,29 +184,26 @@ class BadDay:
             for broker in BROKERS:
                 self.lab.act("delay", source=broker, target=node, ms=ms)
 
-        return [
-            (at_ms, f"all answers take {late_ms} ms", lambda: delay(late_ms)),
-            (at_ms + length_ms, "answers are quick again", lambda: delay(0)),
-        ], length_ms + late_ms
+        self.at(at_ms, f"all answers take {late_ms} ms", partial(delay, late_ms))
+        self.at(at_ms + length_ms, "answers are quick again", partial(delay, 0))
+        return length_ms + late_ms
 
-    def _hang(self, at_ms: float, name: str) -> Any:
+    def _hang(self, at_ms: float, name: str) -> float:
         lab, length_ms = self.lab, self.random.uniform(4_000, 5_500)
-        return [
-            (at_ms, f"{name} hangs", lambda: lab.freeze(name)),
-            (at_ms + length_ms, f"{name} goes on", lambda: lab.thaw(name)),
-        ], length_ms
+        self.at(at_ms, f"{name} hangs", partial(lab.freeze, name))
+        self.at(at_ms + length_ms, f"{name} goes on", partial(lab.thaw, name))
+        return length_ms
 
-    def _refuse(self, at_ms: float, name: str) -> Any:
+    def _refuse(self, at_ms: float, name: str) -> float:
         length_ms = self.random.uniform(1_000, 2_000)
         broker = next(broker for broker in self.lab.brokers if broker.name == name)
 
         def accept_from(time_ms: int) -> None:
             broker.running().broker_config.start_accept_send_request_time_stamp = time_ms
 
-        return [
-            (at_ms, f"{name} takes no messages", lambda: accept_from(NEVER)),
-            (at_ms + length_ms, f"{name} takes messages again", lambda: accept_from(0)),
-        ], length_ms
+        self.at(at_ms, f"{name} takes no messages", partial(accept_from, NEVER))
+        self.at(at_ms + length_ms, f"{name} takes messages again", partial(accept_from, 0))
+        return length_ms
 
     # -- inside the world -------------------------------------------------------------------------------------------
 
@@ -244,60 +220,50 @@ class BadDay:
             await node.sleep(EVERY_MS)
 
     async def _send(self, order: Order) -> None:
-        order.begin_ms = self._now_ms()
+        order.begin_ms = self.now_ms
         turn = order.number % len(BROKERS)
         brokers = [*BROKERS[turn:], *BROKERS[:turn]]
-        self._tell(order.number, f"message {order.number}: the budget is {BUDGET_MS} ms")
+        self.tell(f"message {order.number}: the budget is {BUDGET_MS} ms", order.number)
         while not order.delivered:
-            left_ms = BUDGET_MS - round(self._now_ms() - order.begin_ms)
+            left_ms = BUDGET_MS - round(self.now_ms - order.begin_ms)
             wanted = self.rule(list(order.failed), left_ms, list(brokers))
             if wanted is None:
-                self._tell(order.number, f"  the rule gives up with {left_ms} ms left")
+                self.tell(f"  the rule gives up with {left_ms} ms left", order.number)
                 break
             order.mistake = _mistake(order, wanted, left_ms)
             if order.mistake:
-                self._tell(order.number, f"  the rule says {wanted!r} with {left_ms} ms left")
+                self.tell(f"  the rule says {wanted!r} with {left_ms} ms left", order.number)
                 break
             await self._attempt(order, Try(wanted.broker, max(1, round(wanted.timeout_ms)), round(wanted.pause_ms)))
-        order.end_ms = self._now_ms()
+        order.end_ms = self.now_ms
 
     async def _attempt(self, order: Order, wanted: Try) -> None:
         await self.producer.node.sleep(wanted.pause_ms)
-        begin_ms = self._now_ms()
+        begin_ms = self.now_ms
         attempt = Attempt(round(begin_ms * 1_000), wanted.timeout_ms, wanted.broker)
         order.attempts.append(attempt)
         paused = f"after a pause of {wanted.pause_ms} ms " if wanted.pause_ms else ""
-        self._tell(order.number, f"  {paused}to {wanted.broker}, for at most {wanted.timeout_ms} ms")
+        self.tell(f"  {paused}to {wanted.broker}, for at most {wanted.timeout_ms} ms", order.number)
         queue = MessageQueue(TOPIC, wanted.broker, order.number % QUEUES)
-        send = type(self.producer).send.inside  # type: ignore[attr-defined]  # see public_call
         try:
-            await send(self.producer, order.message, queue=queue, timeout=wanted.timeout_ms)
+            await self.producer.send(order.message, queue=queue, timeout=wanted.timeout_ms)
         except FAILURES as error:
-            took_ms = round(self._now_ms() - begin_ms)
+            took_ms = round(self.now_ms - begin_ms)
             order.failed.append(Failed(wanted.broker, error, took_ms))
             attempt.outcome = _IN_SHORT.get(type(error).__name__, "an error answer")
-            self._tell(order.number, f"    failed after {took_ms} ms: {type(error).__name__}: {_first_words(error)}")
+            self.tell(f"    failed after {took_ms} ms: {type(error).__name__}: {_first_words(error)}", order.number)
         else:
             order.delivered = attempt.ok = True
             attempt.outcome = "SEND_OK"
-            self._tell(order.number, "    SEND_OK")
-        attempt.end_us = round(self._now_ms() * 1_000)
+            self.tell("    SEND_OK", order.number)
+        attempt.end_us = round(self.now_ms * 1_000)
 
-    def _now_ms(self) -> float:
-        return self.lab.now_ms - self.begin_ms
-
-    def _tell(self, number: int, text: str) -> None:
-        self.lines.append(Line(self._now_ms(), number, text))
-
-    def _note_stored(self, row: Any) -> None:
-        if row[KIND] != "MessageStored":
-            return
-        record = Record(row)
+    def _stored(self, record: Record) -> None:
         order = self._by_key.get(record.unique_key)
         if order is not None:
             order.stored += 1
             copies = f" (copy {order.stored})" if order.stored > 1 else ""
-            self._tell(order.number, f"    {record.node} has stored it{copies}")
+            self.tell(f"    {record.node} has stored it{copies}", order.number)
 
 
 def _mistake(order: Order, wanted: object, left_ms: int) -> str:
