@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, Protocol
 
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus, ConsumeFromWhere, DefaultMQPushConsumer
 from mqlab.errors import LearnerError, MQClientException, RemotingException, SimulationError
+from mqlab.exercises.exercise_world import ExerciseWorld
 from mqlab.exercises.handed_over import handed_over
-from mqlab.lab import Lab
 from mqlab.protocol.message import Message, MessageExt
 from mqlab.protocol.topics import dlq_topic
 from mqlab.sim import Node
-from mqlab.trace.record import KIND, Record
+from mqlab.trace.record import Record
 
 GROUP, TOPIC, BROKER = "books", "Payments", "broker-a"
 KEEPERS = ("keeper-1", "keeper-2")
@@ -28,7 +28,6 @@ SILENT = 0.12
 """The share of the ledger's writes whose answer gets lost."""
 MOST_SILENT = 2
 """How many answers about one payment may get lost."""
-LINES = 16
 UNKNOWN = "?"
 AFTER_MS, LIMIT_MS = 15_000, 200_000
 
@@ -72,14 +71,6 @@ class Payment(NamedTuple):
         return f"{self.account} {self.cents if self.readable else '??'}".encode()
 
 
-class Line(NamedTuple):
-    """One line of the story; an empty key concerns all payments."""
-
-    at_ms: float
-    key: str
-    text: str
-
-
 class Books:
     """The ledger itself: what is written stays, whatever happens to the processes that wrote it."""
 
@@ -100,7 +91,7 @@ class Books:
         await node.sleep(self._half_ms())
         found = note in self.notes
         await node.sleep(self._half_ms())
-        self._day.tell(key, f"{node.name}: has({note!r}) is {found}")
+        self._day.tell(f"{node.name}: has({note!r}) is {found}", key)
         return found
 
     async def write(self, node: Node, note: str | None, add: tuple[str, int] | None) -> None:
@@ -111,7 +102,7 @@ class Books:
         await node.sleep(self._half_ms())
         if note is not None and note in self.notes:
             await node.sleep(self._half_ms())
-            self._day.tell(key, f"{node.name}: {words}: AlreadyNotedError")
+            self._day.tell(f"{node.name}: {words}: AlreadyNotedError", key)
             raise AlreadyNotedError(f"{note!r} is noted already")
         lost, done = self._answer_is_lost(key)
         if done:
@@ -121,10 +112,10 @@ class Books:
                 self.entries.append(add)
             self.writes += 1
             self.last_writer = node.name
-            self._day.tell(key, f"{node.name}: {words} is done")
+            self._day.tell(f"{node.name}: {words} is done", key)
         await node.sleep(self._half_ms())
         if lost:
-            self._day.tell(key, f"{node.name}: {words}: LedgerTimeoutError{'' if done else ', and nothing was done'}")
+            self._day.tell(f"{node.name}: {words}: LedgerTimeoutError{'' if done else ', and nothing was done'}", key)
             raise LedgerTimeoutError("no answer from the ledger")
 
     def _answer_is_lost(self, key: str) -> tuple[bool, bool]:
@@ -171,21 +162,21 @@ class Access:
         await self._books.write(self._node, note, add)
 
 
-class PaymentDay:
+class PaymentDay(ExerciseWorld):
     """One seed's world: a till that sends payments, two keepers of the books, and faults."""
 
+    LINES = 16
+    SECONDS = "8.3f"
+
     def __init__(self, make_keeper: Callable[[Ledger], Any], seed: int) -> None:
-        self.seed = seed
-        self.random = Random(seed)
+        super().__init__(seed)
         self.books = Books(self)
         self.payments = self._draw()
-        self.lines: list[Line] = []
         self.dead: dict[str, float] = {}
         self.deliveries: dict[str, int] = {}
         self._make_keeper = make_keeper
         self._keepers: dict[tuple[str, int], Any] = {}
         self._ids: dict[str, str] = {}
-        self.lab = Lab(seed, history=False)
         self.lab.name_server()
         self.lab.broker(BROKER, mapped_file_size_consume_queue=20_000)
         self.lab.create_topic(TOPIC, 2)
@@ -195,7 +186,7 @@ class PaymentDay:
             self._add_keeper(name)
         self.lab.run_for(seconds=25)
         self.begin_ms = self.lab.now_ms
-        self.lab.world.hooks.attach(self._see)
+        self.watch({"SendAttempted": self._attempted, "MessageStored": self._stored})
 
     def _draw(self) -> list[Payment]:
         """The payments of this seed: some sent twice, one or two of them unreadable."""
@@ -236,15 +227,15 @@ class PaymentDay:
             self.deliveries[key] = self.deliveries.get(key, 0) + 1
             tries = messages[0].reconsume_times
             again = f", reconsumeTimes {tries}" if tries else ""
-            self.tell(key, f"{consumer.node.name}: the listener gets message ...{messages[0].msg_id[-4:]}{again}")
+            self.tell(f"{consumer.node.name}: the listener gets message ...{messages[0].msg_id[-4:]}{again}", key)
             try:
                 status: ConsumeConcurrentlyStatus | None = await keeper.consume_message(messages, context)
             except LearnerError as error:
                 raise SimulationError(f"the listener cannot go on: {error}") from error
             except Exception as error:
-                self.tell(key, f"{consumer.node.name}: the listener raises {type(error).__name__}: {error}")
+                self.tell(f"{consumer.node.name}: the listener raises {type(error).__name__}: {error}", key)
                 raise
-            self.tell(key, f"{consumer.node.name}: the listener returns {status}")
+            self.tell(f"{consumer.node.name}: the listener returns {status}", key)
             return status
 
         return listener
@@ -261,7 +252,7 @@ class PaymentDay:
         """Let the till send, break something, and wait until all is settled or it takes too long."""
         self.till.node.spawn(self._send(), "till")
         self._break()
-        self.lab.run_until(lambda: self._settled() or self._now_ms() > LIMIT_MS, limit_ms=2 * LIMIT_MS)
+        self.lab.run_until(lambda: self._settled() or self.now_ms > LIMIT_MS, limit_ms=2 * LIMIT_MS)
         self.lab.run_for(ms=AFTER_MS)
         return self
 
@@ -279,10 +270,10 @@ class PaymentDay:
     async def _hand_in(self, payment: Payment, words: str) -> None:
         """Send a payment until the broker has it; each time it is a message of its own."""
         while True:
-            self.tell(payment.key, f"till {words} {payment.key}: {payment.body.decode()}")
+            self.tell(f"till {words} {payment.key}: {payment.body.decode()}", payment.key)
             try:
                 message = Message(TOPIC, payment.body, keys=payment.key)
-                await type(self.till).send.inside(self.till, message)  # type: ignore[attr-defined]  # see public_call
+                await self.till.send(message)
             except (MQClientException, RemotingException):
                 await self.till.node.sleep(1_000)
                 continue
@@ -292,35 +283,34 @@ class PaymentDay:
         """The faults of this seed: a keeper is killed or hangs in the middle of its work, or the broker is killed."""
         random, lab = self.random, self.lab
         writes = random.randrange(1, 9)
-        lab.run_until(lambda: self.books.writes >= writes or self._now_ms() > 12_000)
+        lab.run_until(lambda: self.books.writes >= writes or self.now_ms > 12_000)
         victim = self.books.last_writer or KEEPERS[0]
         kind = self.seed % 10 % 6
         if kind == 0:
-            self._fault(f"{victim} hangs", lambda: lab.freeze(victim))
+            self.tell(f"{victim} hangs")
+            lab.freeze(victim)
             lab.run_for(ms=random.randint(125_000, 150_000))
-            self._fault(f"{victim} goes on", lambda: lab.thaw(victim))
+            self.tell(f"{victim} goes on")
+            lab.thaw(victim)
         elif kind == 1:
-            self._fault(f"{BROKER} is killed", lambda: lab.crash(BROKER))
-            lab.run_for(ms=random.randint(1_000, 9_000))
-            self._fault(f"{BROKER} starts again", lambda: lab.restart(BROKER))
+            self._kill(BROKER, random.randint(1_000, 9_000))
         else:
-            self._fault(f"{victim} is killed", lambda: lab.crash(victim))
-            lab.run_for(ms=random.randint(500, 15_000))
-            self._fault(f"{victim} starts again", lambda: lab.restart(victim))
+            self._kill(victim, random.randint(500, 15_000))
             if kind == 2:
                 lab.run_for(ms=random.randint(500, 4_000))
-                self._fault(f"{BROKER} is killed", lambda: lab.crash(BROKER))
-                lab.run_for(ms=random.randint(1_000, 9_000))
-                self._fault(f"{BROKER} starts again", lambda: lab.restart(BROKER))
+                self._kill(BROKER, random.randint(1_000, 9_000))
 
-    def _fault(self, words: str, do: Callable[[], None]) -> None:
-        self.tell("", words)
-        do()
+    def _kill(self, name: str, down_ms: int) -> None:
+        self.tell(f"{name} is killed")
+        self.lab.crash(name)
+        self.lab.run_for(ms=down_ms)
+        self.tell(f"{name} starts again")
+        self.lab.restart(name)
 
     def _settled(self) -> bool:
         missing = Counter(p.cents for p in self.payments if p.readable)
         missing.subtract(cents for _, cents in self.books.entries)
-        sent = self._now_ms() > PAYMENTS * EVERY_MS + 4_500
+        sent = self.now_ms > PAYMENTS * EVERY_MS + 4_500
         booked = all(count <= 0 for count in missing.values())
         return sent and booked and all(p.readable or p.key in self.dead for p in self.payments)
 
@@ -328,16 +318,15 @@ class PaymentDay:
         """This payment, and the one that is like it, if there is one."""
         return [other for other in self.payments if other.readable and other.body == payment.body]
 
-    def _see(self, row: Any) -> None:
-        if row[KIND] not in ("SendAttempted", "MessageStored"):
-            return
-        record = Record(row)
-        if record.kind == "SendAttempted" and record.topic == TOPIC:
+    def _attempted(self, record: Record) -> None:
+        if record.topic == TOPIC:
             self._ids[record.msg_id] = record.task
-        elif record.kind == "MessageStored" and record.topic == dlq_topic(GROUP):
+
+    def _stored(self, record: Record) -> None:
+        if record.topic == dlq_topic(GROUP):
             key = self._ids.get(record.unique_key, "")
-            self.dead.setdefault(key, self._now_ms())
-            self.tell(key, "the message is in the dead-letter queue")
+            self.dead.setdefault(key, self.now_ms)
+            self.tell("the message is in the dead-letter queue", key or None)
 
     def key_of(self, note: str | None, add: tuple[str, int] | None) -> str:
         """The payment that a note or an entry is about, as far as one can tell."""
@@ -349,18 +338,10 @@ class PaymentDay:
                 return payment.key
         return self._ids.get(note or "", UNKNOWN)
 
-    def _now_ms(self) -> float:
-        return self.lab.now_ms - self.begin_ms
-
-    def tell(self, key: str, words: str) -> None:
-        """Write a line of the story."""
-        self.lines.append(Line(self._now_ms(), key, words))
-
     def story(self, *keys: str) -> str:
         """What happened to these payments, with the faults around them; seconds from the first payment."""
-        told = [line for line in self.lines if line.key in ("", *keys)]
-        shown = told if len(told) <= LINES else [*told[: LINES // 2], *told[-LINES // 2 :]]
-        text = [f"{line.at_ms / 1_000:>8.3f} s  {line.text}" for line in shown]
-        if len(told) > LINES:
-            text.insert(LINES // 2, f"{'':>10}  ... {len(told) - LINES} lines more")
-        return "\n".join(text)
+        told, half = self.lines_about(*keys), self.LINES // 2
+        if len(told) <= self.LINES:
+            return self.written(*told)
+        left_out = f"{'':>10}  ... {len(told) - self.LINES} lines more"
+        return "\n".join([self.written(*told[:half]), left_out, self.written(*told[-half:])])
