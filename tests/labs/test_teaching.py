@@ -47,7 +47,7 @@ def test_every_make_target_that_is_named_exists() -> None:
     assert named <= targets
 
 
-@pytest.mark.parametrize("command", sorted(set(re.findall(r"mqlab course ([a-z]+)", ALL_TEXT))))
+@pytest.mark.parametrize("command", sorted(set(re.findall(r"mqlab course ([a-z-]+)", ALL_TEXT))))
 def test_every_command_for_a_course_that_is_named_exists(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["course", command, "--help"])
