@@ -13,6 +13,8 @@ from typing import Any
 from mqlab.check import show
 from mqlab.errors import LearnerError
 
+REVEAL_MIME = "application/vnd.mqlab.reveal+json"
+REVEALED_MIME = "application/vnd.mqlab.revealed+json"
 Answer = str | int | float
 NO_PREDICTION = "no prediction yet"
 IN_THE_REPORT = "told in your report"
@@ -106,6 +108,7 @@ class Prediction:
 class Reveal:
     """A prediction beside the truth, as it is at the moment of looking."""
 
+    bet: str
     question: str
     said: str
     seen: str
@@ -123,6 +126,14 @@ class Reveal:
             show.line("it is:", self.seen),
             show.line("why:", self.why),
         )
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What is shown, for programs that read the notebook: `bet` is its name, and `why` may be empty."""
+        return {"bet": self.bet, "question": self.question, "said": self.said, "truth": self.seen, "why": self.why}
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_(), REVEAL_MIME: self.facts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +154,10 @@ class Revealed:
         )
         head = f"<tr>{_cell('th', 'question')}{_cell('th', 'you said')}{_cell('th', 'it is')}</tr>"
         return f"<table><thead>{head}</thead><tbody>{cells}</tbody></table>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        facts = {"bets": [row.facts for row in self.rows]}
+        return {"text/plain": repr(self), "text/html": self._repr_html_(), REVEALED_MIME: facts}
 
 
 def _cell(tag: str, text: str) -> str:
@@ -204,12 +219,12 @@ class Predictions:
 
     def _beside_the_truth(self, shown: Prediction) -> Reveal:
         if self.sealed:
-            return Reveal(shown.question, shown.said, IN_THE_REPORT, "")
+            return Reveal(shown.name, shown.question, shown.said, IN_THE_REPORT, "")
         if shown.answer is None and not os.environ.get(OPEN):
-            return Reveal(shown.question, shown.said, BET_FIRST, "")
+            return Reveal(shown.name, shown.question, shown.said, BET_FIRST, "")
         if shown.truth is not None:
             self._shown.add(shown.name)
-        return Reveal(shown.question, shown.said, shown.seen, shown.why)
+        return Reveal(shown.name, shown.question, shown.said, shown.seen, shown.why)
 
     @property
     def asked(self) -> Mapping[str, Prediction]:

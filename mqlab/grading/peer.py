@@ -19,9 +19,10 @@ from typing import Any, Protocol
 
 from mqlab.check.own_process import in_own_process
 from mqlab.check.patience import CodeIsGone
+from mqlab.exercises.handed_over import is_compared
 from mqlab.grading.clock import waits_in
 from mqlab.grading.frames import Frames, is_frame
-from mqlab.grading.values import Encoded, Values, WireError
+from mqlab.grading.values import Encoded, Values, WireError, is_of_mqlab
 
 MOST_ITEMS = 1_000_000
 MOST_OBJECTS = 50_000
@@ -268,7 +269,7 @@ class Peer:
     def _bases(self, kind: type) -> list[Encoded]:
         """The nearest classes above it that the other side has, too: what it would be taken for there."""
         for base in kind.__mro__:
-            if f"{base.__module__}.".startswith("mqlab.") and self._gate.may_import(base.__module__):
+            if is_of_mqlab(base) and self._gate.may_import(base.__module__):
                 return [self._values.encode(base)]
         return []
 
@@ -462,13 +463,13 @@ def _refill(container: Any, content: Any) -> None:
 
 
 def _is_value(value: Any) -> bool:
-    return isinstance(value, _PLAIN) or f"{type(value).__module__}.".startswith(("mqlab.protocol.", "mqlab.client."))
+    return isinstance(value, _PLAIN)
 
 
 def trait_of(value: Any) -> str:
     """How the other side shall treat it."""
     if isinstance(value, type):
         return "class"
-    if type(value).__module__.startswith("mqlab.scenarios.") and "__eq__" in vars(type(value)):
+    if is_compared(value):
         return "compared"
     return "coroutine" if isawaitable(value) and hasattr(value, "send") else ""

@@ -21,11 +21,12 @@ from typing import Any, Self
 
 from mqlab.check.own_process import in_own_process
 from mqlab.check.patience import MARKING_PATIENCE_S, EndlessLoop
+from mqlab.exercises.handed_over import is_compared, is_handed_over
 from mqlab.grading.clock import Clock
 from mqlab.grading.confine import Limits, begin, private_directory
 from mqlab.grading.frames import Frames
 from mqlab.grading.outside import MOST_VALUES, has_more_values
-from mqlab.grading.peer import Peer, PeerLost, trait_of
+from mqlab.grading.peer import Peer, PeerLost
 from mqlab.grading.watchdog import Watchdog
 from mqlab.sim import Future, Node, Task
 
@@ -38,9 +39,7 @@ ASLEEP_S = 120.0
 """A process that does nothing (it sleeps, or the machine is busy) is waited for so long."""
 
 _OURS = ("mqlab.protocol.", "mqlab.client.", "mqlab.trace.record.", "mqlab.errors.", "mqlab.rebalance.")
-"""Objects of these modules are what applications have of RocketMQ."""
-_GIVEN = (*_OURS, "mqlab.labs.checks.", "mqlab.scenarios.")
-"""Objects of these come from the check itself: a ledger, a pull that waits."""
+"""Objects of these packages are what applications have of RocketMQ."""
 _LITTLE: dict[type, tuple[str, ...]] = {
     Node: ("name", "now_ms", "now_us", "sleep", "spawn", "call_later"),
     Clock: ("future", "sleep_us", "at_most"),
@@ -57,19 +56,20 @@ class JudgeGate:
     has_the_clock = True
 
     def may_have(self, value: Any, *, read: bool) -> bool:
-        """What applications have of RocketMQ, functions, and what the check hands it."""
+        """What applications have of RocketMQ, functions, and what the check hands it: a ledger, a pull that waits."""
         module = f"{type(value).__module__}."
         if type(value) in _LITTLE:
             return not read
-        if callable(value) and not isinstance(value, type):
-            return not module.startswith("mqlab.") or module.startswith(_GIVEN)
-        if isawaitable(value) or trait_of(value) == "compared":
+        if is_compared(value) or module.startswith(_OURS):
             return True
-        return module.startswith(_OURS if read else _GIVEN)
+        if callable(value) and not isinstance(value, type):
+            return not module.startswith("mqlab.") or is_handed_over(value)
+        return isawaitable(value) or (is_handed_over(value) and not read)
 
     def may_read(self, owner: Any, name: str) -> bool:
         """Of a machine little, of other objects of mqlab what is public; nothing of functions and what they hold."""
-        return f"{type(owner).__module__}.".startswith("mqlab.") and name in _LITTLE.get(type(owner), (name,))
+        ours = is_handed_over(owner) or f"{type(owner).__module__}.".startswith("mqlab.")
+        return ours and name in _LITTLE.get(type(owner), (name,))
 
     def may_set(self, owner: Any, name: str) -> bool:
         """What a listener sets in its context."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mqlab.check.predictions import AFTERWARDS, BET_FIRST, IN_THE_REPORT
+from mqlab.check.predictions import AFTERWARDS, BET_FIRST, IN_THE_REPORT, REVEAL_MIME
 from mqlab.grading.outside import Unreadable, read_file, read_json
 from mqlab.grading.running import MOST_BYTES
 from mqlab.labs.source import LabSource
 
+MOST_TEXT = 500
+"""The characters of a question, of a bet and of a truth that are read; what has more is no output of a lab."""
 _REVEALED = re.compile(r"""\breveal\(\s*["']([\w-]+)["']""")
-_SEEN = re.compile(r"(?m)^(.{0,500})\n  you said: (.{1,200})\n  it is:    (.{1,200})$")
+_SEEN = re.compile(r"(?m)^(.{0,500})\n  you said: (.{1,500})\n  it is:    (.{1,500})$")
+"""A reveal in a notebook that was run before reveals told their facts beside their text."""
 
 
 class Shown(NamedTuple):
@@ -31,10 +35,8 @@ def truths_in(notebook: Path) -> dict[str, Shown]:
         return {}
     found: dict[str, Shown] = {}
     for cell in cells if isinstance(cells, list) else ():
-        name = _REVEALED.search(_text(cell.get("source"))) if isinstance(cell, dict) else None
-        if name is not None:
-            for question, said, truth in _SEEN.findall(_outputs(cell)):
-                found.setdefault(name[1], Shown(question, said, truth))
+        for bet, shown in _reveals(cell) if isinstance(cell, dict) else ():
+            found.setdefault(bet, shown)
     return found
 
 
@@ -60,14 +62,26 @@ def bet_afterwards(handed_in: Path) -> list[str]:
     return [bet for bet, seen in truths_in(handed_in).items() if seen.said.endswith(AFTERWARDS)]
 
 
-def _outputs(cell: dict[str, Any]) -> str:
+def _reveals(cell: dict[str, Any]) -> Iterator[tuple[str, Shown]]:
     outputs = cell.get("outputs")
-    texts = [
-        _text(output["data"].get("text/plain"))
-        for output in (outputs if isinstance(outputs, list) else ())
-        if isinstance(output, dict) and isinstance(output.get("data"), dict)
-    ]
-    return "\n".join(texts)
+    for output in outputs if isinstance(outputs, list) else ():
+        data = output.get("data") if isinstance(output, dict) else None
+        if isinstance(data, dict):
+            facts = data.get(REVEAL_MIME)
+            yield from _told(facts) if isinstance(facts, dict) else _as_text(cell, _text(data.get("text/plain")))
+
+
+def _told(facts: dict[str, Any]) -> Iterator[tuple[str, Shown]]:
+    texts = [text for name in ("bet", *Shown._fields) if isinstance(text := facts.get(name), str)]
+    if len(texts) == 1 + len(Shown._fields) and max(map(len, texts)) <= MOST_TEXT:
+        yield texts[0], Shown(*texts[1:])
+
+
+def _as_text(cell: dict[str, Any], text: str) -> Iterator[tuple[str, Shown]]:
+    name = _REVEALED.search(_text(cell.get("source")))
+    if name is not None:
+        for shown in _SEEN.findall(text):
+            yield name[1], Shown(*shown)
 
 
 def _text(source: Any) -> str:

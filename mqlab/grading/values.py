@@ -75,12 +75,12 @@ class Values:
             return ["frozenset" if isinstance(value, frozenset) else "set", self._all(value, depth)]
         if isinstance(value, bytes | bytearray | memoryview):
             return ["bytes", b64encode(bytes(value)).decode("ascii")]
-        if _is_frozen(kind) and _is_of_mqlab(kind):
+        if _is_frozen(kind) and is_of_mqlab(kind):
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
             return ["data", self._name(kind), list(fields), self._all(fields.values(), depth)]
-        if isinstance(value, type) and _is_of_mqlab(value):
+        if isinstance(value, type) and is_of_mqlab(value):
             return ["class", self._name(value)]
-        if isinstance(value, int | float | str) and not _is_of_mqlab(kind):
+        if isinstance(value, int | float | str) and not is_of_mqlab(kind):
             return next(plain(value) for plain in (int, float, str) if isinstance(value, plain))
         return self._refer(value)
 
@@ -144,7 +144,7 @@ class Values:
                 known = importlib.import_module(module)
                 for part in qualname.split("."):
                     known = getattr(known, part)
-                if not isinstance(known, type) or not _is_of_mqlab(known):
+                if not isinstance(known, type) or not is_of_mqlab(known):
                     raise WireError(f"{name} is no class of mqlab")
             elif fields is not None:
                 known = _like(qualname.rpartition(".")[2], fields)
@@ -174,7 +174,8 @@ def _is_frozen(kind: type) -> bool:
     return parameters is not None and bool(parameters.frozen)
 
 
-def _is_of_mqlab(kind: type) -> bool:
+def is_of_mqlab(kind: type) -> bool:
+    """Whether it is the class that mqlab has under that name; one that only says so is not."""
     found: Any = sys.modules.get(kind.__module__) if f"{kind.__module__}.".startswith("mqlab.") else None
     for part in kind.__qualname__.split("."):
         found = getattr(found, part, None)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
+from mqlab.check.predictions import REVEAL_MIME
 from mqlab.labs.source import Cell, LabSource, text_argument
 
-_TRUTH = re.compile(r"(?m)^  it is:    (.+)$")
 _NUMBER = re.compile(r"-?\d[\d.]*")
 _TELLING_DIGITS = 3
 _TELLING_LETTERS = 12
@@ -51,13 +52,20 @@ def _directly_below(lab: LabSource, start: int) -> Iterator[int]:
         yield at
 
 
+def reveals_in(outputs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """Bet -> what the outputs of an executed notebook say of it: `question`, `said`, `truth`, `why`."""
+    shown = (output.get("data", {}).get(REVEAL_MIME) for output in outputs)
+    return {facts["bet"]: facts for facts in shown if facts is not None}
+
+
 def told_too_early(lab: LabSource, executed: dict[str, Any]) -> list[str]:
     """Texts between a bet and its reveal that name what will be revealed; `executed` holds what was seen.
 
     Known by its words: a number of three digits or with a point (shorter ones stand everywhere), a choice of some
     length. What was said before the bet already is no answer.
     """
-    truths = dict(_truths(lab, executed))
+    outputs = (cell["outputs"] for cell in executed["cells"] if cell["cell_type"] == "code")
+    truths = {bet: facts["truth"] for bet, facts in reveals_in(chain.from_iterable(outputs)).items()}
     problems = []
     for name, span in between(lab).items():
         telling = _telling(truths.get(name, ""))
@@ -71,17 +79,6 @@ def told_too_early(lab: LabSource, executed: dict[str, Any]) -> list[str]:
                     "move the sentence behind the reveal"
                 )
     return problems
-
-
-def _truths(lab: LabSource, executed: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What each reveal with a name has shown."""
-    shown = {cell["source"]: cell["outputs"] for cell in executed["cells"] if cell["cell_type"] == "code"}
-    for cell in lab.cells:
-        for call in cell.calls("reveal"):
-            texts = [str(output.get("data", {}).get("text/plain", "")) for output in shown.get(cell.source, ())]
-            found = _TRUTH.search("\n".join(texts))
-            if call.args and found:
-                yield text_argument(call) or "", found[1]
 
 
 def _telling(truth: str) -> re.Pattern[str] | None:

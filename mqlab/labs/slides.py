@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from mqlab.labs.bets import between
+from mqlab.check.predictions import REVEAL_MIME, REVEALED_MIME
+from mqlab.labs.bets import between, reveals_in
 from mqlab.labs.hints import hints_of
 from mqlab.labs.notebook import Notebook, code_cells
 from mqlab.labs.source import Cell, LabSource, text_argument
@@ -51,9 +52,9 @@ _LINES = re.compile(
 """A dump or a table in HTML."""
 _ROW = re.compile(r"<tr\b.*?</tr>|[^\n]*\n|[^\n]+\Z", re.DOTALL)
 _WORDS = re.compile(r"<div[^>]*>[^<]+</div>")
-_TRUTH = re.compile(r"(?ms)^  it is:    (?P<truth>.+?)$(?:\n  why:      (?P<why>.+))?")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 HTML, TEXT, PICTURE = "text/html", "text/plain", "image/svg+xml"
+_KEPT = (HTML, TEXT, PICTURE, "text/markdown", "image/png", REVEAL_MIME, REVEALED_MIME)
 
 
 @dataclass
@@ -123,14 +124,8 @@ class _Deck:
 
     def _bets(self) -> dict[str, tuple[str, str]]:
         """Each bet's truth, and why, as the notebook has shown them."""
-        found = {}
-        for cell in self._lab.cells:
-            for call in cell.calls("reveal"):
-                texts = [str(output.get("data", {}).get(TEXT, "")) for output in self._outputs.get(id(cell), ())]
-                shown = _TRUTH.search("\n".join(texts))
-                name = text_argument(call)
-                if name and shown:
-                    found[name] = (shown["truth"], " ".join((shown["why"] or "").split()))
+        shown = reveals_in(output for outputs in self._outputs.values() for output in outputs)
+        found = {bet: (facts["truth"], " ".join(facts["why"].split())) for bet, facts in shown.items()}
         missing = sorted(set(between(self._lab)) - set(found))
         assert not missing, missing
         return found
@@ -255,14 +250,14 @@ def _still(output: dict[str, Any]) -> dict[str, Any]:
     data = output.get("data")
     if data is None:
         return dict(output)
-    kept = {mime: value for mime, value in data.items() if mime in (HTML, TEXT, PICTURE, "text/markdown", "image/png")}
+    kept = {mime: value for mime, value in data.items() if mime in _KEPT}
     if WIDGET in data and HTML not in kept:
         return {}
     return {**output, "data": kept}
 
 
 def _is_reveal(output: dict[str, Any]) -> bool:
-    return _TRUTH.search(str(output.get("data", {}).get(TEXT, ""))) is not None
+    return not {REVEAL_MIME, REVEALED_MIME}.isdisjoint(output.get("data", {}))
 
 
 def _is_short(output: dict[str, Any]) -> bool:

@@ -11,17 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mqlab.check import find_check
+from mqlab.labs.bets import reveals_in
 from mqlab.labs.notebook import code_cells, read_notebook
 from mqlab.labs.project import Project
-from mqlab.labs.source import Cell, LabSource, read_source, text_argument
+from mqlab.labs.source import LabSource, read_source, text_argument
 from mqlab.scenarios.storyboards import STORYBOARDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "teaching" / "labs.md"
 _PART = re.compile(r"(?m)^## (.+?)(?: \((\d+) minutes?\))?$")
-_SHOWN = re.compile(
-    r"(?ms)^(?P<question>[^\n]+)\n  you said:[^\n]*\n  it is:    (?P<truth>[^\n]+)(?:\n  why:      (?P<why>.+))?"
-)
 HEAD = """\
 # The labs, for who teaches them
 
@@ -91,26 +89,11 @@ def _checks(lab: LabSource) -> list[tuple[str, int]]:
 
 def _truths(project: Project, lab: LabSource) -> dict[str, tuple[str, str, str]]:
     """Bet -> what was asked, what the committed notebook shows, and why."""
-    notebook = read_notebook(project.student(lab.name).read_text(encoding="utf-8"))
-    outputs = iter(code_cells(notebook)[1:])
-    found = {}
-    for cell in lab.cells:
-        if cell.kind == "code" and "teacher" not in cell.tags:
-            texts = _texts(next(outputs))
-            for name in _revealed(cell):
-                shown = _SHOWN.search(texts)
-                if shown:
-                    found[name] = (shown["question"], shown["truth"], " ".join((shown["why"] or "").split()))
-    return found
-
-
-def _revealed(cell: Cell) -> list[str]:
-    return [name for call in cell.calls("reveal") if (name := text_argument(call))]
-
-
-def _texts(cell: dict[str, object]) -> str:
-    outputs: list[dict[str, dict[str, str]]] = cell["outputs"]  # type: ignore[assignment]  # as nbformat has it
-    return "\n".join(str(output.get("data", {}).get("text/plain", "")) for output in outputs)
+    cells = code_cells(read_notebook(project.student(lab.name).read_text(encoding="utf-8")))
+    shown = reveals_in(output for cell in cells for output in cell["outputs"])
+    return {
+        bet: (facts["question"], facts["truth"], " ".join(facts["why"].split())) for bet, facts in shown.items()
+    }
 
 
 def _cell(text: str) -> str:

@@ -11,13 +11,14 @@ import pytest
 
 from mqlab.check import begin_exam, predict, predictions, reveal, seed_for
 from mqlab.check.exam import OVER
+from mqlab.check.predictions import REVEAL_MIME
 from mqlab.commands.cli import main
 from mqlab.errors import LearnerError
 from mqlab.grading.confine import Limits
 from mqlab.grading.marking import EXECUTED, Job, mark, read_key
 from mqlab.grading.release import Exam, exam_code, make_key, release
 from mqlab.grading.report import report
-from mqlab.grading.truths import foreign_truths
+from mqlab.grading.truths import foreign_truths, truths_in
 from mqlab.labs.build import read_lab
 
 ROOT = Path(__file__).parents[2]
@@ -87,8 +88,8 @@ def test_truths_are_kept_until_the_exam_is_over(monkeypatch: pytest.MonkeyPatch)
     assert f"handed out at {RELEASED}; this notebook was opened at 20" in repr(begin_exam("june", released=RELEASED))
     predict("held", "How long?", 15, unit="s")
     for shown in (reveal("held", 20.1, why="every 5 s"), reveal()):
-        assert "20.1" not in repr(shown) + shown._repr_html_()
-        assert "every 5 s" not in repr(shown) + shown._repr_html_()
+        assert "20.1" not in str(shown._repr_mimebundle_())
+        assert "every 5 s" not in str(shown._repr_mimebundle_())
         assert "told in your report" in repr(shown)
     monkeypatch.setenv(OVER, "1")
     begin_exam("june", released=RELEASED)
@@ -132,11 +133,46 @@ def test_the_marker_runs_an_exam_with_its_truths(tmp_path: Path, key: Path) -> N
     assert foreign_truths(lab, executed, executed) == []
     other = tmp_path / "other.ipynb"
     bet = result["bets"][0]
-    other.write_text(executed.read_text().replace(f"it is:    {bet['truth']}", "it is:    something else", 1))
-    assert foreign_truths(lab, other, executed) == [bet["bet"]]
-    kept = executed.read_text().replace(f"it is:    {bet['truth']}", "it is:    told in your report", 1)
-    other.write_text(kept)
-    assert foreign_truths(lab, other, executed) == []
+    for shows in (showing, showing_as_text):
+        other.write_text(json.dumps(shows(json.loads(executed.read_text()), bet["bet"], "something else")))
+        assert foreign_truths(lab, other, executed) == [bet["bet"]]
+        other.write_text(json.dumps(shows(json.loads(executed.read_text()), bet["bet"], "told in your report")))
+        assert foreign_truths(lab, other, executed) == []
+
+
+def showing(notebook: Any, bet: str, truth: Any) -> Any:
+    """The executed notebook with another truth in the facts of that reveal."""
+    for data in shown_in(notebook):
+        if data[REVEAL_MIME]["bet"] == bet:
+            data[REVEAL_MIME]["truth"] = truth
+    return notebook
+
+
+def showing_as_text(notebook: Any, bet: str, truth: str) -> Any:
+    """The same, as it was run when reveals had no facts: their text alone says something."""
+    for data in shown_in(notebook):
+        facts = data.pop(REVEAL_MIME)
+        if facts["bet"] == bet:
+            text = "".join(data["text/plain"])
+            data["text/plain"] = text.replace(f"it is:    {facts['truth']}", f"it is:    {truth}")
+    return notebook
+
+
+def shown_in(notebook: Any) -> list[Any]:
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
+    shown = [output["data"] for output in outputs if REVEAL_MIME in output.get("data", {})]
+    assert shown
+    return shown
+
+
+@pytest.mark.parametrize(
+    "facts", [None, 1, [], "x", {"bet": 1}, {"bet": "held", "question": "?", "said": "1", "truth": "x" * 501}]
+)
+def test_facts_that_are_none_say_nothing(facts: Any, tmp_path: Path) -> None:
+    path = tmp_path / "forged.ipynb"
+    cell = {"cell_type": "code", "source": 'reveal("held", 1)', "outputs": [{"data": {REVEAL_MIME: facts}}]}
+    path.write_text(json.dumps({"cells": [cell, cell | {"outputs": [{"data": facts}, facts]}]}))
+    assert truths_in(path) == {}
 
 
 @pytest.mark.parametrize(

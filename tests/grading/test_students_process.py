@@ -14,6 +14,8 @@ from mqlab import Lab
 from mqlab.check import Wrong, find_check, lab_check
 from mqlab.check.own_process import in_own_process
 from mqlab.check.registry import LabCheck
+from mqlab.exercises.handed_over import handed_over, is_handed_over
+from mqlab.exercises.waiting_room import Pull
 from mqlab.grading.students_process import StudentsProcess
 from mqlab.labs.build import read_lab
 from mqlab.labs.reference import reference_answers
@@ -140,6 +142,7 @@ def test_who_sleeps_for_ever_is_broken_off(double: LabCheck) -> None:
 def test_what_is_handed_over_leads_nowhere(reads: str) -> None:
     import os
 
+    @handed_over
     class Ledger:
         """What a check hands over, with more than it should."""
 
@@ -150,8 +153,6 @@ def test_what_is_handed_over_leads_nowhere(reads: str) -> None:
 
         def judge(self) -> None:
             """A method."""
-
-    Ledger.__module__ = "mqlab.labs.checks.99"
 
     @lab_check("99/ledger", points=1)
     def judge(answer: Callable[..., Any], *, seed: int) -> Wrong | None:
@@ -178,6 +179,62 @@ def test_lists_that_a_solution_changes_are_changed_here(double: LabCheck) -> Non
             seen.add(9)
     """
     assert "passed" in told(judge, cell)
+
+
+@handed_over
+class Secret:
+    """A class that a solution may hold objects of, and that it has, too."""
+
+    word = "kept"
+
+
+class Derived(Secret):
+    """One that is derived from it, and not marked itself."""
+
+    __module__ = "mqlab.exercises.waiting_room"
+
+
+class Disguised:
+    """One that says it is of a marked class."""
+
+    __module__ = "mqlab.labs.checks.99"
+    __class__ = Secret  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("made", [Derived, Disguised])
+def test_only_a_class_that_is_marked_itself_is_handed_over(made: type) -> None:
+    def judge(answer: Callable[..., Any], *, seed: int) -> Wrong | None:
+        """What is not meant for a solution stays here, whatever its module is called."""
+        answer(made())
+        return None
+
+    said = told(judged(judge), "def double(secret): return secret.word")
+    assert f"an object of the class {made.__name__} can't be had in a solution" in said
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "class Mine(Pull): word = 'forged'",
+        "@handed_over\nclass Mine(Pull): word = 'forged'",
+        "class Mine(Pull):\n    word, __class__ = 'forged', Pull",
+        "class Mine(Pull):\n    word, __module__ = 'forged', 'mqlab.exercises.waiting_room'",
+    ],
+)
+def test_no_class_of_a_solution_earns_what_a_marked_one_may(body: str) -> None:
+    """What stands here for its objects is a `Pull`, and neither handed over nor read by the process of another one."""
+    imports = "from mqlab.exercises.handed_over import handed_over\nfrom mqlab.exercises.waiting_room import Pull\n"
+    with (
+        StudentsProcess([f"{imports}{body}\ndef make(): return object.__new__(Mine)"]) as theirs,
+        StudentsProcess(["def read(pull): return pull.word"]) as others,
+    ):
+        (made,) = theirs.answers(["make"])
+        forged = made()
+        assert isinstance(forged, Pull)
+        assert not is_handed_over(forged)
+        (read,) = others.answers(["read"])
+        with pytest.raises(AttributeError, match="'word' of a Mine is not for a solution"):
+            read(forged)
 
 
 def judged(check_of: Callable[..., Wrong | None]) -> LabCheck:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from mqlab.errors import LearnerError
-from mqlab.scenarios.bad_day import BadDay, Failed, Try, naive_rule
+from mqlab.exercises.bad_day import BadDay, Failed, Try, naive_rule
 
 
 def test_one_seed_is_one_day() -> None:

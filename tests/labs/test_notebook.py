@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mqlab.check.predictions import Reveal
 from mqlab.labs.bets import told_too_early
 from mqlab.labs.errors import LabError
 from mqlab.labs.head import HOW_TO_WORK
@@ -82,7 +83,8 @@ def test_a_text_that_tells_the_answer_before_the_reveal_is_refused(example: LabS
         made = make_notebook(lab, "student")
         for cell in made["cells"]:
             if cell["source"] == 'reveal("left", len(queue))':
-                cell["outputs"] = [{"output_type": "execute_result", "data": {"text/plain": f"?\n  it is:    {truth}"}}]
+                shown = Reveal("left", "?", "", truth, "")._repr_mimebundle_()
+                cell["outputs"] = [{"output_type": "execute_result", "data": shown}]
         return made
 
     bet = next(at for at, cell in enumerate(example.cells) if cell.calls("predict")) + 2

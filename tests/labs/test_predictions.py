@@ -7,7 +7,7 @@ import re
 import pytest
 
 from mqlab.check import Predictions
-from mqlab.check.predictions import AFTERWARDS, OPEN
+from mqlab.check.predictions import AFTERWARDS, OPEN, REVEAL_MIME, REVEALED_MIME
 from mqlab.errors import LearnerError
 
 
@@ -31,6 +31,20 @@ def test_a_prediction_stands_beside_the_truth_with_its_reason(sheet: Predictions
         "  it is:    1 request\n"
         "  why:      the first send asks for the route"
     )
+
+
+def test_a_reveal_tells_programs_what_it_tells_people(sheet: Predictions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(OPEN, raising=False)
+    sheet.predict("first", "How many?", 0, unit="requests")
+    sheet.predict("second", "How long?", unit="ms")
+    first = sheet.reveal("first", 1, why="the route")._repr_mimebundle_()
+    facts = {"bet": "first", "question": "How many?", "said": "0 requests", "truth": "1 request", "why": "the route"}
+    assert first[REVEAL_MIME] == facts
+    assert first["text/plain"].splitlines()[2] == "  it is:    1 request"
+    second = sheet.reveal("second", 4321, why="4321 it is")
+    assert "4321" not in str(second._repr_mimebundle_()), "it is kept back while there is no bet"
+    everything = sheet.reveal()._repr_mimebundle_()
+    assert everything[REVEALED_MIME]["bets"] == [facts, second._repr_mimebundle_()[REVEAL_MIME]]
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from mqlab import Lab, Message
 from mqlab.check import Right, Wrong, is_number, lab_check
 from mqlab.errors import MQClientException, RemotingException
+from mqlab.exercises.exercise_world import ExerciseWorld, Line
 from mqlab.protocol import BrokerData, PermName, QueueData, RemotingCommand, RequestCode, ResponseCode, TopicRouteData
 from mqlab.protocol.headers import GetRouteInfoRequestHeader
 from mqlab.remoting import RemotingClient
@@ -165,7 +166,7 @@ UNUSED_MS, MOST_UNUSED = 6_000, 2
 ASK_TIMEOUT_MS, LONGEST_WAIT_MS = 3_000, 6_500
 STUCK_MS = 10_000
 PLAY_MS, STEP_MS = 66_000, 1_000
-LINES = 12
+OF_ROUTES = ("TopicRouteChanged", "TopicRouteRemoved", "NodeCrashed", "NodeFrozen", "NodeThawed", "NodeStarted")
 
 
 class Question(NamedTuple):
@@ -192,14 +193,6 @@ class Call(NamedTuple):
         return f"{self.caller} {self.error}" if self.error else f"{self.caller} gets {_told(self.queues)}"
 
 
-class Line(NamedTuple):
-    """One line of the story; an empty topic concerns all of them."""
-
-    at_ms: float
-    topic: str
-    text: str
-
-
 class Truth:
     """What the name server would have answered at any time; None while it knew nothing, was down or hung."""
 
@@ -209,8 +202,8 @@ class Truth:
         self._reachable = True
         self.by_topic: dict[str, list[tuple[float, Queues | None]]] = {}
 
-    def __call__(self, row: Any) -> None:
-        record = Record(row)
+    def note(self, record: Record) -> None:
+        """Something has happened to a route, or to a machine."""
         kind, at_ms = record.kind, record.ts_us / 1_000
         if kind in ("TopicRouteChanged", "TopicRouteRemoved"):
             queues = self._known.setdefault(record.topic, {})
@@ -219,7 +212,7 @@ class Truth:
             else:
                 queues.pop(record.broker_name, None)
             self._note(record.topic, at_ms)
-        elif kind in ("NodeCrashed", "NodeFrozen", "NodeThawed", "NodeStarted") and record.target == self._name_server:
+        elif record.target == self._name_server:
             self._reachable = kind in ("NodeThawed", "NodeStarted")
             if kind == "NodeCrashed":
                 self._known = {topic: {} for topic in self._known}
@@ -242,15 +235,16 @@ class Truth:
         return max((at_ms for at_ms, _ in self.by_topic.get(topic, []) if at_ms <= before_ms), default=0.0)
 
 
-class Town:
+class Town(ExerciseWorld):
     """One seed's world: a name server, brokers, and an application whose tasks all ask one cache for routes."""
 
+    LINES = 12
+    SECONDS = "8.3f"
+
     def __init__(self, make_cache: Callable[[Node, Ask], RouteCache], seed: int) -> None:
-        self.seed = seed
-        self.random = Random(seed)
-        self.lab = Lab(seed, history=False)
+        super().__init__(seed)
         self.truth = Truth("namesrv-1")
-        self.lab.world.hooks.attach(self.truth)
+        self.watch(dict.fromkeys(OF_ROUTES, self.truth.note))
         self.lab.name_server()
         self.lab.broker("broker-a")
         self.lab.broker("broker-b")
@@ -259,7 +253,6 @@ class Town:
         self.questions: list[Question] = []
         self.calls: list[Call] = []
         self.waiting: dict[str, tuple[float, str]] = {}
-        self.lines: list[Line] = []
         self.node = self.lab.node("application")
         self._remoting = RemotingClient(self.node)
         self._remoting.update_name_server_address_list([self.lab.name_servers[0].address])
@@ -273,41 +266,28 @@ class Town:
             self.lab.act("delay", source="application", target="namesrv-1", ms=300)
         for number in range(self.random.randint(3, 6)):
             self.node.spawn(self._caller(f"caller-{number}", Random(self.seed * 100 + number)), f"caller-{number}")
-        events = deque(sorted(self._events(), key=lambda event: event[0]))
+        self._plan()
         for until_ms in range(STEP_MS, PLAY_MS + 1, STEP_MS):
-            while events and events[0][0] <= until_ms:
-                at_ms, text, do = events.popleft()
-                self._run_to(at_ms)
-                self._tell("", text)
-                do()
-            self._run_to(until_ms)
+            self.pass_to(until_ms)
             yield
 
-    def _run_to(self, at_ms: float) -> None:
-        self.lab.run_for(ms=max(0.0, self.begin_ms + at_ms - self.lab.now_ms))
-
-    def _events(self) -> list[tuple[float, str, Callable[[], None]]]:
+    def _plan(self) -> None:
         """What happens to the cluster, and when: other times and other faults with every seed."""
         lab, between = self.lab, self.random.uniform
         killed, broken = between(9_000, 16_000), between(32_000, 42_000)
-        events: list[tuple[float, str, Callable[[], None]]] = [
-            (between(10_000, 30_000), "topic Later is created", lambda: self._create("Later", 3)),
-            (between(8_000, 30_000), "Orders grows to 8 queues on broker-a", lambda: self._create("Orders", 8)),
-            (killed, "broker-b is killed", lambda: lab.crash("broker-b")),
-            (killed + between(8_000, 12_000), "broker-b starts again", lambda: lab.restart("broker-b")),
-        ]
+        self.at(between(10_000, 30_000), "topic Later is created", partial(self._create, "Later", 3))
+        self.at(between(8_000, 30_000), "Orders grows to 8 queues on broker-a", partial(self._create, "Orders", 8))
+        self.at(killed, "broker-b is killed", partial(lab.crash, "broker-b"))
+        self.at(killed + between(8_000, 12_000), "broker-b starts again", partial(lab.restart, "broker-b"))
         mended = broken + between(4_000, 12_000)
         if self.seed % 3 == 0:
-            events += [
-                (broken, "the name server is killed", lambda: lab.crash("namesrv-1")),
-                (mended, "the name server starts again, empty", lambda: lab.restart("namesrv-1")),
-            ]
+            self.at(broken, "the name server is killed", partial(lab.crash, "namesrv-1"))
+            self.at(mended, "the name server starts again, empty", partial(lab.restart, "namesrv-1"))
         elif self.seed % 3 == 1:
-            events.append((broken, "the name server hangs", lambda: lab.freeze("namesrv-1")))
-            events.append((mended, "the name server goes on", lambda: lab.thaw("namesrv-1")))
+            self.at(broken, "the name server hangs", partial(lab.freeze, "namesrv-1"))
+            self.at(mended, "the name server goes on", partial(lab.thaw, "namesrv-1"))
         else:
-            events.append((broken, "broker-b is killed", lambda: lab.crash("broker-b")))
-        return events
+            self.at(broken, "broker-b is killed", partial(lab.crash, "broker-b"))
 
     def _create(self, topic: str, queues: int) -> None:
         self.lab.create_topic(topic, queues, brokers=["broker-a"])
@@ -315,35 +295,35 @@ class Town:
     # -- inside the world -------------------------------------------------------------------------------------------
 
     async def _ask(self, topic: str) -> TopicRouteData:
-        begin_ms = self._now_ms()
-        self._tell(topic, f"the cache asks the name server for {topic}")
+        begin_ms = self.now_ms
+        self.tell(f"the cache asks the name server for {topic}", topic)
         request = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic))
         try:
             response = await self._remoting.invoke_sync(None, request, ASK_TIMEOUT_MS)
         except RemotingException as error:
             self.questions.append(Question(begin_ms, topic, answered=False))
-            self._tell(topic, f"  no answer: {type(error).__name__}")
+            self.tell(f"  no answer: {type(error).__name__}", topic)
             raise
         answered = response.code == ResponseCode.SUCCESS
         self.questions.append(Question(begin_ms, topic, answered))
         if not answered:
-            self._tell(topic, "  the name server knows no such topic")
+            self.tell("  the name server knows no such topic", topic)
             raise MQClientException(response.remark or "", response.code)
         route: TopicRouteData = TopicRouteData.decode(response.body or b"")
-        self._tell(topic, f"  the name server says {_told(_queues(route))}")
+        self.tell(f"  the name server says {_told(_queues(route))}", topic)
         return route
 
     async def _caller(self, name: str, random: Random) -> None:
         while True:
-            topics = ["Orders", "Orders", "Later"] + ["Reports"] * (self._now_ms() < 15_000)
+            topics = ["Orders", "Orders", "Later"] + ["Reports"] * (self.now_ms < 15_000)
             await self._call(name, random.choice(topics))
             wait_ms = random.randint(50, 1_200)
             if random.random() < 0.3:  # all who wait for a full half second come together
-                wait_ms = 500 - int(self._now_ms()) % 500
+                wait_ms = 500 - int(self.now_ms) % 500
             await self.node.sleep(wait_ms)
 
     async def _call(self, name: str, topic: str) -> None:
-        begin_ms = self._now_ms()
+        begin_ms = self.now_ms
         self.waiting[name] = (begin_ms, topic)
         queues, problem = None, ""
         try:
@@ -355,25 +335,18 @@ class Town:
         except (MQClientException, RemotingException) as error:
             problem = f"gets {type(error).__name__}: return what was known before, or None"
         del self.waiting[name]
-        call = Call(begin_ms, self._now_ms(), name, topic, queues, problem)
+        call = Call(begin_ms, self.now_ms, name, topic, queues, problem)
         last = next((past for past in reversed(self.calls) if past.topic == topic), None)
         if last is None or (last.queues, last.error) != (queues, problem):
-            self._tell(topic, call.result)
+            self.tell(call.result, topic)
         self.calls.append(call)
-
-    def _now_ms(self) -> float:
-        return self.lab.now_ms - self.begin_ms
-
-    def _tell(self, topic: str, text: str) -> None:
-        self.lines.append(Line(self._now_ms(), topic, text))
 
     def story(self, topic: str, until_ms: float, end: str = "") -> str:
         """The last lines of what happened to a topic until then; `end` is the line that it is all about."""
-        lines = [line for line in self.lines if line.topic in ("", topic) and line.at_ms <= until_ms]
+        lines = self.lines_about(topic, until_ms=until_ms)
         if end and not (lines and lines[-1].text == end):
-            lines.append(Line(until_ms, topic, end))
-        told = [f"{line.at_ms / 1_000:>8.3f} s  {line.text}" for line in lines[-LINES:]]
-        return "\n".join(told) + ("   <- this one" if end else "")
+            lines.append(Line(until_ms, end, topic))
+        return self.written(*lines[-self.LINES :]) + ("   <- this one" if end else "")
 
 
 def _queues(route: TopicRouteData) -> Queues:

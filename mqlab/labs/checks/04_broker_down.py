@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
@@ -10,6 +11,7 @@ from mqlab import Lab, Message
 from mqlab.check import Cases, Right, Wrong, lab_check
 from mqlab.client import MQFaultStrategy
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
+from mqlab.exercises.exercise_world import ExerciseWorld
 from mqlab.protocol.message import MessageQueue
 from mqlab.sim import Node
 from mqlab.trace.record import Record
@@ -115,7 +117,6 @@ MOST_PROBES, PROBE_WINDOW_MS = 12, 10_000
 MOST_PROBES_IN_ALL = 300
 """Then no probe is answered any more: a rule that asks without a pause would ask thousands of times."""
 HEALTHY_MS = 6_000
-LINES = 14
 
 
 class Attempt(NamedTuple):
@@ -149,13 +150,13 @@ class JudgedStrategy(MQFaultStrategy):
         self._rule.update_fault_item(broker_name, latency_ms, isolated)
 
 
-class Shop:
+class Shop(ExerciseWorld):
     """One seed's world: three brokers, one producer under the student's rule, and faults at times of the seed."""
 
+    SECONDS = "8.3f"
+
     def __init__(self, make_rule: Callable[[Node, Probe], FaultTolerance], seed: int) -> None:
-        self.seed = seed
-        self.random = Random(seed)
-        self.lab = Lab(seed, history=False)
+        super().__init__(seed)
         self.lab.name_server()
         for name in BROKERS:
             self.lab.broker(name)
@@ -168,78 +169,77 @@ class Shop:
         self.outages: list[Outage] = []
         self.probes: list[tuple[float, str]] = []
         self.errors: list[tuple[float, str]] = []
-        self.lines: list[tuple[float, str]] = []
         self._down_since: dict[str, float] = {}
         self._chosen_ms = 0.0
-        self.lab.world.hooks.attach(self._see)
+        self.watch(
+            {
+                "QueueSelected": self._selected,
+                "SendAttemptFailed": self._attempt_failed,
+                "SendSucceeded": self._sent,
+                "RouteUpdated": self._route_updated,
+            }
+        )
         node = self.producer.node
         self.producer.impl.fault_strategy = JudgedStrategy(node, make_rule(node, self._probe))
 
     def play(self) -> None:
         """Let the application send and the faults of this seed happen."""
         self.producer.node.spawn(self._send_steadily(), "load")
-        for at_ms, do in sorted(self._faults(), key=lambda fault: fault[0]):
-            self.lab.run_for(ms=self.begin_ms + at_ms - self.lab.now_ms)
-            do()
-        self.lab.run_for(ms=self.begin_ms + PLAY_MS - self.lab.now_ms)
+        self._plan()
+        self.pass_to(PLAY_MS)
         for broker in sorted(self._down_since):
             self._back(broker)
 
-    def _faults(self) -> list[tuple[float, Callable[[], None]]]:
+    def _plan(self) -> None:
         """What happens to the brokers, and when: a hang in every world, and one more thing by the seed."""
         between, lab = self.random.uniform, self.lab
         hung = between(4_000, 8_000)
         woken = hung + between(4_000, 22_000)
-        faults: list[tuple[float, Callable[[], None]]] = [
-            (hung, lambda: self._down("broker-b", "hangs", lab.freeze)),
-            (woken, lambda: self._up("broker-b", "goes on", lab.thaw)),
-        ]
+        self.at(hung, "broker-b hangs", partial(self._down, "broker-b", lab.freeze))
+        self.at(woken, "broker-b goes on", partial(self._up, "broker-b", lab.thaw))
         if self.seed % 3 == 0:
             killed = between(hung + 1_000, woken - 1_000)
-            faults.append((killed, lambda: self._down("broker-c", "is killed", lab.crash)))
-            faults.append((killed + between(2_000, 9_000), lambda: self._up("broker-c", "starts again", lab.restart)))
+            self.at(killed, "broker-c is killed", partial(self._down, "broker-c", lab.crash))
+            started = killed + between(2_000, 9_000)
+            self.at(started, "broker-c starts again", partial(self._up, "broker-c", lab.restart))
         elif self.seed % 3 == 1:
             again = woken + between(3_000, 5_000)
-            faults.append((again, lambda: self._down("broker-b", "hangs again", lab.freeze)))
-            faults.append((again + between(4_000, 9_000), lambda: self._up("broker-b", "goes on", lab.thaw)))
+            self.at(again, "broker-b hangs again", partial(self._down, "broker-b", lab.freeze))
+            self.at(again + between(4_000, 9_000), "broker-b goes on", partial(self._up, "broker-b", lab.thaw))
         else:
             for number in range(3):
                 slow = 1_500 + number * 14_000 + between(0, 2_000)
-                faults.append((slow, lambda: self._slow(300)))
-                faults.append((slow + 700, lambda: self._slow(0)))
-        return faults
+                self.at(slow, "the way to broker-a is slow: 300 ms more", partial(self._slow, 300))
+                self.at(slow + 700, "the way to broker-a is quick again", partial(self._slow, 0))
 
-    def _down(self, broker: str, words: str, do: Callable[[str], None]) -> None:
-        self._tell(f"{broker} {words}")
-        self._down_since[broker] = self._now_ms()
+    def _down(self, broker: str, do: Callable[[str], None]) -> None:
+        self._down_since[broker] = self.now_ms
         do(broker)
 
-    def _up(self, broker: str, words: str, do: Callable[[str], None]) -> None:
-        self._tell(f"{broker} {words}")
+    def _up(self, broker: str, do: Callable[[str], None]) -> None:
         self._back(broker)
         do(broker)
 
     def _back(self, broker: str) -> None:
-        self.outages.append(Outage(self._down_since.pop(broker), self._now_ms(), broker, broken=True))
+        self.outages.append(Outage(self._down_since.pop(broker), self.now_ms, broker, broken=True))
 
     def _slow(self, ms: int) -> None:
-        self._tell("the way to broker-a is slow: 300 ms more" if ms else "the way to broker-a is quick again")
         self.lab.act("delay", source=self.producer.node.name, target="broker-a", ms=ms)
 
     # -- inside the world -------------------------------------------------------------------------------------------
 
     async def _send_steadily(self) -> None:
         while True:
-            begin_ms = self._now_ms()
+            begin_ms = self.now_ms
             try:
-                await type(self.producer).send.inside(self.producer, Message("Orders", b"order"))  # type: ignore[attr-defined]  # see public_call
+                await self.producer.send(Message("Orders", b"order"))
             except (MQClientException, MQBrokerException, RemotingException) as error:
-                self.errors.append((self._now_ms(), type(error).__name__))
-                self._tell(f"the application sees {type(error).__name__}")
-            await self.producer.node.sleep(max(1, EVERY_MS - (self._now_ms() - begin_ms)))
+                self.errors.append((self.now_ms, type(error).__name__))
+                self.tell(f"the application sees {type(error).__name__}")
+            await self.producer.node.sleep(max(1, EVERY_MS - (self.now_ms - begin_ms)))
 
     async def _probe(self, broker: str) -> bool:
-        self.probes.append((self._now_ms(), broker))
+        self.probes.append((self.now_ms, broker))
         if len(self.probes) > MOST_PROBES_IN_ALL:
             await self.producer.node.sleep(PLAY_MS)
         instance = self.producer.impl.instance
@@ -252,40 +252,25 @@ class Shop:
                 answered = True
         except (RemotingException, MQBrokerException):
             answered = False
-        self._tell(f"  a probe of {broker}: {'it answers' if answered else 'no answer'}")
+        self.tell(f"  a probe of {broker}: {'it answers' if answered else 'no answer'}")
         return answered
 
-    def _see(self, row: Any) -> None:
-        record = Record(row)
-        kind, at_ms = record.kind, record.ts_us / 1_000 - self.begin_ms
-        if kind == "QueueSelected":
-            self._chosen_ms = at_ms
-        elif kind == "SendAttemptFailed":
-            self.attempts.append(Attempt(self._chosen_ms, record.broker_name, failed=True))
-            self._tell(f"  an attempt at {record.broker_name} fails after {at_ms - self._chosen_ms:.0f} ms")
-        elif kind == "SendSucceeded":
-            self.attempts.append(Attempt(self._chosen_ms, record.broker_name, failed=False))
-        elif kind == "RouteUpdated" and record.topic == "Orders":
-            self._note_route(record.broker_names.split(","), at_ms)
+    def _selected(self, record: Record) -> None:
+        self._chosen_ms = self.now_ms
 
-    def _note_route(self, known: list[str], at_ms: float) -> None:
+    def _attempt_failed(self, record: Record) -> None:
+        self.attempts.append(Attempt(self._chosen_ms, record.broker_name, failed=True))
+        self.tell(f"  an attempt at {record.broker_name} fails after {self.now_ms - self._chosen_ms:.0f} ms")
+
+    def _sent(self, record: Record) -> None:
+        self.attempts.append(Attempt(self._chosen_ms, record.broker_name, failed=False))
+
+    def _route_updated(self, record: Record) -> None:
         """A broker that the refreshed route leaves out cannot be used until the next refresh."""
-        for broker in BROKERS:
-            if broker not in known:
-                self._tell(f"the route has no {broker}")
-                self.outages.append(Outage(at_ms, at_ms + 30_100, broker, broken=False))
-
-    def _now_ms(self) -> float:
-        return self.lab.now_ms - self.begin_ms
-
-    def _tell(self, words: str) -> None:
-        self.lines.append((self._now_ms(), words))
-
-    def story(self, until_ms: float, end: str) -> str:
-        """The last lines of what happened until then; `end` is the line that it is all about."""
-        lines = [(at_ms, words) for at_ms, words in self.lines if at_ms <= until_ms]
-        told = [f"{at_ms / 1_000:>8.3f} s  {words}" for at_ms, words in lines[-LINES:]]
-        return "\n".join([*told, f"{until_ms / 1_000:>8.3f} s  {end}   <- this one"])
+        for broker in BROKERS if record.topic == "Orders" else ():
+            if broker not in record.broker_names.split(","):
+                self.tell(f"the route has no {broker}")
+                self.outages.append(Outage(self.now_ms, self.now_ms + 30_100, broker, broken=False))
 
 
 @lab_check("04/fault-tolerance", points=3)
@@ -308,7 +293,7 @@ def _delivered(shop: Shop) -> Wrong | None:
         return None
     at_ms, name = shop.errors[0]
     told = f"a call of send failed at {at_ms / 1_000:.3f} s with {name}, although a broker was there to take the order"
-    return Wrong(told, shop.story(at_ms, "the call fails"))
+    return Wrong(told, shop.story_to(at_ms, "the call fails"))
 
 
 def _tried_too_often(shop: Shop) -> Wrong | None:
@@ -327,7 +312,7 @@ def _tried_too_often(shop: Shop) -> Wrong | None:
             seconds = (outage.end_ms - outage.begin_ms) / 1_000
             told = f"{outage.broker} was down for {seconds:.1f} s, and {len(lost)} attempts went there and failed"
             at_ms = lost[MOST_LOST].begin_ms
-            return Wrong(f"{told}; at most {MOST_LOST} are allowed", shop.story(at_ms, f"{outage.broker} is tried"))
+            return Wrong(f"{told}; at most {MOST_LOST} are allowed", shop.story_to(at_ms, f"{outage.broker} is tried"))
     return None
 
 
@@ -346,7 +331,7 @@ def _left_out(shop: Shop) -> Wrong | None:
             told = f"{broker} ran and was in the route from {longest[0] / 1_000:.3f} s on, and got nothing"
             told += f" for {pause_ms / 1_000:.1f} s; {LONGEST_PAUSE_MS // 1_000} s are allowed"
             at_ms = longest[0] + LONGEST_PAUSE_MS
-            return Wrong(told, shop.story(at_ms, f"{broker} is still left out"))
+            return Wrong(told, shop.story_to(at_ms, f"{broker} is still left out"))
     return None
 
 
@@ -359,7 +344,7 @@ def _probed_often(shop: Shop) -> Wrong | None:
                 count = sum(first <= at_ms < first + PROBE_WINDOW_MS for at_ms in times)
                 told = f"{broker} was probed {count} times within {PROBE_WINDOW_MS // 1_000} s, from"
                 told += f" {first / 1_000:.3f} s on; at most {MOST_PROBES} are allowed"
-                return Wrong(told, shop.story(last, f"{broker} is probed"))
+                return Wrong(told, shop.story_to(last, f"{broker} is probed"))
     return None
 
 
@@ -372,5 +357,5 @@ def _probed_healthy(shop: Shop) -> Wrong | None:
         down = any(o.broker == broker and o.begin_ms - 1 <= at_ms < o.end_ms + HEALTHY_MS for o in shop.outages)
         if not failed and not down:
             told = f"{broker} was probed at {at_ms / 1_000:.3f} s, although it had been well for some time"
-            return Wrong(f"{told}: probes are for brokers that failed", shop.story(at_ms, f"{broker} is probed"))
+            return Wrong(f"{told}: probes are for brokers that failed", shop.story_to(at_ms, f"{broker} is probed"))
     return None

@@ -7,10 +7,10 @@ from random import Random
 from typing import Any
 
 from mqlab.check import Cases, Right, Wrong, is_number, lab_check
+from mqlab.exercises.waiting_room import WaitingRoom
 from mqlab.lab import Lab
 from mqlab.protocol.message import Message, MessageQueue
 from mqlab.scenarios import get
-from mqlab.scenarios.waiting_room import WaitingRoom
 from mqlab.views.rivals import RivalMeter
 
 PASS_MS = 5_000

@@ -10,6 +10,7 @@ from mqlab import ConsumeConcurrentlyStatus, Lab, Message
 from mqlab.check import Cases, Right, Wrong, is_number, lab_check
 from mqlab.client import ConsumeConcurrentlyContext, ConsumeFromWhere
 from mqlab.errors import MQClientException
+from mqlab.exercises.exercise_world import ExerciseWorld
 from mqlab.scenarios.flow_control import slow_consumer, taking
 from mqlab.trace.record import Record
 
@@ -26,7 +27,6 @@ MAY_SET = (
     "consume_concurrently_max_span",
     "pull_batch_size",
 )
-LINES = 12
 
 Settings = Mapping[str, int]
 
@@ -71,19 +71,20 @@ def case_of(seed: int) -> Case:
     return case._replace(memory=room * queues * body + random.randrange(body))
 
 
-class Shift:
+class Shift(ExerciseWorld):
     """One seed's world: a backlog, and a consumer with the limits that the rule has given."""
 
+    LINES = 12
+
     def __init__(self, case: Case, seed: int) -> None:
+        super().__init__(seed)
         self.case = case
-        self.lab = Lab(seed, history=False)
         self.lab.name_server()
         self.lab.broker("broker-a")
         self.lab.create_topic("Orders", case.queues)
         self.peak = 0
         self.consumed = 0
         self.began_ms = 0.0
-        self.lines: list[str] = []
         self.lines_at_peak = 0
         self._refused: dict[int, int] = {}
 
@@ -114,7 +115,7 @@ class Shift:
             lab.act("delay", source=source, target=target, ms=case.round_trip_ms / 2)
         self._consumer.subscribe("Orders", "*")
         self._consumer.register_message_listener(self._listen)
-        lab.world.hooks.attach(self._watch)
+        self.watch({"FlowControlled": self._controlled, "PullRequested": self._pulled, "MessagesCached": self._came})
         lab.run(self._consumer.start())
 
     async def _listen(self, messages: Any, context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
@@ -125,19 +126,17 @@ class Shift:
 
     # -- watching ---------------------------------------------------------------------------------------------------
 
-    def _watch(self, row: Any) -> None:
-        record = Record(row)
-        if record.kind == "FlowControlled":
-            times = self._refused[record.queue_id] = self._refused.get(record.queue_id, 0) + 1
-            if times == 1:
-                over = f"{record.reason}: {record.cached} > {record.limit}"
-                self._tell(record, f"queue {record.queue_id}: a pull is refused ({over}), again in {REFUSAL_MS} ms")
-        elif record.kind == "PullRequested" and record.topic == "Orders":
+    def _controlled(self, record: Record) -> None:
+        times = self._refused[record.queue_id] = self._refused.get(record.queue_id, 0) + 1
+        if times == 1:
+            over = f"{record.reason}: {record.cached} > {record.limit}"
+            self.tell(f"queue {record.queue_id}: a pull is refused ({over}), again in {REFUSAL_MS} ms")
+
+    def _pulled(self, record: Record) -> None:
+        if record.topic == "Orders":
             times = self._refused.pop(record.queue_id, 0)
             after = f" after {_counted(times, 'refusal')}" if times else ""
-            self._tell(record, f"queue {record.queue_id}: a pull goes out{after}")
-        elif record.kind == "MessagesCached":
-            self._came(record)
+            self.tell(f"queue {record.queue_id}: a pull goes out{after}")
 
     def _came(self, record: Record) -> None:
         held = self._consumer.process_queues.values()
@@ -146,17 +145,15 @@ class Shift:
         idle = max(0, self.case.threads - before) if self.began_ms else 0
         told = f"; {idle} of {self.case.threads} threads had nothing to do" if idle else ""
         came = f"{_counted(record.messages, 'message')} came, {record.cached} held"
-        self._tell(record, f"queue {record.queue_id}: {came}, {size / MIB:.2f} MiB in all queues{told}")
+        self.tell(f"queue {record.queue_id}: {came}, {size / MIB:.2f} MiB in all queues{told}")
         if size > self.peak:
             self.peak, self.lines_at_peak = size, len(self.lines)
-
-    def _tell(self, record: Record, words: str) -> None:
-        self.lines.append(f"{record.ts_ms / 1_000:>7.3f} s  {words}")
 
     def story(self, settings: Settings, until: int) -> str:
         """The case, the settings, and the last lines up to a place."""
         given = ", ".join(f"{name}={value}" for name, value in settings.items())
-        return "\n".join([str(self.case), given, *self.lines[max(0, until - LINES) : until]])
+        told = self.written(*self.lines[max(0, until - self.LINES) : until])
+        return "\n".join([str(self.case), given, *told.splitlines()])
 
 
 def _counted(count: int, what: str) -> str:

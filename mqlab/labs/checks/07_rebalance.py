@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from mqlab.check import Cases, Right, Wrong, lab_check
+from mqlab.exercises.handed_over import handed_over
 from mqlab.lab import Lab
 from mqlab.protocol.message import MessageQueue
 from mqlab.rebalance import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
@@ -151,6 +152,7 @@ class Member(Protocol):
     def leave(self) -> None: ...
 
 
+@handed_over
 class Offsets:
     """The group's offsets at the broker: it believes the last one who speaks, as ConsumerOffsetManager does."""
 

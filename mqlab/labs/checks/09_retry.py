@@ -10,8 +10,8 @@ from typing import Any
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
 from mqlab.check import Cases, Right, Wrong, draws_for, lab_check
 from mqlab.client import ConsumeConcurrentlyContext
+from mqlab.exercises.payment_day import Ledger, PaymentDay
 from mqlab.protocol.message import MessageExt, MessageQueue
-from mqlab.scenarios.payment_day import Ledger, PaymentDay
 from mqlab.sim import World
 
 RETRY_LEVEL = 3

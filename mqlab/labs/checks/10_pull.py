@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Awaitable, Callable
 from functools import partial
-from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab import Lab, Message
 from mqlab.check import Right, Wrong, draws_for, is_number, lab_check
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
+from mqlab.exercises.exercise_world import ExerciseWorld
 from mqlab.protocol.message import MessageQueue
-from mqlab.trace.record import KIND, Record
+from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
     from mqlab.protocol.message import MessageExt
@@ -125,21 +125,15 @@ class Stretch(NamedTuple):
     end_ms: float
 
 
-class Line(NamedTuple):
-    """One line of the story; a queue of -1 concerns all."""
-
-    at_ms: float
-    queue_id: int
-    text: str
-
-
-class Shop:
+class Shop(ExerciseWorld):
     """One seed's world: orders come, the student's task carries them to the warehouse, and some things go wrong."""
 
+    LINES = LINES
+    SECONDS = "8.3f"
+
     def __init__(self, make_task: MakeTask, seed: int) -> None:
-        self.random = Random(seed)
-        self.lab = Lab(seed, history=False)
-        self.lab.world.hooks.attach(self._note)
+        super().__init__(seed)
+        self.watch({"PullFinished": self._pulled})
         self.lab.name_server()
         self.lab.broker("broker-a")
         self.queues = 2 + seed % 2
@@ -157,11 +151,9 @@ class Shop:
         """(time, queue id, the order that was delivered too early, the one that it overtook)"""
         self._refused: dict[int, dict[int, str]] = {}
         """By queue: offset -> order, for what was offered, refused and not delivered since."""
-        self.lines: list[Line] = []
-        self.begin_ms = 0.0
-        self._plan(seed)
+        self._draw()
 
-    def _plan(self, seed: int) -> None:
+    def _draw(self) -> None:
         """What comes and what goes wrong, and when: other times with every seed."""
         between = self.random.uniform
         first, second, last = between(3_000, 5_000), between(11_000, 13_000), between(54_000, 55_000)
@@ -170,13 +162,9 @@ class Shop:
         self.full = [Stretch(begin, begin + between(2_000, 7_000)) for begin in fills]
         self.trickle = Stretch(23_000, 32_000)
         down = between(34_000, 37_000)
-        self.broker_down = [Stretch(down, down + between(2_000, 4_000))] if seed % 3 == 0 else []
+        self.broker_down = [Stretch(down, down + between(2_000, 4_000))] if self.seed % 3 == 0 else []
         killed = between(13_500, 22_000)
-        self.killed = [Stretch(killed, killed + between(500, 2_000))] if seed % 2 else []
-
-    def now_ms(self) -> float:
-        """The time since the begin."""
-        return self.lab.now_ms - self.begin_ms
+        self.killed = [Stretch(killed, killed + between(500, 2_000))] if self.seed % 2 else []
 
     # -- playing ----------------------------------------------------------------------------------------------------
 
@@ -185,27 +173,22 @@ class Shop:
         lab = self.lab
         lab.run(self.producer.start())
         self.begin_ms = lab.now_ms
-        events: list[tuple[float, str, Callable[[], object]]] = [(0.0, "the shop opens", self._open)]
+        self.at(0.0, "the shop opens", self._open)
         for at_ms, count in self.bursts:
             queue_id = self.random.randrange(self.queues) if count == BURST else -1
-            events.append((at_ms, f"{count} orders come", partial(self._send, count, queue_id)))
+            self.at(at_ms, f"{count} orders come", partial(self._send, count, queue_id))
         at_ms = self.trickle.begin_ms
         while at_ms < self.trickle.end_ms:
-            events.append((at_ms, "", partial(self._send, 1, -1)))
+            self.at(at_ms, "", partial(self._send, 1, -1))
             at_ms += self.random.uniform(500, 2_500)
         for stretch in self.full:
-            events.append((stretch.begin_ms, "the warehouse is full", _nothing))
-            events.append((stretch.end_ms, "the warehouse has room again", _nothing))
+            self.at(stretch.begin_ms, "the warehouse is full", _nothing)
+            self.at(stretch.end_ms, "the warehouse has room again", _nothing)
         for name, stretches in (("broker-a", self.broker_down), ("shop", self.killed)):
             for stretch in stretches:
-                events.append((stretch.begin_ms, f"{name} is killed", partial(lab.crash, name)))
-                events.append((stretch.end_ms, f"{name} starts again", partial(self._restart, name)))
-        for at_ms, text, do in sorted(events, key=lambda event: event[0]):
-            lab.run_for(ms=max(0.0, self.begin_ms + at_ms - lab.now_ms))
-            if text:
-                self.tell(-1, text)
-            do()
-        lab.run_for(ms=self.begin_ms + PLAY_MS - lab.now_ms)
+                self.at(stretch.begin_ms, f"{name} is killed", partial(lab.crash, name))
+                self.at(stretch.end_ms, f"{name} starts again", partial(self._restart, name))
+        self.pass_to(PLAY_MS)
 
     def _run_task(self, queue: MessageQueue, context: Any) -> Any:
         return self._task(queue, context)
@@ -232,16 +215,16 @@ class Shop:
                 result = await self.producer.send(Message(TOPIC, name), queue=queue)
             except (MQClientException, MQBrokerException, RemotingException):
                 continue
-            self.sent[name] = (self.now_ms(), result.message_queue.queue_id)
+            self.sent[name] = (self.now_ms, result.message_queue.queue_id)
 
     async def _deliver(self, message: MessageExt) -> bool:
         node = self.service.node
         await node.sleep(node.choose("warehouse", 9) + 2)
-        now_ms = self.now_ms()
+        now_ms = self.now_ms
         name = message.body.decode()
         if any(stretch.begin_ms <= now_ms < stretch.end_ms for stretch in self.full):
             self.knocks.append((now_ms, message.queue_id))
-            self.tell(message.queue_id, f"{name} is offered; the warehouse is full")
+            self.tell(f"{name} is offered; the warehouse is full", message.queue_id)
             self._refused.setdefault(message.queue_id, {})[message.queue_offset] = name
             return False
         waiting = self._refused.setdefault(message.queue_id, {})
@@ -249,29 +232,13 @@ class Shop:
         if waiting and min(waiting) < message.queue_offset:
             self.overtakers.append((now_ms, message.queue_id, name, waiting[min(waiting)]))
         self.delivered.setdefault(name, []).append(now_ms)
-        self.tell(message.queue_id, f"{name} is delivered")
+        self.tell(f"{name} is delivered", message.queue_id)
         return True
 
-    def _note(self, row: Any) -> None:
-        if row[KIND] != "PullFinished":
-            return
-        record = Record(row)
+    def _pulled(self, record: Record) -> None:
         if not record.messages:
-            now_ms = self.now_ms()
-            self.empty.append((now_ms, record.queue_id))
-            self.tell(record.queue_id, "a pull finds nothing")
-
-    # -- telling ----------------------------------------------------------------------------------------------------
-
-    def tell(self, queue_id: int, text: str) -> None:
-        """Add a line to the story."""
-        self.lines.append(Line(self.now_ms(), queue_id, text))
-
-    def story(self, queue_id: int, until_ms: float, end: str) -> str:
-        """The last lines of what happened to a queue until then, and the one that it is about."""
-        lines = [line for line in self.lines if line.queue_id in (-1, queue_id) and line.at_ms <= until_ms]
-        told = [f"{line.at_ms / 1_000:>8.3f} s  {line.text}" for line in lines[-LINES:]]
-        return "\n".join([*told, f"{until_ms / 1_000:>8.3f} s  {end}   <- this one"])
+            self.empty.append((self.now_ms, record.queue_id))
+            self.tell("a pull finds nothing", record.queue_id)
 
 
 def _nothing() -> None:
@@ -370,7 +337,7 @@ def _forgotten(shop: Shop) -> Wrong | None:
             f"{name} came at {at_ms / 1_000:.3f} s and was not delivered in {waited:.0f} s: is progress noted only up "
             "to what was delivered, and does the task come again after every trouble? (What a task keeps in memory is "
             "gone when its process is killed.)",
-            shop.story(queue_id, _when_it_went_wrong(shop, name, at_ms), end),
+            shop.story_to(_when_it_went_wrong(shop, name, at_ms), end, queue_id),
         )
     return None
 
@@ -386,7 +353,7 @@ def _lost(shop: Shop) -> Wrong | None:
     """Did anything come that was never sent?"""
     for name, at_ms in shop.delivered.items():
         if name not in shop.sent:
-            return Wrong(f"{name!r} was delivered and never sent", shop.story(-1, at_ms[0], name))
+            return Wrong(f"{name!r} was delivered and never sent", shop.story_to(at_ms[0], name))
     return None
 
 
@@ -398,7 +365,7 @@ def _overtaken(shop: Shop) -> Wrong | None:
     return Wrong(
         f"{early} was delivered at {at_ms / 1_000:.3f} s, and {waiting}, which came before it in queue {queue_id} and "
         "had been refused, still waited: does the task stop at the first order that the warehouse does not take?",
-        shop.story(queue_id, at_ms, f"{early} overtakes {waiting}"),
+        shop.story_to(at_ms, f"{early} overtakes {waiting}", queue_id),
     )
 
 
@@ -411,7 +378,7 @@ def _twice(shop: Shop) -> Wrong | None:
             return Wrong(
                 f"{name} was delivered {len(times)} times, and nothing was killed: when the warehouse is full, is "
                 "progress noted up to the order that it did not take?",
-                shop.story(shop.sent[name][1], times[1], f"{name} is delivered once more"),
+                shop.story_to(times[1], f"{name} is delivered once more", shop.sent[name][1]),
             )
     return None
 
@@ -430,7 +397,7 @@ def _late(shop: Shop) -> Wrong | None:
             return Wrong(
                 f"{name} came at {came_ms / 1_000:.3f} s and was delivered at {times[0] / 1_000:.3f} s: "
                 f"{lag_ms / 1_000:.1f} s with an open warehouse, allowed are {LAG_MS / 1_000:g} s",
-                shop.story(queue_id, times[0], f"{name} is delivered at last"),
+                shop.story_to(times[0], f"{name} is delivered at last", queue_id),
             )
     return None
 
@@ -455,7 +422,7 @@ def _knocks(shop: Shop) -> Wrong | None:
                 return Wrong(
                     f"the warehouse was full for {seconds:.1f} s and was asked {len(times)} times for queue "
                     f"{queue_id}; allowed are {most:.0f}: does the pause grow while it stays full?",
-                    shop.story(queue_id, times[int(most)], "once too often"),
+                    shop.story_to(times[int(most)], "once too often", queue_id),
                 )
     return None
 
@@ -473,6 +440,6 @@ def _waste(shop: Shop) -> Wrong | None:
                 return Wrong(
                     f"from {begin_ms / 1_000:.3f} s on nothing came for 10 s, and queue {queue_id} was pulled "
                     f"{len(times)} times for nothing; allowed are {MOST_EMPTY}",
-                    shop.story(queue_id, times[MOST_EMPTY], "one pull too many"),
+                    shop.story_to(times[MOST_EMPTY], "one pull too many", queue_id),
                 )
     return None

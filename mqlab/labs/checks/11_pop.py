@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
-from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab import ConsumeConcurrentlyStatus, Message
 from mqlab.check import Cases, Right, Wrong, lab_check
 from mqlab.client import ConsumeConcurrentlyContext
 from mqlab.errors import MQClientException
+from mqlab.exercises.exercise_world import ExerciseWorld
 from mqlab.scenarios.membership import TOPIC
 from mqlab.scenarios.take_or_own import TAKERS, TAKES
 from mqlab.trace.record import Record
@@ -21,7 +22,6 @@ MOST_IDLE = 0.3
 CRASH_AT = 0.8
 """The share of the orders after which one of the two packers dies."""
 LIMIT_MS = 400_000
-LINES = 14
 MAY_SET = ("pop_invisible_time", "pop_batch_nums", "pop_threshold_for_queue")
 
 Settings = Mapping[str, int]
@@ -125,28 +125,28 @@ def case_of(seed: int) -> Case:
     return Case(draw.choice((2, 3, 4)), round(slowest_ms / draw.uniform(3, 5)), slowest_ms, again_ms)
 
 
-class Shop:
+class Shop(ExerciseWorld):
     """One seed's world: two packers that pop with the given settings, many orders at once, and a death."""
 
+    SECONDS = "7.2f"
+
     def __init__(self, case: Case, seed: int) -> None:
+        super().__init__(seed, draws="11/packing")
         self.case = case
         self.orders = 14 * case.threads
-        self.lines: list[str] = []
         self.twice = ""
         """The first order that was packed twice although nobody had died."""
-        self._draw = Random(f"11/packing/{seed}")
         self._needs = {f"order {n}": self._needed() for n in range(self.orders)}
         self._calls: dict[str, list[tuple[str, float]]] = {}
         """Of each order who was called with it, and when."""
         self._done: set[str] = set()
         self._packed_ms = 0
         self.died_ms = 0.0
-        self.lab = Lab(seed, history=False)
 
     def _needed(self) -> int:
-        if self._draw.random() < 0.15:
+        if self.random.random() < 0.15:
             return self.case.slowest_ms
-        return round(self.case.usual_ms * self._draw.uniform(0.8, 1.2))
+        return round(self.case.usual_ms * self.random.uniform(0.8, 1.2))
 
     def open(self, settings: Settings) -> None:
         """Start everything; MQClientException for settings that a consumer refuses."""
@@ -164,7 +164,7 @@ class Shop:
         lab.run_for(seconds=5)
         self._shop = lab.producer("shop")
         lab.run(self._shop.start())
-        lab.world.hooks.attach(self._watch)
+        self.watch({"MessagesTaken": self._taken, "PopGivenUp": self._given_up, "MessageRevived": self._revived})
 
     def _listener(self, name: str) -> Any:
         async def pack(messages: Any, context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
@@ -203,7 +203,7 @@ class Shop:
         """Kill a packer; after how many ms all orders are packed, those included that it held."""
         lab = self.lab
         self.died_ms = lab.now_ms
-        self._tell(f"packer-1 dies; {self.orders - len(self._done)} of {self.orders} orders are left")
+        self.tell(f"packer-1 dies; {self.orders - len(self._done)} of {self.orders} orders are left")
         lab.crash("packer-1")
         number = 0
         while lab.now_ms < self.died_ms + self.case.again_ms and len(self._done) < self.orders and not self.twice:
@@ -219,24 +219,20 @@ class Shop:
 
     # -- watching ---------------------------------------------------------------------------------------------------
 
-    def _watch(self, row: Any) -> None:
-        record = Record(row)
-        if record.kind == "MessagesTaken":
-            told = f"{record.node} takes {record.messages}, and holds {record.unacked} now"
-            if record.messages > 1 or not self.died_ms:
-                self._tell(told)
-        elif record.kind == "PopGivenUp":
-            self._tell(f"{record.node} keeps silent about {record.messages}: {record.reason}")
-        elif record.kind == "MessageRevived":
-            self._tell(f"the broker brings one back, {record.invisible_ms + record.late_ms:,} ms after it was taken")
+    def _taken(self, record: Record) -> None:
+        if record.messages > 1 or not self.died_ms:
+            self.tell(f"{record.node} takes {record.messages}, and holds {record.unacked} now")
 
-    def _tell(self, words: str) -> None:
-        self.lines.append(f"{self.lab.now_ms / 1_000:>7.2f} s  {words}")
+    def _given_up(self, record: Record) -> None:
+        self.tell(f"{record.node} keeps silent about {record.messages}: {record.reason}")
+
+    def _revived(self, record: Record) -> None:
+        self.tell(f"the broker brings one back, {record.invisible_ms + record.late_ms:,} ms after it was taken")
 
     def story(self, settings: Settings) -> str:
         """The case, the settings, and what happened last."""
         given = ", ".join(f"{name}={value}" for name, value in settings.items())
-        return "\n".join([str(self.case), given, *self.lines[-LINES:]])
+        return "\n".join([str(self.case), given, *self.written(*self.lines[-self.LINES :]).splitlines()])
 
 
 @lab_check("11/settings", points=3)

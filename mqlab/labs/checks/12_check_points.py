@@ -7,9 +7,9 @@ from random import Random
 
 from mqlab.check import Cases, NotSolvedYet, Wrong, lab_check
 from mqlab.errors import LearnerError, SimulationError
+from mqlab.exercises.revive_day import ReviveDay, Settle
 from mqlab.protocol.extra_info import ReceiptHandle
 from mqlab.protocol.pop_check_point import ACK_TIME_INTERVAL_MS, PopCheckPoint
-from mqlab.scenarios.revive_day import ReviveDay, Settle
 
 QUIET_MS = 3_000
 """When what was read is more than so far behind the clock, the clock has to do (PopReviveService)."""

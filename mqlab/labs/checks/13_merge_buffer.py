@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mqlab import Lab
 from mqlab.check import Cases, NotSolvedYet, Right, Wrong, draws_for, lab_check
 from mqlab.errors import LearnerError, SimulationError
-from mqlab.scenarios.memory_shift import CRASH_SLACK_MS, STAY_MS, MemoryShift, Order, Rule
+from mqlab.exercises.memory_shift import CRASH_SLACK_MS, STAY_MS, MemoryShift, Order, Rule
 from mqlab.scenarios.merge_buffer import Kitchen, open_kitchen, records_of_pops
 
 if TYPE_CHECKING:

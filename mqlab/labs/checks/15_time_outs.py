@@ -15,10 +15,10 @@ from mqlab.errors import (
     RemotingTimeoutException,
     RemotingTooMuchRequestException,
 )
+from mqlab.exercises.bad_day import BadDay, RetryRule, naive_rule
 from mqlab.lab import Lab
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.message import Message
-from mqlab.scenarios.bad_day import BadDay, RetryRule, naive_rule
 
 SCAN_FIRST_MS, SCAN_PERIOD_MS = 3_000, 1_100
 SLACK_MS = 5

@@ -6,18 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.broker.pop.pop_revive_service import PopReviveService
 from mqlab.broker.pop.revive_message import ReviveMessage
 from mqlab.broker.pop.revive_scan import deliver_time_ms
 from mqlab.errors import LearnerError
-from mqlab.lab import Lab
+from mqlab.exercises.exercise_world import ExerciseWorld
 from mqlab.protocol import Message
 from mqlab.protocol.pop_check_point import BATCH_ACK_TAG, CK_TAG, AckMsg, BatchAckMsg, PopCheckPoint
 from mqlab.scenarios.pop_check_points import TOPIC, Worker
-from mqlab.trace.record import KIND, Record
+from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_controller import BrokerController
@@ -32,7 +31,6 @@ BACK_MS = 6_000
 LAST_POP_MS = 9_000
 PLAY_MS = 26_000
 STOP_MS = 4_000
-LINES = 14
 
 
 class Read(NamedTuple):
@@ -136,18 +134,22 @@ Batch = tuple[str, str, int, int]
 """Group, topic, queue and pop time: what the messages of one pop from one queue have in common."""
 
 
-class ReviveDay:
+class ReviveDay(ExerciseWorld):
     """One seed's world: two groups, workers that acknowledge early, late, together or not at all, and one reviver.
 
     In some worlds somebody stops the timer for a while (the setting timerStopDequeue), and what is due comes late.
     """
 
     def __init__(self, settle: Settle, seed: int) -> None:
-        self._random = Random(f"revive-day/{seed}")
+        super().__init__(seed, draws="revive-day")
         self._settle = settle
-        self.stops_timer = self._random.random() < 0.3
-        self.lab = Lab(seed, history=False)
-        self._lines: list[tuple[Batch | None, str]] = []
+        self.stops_timer = self.random.random() < 0.3
+        self._on = {
+            "CheckPointMade": self._popped,
+            "AckStored": self._acknowledged,
+            "MessageRevived": self._came_back,
+            "TimerMessageDelivered": self._was_read,
+        }
         self._judged: Batch | None = None
         self._ends: dict[Delivery, int] = {}
         self._acked: dict[Delivery, float] = {}
@@ -157,9 +159,9 @@ class ReviveDay:
 
     def play(self) -> ReviveDay:
         """Play the day, up to the first thing that is wrong."""
-        lab, random = self.lab, self._random
+        lab, random = self.lab, self.random
         self._open()
-        lab.world.hooks.attach(self._watch)
+        self.watch(dict.fromkeys(self._on, self._judge))
         for group in ("kitchen", "billing"):
             worker = Worker(lab, group, group)
             lab.run(worker.open())
@@ -198,43 +200,34 @@ class ReviveDay:
         if not stop and broker.timer is not None and broker.timer.services is not None:
             broker.timer.services.dequeue.wakeup_for_work()
         said = "an operator stops the timer" if stop else "the timer runs again"
-        self._tell(None, said)
+        self.tell(said)
 
     async def _work(self, worker: Worker, begin_ms: int) -> None:
-        random, node = self._random, worker.node
+        random, node = self.random, worker.node
         invisible_ms, tags = random.randrange(4_000, 8_000), random.choice(("*", "hot"))
         most, style = random.randint(2, 6), random.choice(("early", "late", "together", "mixed"))
         await node.sleep(begin_ms)
-        popped = await type(worker).pop.inside(worker, most, invisible_ms=invisible_ms, tags=tags)  # type: ignore[attr-defined]  # see public_call
+        popped = await worker.pop(most, invisible_ms=invisible_ms, tags=tags)
         end_ms = self.lab.now_ms + invisible_ms
         done = [message for message in popped if random.random() < 0.6]
         if style == "together":
             await node.sleep(random.randrange(invisible_ms - 2_000))
             if done:
-                await type(worker).ack_together.inside(worker, done)  # type: ignore[attr-defined]
+                await worker.ack_together(done)
             return
         for message in done:
             # Behind a timer that stands still even a real reviver lets late acknowledgements down.
             late = not self.stops_timer and (style == "late" or (style == "mixed" and random.random() < 0.3))
             at_ms = end_ms + random.randrange(200, 1_300) if late else end_ms - random.randrange(2_000, invisible_ms)
             await node.sleep(max(0, at_ms - self.lab.now_ms))
-            await type(worker).ack.inside(worker, message)  # type: ignore[attr-defined]
+            await worker.ack(message)
 
     # -- watching ---------------------------------------------------------------------------------------------------
 
-    def _watch(self, row: Any) -> None:
-        """Note what was popped, acknowledged and brought back, and judge it."""
-        record = Record(row) if row[KIND] in _WATCHED else None
-        if record is None or self.wrong:
-            return
-        if record.kind == "CheckPointMade":
-            self._popped(record)
-        elif record.kind == "AckStored":
-            self._acknowledged(record)
-        elif record.kind == "MessageRevived":
-            self._came_back(record)
-        else:
-            self._was_read(record)
+    def _judge(self, record: Record) -> None:
+        """Note what was popped, acknowledged and brought back, up to the first thing that is wrong."""
+        if not self.wrong:
+            self._on[record.kind](record)
 
     def _popped(self, record: Record) -> None:
         if not record.messages:
@@ -244,23 +237,23 @@ class ReviveDay:
             self._ends[_delivery(record, int(offset))] = ends_ms
         until = self._seconds(ends_ms)
         place = f"{record.group}: {_offsets(record)} of {record.topic}, queue {record.queue_id}"
-        self._tell(_batch(record), f"popped until {until:.3f} s by {place}")
+        self.tell(f"popped until {until:.3f} s by {place}", _batch(record))
 
     def _acknowledged(self, record: Record) -> None:
         for offset in record.offsets.split(","):
             delivery = _delivery(record, int(offset))
             if delivery in self._ends:
-                self._acked.setdefault(delivery, self._now_ms())
+                self._acked.setdefault(delivery, self._wall_ms())
                 if delivery in self._revived:
                     self._blame(delivery)
-        behind_ms = self._now_ms() - self._ends.get(_delivery(record, int(record.offsets.split(",")[0])), 0)
+        behind_ms = self._wall_ms() - self._ends.get(_delivery(record, int(record.offsets.split(",")[0])), 0)
         when = f" ({behind_ms / 1_000:.1f} s late)" if 0 < behind_ms < LAST_POP_MS else ""
         place = f"{record.group}: {_offsets(record)} of {record.topic}, queue {record.queue_id}"
-        self._tell(_batch(record), f"acknowledged{when} by {place}")
+        self.tell(f"acknowledged{when} by {place}", _batch(record))
 
     def _came_back(self, record: Record) -> None:
         delivery = _delivery(record, record.queue_offset)
-        self._tell(_batch(record), f"comes back: {delivery}")
+        self.tell(f"comes back: {delivery}", _batch(record))
         if delivery in self._revived:
             self.wrong = f"{delivery} comes back a second time"
         elif delivery in self._acked:
@@ -283,33 +276,27 @@ class ReviveDay:
         # Of several acknowledgements in one the key says -1.
         of = f"of offset {offset}" if offset != "-1" else "of several"
         what = f"the check point from offset {offset} on" if kind == "ck" else f"an acknowledgement {of}"
-        self._tell((group, topic, int(queue_id), int(pop_time)), f"can be read now: {what}")
+        self.tell(f"can be read now: {what}", (group, topic, int(queue_id), int(pop_time)))
 
     def _find_missing(self) -> None:
         """Is there anything that should be back by now?"""
         patience_ms = BACK_MS + (STOP_MS + 2_000 if self.stops_timer else 0)
         for delivery, end_ms in self._ends.items():
             settled = delivery in self._acked or delivery in self._revived
-            if not settled and self._now_ms() > end_ms + patience_ms:
+            if not settled and self._wall_ms() > end_ms + patience_ms:
                 self._judged = _batch_of(delivery)
                 self.wrong = f"{delivery} was never acknowledged, and is not back {patience_ms // 1_000} s later"
                 return
 
-    def _now_ms(self) -> int:
+    def _wall_ms(self) -> int:
         return self.lab.brokers[0].node.now_ms()
 
     def _seconds(self, wall_ms: int) -> float:
         return (wall_ms - self.lab.world.epoch_ms) / 1_000
 
-    def _tell(self, batch: Batch | None, words: str) -> None:
-        self._lines.append((batch, f"{self.lab.now_ms / 1_000:>7.3f} s  {words}"))
-
     def story(self) -> str:
         """What became of the batch that went wrong."""
-        return "\n".join([line for batch, line in self._lines if batch is None or batch == self._judged][-LINES:])
-
-
-_WATCHED = frozenset({"CheckPointMade", "AckStored", "MessageRevived", "TimerMessageDelivered"})
+        return self.written(*self.lines_about(self._judged)[-self.LINES :])
 
 
 def _delivery(record: Record, offset: int) -> Delivery:

@@ -10,9 +10,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.pull_request_hold_service import CHECK_PERIOD_MS, PullRequestHoldService
-from mqlab.lab import Lab
+from mqlab.exercises.exercise_world import ExerciseWorld
+from mqlab.exercises.handed_over import handed_over, handed_over_to_compare
 from mqlab.protocol import Message, MessageQueue
-from mqlab.trace.record import KIND, Record
+from mqlab.trace.record import Record
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_controller import BrokerController
@@ -27,7 +28,6 @@ PROMPT_MS = 5
 COMPARISONS = 4
 """For each pull that waits for the queue of an arrival, and this many more whatever happens."""
 SPARE = 12
-LINES = 14
 
 
 class Work:
@@ -45,6 +45,7 @@ class Comparisons:
         self.allowed = 0
 
 
+@handed_over_to_compare
 class Number(int):
     """A whole number that counts how often it is compared."""
 
@@ -81,6 +82,7 @@ class Number(int):
         return int.__hash__(self)
 
 
+@handed_over_to_compare
 class Queue:
     """One queue as the service sees it: fit to be a key. Comparing it counts, and so do looking it up and its text."""
 
@@ -103,6 +105,7 @@ class Queue:
         return f"queue {self._number}"
 
 
+@handed_over
 class Pull:
     """A pull that found nothing: it waits for what comes to `queue` at `offset` or later, until `due_ms`."""
 
@@ -265,19 +268,17 @@ class OwnHoldService(PullRequestHoldService):
             self.wrong, self.about = told, queue_id
 
 
-class WaitingRoom:
+class WaitingRoom(ExerciseWorld):
     """One seed's world: a broker with this service, readers that ask again and again, orders now and then."""
 
     def __init__(self, answer: Any, seed: int) -> None:
-        self.random = Random(seed)
-        self.lab = Lab(seed, history=False)
-        self.lines: list[tuple[int | None, str]] = []
+        super().__init__(seed)
         self.lab.name_server()
         broker = self.lab.broker("broker-a")
         self.queues = self.random.choice((12, 16, 20))
         self.lab.create_topic(TOPIC, self.queues)
         controller = broker.running()
-        self.service = OwnHoldService(controller, answer, seed, self._tell)
+        self.service = OwnHoldService(controller, answer, seed, self.tell)
         self._install(controller)
         self.stored_us: dict[tuple[int, int], int] = {}
         self.late = ""
@@ -292,7 +293,7 @@ class WaitingRoom:
     def play(self) -> None:
         """Let the readers ask, and the orders come, until the time is over or something is wrong."""
         lab = self.lab
-        lab.world.hooks.attach(self._note_stored)
+        self.watch({"MessageStored": self._stored})
         settings: dict[str, Any] = {"broker_suspend_max_time_millis": TIMEOUT_MS}
         consumer = lab.pull_consumer("readers", **settings)
         lab.run(consumer.start())
@@ -319,11 +320,10 @@ class WaitingRoom:
         return self.service.wrong or self.late
 
     async def _read(self, consumer: DefaultMQPullConsumer, number: int) -> None:
-        pull = type(consumer).pull_block_if_not_found.inside  # type: ignore[attr-defined]  # see public_call
         queue = MessageQueue(TOPIC, "broker-a", number)
         offset = 0
         while not self.wrong:
-            result = await pull(consumer, queue, "*", offset, 32)
+            result = await consumer.pull_block_if_not_found(queue, "*", offset, 32)
             for message in result.msg_found_list:
                 self._delivered(number, message.queue_offset)
             offset = result.next_begin_offset
@@ -336,21 +336,16 @@ class WaitingRoom:
             why = "its notice was lost, but the next pass could have seen it" if lost else "its arrival was told"
             self.late = f"offset {offset} of queue {queue_id} comes {late_ms:,.0f} ms after it was stored; {why}"
             self._late_queue = queue_id
-            self._tell(f"offset {offset} of queue {queue_id} is delivered, {late_ms:,.0f} ms late", queue_id)
+            self.tell(f"offset {offset} of queue {queue_id} is delivered, {late_ms:,.0f} ms late", queue_id)
 
-    def _note_stored(self, row: Any) -> None:
-        if row[KIND] == "MessageStored":
-            record = Record(row)
-            self.stored_us[record.queue_id, record.queue_offset] = record.ts_us
-
-    def _tell(self, words: str, queue_id: int | None) -> None:
-        self.lines.append((queue_id, f"{self.lab.now_ms / 1_000:>7.3f} s  {words}"))
+    def _stored(self, record: Record) -> None:
+        self.stored_us[record.queue_id, record.queue_offset] = record.ts_us
 
     def story(self) -> str:
         """The last calls of the service; if it went wrong with one queue, the passes and what concerns this queue."""
         about = self.service.about if self.service.wrong else self._late_queue
-        told = [line for queue_id, line in self.lines if about is None or queue_id in (None, about)]
-        return "\n".join(told[-LINES:])
+        told = self.lines if about is None else self.lines_about(about)
+        return self.written(*told[-self.LINES :])
 
 
 def _counted(pulls: int) -> str:

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqlab.broker.pop.pop_buffer_merge_service import PopBufferMergeService
 from mqlab.errors import LearnerError, RemotingException
-from mqlab.lab import Lab
+from mqlab.exercises.exercise_world import ExerciseWorld
 from mqlab.scenarios.merge_buffer import GROUP, TOPIC, open_kitchen
 from mqlab.trace.record import Record
 
@@ -123,18 +122,16 @@ class Order:
         self.again_ms: list[float] = []
 
 
-class MemoryShift:
+class MemoryShift(ExerciseWorld):
     """One seed's world: batches invisible for a short or long time, orders done soon, late or never, a kill perhaps."""
 
     def __init__(self, rule: Rule, seed: int) -> None:
-        draw = Random(f"memory-shift/{seed}")
-        self.lab = Lab(seed, history=False)
+        super().__init__(seed, draws="memory-shift")
+        draw = self.random
         self.rule = rule
         self.orders: dict[str, Order] = {}
-        self.lines: list[str] = []
         self.check_points = 0
         self.killed_ms: float | None = None
-        self._draw = draw
         self._is_killed = draw.random() < 0.5
         self._sizes = [draw.randint(1, 4) for _ in range(draw.randint(5 if self._is_killed else 9, 13))]
 
@@ -145,12 +142,12 @@ class MemoryShift:
         lab = self.lab
         self.kitchen = open_kitchen(lab, sum(self._sizes), buffer=True)
         self._install()
-        lab.world.hooks.attach(self._watch)
+        self.watch(dict.fromkeys(("CheckPointStored", "AckStored", "CheckPointMerged"), self._seen))
         for number, size in enumerate(self._sizes):
             self._pop(number, size)
-            lab.run_for(ms=self._draw.randint(300, 2_500))
+            lab.run_for(ms=self.random.randint(300, 2_500))
         if self._is_killed:
-            lab.run_for(ms=self._draw.randint(100, 9_000))
+            lab.run_for(ms=self.random.randint(100, 9_000))
             self._kill()
         self._watch_for_returns()
         return self
@@ -162,7 +159,7 @@ class MemoryShift:
         buffer.start()
 
     def _pop(self, number: int, size: int) -> None:
-        draw = self._draw
+        draw = self.random
         invisible_ms = draw.choice((6_000, 8_000, 11_000, 20_000, 30_000))
         now_ms = self.lab.now_ms
         popped = [
@@ -170,7 +167,7 @@ class MemoryShift:
             for message in self.lab.run(self.kitchen.pop(size, invisible_ms=invisible_ms))
             if not self._came_again(message)
         ]
-        self._tell(f"batch {number} is popped: {_keys(popped)}, invisible for {invisible_ms / 1_000:g} s")
+        self.tell(f"batch {number} is popped: {_keys(popped)}, invisible for {invisible_ms / 1_000:g} s")
         lazy = draw.random()
         for message in popped:
             soon = draw.randint(100, 1_200)
@@ -183,18 +180,17 @@ class MemoryShift:
 
     async def _do(self, order: Order, message: MessageExt, work_ms: float) -> None:
         await self.kitchen.node.sleep(work_ms)
-        ack = type(self.kitchen).ack.inside  # type: ignore[attr-defined]  # see public_call
         try:
-            await ack(self.kitchen, message)
+            await self.kitchen.ack(message)
         except RemotingException:
             return
         if self.killed_ms is None:
             order.done_ms = self.lab.now_ms
-            self._tell(f"{order.key} of batch {order.batch} is done")
+            self.tell(f"{order.key} of batch {order.batch} is done")
 
     def _kill(self) -> None:
         self.killed_ms = self.lab.now_ms
-        self._tell("the broker is killed, and started again at once")
+        self.tell("the broker is killed, and started again at once")
         self.lab.crash("broker-a")
         self.lab.restart("broker-a")
         self.lab.run_for(seconds=1)
@@ -214,41 +210,28 @@ class MemoryShift:
         if order is None:
             return False
         order.again_ms.append(self.lab.now_ms)
-        self._tell(f"{order.key} of batch {order.batch} comes again")
+        self.tell(f"{order.key} of batch {order.batch} comes again")
         return True
 
     # -- what is seen -----------------------------------------------------------------------------------------------
 
-    def _watch(self, row: Any) -> None:
-        record = Record(row)
-        if record.kind not in ("CheckPointStored", "AckStored", "CheckPointMerged") or self.killed_ms is not None:
-            return
-        if record.topic != TOPIC or f"order-{record.start_offset}" not in self.orders:
+    def _seen(self, record: Record) -> None:
+        order = self.orders.get(f"order-{record.start_offset}")
+        if order is None or record.topic != TOPIC or self.killed_ms is not None:
             return
         if record.kind == "CheckPointStored":
             self.check_points += 1
-            self._tell(f"the check point of {self._batch_at(record.start_offset)} is written")
+            self.tell(f"the check point of batch {order.batch} is written")
         elif record.kind == "AckStored":
-            self._tell(f"written: order-{record.offsets} is done")
+            self.tell(f"written: order-{record.offsets} is done")
         else:
-            self._tell(f"memory lets {self._batch_at(record.start_offset)} go")
-
-    def _batch_at(self, offset: int) -> str:
-        return f"batch {self.orders[f'order-{offset}'].batch}"
-
-    def _tell(self, words: str) -> None:
-        self.lines.append(f"{self.lab.now_ms / 1_000:>7.3f} s  {words}")
+            self.tell(f"memory lets batch {order.batch} go")
 
     def story(self, *batches: int) -> str:
         """What happened to these batches."""
-        names = tuple(f"batch {number}" for number in batches)
-        keys = {order.key for order in self.orders.values() if order.batch in batches}
-        return "\n".join(
-            line
-            for line in self.lines
-            if "killed" in line or any(name + end in line + " " for name in names for end in (" ", ":"))
-            or any(f"{key} " in line for key in keys)
-        )  # fmt: skip
+        about = ["killed", *(f"batch {number}{end}" for number in batches for end in (" ", ":"))]
+        about += [f"{order.key} " for order in self.orders.values() if order.batch in batches]
+        return self.written(*(line for line in self.lines if any(words in f"{line.text} " for words in about)))
 
     def in_memory(self) -> list[int]:
         """The batches that memory still holds."""
