@@ -12,7 +12,7 @@ from mqlab.broker.broker_executors import BrokerExecutors
 from mqlab.broker.broker_fast_failure import BrokerFastFailure
 from mqlab.broker.broker_outer_api import BrokerOuterAPI
 from mqlab.broker.broker_parts import BrokerParts
-from mqlab.broker.broker_processors import register_processors
+from mqlab.broker.broker_processors import POPS, register_processors
 from mqlab.broker.broker_stats import BrokerStats
 from mqlab.broker.client_housekeeping_service import ClientHousekeepingService
 from mqlab.broker.consumer_manager import ConsumerManager
@@ -159,6 +159,7 @@ class BrokerController(BrokerParts):
             if self.change_pop is not None:
                 self.change_pop(services)
             services.start()
+            register_processors(self, POPS, now=True)
         return services
 
     # -- the timer --------------------------------------------------------------------------------------------------

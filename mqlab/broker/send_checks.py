@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mqlab.broker.errors import FAQ, RequestError
 from mqlab.protocol.codes import ResponseCode
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mqlab.protocol.topic_config import TopicConfig
     from mqlab.remoting import Channel
 
-    SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
+    SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
 
 def topic_text(config: TopicConfig) -> str:

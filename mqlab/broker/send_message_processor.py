@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mqlab.broker.consumer_send_msg_back import ConsumerSendMsgBack
 from mqlab.broker.errors import FAQ, RequestError, rejected
@@ -34,10 +34,10 @@ from mqlab.trace.events.broker import MessageSendAnswered, MessageSendReceived
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts
-    from mqlab.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
+    from mqlab.protocol.headers.send import SendMessageRequestHeader, SendMessageRequestHeaderV2
     from mqlab.protocol.topic_config import TopicConfig
 
-    SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
+    SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
 Answer = RemotingCommand | Future[RemotingCommand | None]
 

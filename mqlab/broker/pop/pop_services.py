@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mqlab.broker.broker_processors import POPS, register_processors
 from mqlab.broker.errors import RequestError, rejected
 from mqlab.broker.pop.ack_message_processor import AckMessageProcessor
 from mqlab.broker.pop.change_invisible_time_processor import ChangeInvisibleTimeProcessor
@@ -62,7 +61,7 @@ class PopServices:
             self.pop_consumer_service = PopConsumerService(self)
 
     def start(self) -> None:
-        """Read what is on the disk, begin the threads in RocketMQ's order, and answer requests directly from now on."""
+        """Read what is on the disk, and begin the threads in RocketMQ's order."""
         self.consumer_order_info_manager.load_or_fail()
         if self.pop_consumer_service is not None:
             self.pop_consumer_service.start()
@@ -73,7 +72,6 @@ class PopServices:
         self.notification_processor.pop_long_polling_service.start()
         arrivals = self.broker.notify_message_arriving_listener.listeners
         arrivals += [self.pop_message_processor, self.notification_processor]
-        register_processors(self.broker, POPS, now=True)
 
     async def shutdown(self) -> None:
         """End the threads, in RocketMQ's order; requests that wait are woken."""

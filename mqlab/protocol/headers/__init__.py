@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from mqlab.protocol.headers.pop import *  # noqa: F403
     from mqlab.protocol.headers.pull import *  # noqa: F403
     from mqlab.protocol.headers.send import *  # noqa: F403
-    from mqlab.protocol.headers.table import *  # noqa: F403
     from mqlab.protocol.headers.transaction import *  # noqa: F403
 
-_AREAS = ("client", "namesrv", "offset", "pull", "send", "pop", "admin", "transaction", "table")
+_AREAS = ("client", "namesrv", "offset", "pull", "send", "pop", "admin", "transaction")
 """Where a name is looked for when it is first asked for, those that every world needs first."""
 
 
