@@ -134,7 +134,7 @@ def test_catching_up_is_done_in_pieces(lab: Lab) -> None:
     session = drawn.session
     session.catch_up(0)
     lagging: list[Any] = [session.place()]
-    while not session.catch_up(0.001):
+    while not session.catch_up(0):
         lagging.append(session.place())
     assert len(lagging) > 3
     assert lagging == sorted(set(lagging))
