@@ -112,7 +112,7 @@ grading-test: all-sets bubblewrap ## marking: a class, exams, likeness, and host
 	$(IN_PARALLEL) $(PYTEST_FLAGS) tests/grading
 
 .PHONY: attacks
-attacks: all-sets bubblewrap ## mark a class of a hundred hostile notebooks, and see that nothing outside has changed (six minutes)
+attacks: all-sets bubblewrap ## mark a class of a hundred hostile notebooks, and see that nothing outside has changed (ten minutes)
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/attacks
 
 .PHONY: labs-all-ways
