@@ -14,7 +14,6 @@ from mqlab.protocol import CommandError, HeaderError, LanguageCode, RemotingComm
 from mqlab.protocol.command import FRAME_MAX_LENGTH
 from mqlab.protocol.command_header import JSON, ROCKETMQ
 from mqlab.protocol.headers import (
-    REQUEST_HEADERS,
     GetRouteInfoRequestHeader,
     GetTopicConfigRequestHeader,
     HeartbeatRequestHeader,
@@ -24,6 +23,7 @@ from mqlab.protocol.headers import (
     SendMessageResponseHeader,
     parse_send_header,
 )
+from mqlab.protocol.headers.table import REQUEST_HEADERS
 
 
 def send_header(**changes):

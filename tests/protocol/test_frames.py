@@ -16,7 +16,7 @@ from mqlab.protocol import (
 )
 from mqlab.protocol.command_header import ROCKETMQ
 from mqlab.protocol.header_codec import codec_of
-from mqlab.protocol.headers import REQUEST_HEADERS, RESPONSE_HEADERS
+from mqlab.protocol.headers.table import REQUEST_HEADERS, RESPONSE_HEADERS
 from mqlab.protocol.message import MessageQueue
 
 REQUEST_BODIES = {
