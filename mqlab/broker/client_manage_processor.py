@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.broker.client_channel_info import ClientChannelInfo
+from mqlab.broker.errors import RequestError
+from mqlab.broker.filter.message_filter import check_expression_type
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.group_bodies import CheckClientRequestBody
@@ -14,7 +16,7 @@ from mqlab.protocol.headers import (
     UnregisterClientRequestHeader,
     UnregisterClientResponseHeader,
 )
-from mqlab.protocol.heartbeat import ConsumerData, ConsumeType, ExpressionType, HeartbeatData
+from mqlab.protocol.heartbeat import ConsumerData, ConsumeType, HeartbeatData
 from mqlab.protocol.sysflag import PermName, TopicSysFlag
 from mqlab.protocol.topics import retry_topic
 from mqlab.remoting import Channel, RequestProcessor
@@ -115,7 +117,8 @@ class ClientManageProcessor(RequestProcessor):
 
     def _check_client_config(self, request: RemotingCommand) -> RemotingCommand:
         expression_type = CheckClientRequestBody.decode(request.body).subscription_data.expression_type
-        if ExpressionType.is_tag_type(expression_type):
-            return RemotingCommand.response(ResponseCode.SUCCESS)
-        remark = f"The broker does not support consumer to filter message by {expression_type}"
-        return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark)
+        try:
+            check_expression_type(expression_type)
+        except RequestError as error:
+            return RemotingCommand.response(error.code, error.remark)
+        return RemotingCommand.response(ResponseCode.SUCCESS)

@@ -15,7 +15,7 @@ from mqlab.trace.events.broker import PullAnswered, PullHeld
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts
-    from mqlab.broker.expression_message_filter import ExpressionMessageFilter
+    from mqlab.broker.filter.message_filter import MessageFilter
     from mqlab.protocol.headers import PullMessageRequestHeader
     from mqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
     from mqlab.remoting import Channel
@@ -61,7 +61,7 @@ class DefaultPullMessageResultHandler:
         channel: Channel,
         group: SubscriptionGroupConfig,
         topic: TopicConfig,
-        message_filter: ExpressionMessageFilter,
+        message_filter: MessageFilter,
         broker_allow_suspend: bool,
     ) -> RemotingCommand | None:
         """The answer, or None when the request is held."""
@@ -114,7 +114,7 @@ class DefaultPullMessageResultHandler:
         request: RemotingCommand,
         header: PullMessageRequestHeader,
         channel: Channel,
-        message_filter: ExpressionMessageFilter,
+        message_filter: MessageFilter,
     ) -> None:
         config = self._config
         hold_ms = header.suspend_timeout_millis if config.long_polling_enable else config.short_polling_time_mills

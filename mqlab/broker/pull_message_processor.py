@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.default_pull_message_result_handler import DefaultPullMessageResultHandler
 from mqlab.broker.errors import FAQ, RequestError, rejected
-from mqlab.broker.expression_message_filter import ExpressionMessageFilter
+from mqlab.broker.filter.message_filter import MessageFilter, filter_for
 from mqlab.errors import LearnerError
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
-from mqlab.protocol.heartbeat import ConsumeType, ExpressionType, SubscriptionData, build_subscription_data
+from mqlab.protocol.heartbeat import ConsumeType, SubscriptionData, build_subscription_data
 from mqlab.protocol.sysflag import PermName, PullSysFlag
 from mqlab.remoting import Channel, RequestProcessor
 from mqlab.sim import EndpointClosed
@@ -30,7 +30,6 @@ FORBIDDEN_BROADCASTING = "4"
 FORBIDDEN_SUBSCRIPTION = "5"
 
 _READ_BIT = 2
-_TAG_TYPES = (None, "", ExpressionType.TAG)
 
 
 class PullMessageProcessor(RequestProcessor):
@@ -80,10 +79,9 @@ class PullMessageProcessor(RequestProcessor):
             )
         try:
             group, topic = self._check(channel, request, header)
-            subscription = self._subscription(header, group)
+            message_filter = filter_for(self._subscription(header, group))
         except RequestError as error:
             return rejected(hooks, channel, request, error)
-        message_filter = ExpressionMessageFilter(subscription)
         result = self._get_message(header, message_filter)
         if result is None:
             return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, "store getMessage return null")
@@ -144,15 +142,8 @@ class PullMessageProcessor(RequestProcessor):
     def _subscription(self, header: PullMessageRequestHeader, group: SubscriptionGroupConfig) -> SubscriptionData:
         """What the consumer wants: said in the request, or in the last heartbeat of its group."""
         if header.sys_flag & PullSysFlag.SUBSCRIPTION:
-            subscription = self._subscription_in_request(header)
-        else:
-            subscription = self._subscription_in_heartbeat(header, group)
-        if subscription.expression_type not in _TAG_TYPES:
-            raise RequestError(
-                ResponseCode.SYSTEM_ERROR,
-                f"The broker does not support consumer to filter message by {subscription.expression_type}",
-            )
-        return subscription
+            return self._subscription_in_request(header)
+        return self._subscription_in_heartbeat(header, group)
 
     def _subscription_in_request(self, header: PullMessageRequestHeader) -> SubscriptionData:
         try:
@@ -191,7 +182,7 @@ class PullMessageProcessor(RequestProcessor):
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def _get_message(
-        self, header: PullMessageRequestHeader, message_filter: ExpressionMessageFilter
+        self, header: PullMessageRequestHeader, message_filter: MessageFilter
     ) -> GetMessageResult | None:
         reset = self._offsets.query_then_erase_reset_offset(header.consumer_group, header.topic, header.queue_id)
         if reset is not None:

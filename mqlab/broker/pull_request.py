@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mqlab.broker.expression_message_filter import ExpressionMessageFilter
+    from mqlab.broker.filter.message_filter import MessageFilter
     from mqlab.protocol.command import RemotingCommand
     from mqlab.protocol.headers import PullMessageRequestHeader
     from mqlab.remoting import Channel
@@ -27,7 +27,7 @@ class PullRequest:
         channel: Channel,
         timeout_ms: int,
         suspended_us: int,
-        message_filter: ExpressionMessageFilter,
+        message_filter: MessageFilter,
     ) -> None:
         self.request = request
         self.header = header

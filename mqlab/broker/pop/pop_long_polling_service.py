@@ -13,7 +13,7 @@ from mqlab.trace.events.pop import PopHeld, PopNotHeld, PopWoken
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts
-    from mqlab.broker.expression_message_filter import ExpressionMessageFilter
+    from mqlab.broker.filter.message_filter import MessageFilter
     from mqlab.protocol.command import RemotingCommand
     from mqlab.protocol.headers import NotificationRequestHeader, PopMessageRequestHeader
     from mqlab.remoting import Channel
@@ -107,7 +107,7 @@ class PopLongPollingService:
         channel: Channel,
         request: RemotingCommand,
         header: PopMessageRequestHeader | NotificationRequestHeader,
-        message_filter: ExpressionMessageFilter | None = None,
+        message_filter: MessageFilter | None = None,
     ) -> PollingResult:
         """Put a request aside, if there is room and time left (PopLongPollingService.polling)."""
         node = self._node
@@ -126,7 +126,7 @@ class PopLongPollingService:
         channel: Channel,
         request: RemotingCommand,
         header: PopMessageRequestHeader | NotificationRequestHeader,
-        message_filter: ExpressionMessageFilter | None,
+        message_filter: MessageFilter | None,
     ) -> PollingResult:
         if header.poll_time <= 0 or self.stopped:
             return PollingResult.NOT_POLLING

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mqlab.broker.errors import RequestError, rejected
-from mqlab.broker.expression_message_filter import ExpressionMessageFilter
+from mqlab.broker.filter.message_filter import MessageFilter, filter_for
 from mqlab.broker.pop.pop_checks import AskedQueue, check_asked, check_broker, fill_born_time, negative_capacity
 from mqlab.broker.pop.pop_from_queue import PopFromQueue
 from mqlab.broker.pop.pop_long_polling_service import (
@@ -23,7 +23,6 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import PopMessageRequestHeader, PopMessageResponseHeader
 from mqlab.protocol.heartbeat import (
     ConsumeType,
-    ExpressionType,
     MessageModel,
     SubscriptionData,
     build_subscription_data,
@@ -137,7 +136,7 @@ class PopMessageProcessor(RequestProcessor):
             )
         return check_asked(broker, channel, AskedQueue(header.consumer_group, header.topic, header.queue_id))
 
-    def _filter(self, header: PopMessageRequestHeader) -> ExpressionMessageFilter | None:
+    def _filter(self, header: PopMessageRequestHeader) -> MessageFilter | None:
         """What the group wants, None when that is everything; its subscriptions to topic and retry topic are noted."""
         topic, group = header.topic, header.consumer_group
         try:
@@ -147,9 +146,10 @@ class PopMessageProcessor(RequestProcessor):
         self._consumers.compensate_subscribe_data(group, topic, subscription)
         retry_topic = self._retry_topic(header)
         self._consumers.compensate_subscribe_data(group, retry_topic, _subscription(retry_topic, "*", None))
-        if not ExpressionType.is_tag_type(subscription.expression_type):
-            raise _not_parsed()
-        message_filter = ExpressionMessageFilter(subscription)
+        try:
+            message_filter = filter_for(subscription)
+        except RequestError:
+            raise _not_parsed() from None
         return None if message_filter.wants_all else message_filter
 
     def _next_revive_qid(self, header: PopMessageRequestHeader) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mqlab.broker.expression_message_filter import ExpressionMessageFilter
+    from mqlab.broker.filter.message_filter import MessageFilter
     from mqlab.protocol.command import RemotingCommand
     from mqlab.protocol.headers import NotificationRequestHeader, PopMessageRequestHeader
     from mqlab.remoting import Channel
@@ -30,7 +30,7 @@ class PopRequest:
         channel: Channel,
         order: int,
         parked_us: int,
-        message_filter: ExpressionMessageFilter | None,
+        message_filter: MessageFilter | None,
     ) -> None:
         self.request = request
         self.header = header

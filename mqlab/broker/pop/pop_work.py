@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mqlab.broker.expression_message_filter import ExpressionMessageFilter
+    from mqlab.broker.filter.message_filter import MessageFilter
     from mqlab.protocol.command import RemotingCommand
     from mqlab.protocol.headers import PopMessageRequestHeader
     from mqlab.protocol.topic_config import TopicConfig
@@ -30,7 +30,7 @@ class PopWork:
         request: RemotingCommand,
         header: PopMessageRequestHeader,
         topic_config: TopicConfig,
-        message_filter: ExpressionMessageFilter | None,
+        message_filter: MessageFilter | None,
         revive_qid: int,
         pop_time: int,
     ) -> None:
