@@ -10,7 +10,8 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.remoting import Channel, RequestProcessor
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker_parts import BrokerParts, Handler
+    from mqlab.broker.broker_parts import Handler
+    from mqlab.broker.whole_broker import WholeBroker
 
 
 class AdminBrokerProcessor(RequestProcessor):
@@ -19,7 +20,7 @@ class AdminBrokerProcessor(RequestProcessor):
     Its handlers are imported with the first such request: many a world has none, and its first message need not wait.
     """
 
-    def __init__(self, broker: BrokerParts) -> None:
+    def __init__(self, broker: WholeBroker) -> None:
         self._broker = broker
         self._hooks = broker.node.hooks
         self._handlers: dict[int, Handler] = {}
@@ -38,7 +39,7 @@ class AdminBrokerProcessor(RequestProcessor):
             return rejected(self._hooks, channel, request, error)
 
 
-def _all_handlers(broker: BrokerParts) -> dict[int, Handler]:
+def _all_handlers(broker: WholeBroker) -> dict[int, Handler]:
     from mqlab.broker.admin_groups import AdminGroups
     from mqlab.broker.admin_offsets import AdminOffsets
     from mqlab.broker.admin_queues import AdminQueues

@@ -16,8 +16,9 @@ from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.topic_config import SubscriptionGroupConfig
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker_parts import BrokerParts, Handler
+    from mqlab.broker.broker_parts import Handler
     from mqlab.broker.client_channel_info import ClientChannelInfo
+    from mqlab.broker.whole_broker import WholeBroker
     from mqlab.remoting import Channel
 
 
@@ -34,7 +35,7 @@ class AdminGroups:
     Differs from RocketMQ: a group with more than 10,000 retry queues is refused.
     """
 
-    def __init__(self, broker: BrokerParts) -> None:
+    def __init__(self, broker: WholeBroker) -> None:
         self._broker = broker
         self._groups = broker.subscription_group_manager
 
@@ -76,9 +77,7 @@ class AdminGroups:
         group = request.header_as(h.GetSubscriptionGroupConfigRequestHeader).group
         config = self._groups.subscription_group_table.get(group)
         if config is None:
-            raise RequestError(
-                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"No group in this broker. group: {group}"
-            )
+            raise RequestError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"No group in this broker. group: {group}")
         return RemotingCommand.response(ResponseCode.SUCCESS, body=config.encode())
 
     def _get_all_group_config(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
@@ -141,8 +140,6 @@ class AdminGroups:
 
 def _connections(members: Iterable[ClientChannelInfo]) -> list[Connection]:
     return [
-        Connection(
-            info.client_id, info.channel.remote_address, LanguageCode(info.language).name, info.version
-        )
+        Connection(info.client_id, info.channel.remote_address, LanguageCode(info.language).name, info.version)
         for info in members
     ]

@@ -12,7 +12,8 @@ from mqlab.protocol.headers import ResetOffsetRequestHeader
 from mqlab.protocol.message import MessageQueue
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker_parts import BrokerParts, Handler
+    from mqlab.broker.broker_parts import Handler
+    from mqlab.broker.whole_broker import WholeBroker
     from mqlab.remoting import Channel
 
 
@@ -25,7 +26,7 @@ class AdminOffsets:
     Java: org.apache.rocketmq.broker.processor.AdminBrokerProcessor.
     """
 
-    def __init__(self, broker: BrokerParts) -> None:
+    def __init__(self, broker: WholeBroker) -> None:
         self._broker = broker
         self._store = broker.message_store
         self._offsets = broker.consumer_offset_manager
@@ -44,9 +45,7 @@ class AdminOffsets:
         if topic is None:
             raise RequestError(ResponseCode.TOPIC_NOT_EXIST, f"Topic {header.topic} does not exist")
         if not self._broker.subscription_group_manager.contains_subscription_group(header.group):
-            raise RequestError(
-                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {header.group} does not exist"
-            )
+            raise RequestError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {header.group} does not exist")
         queue_ids = [header.queue_id] if header.queue_id >= 0 else list(range(topic.read_queue_nums))
         targets = {queue_id: self._target(header, queue_id) for queue_id in queue_ids}
         body = ResetOffsetBody()

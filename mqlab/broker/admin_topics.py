@@ -18,7 +18,8 @@ from mqlab.protocol.topic_config import DataVersion, TopicConfig, TopicConfigAnd
 from mqlab.protocol.topics import is_system_topic, pop_retry_topic, validate_topic
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker_parts import BrokerParts, Handler
+    from mqlab.broker.broker_parts import Handler
+    from mqlab.broker.whole_broker import WholeBroker
     from mqlab.remoting import Channel
 
 NO_REMARK_SET = "not set any response code"
@@ -38,7 +39,7 @@ class AdminTopics:
     Differs from RocketMQ: a topic with more than 10,000 queues on a broker is refused.
     """
 
-    def __init__(self, broker: BrokerParts) -> None:
+    def __init__(self, broker: WholeBroker) -> None:
         self._broker = broker
         self._topics = broker.topic_config_manager
         self._store = broker.message_store

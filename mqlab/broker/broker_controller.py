@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mqlab.broker.admin_broker_processor import AdminBrokerProcessor
 from mqlab.broker.broadcast_offset_manager import BroadcastOffsetManager
@@ -11,7 +11,6 @@ from mqlab.broker.broker_config import BrokerConfig
 from mqlab.broker.broker_executors import BrokerExecutors
 from mqlab.broker.broker_fast_failure import BrokerFastFailure
 from mqlab.broker.broker_outer_api import BrokerOuterAPI
-from mqlab.broker.broker_parts import BrokerParts
 from mqlab.broker.broker_processors import POPS, register_processors
 from mqlab.broker.broker_stats import BrokerStats
 from mqlab.broker.client_housekeeping_service import ClientHousekeepingService
@@ -29,6 +28,7 @@ from mqlab.broker.schedule_message_service import ScheduleMessageService
 from mqlab.broker.subscription_group_manager import SubscriptionGroupManager
 from mqlab.broker.topic_attributes import is_batch_cq
 from mqlab.broker.topic_config_manager import TopicConfigManager
+from mqlab.broker.whole_broker import WholeBroker
 from mqlab.errors import MQBrokerException
 from mqlab.protocol.headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
 from mqlab.protocol.sysflag import PermName
@@ -57,7 +57,19 @@ REGISTER_FIRST_MS = 10_000
 FLUSH_OFFSET_FIRST_MS = 10_000
 
 
-class BrokerController(BrokerParts):
+class BrokerService(Protocol):
+    """A part of a broker that works by itself from the broker's start to its end."""
+
+    def start(self) -> None:
+        """Begin."""
+        ...
+
+    def shutdown(self) -> None:
+        """Do nothing from now on."""
+        ...
+
+
+class BrokerController(WholeBroker):
     """Everything of one broker (org.apache.rocketmq.broker.BrokerController).
 
     Made, it has read nothing; `start()` loads its tables, recovers its store, opens its port and reports to the name
@@ -111,9 +123,7 @@ class BrokerController(BrokerParts):
             node, self.consumer_ids_change_listener, broker_config.channel_expired_timeout
         )
         self.producer_manager = ProducerManager(node, broker_config.channel_expired_timeout)
-        self.client_housekeeping_service = ClientHousekeepingService(
-            node, self.producer_manager, self.consumer_manager
-        )
+        self.client_housekeeping_service = ClientHousekeepingService(node, self.producer_manager, self.consumer_manager)
         self.broadcast_offset_manager = BroadcastOffsetManager(
             node, self.consumer_manager, self.consumer_offset_manager
         )
@@ -139,6 +149,14 @@ class BrokerController(BrokerParts):
         """Of a slave: where its master serves clients, and where it gives its log away, as a name server said last."""
         self._query_assignment_processor: QueryAssignmentProcessor | None = None
         self._periodic: list[PeriodicTask] = []
+        self._tables = (self.topic_config_manager, self.subscription_group_manager, self.consumer_offset_manager)
+        self.services: list[BrokerService] = [
+            self.broadcast_offset_manager,
+            self.client_housekeeping_service,
+            self.consumer_ids_change_listener,
+            self.broker_fast_failure,
+        ]
+        """What begins when the port is open, in this order, and ends before it is closed; a new part adds itself."""
 
     def _is_batch_topic(self, topic: str) -> bool:
         config = self.topic_config_manager.topic_config_table.get(topic)
@@ -201,8 +219,8 @@ class BrokerController(BrokerParts):
     def start(self) -> None:
         """Load the tables, recover the store, open the port, report to the name servers, begin the periodic work."""
         self.start_us = self.node.now_us()
-        for manager in (self.topic_config_manager, self.subscription_group_manager, self.consumer_offset_manager):
-            manager.load_or_fail()
+        for table in self._tables:
+            table.load_or_fail()
         self.message_store.load()
         self.schedule_message_service.load_or_fail()
         self.message_store.message_arriving_listener = self.notify_message_arriving_listener.arriving
@@ -218,11 +236,9 @@ class BrokerController(BrokerParts):
             _ = self.pop
         elif self.timer is not None:
             make_pop_with_the_first_check_point(self)
-        self.broadcast_offset_manager.start()
-        self.client_housekeeping_service.start()
-        self.consumer_ids_change_listener.start()
         self.executors.watch(self.broker_fast_failure.wakeup_for_work)
-        self.broker_fast_failure.start()
+        for service in self.services:
+            service.start()
         self.schedule_message_service.start()
         if self.node.hooks.on:
             config = self.broker_config
@@ -265,11 +281,9 @@ class BrokerController(BrokerParts):
                 self.broker_config.broker_id,
             )
         )
-        self.client_housekeeping_service.shutdown()
-        self.consumer_ids_change_listener.shutdown()
         self.pull_request_hold_service.shutdown()
-        self.broadcast_offset_manager.shutdown()
-        self.broker_fast_failure.shutdown()
+        for service in self.services:
+            service.shutdown()
         await self.remoting_server.leave()
         if self.made_pop is not None:
             await self.made_pop.shutdown()
@@ -280,8 +294,8 @@ class BrokerController(BrokerParts):
             self._query_assignment_processor.shutdown()
         self.message_store.shutdown()
         self.executors.close()
-        for manager in (self.consumer_offset_manager, self.topic_config_manager, self.subscription_group_manager):
-            manager.persist()
+        for table in self._tables:
+            table.persist()
         self.broker_outer_api.shutdown()
         if self.node.hooks.on:
             self.node.hooks.emit(BrokerShutDown(self.broker_config.broker_name, self.broker_config.broker_id))

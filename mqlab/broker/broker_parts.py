@@ -1,4 +1,4 @@
-"""What a processor may use of its broker: its parts, and nothing of how they are made, started and ended."""
+"""What a part of a broker may use of the others: the parts, and nothing of how they are made, started and ended."""
 
 from __future__ import annotations
 
@@ -17,11 +17,8 @@ if TYPE_CHECKING:
     from mqlab.broker.consumer_manager import ConsumerManager
     from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
     from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
-    from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.producer_manager import ProducerManager
-    from mqlab.broker.pull_message_processor import PullMessageProcessor
     from mqlab.broker.pull_request_hold_service import PullRequestHoldService
-    from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
     from mqlab.broker.rebalance_lock_manager import RebalanceLockManager
     from mqlab.broker.schedule_message_service import ScheduleMessageService
     from mqlab.broker.subscription_group_manager import SubscriptionGroupManager
@@ -38,7 +35,7 @@ Handler = Callable[[Channel, RemotingCommand], RemotingCommand]
 
 
 class BrokerParts:
-    """A broker, as its processors see it; `BrokerController` is one."""
+    """A broker, as its parts see it: what needs none of those that are made of others (see `WholeBroker`)."""
 
     node: Node
     broker_config: BrokerConfig
@@ -59,18 +56,10 @@ class BrokerParts:
     consumer_manager: ConsumerManager
     producer_manager: ProducerManager
     broadcast_offset_manager: BroadcastOffsetManager
-    pull_message_processor: PullMessageProcessor
     pull_request_hold_service: PullRequestHoldService
     notify_message_arriving_listener: NotifyMessageArrivingListener
     start_us: int
     """When the broker's threads began, us since the world began: the grids of threads that are made late begin here."""
-    made_pop: PopServices | None
-    """The parts of Pop, None while nobody has needed them."""
-
-    @property
-    def pop(self) -> PopServices:
-        """The parts of Pop, made and started now if nobody has needed them before."""
-        raise NotImplementedError(f"{type(self).__name__} must define pop")
 
     timer: TimerMessageStore | None
     """The timer, if anything has needed it yet."""
@@ -87,10 +76,6 @@ class BrokerParts:
     async def register_broker_all(self, *, oneway: bool = False) -> None:
         """Report all topics to all name servers now."""
         raise NotImplementedError(f"{type(self).__name__} must define register_broker_all()")
-
-    def query_assignment_processor(self) -> QueryAssignmentProcessor:
-        """Who shares queues out to consumers and knows who pops; it is made when it is first asked for."""
-        raise NotImplementedError(f"{type(self).__name__} must define query_assignment_processor()")
 
     def describe_disk_use(self) -> str:
         """How full the disk is, as an answer to a producer says it."""

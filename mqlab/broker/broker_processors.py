@@ -14,12 +14,12 @@ from mqlab.protocol.codes import RequestCode
 from mqlab.remoting import RequestProcessor
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.whole_broker import WholeBroker
     from mqlab.protocol.command import RemotingCommand
     from mqlab.remoting import Channel
     from mqlab.remoting.processor import Processed
 
-Get = Callable[["BrokerParts"], RequestProcessor]
+Get = Callable[["WholeBroker"], RequestProcessor]
 """Makes the processor of a broker, or says which of its parts it is."""
 
 
@@ -37,21 +37,21 @@ class Answers(NamedTuple):
     late: bool = False
 
 
-def _pull(broker: BrokerParts) -> RequestProcessor:
+def _pull(broker: WholeBroker) -> RequestProcessor:
     return broker.pull_message_processor
 
 
-def _recall(broker: BrokerParts) -> RequestProcessor:
+def _recall(broker: WholeBroker) -> RequestProcessor:
     from mqlab.broker.recall_message_processor import RecallMessageProcessor
 
     return RecallMessageProcessor(broker)
 
 
-def _assignment(broker: BrokerParts) -> RequestProcessor:
+def _assignment(broker: WholeBroker) -> RequestProcessor:
     return broker.query_assignment_processor()
 
 
-def _part_of_pop(broker: BrokerParts, name: str) -> RequestProcessor:
+def _part_of_pop(broker: WholeBroker, name: str) -> RequestProcessor:
     part: RequestProcessor = getattr(broker.pop, name)
     return part
 
@@ -93,7 +93,7 @@ POPS = (
 """What the parts of Pop answer, which the first such request makes."""
 
 
-def register_processors(broker: BrokerParts, rows: Iterable[Answers] = (*BROKERS, *POPS), *, now: bool = False) -> None:
+def register_processors(broker: WholeBroker, rows: Iterable[Answers] = (*BROKERS, *POPS), *, now: bool = False) -> None:
     """Let these requests be answered; with `now` also by processors that are late, which are there by now."""
     pools, times = broker.executors, broker.broker_config.service_us
     made: dict[Get, RequestProcessor] = {}

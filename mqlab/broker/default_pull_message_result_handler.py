@@ -66,11 +66,7 @@ class DefaultPullMessageResultHandler:
     ) -> RemotingCommand | None:
         """The answer, or None when the request is held."""
         code = response_code(result.status, header.queue_offset)
-        if (
-            code == ResponseCode.PULL_NOT_FOUND
-            and broker_allow_suspend
-            and header.sys_flag & PullSysFlag.SUSPEND
-        ):
+        if code == ResponseCode.PULL_NOT_FOUND and broker_allow_suspend and header.sys_flag & PullSysFlag.SUSPEND:
             self._hold(request, header, channel, message_filter)
             return None
         suggested_broker_id = MASTER_ID

@@ -8,7 +8,7 @@ from mqlab.protocol.topics import REVIVE_TOPIC_PREFIX
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_config import BrokerConfig
-    from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.whole_broker import WholeBroker
     from mqlab.store.dispatch_request import DispatchRequest
 
 
@@ -17,7 +17,7 @@ def has_records(config: BrokerConfig) -> bool:
     return config.pop_consumer_kv_service_init or config.pop_consumer_kv_service_enable
 
 
-def disk_holds_pop(broker: BrokerParts) -> bool:
+def disk_holds_pop(broker: WholeBroker) -> bool:
     """Has an earlier life of the broker left something that Pop has to go on with?
 
     That is: check points or acknowledgements in the revive topic, or the state of pops in order.
@@ -31,7 +31,7 @@ def disk_holds_pop(broker: BrokerParts) -> bool:
     return broker.node.disk.exists(broker.message_store_config.path("config", "consumerOrderInfo.json"))
 
 
-def make_pop_with_the_first_check_point(broker: BrokerParts) -> None:
+def make_pop_with_the_first_check_point(broker: WholeBroker) -> None:
     """Let Pop be made when something comes into the revive topic, though nobody has popped in this life of the broker.
 
     A timer that waits on the disk may hold check points of an earlier life, and nothing else there tells of them.

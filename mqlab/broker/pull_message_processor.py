@@ -181,9 +181,7 @@ class PullMessageProcessor(RequestProcessor):
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    def _get_message(
-        self, header: PullMessageRequestHeader, message_filter: MessageFilter
-    ) -> GetMessageResult | None:
+    def _get_message(self, header: PullMessageRequestHeader, message_filter: MessageFilter) -> GetMessageResult | None:
         reset = self._offsets.query_then_erase_reset_offset(header.consumer_group, header.topic, header.queue_id)
         if reset is not None:
             store = self._store

@@ -12,14 +12,14 @@ from mqlab.store.timer.timer_message_store import TimerMessageStore
 from mqlab.trace.events.timer import TimerMessageAccepted
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.whole_broker import WholeBroker
     from mqlab.store import MessageExtBrokerInner
 
 _LONG_BITS = 64
 _LONG_MAX = (1 << 63) - 1
 
 
-def begin_timer(broker: BrokerParts) -> TimerMessageStore:
+def begin_timer(broker: WholeBroker) -> TimerMessageStore:
     """A timer on the files of the broker's disk, running, as if it had been there since the broker's start."""
     stats = broker.stats
 
@@ -35,7 +35,7 @@ def begin_timer(broker: BrokerParts) -> TimerMessageStore:
     return timer
 
 
-def transform_timer_message(broker: BrokerParts, message: MessageExtBrokerInner) -> PutMessageResult | None:
+def transform_timer_message(broker: WholeBroker, message: MessageExtBrokerInner) -> PutMessageResult | None:
     """Turn a message that asks for a time of delivery into one that waits for it; the refusal of one that can't.
 
     A message that is due already stays as it is, and is stored like any other. Java:

@@ -32,7 +32,9 @@ from mqlab.sim.eager import play_at_once
 from mqlab.trace.events.pop import AckReceived, OrderAcked
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker_parts import BrokerParts
+    from collections.abc import Callable
+
+    from mqlab.broker.whole_broker import WholeBroker
     from mqlab.remoting import Channel
     from mqlab.remoting.processor import Processed
     from mqlab.store.dispatch_request import DispatchRequest
@@ -49,7 +51,8 @@ class AckMessageProcessor(RequestProcessor):
     will be delivered again. It owns the revivers of all revive queues.
     """
 
-    def __init__(self, broker: BrokerParts) -> None:
+    def __init__(self, broker: WholeBroker, notify_queue_is_free: Callable[[str, str, int], bool]) -> None:
+        self._notify_queue_is_free = notify_queue_is_free
         self._broker = broker
         self._node = broker.node
         self._revive_topic = revive_topic(broker.broker_config.broker_cluster_name)
@@ -231,7 +234,7 @@ class AckMessageProcessor(RequestProcessor):
                 if not offsets.has_offset_reset(group, topic, queue_id):
                     offsets.commit_offset(group, topic, queue_id, next_offset, "acked in order")
                 if not order_info.check_block(None, topic, group, queue_id, handle.invisible_time):
-                    services.pop_message_processor.notify_queue_is_free(topic, group, queue_id)
+                    self._notify_queue_is_free(topic, group, queue_id)
         finally:
             unlock_queue(self._broker, topic, group, queue_id)
         self._count_down(ack)

@@ -14,6 +14,7 @@ from mqlab.trace.events.pop import AckLost, AckStored
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts
     from mqlab.broker.pop.kv.pop_consumer_service import PopConsumerService
+    from mqlab.broker.whole_broker import WholeBroker
     from mqlab.protocol.pop_check_point import AckMsg
     from mqlab.remoting import Channel
 
@@ -51,25 +52,23 @@ def handle_in(extra_info: str, queue_id: int, offset: int) -> ReceiptHandle:
     return parse_handle(" ".join(fields[:_FIELDS_USED]) + end)
 
 
-def records_in_use(broker: BrokerParts) -> PopConsumerService | None:
+def records_in_use(broker: WholeBroker) -> PopConsumerService | None:
     """The key-value engine where it is the one in use, None where check points and acks are messages."""
     return broker.pop.pop_consumer_service if broker.broker_config.pop_consumer_kv_service_enable else None
 
 
-async def lock_queue(broker: BrokerParts, topic: str, group: str, queue_id: int) -> None:
+async def lock_queue(broker: WholeBroker, topic: str, group: str, queue_id: int) -> None:
     """Take the lock of a queue for a group, as soon as nobody has it; with records that of the whole topic.
 
     Java: org.apache.rocketmq.broker.processor.AckMessageProcessor.ackOrderly.
     Differs from RocketMQ: who finds it taken asks again each millisecond, where a Java thread asks without a pause.
     """
     service, locks = records_in_use(broker), broker.pop.locks
-    while not (
-        service.locks.try_lock(group, topic) if service is not None else locks.try_lock(topic, group, queue_id)
-    ):
+    while not (service.locks.try_lock(group, topic) if service is not None else locks.try_lock(topic, group, queue_id)):
         await broker.node.sleep(LOCK_RETRY_MS)
 
 
-def unlock_queue(broker: BrokerParts, topic: str, group: str, queue_id: int) -> None:
+def unlock_queue(broker: WholeBroker, topic: str, group: str, queue_id: int) -> None:
     """Give back what `lock_queue` took."""
     service = records_in_use(broker)
     if service is not None:

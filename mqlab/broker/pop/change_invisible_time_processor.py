@@ -17,7 +17,7 @@ from mqlab.sim.eager import play_at_once
 from mqlab.trace.events.pop import CheckPointNotMade, CheckPointStored, InvisibleTimeChanged
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.whole_broker import WholeBroker
     from mqlab.protocol.extra_info import ReceiptHandle
     from mqlab.remoting import Channel
     from mqlab.remoting.processor import Processed
@@ -34,7 +34,7 @@ class ChangeInvisibleTimeProcessor(RequestProcessor):
     an ack for it, whatever became of the message. If the new one cannot be stored the old one stays as it is.
     """
 
-    def __init__(self, broker: BrokerParts) -> None:
+    def __init__(self, broker: WholeBroker) -> None:
         self._broker = broker
         self._node = broker.node
 

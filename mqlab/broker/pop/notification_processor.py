@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Any
 
+    from mqlab.broker.pop.pop_parts import PopParts
     from mqlab.broker.pop.pop_request import PopRequest
-    from mqlab.broker.pop.pop_services import PopServices
     from mqlab.protocol.topic_config import TopicConfig
 
 NO_REMARK_SET = "not set any response code"
@@ -33,7 +33,7 @@ class NotificationProcessor(RequestProcessor):
     fewer pops waiting: one answer can start several.
     """
 
-    def __init__(self, services: PopServices) -> None:
+    def __init__(self, services: PopParts) -> None:
         broker = services.broker
         self._services = services
         self._broker = broker
@@ -63,9 +63,7 @@ class NotificationProcessor(RequestProcessor):
             if result is PollingResult.POLLING_SUC:
                 return None
             full = result is PollingResult.POLLING_FULL
-        return RemotingCommand.response(
-            ResponseCode.SUCCESS, NO_REMARK_SET, NotificationResponseHeader(has_msg, full)
-        )
+        return RemotingCommand.response(ResponseCode.SUCCESS, NO_REMARK_SET, NotificationResponseHeader(has_msg, full))
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
@@ -88,9 +86,7 @@ class NotificationProcessor(RequestProcessor):
         known = [self._topics.topic_config_table.get(name) for name in names]
         return any(retry is not None and self._has_msg_from_topic(retry, header, random_q) for retry in known)
 
-    def _has_msg_from_topic(
-        self, topic_config: TopicConfig, header: NotificationRequestHeader, random_q: int
-    ) -> bool:
+    def _has_msg_from_topic(self, topic_config: TopicConfig, header: NotificationRequestHeader, random_q: int) -> bool:
         queues = topic_config.read_queue_nums
         return any(
             self._has_msg_from_queue(topic_config.topic_name, header, (random_q + place) % queues)

@@ -14,7 +14,7 @@ from mqlab.remoting import Channel, RequestProcessor
 from mqlab.store import GetMessageStatus
 
 if TYPE_CHECKING:
-    from mqlab.broker.pop.pop_services import PopServices
+    from mqlab.broker.pop.pop_parts import PopParts
     from mqlab.protocol.topic_config import TopicConfig
 
 _WRONG_OFFSET = (GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY)
@@ -28,7 +28,7 @@ class PeekMessageProcessor(RequestProcessor):
     header of the answer says only how many messages there are.
     """
 
-    def __init__(self, services: PopServices) -> None:
+    def __init__(self, services: PopParts) -> None:
         broker = services.broker
         self._services = services
         self._broker = broker

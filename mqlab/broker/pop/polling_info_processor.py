@@ -13,15 +13,15 @@ from mqlab.protocol.headers import PollingInfoRequestHeader, PollingInfoResponse
 from mqlab.remoting import Channel, RequestProcessor
 
 if TYPE_CHECKING:
-    from mqlab.broker.pop.pop_services import PopServices
+    from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.pop.pop_long_polling_service import PopLongPollingService
 
 
 class PollingInfoProcessor(RequestProcessor):
     """POLLING_INFO (org.apache.rocketmq.broker.processor.PollingInfoProcessor)."""
 
-    def __init__(self, services: PopServices) -> None:
-        self._services = services
-        self._broker = services.broker
+    def __init__(self, broker: BrokerParts, pops: PopLongPollingService) -> None:
+        self._broker, self._pops = broker, pops
 
     def process_request(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         """How many pops of a group wait for a queue; with queue -1, for any queue."""
@@ -34,6 +34,5 @@ class PollingInfoProcessor(RequestProcessor):
             response = rejected(self._broker.node.hooks, channel, request, error)
             response.header = PollingInfoResponseHeader(0)
             return response
-        service = self._services.pop_message_processor.pop_long_polling_service
-        number = service.polling_num(asked.topic, asked.group, asked.queue_id)
+        number = self._pops.polling_num(asked.topic, asked.group, asked.queue_id)
         return RemotingCommand.response(ResponseCode.SUCCESS, NO_REMARK_SET, PollingInfoResponseHeader(number))

@@ -14,7 +14,7 @@ from mqlab.store import GetMessageResult, GetMessageStatus
 from mqlab.trace.events.pop import MessagePopped, OrderBlocked, PopQueueBusy
 
 if TYPE_CHECKING:
-    from mqlab.broker.pop.pop_services import PopServices
+    from mqlab.broker.pop.pop_parts import PopParts
     from mqlab.broker.pop.pop_work import PopWork
     from mqlab.sim import Node
 
@@ -46,7 +46,7 @@ class PopFromQueue:
     is never answered, and its client waits for the time-out.
     """
 
-    def __init__(self, services: PopServices) -> None:
+    def __init__(self, services: PopParts) -> None:
         broker = services.broker
         self._services = services
         self._node = broker.node

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Any
 
+    from mqlab.broker.pop.pop_parts import PopParts
     from mqlab.broker.pop.pop_request import PopRequest
-    from mqlab.broker.pop.pop_services import PopServices
     from mqlab.protocol.topic_config import TopicConfig
     from mqlab.remoting.processor import Processed
 
@@ -59,7 +59,7 @@ class PopMessageProcessor(RequestProcessor):
     refused like one that cannot be parsed.
     """
 
-    def __init__(self, services: PopServices) -> None:
+    def __init__(self, services: PopParts) -> None:
         broker = services.broker
         self._services = services
         self._broker = broker

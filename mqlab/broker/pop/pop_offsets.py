@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
 
 if TYPE_CHECKING:
-    from mqlab.broker.pop.pop_services import PopServices
+    from mqlab.broker.pop.pop_parts import PopParts
 
 INIT_MODE_MIN = 0
 """A group without an offset begins at the oldest message (org.apache.rocketmq.common.constant.ConsumeInitMode)."""
@@ -22,7 +22,7 @@ class PopOffsets:
     The committed offset says "up to here everything was handed out and has its check point", not "consumed".
     """
 
-    def __init__(self, services: PopServices) -> None:
+    def __init__(self, services: PopParts) -> None:
         broker = services.broker
         self._services = services
         self._config = broker.broker_config

@@ -20,7 +20,7 @@ from mqlab.trace.events.pop import (
 )
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.whole_broker import WholeBroker
     from mqlab.protocol.message import MessageExt
 
 READ_AHEAD = 32
@@ -38,7 +38,7 @@ class PopReviveService(ReviveRounds):
     Java: org.apache.rocketmq.broker.processor.PopReviveService.
     """
 
-    def __init__(self, broker: BrokerParts, revive_qid: int) -> None:
+    def __init__(self, broker: WholeBroker, revive_qid: int) -> None:
         super().__init__(broker, revive_qid)
         self.check_points = ReviveCheckPoint(broker, revive_qid)
         self.scan_class: type[ReviveScan] = ReviveScan

@@ -14,7 +14,7 @@ from mqlab.sim.eager import play_at_once
 
 if TYPE_CHECKING:
     from mqlab.broker.pop.kv.pop_consumer_record import PopConsumerRecord
-    from mqlab.broker.pop.pop_services import PopServices
+    from mqlab.broker.pop.pop_parts import PopParts
     from mqlab.remoting import Channel
     from mqlab.remoting.processor import Processed
 
@@ -27,7 +27,7 @@ class PopRollbackProcessor(RequestProcessor):
     records cannot be deleted the answer says so, where a real broker begins again without end.
     """
 
-    def __init__(self, services: PopServices) -> None:
+    def __init__(self, services: PopParts) -> None:
         self._services = services
         self._broker = services.broker
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mqlab.broker.errors import RequestError, rejected
 from mqlab.broker.pop.ack_message_processor import AckMessageProcessor
 from mqlab.broker.pop.change_invisible_time_processor import ChangeInvisibleTimeProcessor
 from mqlab.broker.pop.consumer_order_info_manager import ConsumerOrderInfoManager
@@ -15,29 +14,22 @@ from mqlab.broker.pop.pop_buffer_merge_service import PopBufferMergeService
 from mqlab.broker.pop.pop_inflight_message_counter import PopInflightMessageCounter
 from mqlab.broker.pop.pop_message_processor import PopMessageProcessor
 from mqlab.broker.pop.pop_offsets import PopOffsets
+from mqlab.broker.pop.pop_parts import PopParts
 from mqlab.broker.pop.pop_rollback_processor import PopRollbackProcessor
 from mqlab.broker.pop.queue_lock_manager import QueueLockManager
 from mqlab.broker.pop_start import has_records
-from mqlab.protocol.codes import ResponseCode
-from mqlab.protocol.command import RemotingCommand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from mqlab.broker.broker_parts import BrokerParts
-    from mqlab.broker.pop.kv.pop_consumer_service import PopConsumerService
-    from mqlab.broker.pop.pop_request import PopRequest
-    from mqlab.remoting.processor import Processed
-    from mqlab.sim import Future
+    from mqlab.broker.whole_broker import WholeBroker
 
 
-class PopServices:
+class PopServices(PopParts):
     """The parts of Pop in a broker: what org.apache.rocketmq.broker.BrokerController holds of them.
 
     Made by `BrokerController.pop` when something first needs one of them.
     """
 
-    def __init__(self, broker: BrokerParts) -> None:
+    def __init__(self, broker: WholeBroker) -> None:
         self.broker = broker
         self.locks = QueueLockManager(broker.node, broker.start_us)
         self.pop_inflight_message_counter = PopInflightMessageCounter(broker)
@@ -49,12 +41,11 @@ class PopServices:
         )
         self.notification_processor = NotificationProcessor(self)
         self.peek_message_processor = PeekMessageProcessor(self)
-        self.polling_info_processor = PollingInfoProcessor(self)
-        self.ack_message_processor = AckMessageProcessor(broker)
+        self.polling_info_processor = PollingInfoProcessor(broker, self.pop_message_processor.pop_long_polling_service)
+        self.ack_message_processor = AckMessageProcessor(broker, self.pop_message_processor.notify_queue_is_free)
         self.change_invisible_time_processor = ChangeInvisibleTimeProcessor(broker)
         self.pop_rollback_processor = PopRollbackProcessor(self)
-        self.pop_consumer_service: PopConsumerService | None = None
-        """The key-value engine, where the settings ask for it."""
+        self.pop_consumer_service = None
         if has_records(broker.broker_config):
             from mqlab.broker.pop.kv.pop_consumer_service import PopConsumerService
 
@@ -82,30 +73,3 @@ class PopServices:
         self.ack_message_processor.shutdown_pop_revive_service()
         self.notification_processor.pop_long_polling_service.shutdown()
         self.consumer_order_info_manager.shutdown()
-
-    # -- requests that waited -----------------------------------------------------------------------------------------
-
-    def execute_when_wakeup(
-        self, process_again: Callable[[PopRequest], Coroutine[object, object, None] | None], waiting: PopRequest
-    ) -> None:
-        """Process a request that waited on a thread of the pull pool; a full pool loses it, as in RocketMQ."""
-        broker = self.broker
-        service_us = broker.broker_config.service_us.pop
-        if not broker.executors.pull.submit(process_again, waiting, service_us=service_us):
-            lost = RequestError(ResponseCode.SYSTEM_BUSY, "no thread is free for a request that waited, which is lost")
-            rejected(broker.node.hooks, waiting.channel, waiting.request, lost)
-
-    def respond(self, waiting: PopRequest, processed: Processed) -> Coroutine[object, object, None] | None:
-        """Answer a request that waited, when its answer is there; nothing if it waits again."""
-        if isinstance(processed, RemotingCommand):
-            self.broker.remoting_server.respond(waiting.channel, waiting.request, processed)
-        elif processed is not None:
-            return self._respond_later(waiting, processed)
-        return None
-
-    async def _respond_later(
-        self, waiting: PopRequest, processed: Future[RemotingCommand | None] | Coroutine[object, object, Any]
-    ) -> None:
-        response = await processed
-        if response is not None:
-            self.broker.remoting_server.respond(waiting.channel, waiting.request, response)

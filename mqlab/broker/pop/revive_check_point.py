@@ -11,7 +11,7 @@ from mqlab.protocol.topics import parse_normal_topic
 from mqlab.trace.events.pop import CheckPointPutAgain, CheckPointSettled, MessageNotRevived
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.whole_broker import WholeBroker
 
 CK_REWRITE_INTERVALS_S = (
     10, 20, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200,
@@ -26,7 +26,7 @@ class ReviveCheckPoint:
     so there is never more than one check point in work.
     """
 
-    def __init__(self, broker: BrokerParts, revive_qid: int) -> None:
+    def __init__(self, broker: WholeBroker, revive_qid: int) -> None:
         self._broker = broker
         self._node = broker.node
         self._config = broker.broker_config

@@ -17,6 +17,7 @@ from mqlab.trace.events.pop import MessageNotRevived, MessageRevived
 
 if TYPE_CHECKING:
     from mqlab.broker.broker_parts import BrokerParts
+    from mqlab.broker.whole_broker import WholeBroker
     from mqlab.protocol.message import MessageExt
 
 RETRY_QUEUE_NUM = 1
@@ -60,7 +61,7 @@ class ReviveMessage:
     Java: org.apache.rocketmq.broker.processor.PopReviveService.reviveRetry.
     """
 
-    def __init__(self, broker: BrokerParts) -> None:
+    def __init__(self, broker: WholeBroker) -> None:
         self.broker = broker
         self._node = broker.node
 

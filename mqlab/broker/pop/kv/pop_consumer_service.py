@@ -17,7 +17,7 @@ from mqlab.store import GetMessageResult, GetMessageStatus
 from mqlab.trace.events.pop import PopQueueBusy
 
 if TYPE_CHECKING:
-    from mqlab.broker.pop.pop_services import PopServices
+    from mqlab.broker.pop.pop_parts import PopParts
     from mqlab.store.get_message import MessageFilter
 
 PREFER_RETRY_ONE_IN = 5
@@ -42,7 +42,7 @@ class PopConsumerService:
     for the offset of the batch).
     """
 
-    def __init__(self, services: PopServices) -> None:
+    def __init__(self, services: PopParts) -> None:
         broker = services.broker
         self.node = broker.node
         self._broker = broker
