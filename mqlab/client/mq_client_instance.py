@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mqlab.client.client_remoting_processor import ClientRemotingProcessor, HeartbeatOnActiveChannel
 from mqlab.client.consumer.push.pull_message_service import PullMessageService
@@ -15,14 +15,11 @@ from mqlab.client.route_table import RouteTable
 from mqlab.client.service_state import ServiceState
 from mqlab.errors import MQBrokerException, MQClientException, RemotingException
 from mqlab.protocol.heartbeat import ExpressionType
-from mqlab.protocol.topics import CLIENT_INNER_PRODUCER_GROUP
 from mqlab.sim import Lock, PeriodicTask
 
 if TYPE_CHECKING:
     from mqlab.client.client_config import ClientConfig
     from mqlab.client.inner import MQConsumerInner, MQProducerInner
-    from mqlab.client.mq_client_manager import MQClientManager
-    from mqlab.client.producer.default_mq_producer import DefaultMQProducer
     from mqlab.sim import Node
 
 NAME_SERVER_FIRST_MS = 10_000
@@ -32,14 +29,48 @@ HEARTBEAT_FIRST_MS = 1_000
 PERSIST_FIRST_MS = 10_000
 
 
+class InnerProducerImpl(Protocol):
+    """How an instance begins and ends the producer that is its own."""
+
+    def start(self, instance: MQClientInstance) -> None:
+        """Begin, as a producer of this instance."""
+        ...
+
+    def shutdown(self, shutdown_instance: bool) -> Coroutine[Any, Any, None]:
+        """Leave the instance, and end that, too, if asked to."""
+        ...
+
+
+class InnerProducer(Protocol):
+    """The producer of an instance itself, which sends copies of messages to retry topics."""
+
+    @property
+    def impl(self) -> InnerProducerImpl:
+        """What stands behind the public class."""
+        ...
+
+    @property
+    def send(self) -> Any:
+        """DefaultMQProducer.send."""
+        ...
+
+
 class MQClientInstance:
     """What the clients of one id share: connections, routes, heartbeats, the pull thread, the rebalance thread.
 
     Java: org.apache.rocketmq.client.impl.factory.MQClientInstance. Differs from RocketMQ: the task that adjusts the
-    thread pools of push consumers every minute is absent, since it does nothing there either.
+    thread pools of push consumers every minute is absent, since it does nothing there either. An instance that has
+    ended calls `forget` with its client id.
     """
 
-    def __init__(self, node: Node, config: ClientConfig, client_id: str, manager: MQClientManager) -> None:
+    def __init__(
+        self,
+        node: Node,
+        config: ClientConfig,
+        client_id: str,
+        inner_producer: InnerProducer,
+        forget: Callable[[str], None],
+    ) -> None:
         self.node = node
         self.config = config
         self.client_id = client_id
@@ -56,17 +87,12 @@ class MQClientInstance:
         self.heartbeats = Heartbeats(self)
         self.pull_message_service = PullMessageService(self)
         self.rebalance_service = RebalanceService(self)
-        self.inner_producer = self._make_inner_producer()
+        self.inner_producer = inner_producer
         self.member_list_problem = ""
         """Why the last list of members could not be had; for those who watch."""
-        self._manager = manager
+        self._forget = forget
         self._scheduler = Lock("the thread of the scheduled tasks")
         self._periodic: list[PeriodicTask] = []
-
-    def _make_inner_producer(self) -> DefaultMQProducer:
-        from mqlab.client.producer.default_mq_producer import DefaultMQProducer
-
-        return DefaultMQProducer(self.node, CLIENT_INNER_PRODUCER_GROUP, **self.config.shared_settings())
 
     # -- start and end ----------------------------------------------------------------------------------------------
 
@@ -159,7 +185,7 @@ class MQClientInstance:
             task.cancel()
         self.api.shutdown()
         self.rebalance_service.shutdown()
-        self._manager.remove_client_factory(self.client_id)
+        self._forget(self.client_id)
 
     # -- who lives here ---------------------------------------------------------------------------------------------
 

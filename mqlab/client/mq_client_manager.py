@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.client.mq_client_instance import MQClientInstance
 from mqlab.client.producer.produce_accumulator import ProduceAccumulator
+from mqlab.protocol.topics import CLIENT_INNER_PRODUCER_GROUP
 
 if TYPE_CHECKING:
     from mqlab.client.client_config import ClientConfig
@@ -37,7 +38,11 @@ class MQClientManager:
         client_id = config.build_mq_client_id(self._node)
         instance = self.factory_table.get(client_id)
         if instance is None:
-            instance = MQClientInstance(self._node, config.clone_client_config(), client_id, self)
+            from mqlab.client.producer.default_mq_producer import DefaultMQProducer
+
+            copy = config.clone_client_config()
+            inner_producer = DefaultMQProducer(self._node, CLIENT_INNER_PRODUCER_GROUP, **copy.shared_settings())
+            instance = MQClientInstance(self._node, copy, client_id, inner_producer, self.remove_client_factory)
             self.factory_table[client_id] = instance
         return instance
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from mqlab.client.consumer.listener import warn_that_listener_raised
 from mqlab.client.consumer.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
-from mqlab.client.consumer.pull_api_wrapper import PullAPIWrapper
+from mqlab.client.consumer.pull_api_wrapper import FilterMessageHook, PullAPIWrapper
 from mqlab.client.mq_client_manager import MQClientManager
 from mqlab.client.route_table import no_name_server
 from mqlab.client.service_state import ServiceState, check_process_lives
@@ -18,17 +18,28 @@ from mqlab.protocol.message import MessageQueue
 from mqlab.trace.events.client import ClientStarted, ClientStopped, QueueListenerFailed
 
 if TYPE_CHECKING:
-    from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
-    from mqlab.client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
-    from mqlab.client.consumer.push.default_mq_push_consumer import DefaultMQPushConsumer
+    from mqlab.client.consumer.hooks import ConsumeMessageHook
+    from mqlab.client.consumer.lite.lite_pull_consumer_config import LitePullConsumerConfig
+    from mqlab.client.consumer.pull.pull_consumer_config import PullConsumerConfig
+    from mqlab.client.consumer.push.push_consumer_config import PushConsumerConfig
     from mqlab.client.consumer.rebalance.rebalance_impl import RebalanceImpl
     from mqlab.client.mq_client_instance import MQClientInstance
-    from mqlab.sim import Life
+    from mqlab.sim import Life, Node
 
 ROLE = "consumer"
 
 MessageQueueListener = Callable[[str, "list[MessageQueue]", "list[MessageQueue]"], object]
 """(topic, all queues, my queues): called when a rebalance changed something."""
+
+
+class PublicConsumer(Protocol):
+    """What an application hangs into its consumer, whichever of the three that is."""
+
+    node: Node
+    consumer_group: str
+    offset_store: Callable[[MQClientInstance, str], OffsetStore] | None
+    consume_message_hooks: list[ConsumeMessageHook]
+    filter_message_hooks: list[FilterMessageHook]
 
 
 class ConsumerImpl(ABC):
@@ -45,8 +56,11 @@ class ConsumerImpl(ABC):
     consume_type: ClassVar[ConsumeType]
     rebalance_impl: RebalanceImpl
 
-    def __init__(self, consumer: DefaultMQPushConsumer | DefaultMQPullConsumer | DefaultLitePullConsumer) -> None:
-        self._settings = consumer
+    def __init__(
+        self, settings: PushConsumerConfig | PullConsumerConfig | LitePullConsumerConfig, consumer: PublicConsumer
+    ) -> None:
+        self._settings = settings
+        self._public = consumer
         self.node = consumer.node
         self.service_state = ServiceState.CREATE_JUST
         self.consumer_start_ms = consumer.node.now_ms()
@@ -61,7 +75,7 @@ class ConsumerImpl(ABC):
 
     @property
     def group_name(self) -> str:
-        return self._settings.consumer_group
+        return self._public.consumer_group
 
     @property
     def message_model(self) -> MessageModel:
@@ -143,9 +157,9 @@ class ConsumerImpl(ABC):
     def _build_pulling(self) -> None:
         """Make the pull wrapper and the offset store."""
         self.pull_api_wrapper = PullAPIWrapper(self.instance, self.group_name, self.unit_mode)
-        self.pull_api_wrapper.filter_message_hooks = self._settings.filter_message_hooks
-        if self._settings.offset_store is not None:
-            self.offset_store = self._settings.offset_store(self.instance, self.group_name)
+        self.pull_api_wrapper.filter_message_hooks = self._public.filter_message_hooks
+        if self._public.offset_store is not None:
+            self.offset_store = self._public.offset_store(self.instance, self.group_name)
         elif self.message_model is MessageModel.BROADCASTING:
             self.offset_store = LocalFileOffsetStore(self.instance, self.group_name)
         else:

@@ -47,7 +47,7 @@ class DefaultLitePullConsumerImpl(ConsumerImpl):
     consume_type = ConsumeType.CONSUME_ACTIVELY
 
     def __init__(self, consumer: DefaultLitePullConsumer) -> None:
-        super().__init__(consumer)
+        super().__init__(consumer, consumer)
         self.consumer = consumer
         self.wanted = consumer.what_to_pull
         self.rebalance_impl = RebalanceLitePullImpl(self)

@@ -14,7 +14,7 @@ from mqlab.protocol.route import MASTER_ID
 from mqlab.trace.events.pop import AckFailed, AckRequested, InvisibleTimeNotChanged, InvisibleTimeRequested
 
 if TYPE_CHECKING:
-    from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+    from mqlab.client.consumer.consumer_impl import ConsumerImpl
     from mqlab.remoting import ResponseFuture
 
 ASYNC_TIMEOUT_MS = 3_000
@@ -31,7 +31,7 @@ class PopAcks:
     RocketMQ: while a route must be asked for, the thread of the listener goes on.
     """
 
-    def __init__(self, owner: DefaultMQPushConsumerImpl) -> None:
+    def __init__(self, owner: ConsumerImpl) -> None:
         self._owner = owner
         self._node = owner.node
         self._api = owner.instance.api.pop

@@ -46,7 +46,7 @@ class DefaultMQPullConsumerImpl(ConsumerImpl):
     consume_type = ConsumeType.CONSUME_ACTIVELY
 
     def __init__(self, consumer: DefaultMQPullConsumer) -> None:
-        super().__init__(consumer)
+        super().__init__(consumer, consumer)
         self.consumer = consumer
         self.rebalance_impl = RebalancePullImpl(self)  # type: ignore[arg-type]  # see RebalancePullImpl
 

@@ -226,7 +226,7 @@ class ConsumeMessageOrderlyService:
         for message in messages:
             if message.reconsume_times >= self._owner.max_reconsume_times_orderly:
                 message.properties[MessageConst.RECONSUME_TIME] = str(message.reconsume_times)
-                if await send_orderly_to_retry_topic(self._owner, message):
+                if await send_orderly_to_retry_topic(self._owner, message, self._owner.max_reconsume_times_orderly):
                     continue
             message.reconsume_times += 1
             suspend = True

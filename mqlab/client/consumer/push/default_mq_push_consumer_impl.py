@@ -45,7 +45,7 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
     consume_type = ConsumeType.CONSUME_PASSIVELY
 
     def __init__(self, consumer: DefaultMQPushConsumer) -> None:
-        super().__init__(consumer)
+        super().__init__(consumer, consumer)
         self.consumer = consumer
         self.pause = False
         self.rebalance_impl = self._rebalance = RebalancePushImpl(self)
@@ -150,7 +150,7 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
 
     async def send_message_back(self, message: MessageExt, delay_level: int) -> bool:
         """Give a message back, to get it again later; False if that was not possible."""
-        return await send_message_back(self, message, delay_level)
+        return await send_message_back(self, message, delay_level, self.max_reconsume_times)
 
     # -- subscriptions ----------------------------------------------------------------------------------------------
 

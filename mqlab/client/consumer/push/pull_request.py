@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mqlab.client.inner import MQConsumerInner
 
 if TYPE_CHECKING:
-    from mqlab.client.consumer.pop.pop_loop import PopLoop
+    from mqlab.client.consumer.pop.pop_request import PopRequest
     from mqlab.client.consumer.process_queue import ProcessQueue
     from mqlab.protocol.message import MessageQueue
+
+
+class Popping(Protocol):
+    """The part of a push consumer that pops."""
+
+    def pop_message(self, pop_request: PopRequest) -> Coroutine[Any, Any, None]:
+        """Take one turn of a pop loop."""
+        ...
 
 
 class MQPushConsumerInner(MQConsumerInner, Protocol):
@@ -20,7 +28,7 @@ class MQPushConsumerInner(MQConsumerInner, Protocol):
         """Take one turn of the pull loop of one queue."""
         ...
 
-    def popping(self) -> PopLoop:
+    def popping(self) -> Popping:
         """The part of the consumer that pops."""
         ...
 

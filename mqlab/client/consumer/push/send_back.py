@@ -10,7 +10,7 @@ from mqlab.protocol.topics import retry_topic
 from mqlab.trace.events.client import MessageGivenBack, SendBackFailed
 
 if TYPE_CHECKING:
-    from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
+    from mqlab.client.consumer.consumer_impl import ConsumerImpl
     from mqlab.client.mq_client_instance import MQClientInstance
 
 SEND_BACK_TIMEOUT_MS = 5_000
@@ -19,16 +19,18 @@ DEFAULT_MAX_RECONSUME_TIMES = 16
 _FAILURES = (RemotingException, MQBrokerException, MQClientException)
 
 
-async def send_message_back(owner: DefaultMQPushConsumerImpl, message: MessageExt, delay_level: int) -> bool:
+async def send_message_back(
+    owner: ConsumerImpl, message: MessageExt, delay_level: int, max_reconsume_times: int
+) -> bool:
     """Give a message back to the broker that holds it, or else send a copy to the retry topic; False if both fail.
 
     Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.sendMessageBack.
     """
     try:
-        await _to_its_broker(owner, message, delay_level)
+        await _to_its_broker(owner, message, delay_level, max_reconsume_times)
     except _FAILURES:
         try:
-            await send_copy_to_retry_topic(owner.instance, owner.group_name, message, owner.max_reconsume_times)
+            await send_copy_to_retry_topic(owner.instance, owner.group_name, message, max_reconsume_times)
         except _FAILURES as error:
             _report_failure(owner, message, error)
             return False
@@ -36,7 +38,9 @@ async def send_message_back(owner: DefaultMQPushConsumerImpl, message: MessageEx
     return True
 
 
-async def _to_its_broker(owner: DefaultMQPushConsumerImpl, message: MessageExt, delay_level: int) -> None:
+async def _to_its_broker(
+    owner: ConsumerImpl, message: MessageExt, delay_level: int, max_reconsume_times: int
+) -> None:
     broker_name = message.broker_name
     address: str | None = message.store_host
     if broker_name is not None:
@@ -50,11 +54,11 @@ async def _to_its_broker(owner: DefaultMQPushConsumerImpl, message: MessageExt, 
         owner.group_name,
         delay_level,
         SEND_BACK_TIMEOUT_MS,
-        owner.max_reconsume_times,
+        max_reconsume_times,
     )
 
 
-async def send_orderly_to_retry_topic(owner: DefaultMQPushConsumerImpl, message: MessageExt) -> bool:
+async def send_orderly_to_retry_topic(owner: ConsumerImpl, message: MessageExt, max_reconsume_times: int) -> bool:
     """Send an orderly message that was tried too often to the retry topic, which the broker turns into a dead letter.
 
     False if that was not possible.
@@ -62,7 +66,7 @@ async def send_orderly_to_retry_topic(owner: DefaultMQPushConsumerImpl, message:
     Java: org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService.sendMessageBack.
     """
     try:
-        await send_copy_to_retry_topic(owner.instance, owner.group_name, message, owner.max_reconsume_times_orderly)
+        await send_copy_to_retry_topic(owner.instance, owner.group_name, message, max_reconsume_times)
     except _FAILURES as error:
         _report_failure(owner, message, error)
         return False
@@ -87,22 +91,22 @@ async def send_copy_to_retry_topic(
     copy.properties = properties
     copy.delay_time_level = 3 + message.reconsume_times
     inner = instance.inner_producer
-    await inner.send.inside(inner, copy)  # type: ignore[attr-defined]  # public_call's plain coroutine
+    await inner.send.inside(inner, copy)
 
 
-def _report_given_back(owner: DefaultMQPushConsumerImpl, message: MessageExt, delay_level: int) -> None:
+def _report_given_back(owner: ConsumerImpl, message: MessageExt, delay_level: int) -> None:
     hooks = owner.node.hooks
     if hooks.on:
         hooks.emit(MessageGivenBack(*_which(owner, message), delay_level, message.reconsume_times))
 
 
-def _report_failure(owner: DefaultMQPushConsumerImpl, message: MessageExt, error: Exception) -> None:
+def _report_failure(owner: ConsumerImpl, message: MessageExt, error: Exception) -> None:
     hooks = owner.node.hooks
     if hooks.on:
         hooks.emit(SendBackFailed(*_which(owner, message), str(error)))
 
 
-def _which(owner: DefaultMQPushConsumerImpl, message: MessageExt) -> tuple[str, str, str, int, int, str]:
+def _which(owner: ConsumerImpl, message: MessageExt) -> tuple[str, str, str, int, int, str]:
     """The group and the message, as both events have them."""
     broker_name = message.broker_name or ""
     return owner.group_name, message.topic, broker_name, message.queue_id, message.queue_offset, message.msg_id

@@ -10,8 +10,8 @@ from mqlab.protocol.route import MASTER_ID
 from mqlab.trace.events.client import QueueLockLost, QueueLockTaken
 
 if TYPE_CHECKING:
+    from mqlab.client.consumer.consumer_impl import ConsumerImpl
     from mqlab.client.consumer.process_queue import ProcessQueue
-    from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
 
 LOCK_TIMEOUT_MS = 1_000
 UNLOCK_DELAY_MS = 20_000
@@ -25,7 +25,7 @@ class QueueLocks:
     Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl.
     """
 
-    def __init__(self, owner: DefaultMQPushConsumerImpl) -> None:
+    def __init__(self, owner: ConsumerImpl) -> None:
         self._owner = owner
         self._node = owner.node
 
