@@ -15,7 +15,8 @@ from mqlab.client.consumer.listener import (
     warn_that_listener_raised,
     warn_that_listener_returned_none,
 )
-from mqlab.errors import LearnerError, SimulationError
+from mqlab.client.consumer.listener_call import ListenerCall
+from mqlab.errors import LearnerError
 from mqlab.sim import Future
 from mqlab.trace.events.client import ConsumeFinished, ConsumeStarted
 
@@ -55,7 +56,7 @@ class ConsumeService:
     def __init__(self, node: Node, group: str, listener: MessageListener, pool: Pool) -> None:
         self.node = node
         self._group = group
-        self._listener = listener
+        self.listener = listener
         self._pool = pool
         self._told: set[str] = set()
 
@@ -69,58 +70,55 @@ class ConsumeService:
         None when the consumer is shutting down: no listener is called any more, and nothing waits for one.
         """
         result: Future[ConsumeResult] = Future(f"the listener of {self._group}")
-        return result if self._pool.submit(self._run, message, result) else None
+        return result if self._pool.submit(_Call(self, message, result).run) else None
 
-    def _run(self, message: MessageView, result: Future[ConsumeResult]) -> Coroutine[Any, Any, None] | None:
-        began_us = self.node.world.now_us
+    def started(self, message: MessageView) -> None:
+        """The listener is called."""
         if self.node.hooks.on:
-            self.node.hooks.emit(
-                ConsumeStarted(
-                    self._group, message.topic, message.broker_name, message.queue_id, message.queue_offset,
-                    message.message_id, 1, message.delivery_attempt - 1,
-                )
-            )  # fmt: skip
-        try:
-            said = self._listener(message)
-        except SimulationError:
-            raise
-        except Exception as error:  # noqa: BLE001  # whatever a listener raises is a failure
-            self._failed(error)
-            said = ConsumeResult.FAILURE
-        if isinstance(said, Coroutine):
-            return self._wait(message, said, began_us, result)
-        self._finish(message, said, began_us, result)
-        return None
+            self.node.hooks.emit(ConsumeStarted(*self._which(message), 1, message.delivery_attempt - 1))
 
-    async def _wait(
-        self, message: MessageView, listener: Coroutine[Any, Any, Any], began_us: int, result: Future[ConsumeResult]
-    ) -> None:
-        try:
-            said = await listener
-        except SimulationError:
-            raise
-        except Exception as error:  # noqa: BLE001  # whatever a listener raises is a failure
-            self._failed(error)
-            said = ConsumeResult.FAILURE
-        self._finish(message, said, began_us, result)
-
-    def _failed(self, error: Exception) -> None:
-        hint = "The message comes again later, as after FAILURE."
-        warn_that_listener_raised(self._group, error, self._told, hint=hint)
-
-    def _finish(self, message: MessageView, said: object, began_us: int, result: Future[ConsumeResult]) -> None:
-        status = checked_status(self._group, said, ConsumeResult)
+    def finished(self, message: MessageView, call: ListenerCall, said: object) -> ConsumeResult:
+        """The listener has ended: what it said; FAILURE if it raised something, or said nothing."""
+        status: ConsumeResult | None = ConsumeResult.FAILURE
+        if call.error is not None:
+            hint = "The message comes again later, as after FAILURE."
+            warn_that_listener_raised(self._group, call.error, self._told, hint=hint)
+        else:
+            status = checked_status(self._group, said, ConsumeResult)
         if status is None:
             status = ConsumeResult.FAILURE
             warn_that_listener_returned_none(self._group, self._told, status, ConsumeResult.SUCCESS)
         if self.node.hooks.on:
-            self.node.hooks.emit(
-                ConsumeFinished(
-                    self._group, message.topic, message.broker_name, message.queue_id, message.queue_offset,
-                    message.message_id, status.value, self.node.world.now_us - began_us,
-                )
-            )  # fmt: skip
-        result.set_result(status)
+            cost_us = self.node.world.now_us - call.began_us
+            self.node.hooks.emit(ConsumeFinished(*self._which(message), status.value, cost_us))
+        return status
+
+    def _which(self, message: MessageView) -> tuple[str, str, str, int, int, str]:
+        """The group and the message, as both events have them."""
+        return (
+            self._group, message.topic, message.broker_name, message.queue_id, message.queue_offset, message.message_id
+        )  # fmt: skip
+
+
+class _Call(ListenerCall):
+    """Gives one message to the listener."""
+
+    __slots__ = ("_message", "_result", "_service")
+
+    def __init__(self, service: ConsumeService, message: MessageView, result: Future[ConsumeResult]) -> None:
+        super().__init__()
+        self._service = service
+        self._message = message
+        self._result = result
+
+    def run(self) -> Coroutine[Any, Any, None] | None:
+        """Call the listener; a coroutine listener keeps the thread until it has ended."""
+        self._service.started(self._message)
+        return self.call(self._service.node, self._service.listener, self._message)
+
+    def finish(self, said: object) -> None:
+        """Say what the listener has said."""
+        self._result.set_result(self._service.finished(self._message, self, said))
 
 
 class StandardConsumeService(ConsumeService):
@@ -147,9 +145,7 @@ class FifoConsumeService(ConsumeService):
     Java: org.apache.rocketmq.client.java.impl.consumer.FifoConsumeService.
     """
 
-    def __init__(
-        self, node: Node, group: str, listener: MessageListener, pool: Pool, *, accelerator: bool
-    ) -> None:
+    def __init__(self, node: Node, group: str, listener: MessageListener, pool: Pool, *, accelerator: bool) -> None:
         super().__init__(node, group, listener, pool)
         self._accelerator = accelerator
 

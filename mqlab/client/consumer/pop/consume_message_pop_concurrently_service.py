@@ -15,8 +15,9 @@ from mqlab.client.consumer.listener import (
     warn_that_listener_raised,
     warn_that_listener_returned_none,
 )
+from mqlab.client.consumer.listener_call import ListenerCall
 from mqlab.client.consumer.push.consume_message_concurrently_service import RETRY_LATER_MS
-from mqlab.errors import ProtocolError, SimulationError
+from mqlab.errors import ProtocolError
 from mqlab.protocol.extra_info import parse_handle
 from mqlab.protocol.message import MessageConst, MessageExt, MessageQueue
 from mqlab.trace.events.client import ConsumeFinished, ConsumeStarted
@@ -34,7 +35,7 @@ CONSUME_SUCCESS = ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 RECONSUME_LATER = ConsumeConcurrentlyStatus.RECONSUME_LATER
 
 
-class PopConsumeRequest:
+class PopConsumeRequest(ListenerCall):
     """A job of the pool: some popped messages for the listener, which must be done before their invisible time is over.
 
     `pop_time` and `invisible_time` (ms) are those of the first message.
@@ -43,10 +44,8 @@ class PopConsumeRequest:
     """
 
     __slots__ = (
-        "_began_us",
         "_service",
         "context",
-        "error",
         "invisible_time",
         "message_queue",
         "messages",
@@ -61,13 +60,12 @@ class PopConsumeRequest:
         process_queue: PopProcessQueue,
         message_queue: MessageQueue,
     ) -> None:
+        super().__init__()
         self._service = service
-        self._began_us = 0
         self.messages = messages
         self.process_queue = process_queue
         self.message_queue = message_queue
         self.context: ConsumeConcurrentlyContext
-        self.error: Exception | None = None
         try:
             handle = parse_handle(messages[0].properties.get(MessageConst.POP_CK, ""))
             self.pop_time, self.invisible_time = handle.pop_time, handle.invisible_time
@@ -94,37 +92,17 @@ class PopConsumeRequest:
             return None
         self.context = ConsumeConcurrentlyContext(service.node, self.message_queue)
         service.before(self)
-        self._began_us = service.node.now_us()
         started = str(service.node.now_ms())
         for message in self.messages:
             message.properties[MessageConst.CONSUME_START_TIMESTAMP] = started
-        try:
-            status = service.listener(tuple(self.messages), self.context)
-        except SimulationError:
-            raise
-        except Exception as error:  # noqa: BLE001  # whatever a listener raises means: deliver again later
-            self.error = error
-            status = None
-        if status is not CONSUME_SUCCESS and isinstance(status, Coroutine):
-            return self._wait(status)
-        self._finish(status)
-        return None
+        return self.call(service.node, service.listener, tuple(self.messages), self.context)
 
-    async def _wait(self, listener: Coroutine[Any, Any, ConcurrentlyResult]) -> None:
-        status: ConcurrentlyResult = None
-        try:
-            status = await listener
-        except SimulationError:
-            raise
-        except Exception as error:  # noqa: BLE001  # whatever a listener raises means: deliver again later
-            self.error = error
-        self._finish(status)
-
-    def _finish(self, status: ConcurrentlyResult) -> None:
-        service = self._service
+    def finish(self, said: ConcurrentlyResult) -> None:
+        """Acknowledge the messages or ask for them again, if it is not too late for that."""
+        service, status = self._service, said
         if status is not CONSUME_SUCCESS:
             status = checked_status(service.group_name, status, ConsumeConcurrentlyStatus)
-        service.after(self, status, service.node.now_us() - self._began_us)
+        service.after(self, status, service.node.now_us() - self.began_us)
         if not self.process_queue.dropped and not self.is_pop_timeout:
             service.process_consume_result(RECONSUME_LATER if status is None else status, self)
             return
@@ -175,9 +153,7 @@ class ConsumeMessagePopConcurrentlyService:
             for hook in owner.consume_message_hooks:
                 hook.consume_message_before(context)
         if self.node.hooks.on:
-            self.node.hooks.emit(
-                ConsumeStarted(*self._first_of(request), len(messages), messages[0].reconsume_times)
-            )
+            self.node.hooks.emit(ConsumeStarted(*self._first_of(request), len(messages), messages[0].reconsume_times))
 
     def after(self, request: PopConsumeRequest, status: ConcurrentlyResult, cost_us: int) -> None:
         """Run the hooks, and note how it went."""

@@ -15,7 +15,7 @@ from mqlab.client.consumer.listener import (
     warn_that_listener_raised,
     warn_that_listener_returned_none,
 )
-from mqlab.errors import SimulationError
+from mqlab.client.consumer.listener_call import ListenerCall
 from mqlab.protocol.heartbeat import MessageModel
 from mqlab.protocol.message import MessageExt, MessageQueue
 from mqlab.sim import PeriodicTask
@@ -32,13 +32,13 @@ CONSUME_SUCCESS = ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 RECONSUME_LATER = ConsumeConcurrentlyStatus.RECONSUME_LATER
 
 
-class ConsumeRequest:
+class ConsumeRequest(ListenerCall):
     """A job of the pool: some messages of one queue for the listener.
 
     Java: org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService.ConsumeRequest.
     """
 
-    __slots__ = ("_began_us", "_service", "context", "error", "message_queue", "messages", "process_queue")
+    __slots__ = ("_service", "context", "message_queue", "messages", "process_queue")
 
     def __init__(
         self,
@@ -47,13 +47,12 @@ class ConsumeRequest:
         process_queue: ProcessQueue,
         message_queue: MessageQueue,
     ) -> None:
+        super().__init__()
         self._service = service
-        self._began_us = 0
         self.messages = messages
         self.process_queue = process_queue
         self.message_queue = message_queue
         self.context: ConsumeConcurrentlyContext
-        self.error: Exception | None = None
 
     def run(self) -> Coroutine[Any, Any, None] | None:
         """Call the listener; a coroutine listener keeps the thread until it has ended."""
@@ -63,38 +62,17 @@ class ConsumeRequest:
         node = service.node
         self.context = ConsumeConcurrentlyContext(node, self.message_queue)
         service.before(self)
-        self._began_us = node.world.now_us
         started = str(node.now_ms())
         for message in self.messages:
             message.properties["CONSUME_START_TIME"] = started
-        try:
-            status = service.listener(tuple(self.messages), self.context)
-        except SimulationError:
-            raise
-        except Exception as error:  # noqa: BLE001  # whatever a listener raises means: deliver again later
-            self.error = error
-            status = None
-        if status is not CONSUME_SUCCESS and isinstance(status, Coroutine):
-            return self._wait(status)
-        return self._finish(status)
+        return self.call(node, service.listener, tuple(self.messages), self.context)
 
-    async def _wait(self, listener: Coroutine[Any, Any, ConcurrentlyResult]) -> None:
-        status: ConcurrentlyResult = None
-        try:
-            status = await listener
-        except SimulationError:
-            raise
-        except Exception as error:  # noqa: BLE001  # whatever a listener raises means: deliver again later
-            self.error = error
-        work = self._finish(status)
-        if work is not None:
-            await work
-
-    def _finish(self, status: ConcurrentlyResult) -> Coroutine[Any, Any, None] | None:
-        service = self._service
+    def finish(self, said: ConcurrentlyResult) -> Coroutine[Any, Any, None] | None:
+        """Settle the messages."""
+        service, status = self._service, said
         if status is not CONSUME_SUCCESS:
             status = checked_status(service.group_name, status, ConsumeConcurrentlyStatus)
-        service.after(self, status, service.node.world.now_us - self._began_us)
+        service.after(self, status, service.node.world.now_us - self.began_us)
         if self.process_queue.dropped:
             service.report_ignored(self)
             return None
