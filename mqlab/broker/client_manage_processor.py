@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.client_channel_info import ClientChannelInfo
 from mqlab.broker.errors import RequestError
-from mqlab.broker.filter.message_filter import check_expression_type
+from mqlab.broker.filter.filter_for import check_expression_type
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.group_bodies import CheckClientRequestBody

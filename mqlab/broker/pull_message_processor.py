@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.default_pull_message_result_handler import DefaultPullMessageResultHandler
 from mqlab.broker.errors import FAQ, RequestError, rejected
-from mqlab.broker.filter.message_filter import MessageFilter, filter_for
+from mqlab.broker.filter.filter_for import filter_for
+from mqlab.broker.filter.message_filter import MessageFilter
 from mqlab.errors import LearnerError
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand

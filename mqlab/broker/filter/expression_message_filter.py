@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mqlab.broker.filter.message_filter import MessageFilter
 from mqlab.protocol.heartbeat import SUB_ALL, SubscriptionData
 
 
-class ExpressionMessageFilter:
+class ExpressionMessageFilter(MessageFilter):
     """The filter of one subscription (org.apache.rocketmq.broker.filter.ExpressionMessageFilter).
 
     First stage: the queue entry alone, by the hash of the tag, without reading the message. Two tags can share a

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mqlab.broker.errors import RequestError, rejected
-from mqlab.broker.filter.message_filter import MessageFilter, filter_for
+from mqlab.broker.filter.filter_for import filter_for
+from mqlab.broker.filter.message_filter import MessageFilter
 from mqlab.broker.pop.pop_checks import AskedQueue, check_asked, check_broker, fill_born_time, negative_capacity
 from mqlab.broker.pop.pop_from_queue import PopFromQueue
 from mqlab.broker.pop.pop_long_polling_service import (
