@@ -110,7 +110,7 @@ MUTANTS = (
             "return tree.first_key()", "return 1 + tree.first_key()", *PUSH),
     _mutant(8, "a listener is called although the queue was given up", f"{CONCURRENT}:ConsumeRequest.run",
             "if self.process_queue.dropped:", "if False:", "push-clustering", "slow-listener", "orderly-rebalance"),
-    _mutant(9, "the result of a listener whose queue was given up counts", f"{CONCURRENT}:ConsumeRequest._finish",
+    _mutant(9, "the result of a listener whose queue was given up counts", f"{CONCURRENT}:ConsumeRequest.finish",
             "if self.process_queue.dropped:", "if False:", *RETRY, "push-clustering"),
     _mutant(10, "what could not be given back is not tried again",
             f"{CONCURRENT}:ConsumeMessageConcurrentlyService._give_back", "self.submit_later(again)", "pass", *RETRY),
