@@ -13,13 +13,13 @@ from mqlab.errors import MqlabError, ObserverError, SimulationError
 from mqlab.trace.bus import NO_CAUSE
 
 if TYPE_CHECKING:
-    from mqlab.sim.world import World
+    from mqlab.sim.scheduler import Scheduler
 
 GRACE_SECONDS = 1.0
 """How long a slice may go on after the stop button before it is broken off."""
 
-_playing: list[World] = []
-"""The worlds that are playing a slice's loop right now, innermost last; a playing world belongs to one thread."""
+_playing: list[Door] = []
+"""The doors of the worlds that play right now, innermost last; each belongs to one thread."""
 
 
 class InterruptedInSlice(KeyboardInterrupt):
@@ -33,7 +33,7 @@ class Door:
     thread that plays, or at once if nobody does.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Scheduler) -> None:
         self._world = world
         self._lock = RLock()
         self._commands: deque[Callable[[], None]] = deque()
@@ -71,13 +71,13 @@ class Door:
                     raise SimulationError(f"this world is broken: {world.broken}. Make a new one.")
                 previous_thread, self.thread = self.thread, get_ident()
                 first_slice = world.slice_no
-                _playing.append(world)
+                _playing.append(self)
                 button_before = self._take_stop_button()
                 try:
                     yield
                 finally:
                     self._give_back_stop_button(button_before)
-                    _playing.remove(world)
+                    _playing.remove(self)
                     self.thread = previous_thread
                     if world.slice_no != first_slice:
                         world.cause = NO_CAUSE
@@ -135,7 +135,7 @@ class Door:
     @property
     def is_playing(self) -> bool:
         """Whether slices are being played at this moment, by any thread."""
-        return self._world in _playing
+        return self in _playing
 
     def post(self, command: Callable[[], None]) -> None:
         """Leave a command for the end of the current slice; from any thread, without waiting."""
@@ -178,9 +178,9 @@ class Door:
                 raise ObserverError(f"{name} {about}".rstrip(), "", error) from error
 
 
-def playing_world() -> Any:
+def playing_world() -> Scheduler | None:
     """The world that this thread is playing a slice of, or None."""
-    for world in reversed(_playing):
-        if world.door.inside:
-            return world
+    for door in reversed(_playing):
+        if door.inside:
+            return door._world
     return None

@@ -142,7 +142,7 @@ def restart(world: World, node: str) -> None:
     if not target.life.over:
         crash(world, node)
     was_dark = not target.powered
-    target.life = Life(world, target, target.life.number + 1)
+    target.life = Life(world, target.name, target.life.number + 1)
     if was_dark:
         world.network.reset_dead_peers(target)
     start(world, node)

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from mqlab.errors import SimulationError
     from mqlab.sim.agenda import Ready
     from mqlab.sim.future import Future
-    from mqlab.sim.node import Node
+    from mqlab.sim.scheduler import Scheduler
     from mqlab.sim.task import Task
-    from mqlab.sim.world import World
 
 RUNNING, FROZEN, ENDED, DARK = 0, 1, 2, 3
 """States of a life; what runs is 0, so that the scheduler needs one test for the others."""
@@ -60,7 +59,6 @@ class Life:
         "clock_listeners",
         "name",
         "network_ready_us",
-        "node",
         "node_name",
         "number",
         "parked",
@@ -72,10 +70,9 @@ class Life:
         "world",
     )
 
-    def __init__(self, world: World, node: Node | None, number: int = 0) -> None:
+    def __init__(self, world: Scheduler, node_name: str, number: int = 0) -> None:
         self.world = world
-        self.node = node
-        self.node_name = node.name if node is not None else "world"
+        self.node_name = node_name
         self.number = number
         self.name = ""
         self.state = RUNNING

@@ -9,7 +9,7 @@ from mqlab.sim.target import Target
 
 if TYPE_CHECKING:
     from mqlab.sim.network import Endpoint
-    from mqlab.sim.world import World
+    from mqlab.sim.scheduler import Scheduler
     from mqlab.trace.bus import Cause
 
 
@@ -40,7 +40,7 @@ class Pipe(Target):
         "world",
     )
 
-    def __init__(self, world: World, link: Link, receiver: Endpoint, pipe_id: int) -> None:
+    def __init__(self, world: Scheduler, link: Link, receiver: Endpoint, pipe_id: int) -> None:
         self.world = world
         self.link = link
         self.receiver = receiver
@@ -110,7 +110,7 @@ class Link:
     __slots__ = ("_choose", "_free_at_us", "_min_us", "_span", "_world", "bytes_per_ms", "cut", "extra_us", "pipes",
                  "source", "spec", "target")  # fmt: skip
 
-    def __init__(self, world: World, source: str, target: str, spec: LinkSpec) -> None:
+    def __init__(self, world: Scheduler, source: str, target: str, spec: LinkSpec) -> None:
         self._world = world
         self._choose = world.choices.point(f"link:{source}>{target}").choose
         self._free_at_us = 0

@@ -49,6 +49,7 @@ class Endpoint:
         "connection_id",
         "life",
         "local",
+        "network",
         "on_close",
         "open",
         "out",
@@ -56,7 +57,8 @@ class Endpoint:
         "remote",
     )
 
-    def __init__(self, life: Life, local: str, remote: str, connection_id: int) -> None:
+    def __init__(self, network: Network, life: Life, local: str, remote: str, connection_id: int) -> None:
+        self.network = network
         self.life = life
         self.local = local
         self.remote = remote
@@ -91,13 +93,13 @@ class Endpoint:
         if self.open:
             self.open = False
             self.out.put(_CLOSE, 0)
-            self.life.world.network.forget(self)
+            self.network.forget(self)
             self._emit(ConnectionClosed(self.local, self.remote, self.connection_id))
 
     def deliver(self, frame: Any) -> None:
         """Take a frame from the pipe (the network calls this)."""
         if frame is _CLOSE:
-            self.life.world.network.forget(self)
+            self.network.forget(self)
             if self.open:
                 self.open = False
                 self._emit(ConnectionClosed(self.local, self.remote, self.connection_id))
@@ -109,7 +111,7 @@ class Endpoint:
         """The connection broke under this side (a reset, a dead peer): nothing more comes or goes."""
         if self.open:
             self.open = False
-            self.life.world.network.forget(self)
+            self.network.forget(self)
             self._emit(ConnectionBroken(self.local, self.remote, self.connection_id))
             self.on_close()
 
@@ -205,14 +207,12 @@ class Network:
 
     def pair(self, caller: Life, callee: Life, address: str) -> tuple[Endpoint, Endpoint]:
         """Both sides of a new connection, the caller's first."""
-        assert caller.node is not None
-        assert callee.node is not None
         self._next_connection += 1
         number = self._next_connection
         port = self._next_port.get(caller.node_name, 40_000)
         self._next_port[caller.node_name] = port + 1
-        here = f"{caller.node.spec.ip}:{port}"
-        near, far = Endpoint(caller, here, address, number), Endpoint(callee, address, here, number)
+        here = f"{self.world.nodes[caller.node_name].spec.ip}:{port}"
+        near, far = Endpoint(self, caller, here, address, number), Endpoint(self, callee, address, here, number)
         near.peer, far.peer = far, near
         near.out = Pipe(self.world, self.link(caller.node_name, callee.node_name), far, number * 2)
         far.out = Pipe(self.world, self.link(callee.node_name, caller.node_name), near, number * 2 + 1)
@@ -266,7 +266,7 @@ class Network:
     def reset_dead_peers(self, node: Node) -> None:
         """A machine is back after a power loss: what still talks to its old connections is answered with a reset."""
         for endpoint in self.connections():
-            if endpoint.peer.life.node is node and endpoint.peer.life is not node.life:
+            if endpoint.peer.life.node_name == node.name and endpoint.peer.life is not node.life:
                 delay = self.link(endpoint.life.node_name, node.name).draw_us(0)
                 self.call_later(endpoint.life, delay, endpoint.broken)
 

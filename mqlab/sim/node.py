@@ -67,7 +67,7 @@ class Node:
         self.spec = spec
         self.hooks: Bus = world.hooks
         self.disk = MemoryDisk(name, self.now_ms)
-        self.life: Life = Life(world, self)
+        self.life: Life = Life(world, name)
         self.boot: Callable[[Node], Any] | None = None
         self._clock_base_us = 0
         self._clock_offset_us = 0

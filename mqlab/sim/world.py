@@ -1,29 +1,19 @@
-"""The world: one clock, one agenda, one slice after the other.
-
-A slice is one task resumed or one callback, on one node. Entries due at one instant play in the order in which they
-came, unless ties are choices.
-"""
+"""The world: machines, links and a door around one scheduler."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
-from heapq import heappop
 from typing import TYPE_CHECKING, Any
 
-from mqlab.errors import LearnerError, MqlabError, ObserverError, SimulationError
-from mqlab.sim.agenda import Agenda, Ready
-from mqlab.sim.choices import Choices, Policy
+from mqlab.errors import LearnerError, MqlabError, SimulationError
+from mqlab.sim.choices import Policy
 from mqlab.sim.door import Door
 from mqlab.sim.fences import put_up_fences
-from mqlab.sim.life import ENDED, FROZEN, Life
 from mqlab.sim.network import Network
 from mqlab.sim.node import Node, NodeSpec
 from mqlab.sim.pending import Pending, hold_pending, pending_of, pick_pending
-from mqlab.sim.task import Task
-from mqlab.sim.timer import Lane
-from mqlab.trace.bus import Bus
+from mqlab.sim.scheduler import NEVER, Scheduler
 
 if TYPE_CHECKING:
     from mqlab.sim.future import Future
@@ -34,7 +24,6 @@ EPOCH_MS = 1_767_225_600_000
 WAIT_LIMIT_MS = 600_000
 """How much virtual time a wait from outside may take unless told otherwise: ten minutes."""
 
-_NEVER = 1 << 62
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -46,7 +35,7 @@ class Halted(MqlabError):
         self.slice_no = slice_no
 
 
-class World(Agenda):
+class World(Scheduler):
     """A deterministic world: a pure function of its code, its seed and what is done to it.
 
     `now_us` is the time in integer microseconds since the world began, `slice_no` the number of slices played. With
@@ -65,31 +54,19 @@ class World(Agenda):
         tie_is_choice: bool = False,
         max_slices_per_instant: int = 100_000,
     ) -> None:
-        super().__init__()
-        self.seed = seed
-        self.epoch_ms = epoch_ms
+        super().__init__(
+            seed,
+            overrides,
+            policy,
+            epoch_ms=epoch_ms,
+            tie_is_choice=tie_is_choice,
+            max_slices_per_instant=max_slices_per_instant,
+        )
         self.wire_bytes = wire_bytes
-        self.max_slices_per_instant = max_slices_per_instant
-        self.choices = Choices(seed, overrides, policy)
-        self.choose = self.choices.choose
-        self.slice_no = 0
-        self.life = Life(self, None)
-        self.current = self.life
-        self.hooks = Bus(self)
         self.nodes: dict[str, Node] = {}
-        self.broken: str | None = None
-        self.tie_is_choice = tie_is_choice
-        self._picked = False
         self.door = Door(self)
-        self.attention = False
-        self.stop_requested = False
-        self.halt_at_slice: int | None = None
-        """The last slice of this world, when it is a replay up to there; going on raises Halted."""
         self.outside_calls: list[str] = []
         """The calls that were awaited from outside, which no replay can repeat."""
-        self._endless_at = max_slices_per_instant
-        self._died: tuple[Task, BaseException] | None = None
-        self._observer_error: ObserverError | None = None
         self.network = Network(self)
         put_up_fences()
 
@@ -117,94 +94,7 @@ class World(Agenda):
         with self.door:
             hold_pending(self, index, us)
 
-    def play_next(self, entry: Ready) -> None:
-        """Let this entry go before all else that is due now, whatever the choice among ties would be."""
-        self.ready.appendleft(entry)
-        self._picked = True
-
     # -- playing ----------------------------------------------------------------------------------------------------
-
-    def play(self, limit_us: int = _NEVER, slices: int = _NEVER) -> int:
-        """Play what is due up to `limit_us`, at most `slices` slices, until `attention` is set; the number of slices
-        played.
-
-        This is the hot loop: everything rare (an interrupt, a command, a dead task, a breakpoint) sets `attention`, and
-        the caller looks what it was.
-        """
-        heap, ready, ties = self.heap, self.ready, self.tie_is_choice
-        take = self._choose_ready if ties else ready.popleft
-        slice_no = first = self.slice_no
-        last = first + slices if self.halt_at_slice is None else min(first + slices, self.halt_at_slice)
-        stop = min(last, self._endless_at)
-        try:
-            while True:
-                if slice_no >= stop:
-                    if slice_no >= last:
-                        break
-                    self._report_endless_instant()
-                if ready:
-                    target, token, cause = take()
-                elif heap and heap[0][0] <= limit_us:
-                    due, seq, target, token, cause = heappop(heap)
-                    if token != target.token:
-                        continue
-                    if type(target) is Lane:
-                        if not target.settle(seq):
-                            continue
-                        target = target.take()
-                        token, cause = target.token, target.cause
-                    if due > self.now_us:
-                        self.now_us = due
-                        self._endless_at = stop = slice_no + self.max_slices_per_instant
-                        if stop > last:
-                            stop = last
-                    if heap and heap[0][0] <= self.now_us:
-                        self.make_ready()
-                    if ties:
-                        ready.appendleft((target, token, cause))
-                        continue
-                else:
-                    break
-                if token != target.token:
-                    continue
-                if target.life.state:
-                    if target.life.state == FROZEN:
-                        target.life.parked.append((target, token, cause))
-                    continue
-                self.slice_no = slice_no = slice_no + 1
-                self.cause = cause
-                self.current = target
-                target.fire()
-                if self.attention:
-                    break
-        except MqlabError:
-            raise
-        except Exception as error:
-            who = f"{self.current.name!r} on {self.current.life.node_name}"
-            raise SimulationError(f"{who} raised {type(error).__name__}: {error}") from error
-        finally:
-            self.current = self.life
-        return slice_no - first
-
-    def _choose_ready(self) -> Ready:
-        if self._picked:
-            self._picked = False
-            return self.ready.popleft()
-        live = [e for e in self.ready if e[1] == e[0].token and e[0].life.state < ENDED]
-        if not live:
-            return self.ready.popleft()
-        self.ready.clear()
-        self.ready.extend(live)
-        k = self.choose("ties", len(live))
-        entry = self.ready[k]
-        del self.ready[k]
-        return entry
-
-    def advance(self, to_us: int) -> None:
-        """Set the clock forward; what is due by then stays where it is."""
-        if to_us > self.now_us:
-            self.now_us = to_us
-            self._endless_at = self.slice_no + self.max_slices_per_instant
 
     def _check_halt(self, limit_us: int) -> None:
         if self.slice_no == self.halt_at_slice:
@@ -218,18 +108,11 @@ class World(Agenda):
             raise SimulationError(f"slices were due before {to_us} us: the recorded times do not fit this world")
         self.advance(to_us)
 
-    def request_stop(self) -> None:
-        """Stop playing after the current slice (breakpoints and the stop button do this)."""
-        self.stop_requested = True
-        self.attention = True
-
     def _attend(self) -> bool:
         """Look at what set `attention`; True if the world shall stop."""
         self.attention = False
         try:
-            self.report_failed_observer()
-            if self._died is not None:
-                self._report_dead_task()
+            self.report_failures()
             self.door.attend()
             return self.stop_requested
         finally:
@@ -238,7 +121,7 @@ class World(Agenda):
 
     def _run(self, limit_us: int, done: Callable[[], bool] | None = None) -> bool:
         """Play until `done()` or the limit; False if somebody asked to stop before."""
-        slices = _NEVER if done is None else 1
+        slices = NEVER if done is None else 1
         with self.door.playing():
             while True:
                 if self.attention and self._attend():
@@ -272,7 +155,7 @@ class World(Agenda):
         """Play up to and including slice `slice_no`, through breakpoints; SimulationError if the agenda ends before,
         or has nothing more that is due by `until_us`.
         """
-        limit_us = _NEVER if until_us is None else until_us
+        limit_us = NEVER if until_us is None else until_us
         with self.door.playing():
             while self.slice_no < slice_no:
                 if not self.play(limit_us, slices=slice_no - self.slice_no) and not self.attention:
@@ -335,47 +218,6 @@ class World(Agenda):
                 for task in node.life.tasks
             ]
         return "\n".join(lines) or "  (no task is alive)"
-
-    # -- loud failures ----------------------------------------------------------------------------------------------
-
-    def task_died(self, task: Task, error: BaseException) -> None:
-        """Remember that a task ended with an error nobody waits for; the world stops after this slice."""
-        if self._died is None:
-            self._died = (task, error)
-        self.attention = True
-
-    def _report_dead_task(self) -> None:
-        assert self._died is not None
-        task, error = self._died
-        self._died = None
-        raise SimulationError(
-            f"task {task.name!r} on {task.life.node_name} died: {type(error).__name__}: {error}"
-        ) from error
-
-    def observer_failed(self, error: ObserverError) -> None:
-        """Remember that a sink failed; the world stops after this slice, and is broken, for what was to be seen is not.
-        """
-        if self._observer_error is None:
-            self._observer_error = error
-            self.broken = str(error)
-        self.attention = True
-
-    def report_failed_observer(self) -> None:
-        """Raise the error of an observer that nobody was told of yet."""
-        error, self._observer_error = self._observer_error, None
-        if error is not None:
-            raise error
-
-    def _report_endless_instant(self) -> None:
-        names: Counter[str] = Counter()
-        for entry in list(self.ready)[:1_000]:
-            names[f"{entry[0].name} on {entry[0].life.node_name}"] += 1
-        self._endless_at = self.slice_no + self.max_slices_per_instant
-        busy = ", ".join(name for name, _ in names.most_common(5)) or "(nobody now)"
-        raise SimulationError(
-            f"{self.max_slices_per_instant} slices were played at one instant ({self.now_us} us): time stands still. "
-            f"Ready again: {busy}. A loop there waits for nothing that takes time."
-        )
 
     # -- nodes ------------------------------------------------------------------------------------------------------
 
