@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 class Channel(Protocol):
     """One connection to `remote_address`, over which commands travel in both directions (io.netty.channel.Channel).
 
-    What carries them is the channel's own affair: the links of the world (EndpointChannel), or anything else that
-    brings commands in their order.
+    What carries them is the channel's own affair: a transport (EndpointChannel), be it a link of the world or
+    a socket, or anything else that brings commands in their order.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Channels over the links of a world."""
+"""Channels over the connections of a world, whatever carries them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.errors import CommandError
 from mqlab.remoting.channel import Channel
 from mqlab.remoting.frame_reader import FrameReader
-from mqlab.sim import Endpoint, EndpointClosed
+from mqlab.sim import EndpointClosed, Transport
 from mqlab.trace.events.remoting import (
     ChannelIdle,
     FrameRefused,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class EndpointChannel(Channel):
-    """A channel over a connection of the world.
+    """A channel over a transport: counts and tells of frames, encodes where they are bytes, closes what is idle.
 
     Differs from RocketMQ: a write is done when it returns, so there are no write buffers and no low or high water mark.
 
@@ -49,7 +49,7 @@ class EndpointChannel(Channel):
     )
 
     def __init__(
-        self, node: Node, endpoint: Endpoint, on_command: CommandHandler, on_close: CloseHandler, max_idle_seconds: int
+        self, node: Node, endpoint: Transport, on_command: CommandHandler, on_close: CloseHandler, max_idle_seconds: int
     ) -> None:
         self.node = node
         self.connection_id = endpoint.connection_id
@@ -63,7 +63,7 @@ class EndpointChannel(Channel):
         self._on_command = on_command
         self._on_close = on_close
         self._idle_us = max_idle_seconds * 1_000_000
-        self._counts_bytes = node.world.wire_bytes or endpoint.out.link.bytes_per_ms > 0
+        self._counts_bytes = endpoint.counts_bytes
         self._reader: FrameReader | None = None
         """Made when bytes come: in most worlds commands travel as they are."""
         endpoint.on_frame = self._read
@@ -87,12 +87,12 @@ class EndpointChannel(Channel):
         if world.hooks.on:
             world.hooks.emit(self._sent(command))
         if not self._counts_bytes:
-            endpoint.out.put(command.snapshot() if keep else command, 0)
-        elif world.wire_bytes:
+            endpoint.put(command.snapshot() if keep else command, 0)
+        elif endpoint.as_bytes:
             frame = command.encode()
-            endpoint.out.put(frame, len(frame))
+            endpoint.put(frame, len(frame))
         else:
-            endpoint.out.put(command.snapshot(), len(command.encode()))
+            endpoint.put(command.snapshot(), len(command.encode()))
 
     def _read(self, frame: Any) -> None:
         world = self.node.world

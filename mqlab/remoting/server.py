@@ -9,7 +9,7 @@ from mqlab.remoting.config import RemotingServerConfig
 from mqlab.remoting.dispatch import RemotingDispatch
 from mqlab.remoting.endpoint_channel import EndpointChannel
 from mqlab.remoting.response_future import InvokeCallback
-from mqlab.sim import Endpoint, PoolJob
+from mqlab.sim import PoolJob, Transport
 
 if TYPE_CHECKING:
     from mqlab.remoting.channel import Channel
@@ -36,7 +36,7 @@ class RemotingServer(RemotingDispatch):
 
     def start(self) -> None:
         """Listen at the port from now on."""
-        self.node.listen(self.port, self._accept)
+        self.node.listen(self.port, self.accept)
 
     async def leave(self) -> None:
         """Shut down; with `enable_shutdown_gracefully` only after answering GO_AWAY to every request for a while.
@@ -56,9 +56,10 @@ class RemotingServer(RemotingDispatch):
         for channel in list(self.channels):
             channel.close()
 
-    def _accept(self, endpoint: Endpoint) -> None:
+    def accept(self, transport: Transport) -> None:
+        """Take in a connection: over a link of the world, as the port does, or over whatever else carries it."""
         idle_seconds = self.config.server_channel_max_idle_time_seconds
-        channel = EndpointChannel(self.node, endpoint, self.on_command, self._closed, idle_seconds)
+        channel = EndpointChannel(self.node, transport, self.on_command, self._closed, idle_seconds)
         self.channels[channel] = None
         self.channel_connected(channel)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.rpc.connection import NO_CODE, RpcConnection
 from mqlab.rpc.frame import RpcFrame
 from mqlab.rpc.status import RpcError, StatusCode
-from mqlab.sim import ConnectionRefused, ConnectTimeout, Endpoint, Future, Timer, WaitTimeout
+from mqlab.sim import ConnectionRefused, ConnectTimeout, Future, Timer, Transport, WaitTimeout
 from mqlab.trace.events.remoting import RequestFailed, RequestTimedOut
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class ClientConnection(RpcConnection):
 
     is_client = True
 
-    def __init__(self, node: Node, endpoint: Endpoint) -> None:
+    def __init__(self, node: Node, endpoint: Transport) -> None:
         super().__init__(node, endpoint)
         self.streams: dict[int, ClientStream] = {}
         self._next_stream_id = 1

@@ -8,7 +8,7 @@ from mqlab.errors import ProtocolError
 from mqlab.protocol.v2.protobuf import name_of
 from mqlab.rpc.frame import RpcFrame, decode_frame
 from mqlab.rpc.status import RpcError, StatusCode
-from mqlab.sim import Endpoint, EndpointClosed
+from mqlab.sim import Transport
 from mqlab.trace.events.remoting import (
     FrameRefused,
     RequestReceived,
@@ -29,7 +29,7 @@ class RpcConnection:
 
     is_client = False
 
-    def __init__(self, node: Node, endpoint: Endpoint) -> None:
+    def __init__(self, node: Node, endpoint: Transport) -> None:
         self.node = node
         self.endpoint = endpoint
         self.paths: dict[int, str] = {}
@@ -56,21 +56,18 @@ class RpcConnection:
 
     def write(self, frame: RpcFrame) -> None:
         """Send a frame; RpcError when the connection has ended."""
-        if not self.endpoint.open:
+        endpoint = self.endpoint
+        if not endpoint.open:
             raise RpcError(StatusCode.UNAVAILABLE, f"the connection to {self.remote_address} is closed")
         world = self.node.world
         self._written += 1
         if world.hooks.on and (frame.message is not None or frame.status is not None):
             world.hooks.emit(self._event(frame, self._written, sent=True))
-        out = self.endpoint.out
-        try:
-            if world.wire_bytes:
-                data = frame.encode()
-                out.put(data, len(data))
-            else:
-                out.put(frame, len(frame.encode()) if out.link.bytes_per_ms else 0)
-        except EndpointClosed as error:
-            raise RpcError(StatusCode.UNAVAILABLE, str(error)) from None
+        if endpoint.as_bytes:
+            data = frame.encode()
+            endpoint.put(data, len(data))
+        else:
+            endpoint.put(frame, len(frame.encode()) if endpoint.counts_bytes else 0)
 
     def close(self) -> None:
         """Close the connection; what was written before still arrives."""

@@ -14,7 +14,7 @@ from mqlab.trace.events.proxy import RpcCancelled
 
 if TYPE_CHECKING:
     from mqlab.protocol.v2.service import Rpc
-    from mqlab.sim import Endpoint, Node
+    from mqlab.sim import Node, Transport
 
 NO_DEADLINE_MS = 365 * 24 * 3_600_000
 """What is left of a call without a deadline: a year."""
@@ -117,7 +117,7 @@ def _nothing() -> None:
 class ServerConnection(RpcConnection):
     """The server's side of a connection."""
 
-    def __init__(self, server: RpcServer, endpoint: Endpoint) -> None:
+    def __init__(self, server: RpcServer, endpoint: Transport) -> None:
         super().__init__(server.node, endpoint)
         self.streams: dict[int, ServerStream] = {}
         self._server = server
@@ -169,10 +169,11 @@ class RpcServer:
 
     def start(self) -> None:
         """Listen at the port from now on."""
-        self.node.listen(self.port, self._accept)
+        self.node.listen(self.port, self.accept)
 
-    def _accept(self, endpoint: Endpoint) -> None:
-        self.connections[ServerConnection(self, endpoint)] = None
+    def accept(self, transport: Transport) -> None:
+        """Take in a connection: over a link of the world, as the port does, or over whatever else carries it."""
+        self.connections[ServerConnection(self, transport)] = None
 
     def shutdown(self) -> None:
         """Close the port and all connections."""

@@ -12,7 +12,7 @@ from mqlab.sim.faults import FAULTS, ROOM_BYTES
 from mqlab.sim.future import Future
 from mqlab.sim.life import Life
 from mqlab.sim.link import LinkSpec
-from mqlab.sim.network import Endpoint, EndpointClosed, Network
+from mqlab.sim.network import Endpoint, Network
 from mqlab.sim.node import Node, NodeSpec, PeriodicTask, WaitTimeout
 from mqlab.sim.pending import Pending
 from mqlab.sim.pool import Pool, PoolJob
@@ -20,6 +20,7 @@ from mqlab.sim.service import ServiceThread
 from mqlab.sim.sync import Lock, Queue, Semaphore
 from mqlab.sim.task import Cancelled, Task
 from mqlab.sim.timer import Timer
+from mqlab.sim.transport import EndpointClosed, Transport
 from mqlab.sim.traps import park, sleep_us
 from mqlab.sim.world import EPOCH_MS, WAIT_LIMIT_MS, World
 
@@ -55,6 +56,7 @@ __all__ = [
     "ServiceThread",
     "Task",
     "Timer",
+    "Transport",
     "WaitTimeout",
     "World",
     "park",

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mqlab.errors import LearnerError, MqlabError
+from mqlab.errors import LearnerError
 from mqlab.sim.connecting import ConnectionAttempt, ConnectTimeout
 from mqlab.sim.future import Future
 from mqlab.sim.link import LOOPBACK, Link, LinkSpec, Pipe
 from mqlab.sim.node import WaitTimeout
 from mqlab.sim.target import Target
+from mqlab.sim.transport import Transport
 from mqlab.sim.traps import sleep_us
 from mqlab.trace.events.network import ConnectionBroken, ConnectionClosed
 
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 AcceptHandler = Callable[["Endpoint"], None]
 
 
-class EndpointClosed(MqlabError):
-    """The connection is closed: nothing can be sent on it."""
-
-
 class _Close(NamedTuple):
     """The last thing in a pipe: the other side has closed."""
 
@@ -37,55 +34,25 @@ class _Close(NamedTuple):
 _CLOSE = _Close()
 
 
-class Endpoint:
-    """One side of a connection. Set `on_close`, then `on_frame`, before the slice that made it ends.
+class Endpoint(Transport):
+    """One side of a connection of the world, in one life of a process."""
 
-    On the connecting side frames may arrive before the task that connected goes on: `on_frame` gets them when set.
-    """
-
-    __slots__ = (
-        "_early",
-        "_on_frame",
-        "connection_id",
-        "life",
-        "local",
-        "network",
-        "on_close",
-        "open",
-        "out",
-        "peer",
-        "remote",
-    )
+    __slots__ = ("life", "network", "out", "peer")
 
     def __init__(self, network: Network, life: Life, local: str, remote: str, connection_id: int) -> None:
+        super().__init__(local, remote, connection_id, network.world.wire_bytes)
         self.network = network
         self.life = life
-        self.local = local
-        self.remote = remote
-        self.connection_id = connection_id
-        self.open = True
         self.out: Pipe
         self.peer: Endpoint
-        self.on_close: Callable[[], None] = _ignore_close
-        self._early: list[Any] = []
-        self._on_frame: Callable[[Any], None] = self._early.append
 
     @property
-    def on_frame(self) -> Callable[[Any], None]:
-        """What is called with each frame that arrives."""
-        return self._on_frame
+    def counts_bytes(self) -> bool:
+        """Whether frames are bytes, or take longer the more bytes they have."""
+        return self.as_bytes or self.out.link.bytes_per_ms > 0
 
-    @on_frame.setter
-    def on_frame(self, handler: Callable[[Any], None]) -> None:
-        self._on_frame = handler
-        early, self._early = self._early, []
-        for frame in early:
-            handler(frame)
-
-    def send(self, frame: Any, size: int = 0) -> None:
-        """Send a frame (an immutable snapshot); EndpointClosed when the connection is no longer open."""
-        if not self.open:
-            raise EndpointClosed(f"the connection {self.local} -> {self.remote} is closed")
+    def put(self, frame: Any, size: int) -> None:
+        """Put a frame into the pipe to the other side."""
         self.out.put(frame, size)
 
     def close(self) -> None:
@@ -309,7 +276,3 @@ class _Call(Target):
         """Call back once."""
         self.token = -1
         self.callback()
-
-
-def _ignore_close() -> None:
-    """The close handler of an endpoint that nobody uses."""

@@ -17,7 +17,8 @@ from mqlab.remoting import (
     waiting_request,
 )
 from mqlab.remoting.endpoint_channel import EndpointChannel
-from mqlab.sim import EndpointClosed, Node, World
+from mqlab.remoting.frame_reader import FrameReader
+from mqlab.sim import EndpointClosed, Node, Transport, World
 
 
 class Ok(RequestProcessor):
@@ -312,3 +313,50 @@ def test_behind_a_command_that_closes_the_channel_nothing_is_read() -> None:
     world.wait_for(node.spawn(send_two(), "two in one piece").join())
     world.run_for(1_000_000)
     assert heard == [1]
+
+
+class Outside(Transport):
+    """A connection that no link of the world carries: bytes come and go."""
+
+    def __init__(self) -> None:
+        super().__init__("10.0.0.1:9876", "127.0.0.1:50000", connection_id=7, as_bytes=True)
+        self.written = b""
+
+    def put(self, frame: bytes, size: int) -> None:
+        assert len(frame) == size
+        self.written += frame
+
+    def close(self) -> None:
+        self.open = False
+
+
+def test_one_connection_may_be_bytes_in_a_world_where_commands_travel_as_they_are() -> None:
+    world = World(1)
+    node, server = serve(world, "server")
+    outside = Outside()
+    server.accept(outside)
+    request = RemotingCommand.request(1)
+    whole = request.encode()
+    for piece in (whole[:5], whole[5:]):
+        node.call_soon(outside.on_frame, piece)
+    world.run_for(1_000_000)
+    answers = FrameReader()
+    answers.receive_data(outside.written)
+    answer = answers.next_command()
+    assert answer is not None
+    assert (answer.code, answer.opaque) == (0, request.opaque)
+    assert answers.next_command() is None
+    assert ask(world, world.node("inside"), RemotingClient(world.nodes["inside"]), "10.0.0.1:9876").code == 0
+
+
+def test_what_no_link_carries_is_closed_when_it_is_idle_or_the_server_ends() -> None:
+    world = World(1)
+    _, server = serve(world, "server")
+    idle, left = Outside(), Outside()
+    server.accept(idle)
+    world.run_for(121_000_000)
+    assert not idle.open
+    server.accept(left)
+    server.shutdown()
+    assert not left.open
+    assert not server.channels
