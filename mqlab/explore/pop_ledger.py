@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.protocol.pop_check_point import POP_ORDER_REVIVE_QUEUE
 from mqlab.trace.bus import Row
-from mqlab.trace.record import FIRST_FIELD, KIND
+from mqlab.trace.record import FIRST_FIELD, KIND, NODE, TS_US
 
 if TYPE_CHECKING:
     from mqlab.lab import Lab
 
-TS_US, NODE = 2, 3
 MEMORY, STORE, ORDER = "memory", "store", "order"
 """How a broker noted an acknowledgement."""
 

@@ -45,7 +45,7 @@ class Case:
 
     def is_stale(self, place: Place) -> bool:
         """Is there an entry of another message at this place, which a loss of power has left?"""
-        return is_stale(self.lab, self.ledger, place)
+        return is_stale(self.lab, self.ledger.stores, place)
 
     def broker(self, name: str) -> BrokerProcess:
         """The broker whose process has this name."""

@@ -105,7 +105,7 @@ class CallsEnd(Rule):
 
     def _timed_out(self, record: Record, request: Record) -> None:
         # In a process that hung both come due at once.
-        hung = self.case.ledger.frozen_us.get(record.node, -1) >= request.ts_us
+        hung = self.case.ledger.processes.frozen_us.get(record.node, -1) >= request.ts_us
         if record.expired_by_scan and record.request_code in WAITED_FOR and not hung:
             self.found(record.row, f"only the scan ended request {record.opaque}, whose caller waits for it")
 

@@ -56,9 +56,9 @@ class CommittedIsConsumed(Rule):
         if record.kind == "OffsetCommitted":
             self._committed(record, record.group, record.node)
         else:
-            name = self.case.ledger.reader_of(record.group, record.node)
+            name = self.case.ledger.names.reader_of(record.group, record.node)
             if name != record.group:
-                self._committed(record, name, self.case.ledger.broker_of(record.broker_name))
+                self._committed(record, name, self.case.ledger.names.broker_of(record.broker_name))
 
     def _committed(self, record: Record, reader_name: str, broker: str) -> None:
         reader = self.case.readers.get(reader_name)
@@ -68,27 +68,29 @@ class CommittedIsConsumed(Rule):
             # The offset of a group that pops says what was handed out; its own rules judge what becomes of that.
             return
         key = (reader_name, broker, record.topic, record.queue_id)
-        begin = self._passed.get(key, self.case.ledger.began.get(key, 0))
+        begin = self._passed.get(key, self.case.ledger.consumption.began.get(key, 0))
         for offset in range(begin, record.queue_offset):
             self._passes(record, reader, Place(broker, record.topic, record.queue_id, offset))
         self._passed[key] = max(begin, record.queue_offset)
 
     def _passes(self, record: Record, reader: Reader, place: Place) -> None:
         ledger = self.case.ledger
-        kept = ledger.stored.get(place) or ledger.lost.get(place)
-        if place in ledger.gaps:
+        kept = ledger.stores.stored.get(place) or ledger.stores.lost.get(place)
+        if place in ledger.stores.gaps:
             self.excuse(GAP)
-        elif place in ledger.deleted:
+        elif place in ledger.stores.deleted:
             self.excuse(DELETED)
-        elif place in ledger.used_twice:
+        elif place in ledger.stores.used_twice:
             self.excuse(USED_TWICE)
-        elif kept is not None and (not ledger.wants(reader, place) or ledger.is_done(reader.name, place, kept)):
+        elif kept is not None and (
+            not ledger.consumption.wants(reader, place) or ledger.consumption.is_done(reader.name, place, kept)
+        ):
             return
         elif self._moved_behind_progress(reader, place):
             self.excuse(GAP)
         elif self.case.is_stale(place):
             self.excuse(STALE)
-        elif place.queue_offset < ledger.corrected.get((reader.name, *place[:3]), 0):
+        elif place.queue_offset < ledger.consumption.corrected.get((reader.name, *place[:3]), 0):
             self.excuse(SKIPPED)
         else:
             what = "where no message was stored" if kept is None else "which nobody has consumed"
@@ -96,8 +98,8 @@ class CommittedIsConsumed(Rule):
 
     def _moved_behind_progress(self, reader: Reader, place: Place) -> bool:
         """Has the entry of this message moved up, to an offset that the group had passed when it asked again?"""
-        asked_from = self.case.ledger.pulled_from.get((reader.group, *place[:3]), 0)
-        return self.case.ledger.moved_up.get(place, asked_from) < asked_from
+        asked_from = self.case.ledger.consumption.pulled_from.get((reader.group, *place[:3]), 0)
+        return self.case.ledger.stores.moved_up.get(place, asked_from) < asked_from
 
 
 class StoredIsDelivered(Rule):
@@ -120,7 +122,7 @@ class StoredIsDelivered(Rule):
                 if place.queue_offset < due and target not in targets:
                     self._parked_is_gone(found)
             elif not is_dlq_topic(place.topic):
-                kept = self.case.ledger.stored.get(place)
+                kept = self.case.ledger.stores.stored.get(place)
                 if self.case.is_stale(place):
                     self.excuse(STALE)
                     continue
@@ -137,41 +139,41 @@ class StoredIsDelivered(Rule):
         the excuse.
         """
         place, ledger = found.place, self.case.ledger
-        if place.broker not in ledger.power_lost_us or found.queue_offset <= place.queue_offset:
+        if place.broker not in ledger.processes.power_lost_us or found.queue_offset <= place.queue_offset:
             return False
-        in_front = any(gap[:3] == place[:3] and gap.queue_offset <= place.queue_offset for gap in ledger.gaps)
+        in_front = any(gap[:3] == place[:3] and gap.queue_offset <= place.queue_offset for gap in ledger.stores.gaps)
         self.excuse(GAP if in_front else STALE)
         return True
 
     def _parked_is_gone(self, found: Found) -> None:
         ledger = self.case.ledger
-        copies = [place for place, kept in ledger.stored.items() if kept.unique_key == found.unique_key]
-        if found.place in ledger.gaps or found.unique_key in ledger.in_gaps:
+        copies = [place for place, kept in ledger.stores.stored.items() if kept.unique_key == found.unique_key]
+        if found.place in ledger.stores.gaps or found.unique_key in ledger.stores.in_gaps:
             self.excuse(GAP)
         elif any(self.case.is_stale(place) for place in (found.place, *copies)):
             self.excuse(STALE)
         elif self._has_moved(found):
             return
-        elif found.unique_key in ledger.lost_keys or found.is_torn:
+        elif found.unique_key in ledger.stores.lost_keys or found.is_torn:
             self.excuse(NOT_WAITED_FOR)
         else:
             self.found(None, f"the delayed message at {found.place} was passed over and never delivered to its topic")
 
     def _look(self, reader: Reader, place: Place, kept: Kept) -> None:
         ledger = self.case.ledger
-        if not ledger.wants(reader, place) or ledger.is_delivered(reader.name, place, kept):
+        if not ledger.consumption.wants(reader, place) or ledger.consumption.is_delivered(reader.name, place, kept):
             return
         if self.case.pops.is_popped(place.broker, reader.group, place.topic):
             return
-        if place.queue_offset < ledger.began.get((reader.name, *place[:3]), 0):
+        if place.queue_offset < ledger.consumption.began.get((reader.name, *place[:3]), 0):
             return
         if place.queue_offset >= progress(self.case.lab, reader, place.broker, place.topic, place.queue_id):
             return
-        if place in ledger.used_twice:
+        if place in ledger.stores.used_twice:
             self.excuse(USED_TWICE)
-        elif place in ledger.gaps:
+        elif place in ledger.stores.gaps:
             self.excuse(GAP)
-        elif place.queue_offset < ledger.corrected.get((reader.name, *place[:3]), 0):
+        elif place.queue_offset < ledger.consumption.corrected.get((reader.name, *place[:3]), 0):
             self.excuse(SKIPPED)
         else:
             self.found(kept.row, f"message {kept.unique_key} at {place} was never delivered to {reader.name}")
@@ -190,9 +192,14 @@ class OnlySubscribedIsDelivered(Rule):
                 broadcasting = member.message_model is MessageModel.BROADCASTING
                 name = reader_name(member.group_name, process, broadcasting)
                 for found in self.case.contents.found.values():
-                    kept = ledger.stored.get(found.place)
+                    kept = ledger.stores.stored.get(found.place)
                     is_other = found.place.topic == topic and found.tags not in subscription.tags_set
-                    if is_other and not found.is_torn and kept and ledger.is_delivered(name, found.place, kept):
+                    if (
+                        is_other
+                        and not found.is_torn
+                        and kept
+                        and ledger.consumption.is_delivered(name, found.place, kept)
+                    ):
                         self.found(kept.row, f"{name} wants {subscription.sub_string} and got {found.tags!r}")
 
 
@@ -208,19 +215,19 @@ class GivenBackComesAgain(Rule):
         found = self.case.contents.found.values()
         keys = {message.unique_key: message.keys for message in found}
         copies = Counter(m.keys or m.unique_key for m in found if m.is_parked or is_dlq_topic(m.place.topic))
-        for given_back in self.case.ledger.given_back:
+        for given_back in self.case.ledger.consumption.given_back:
             msg_id = given_back.delivery[4]
             name = keys.get(msg_id) or msg_id
             copies[name] -= 1
             if copies[name] >= 0:
                 continue
-            if msg_id in self.case.ledger.lost_keys:
+            if msg_id in self.case.ledger.stores.lost_keys:
                 self.excuse(NOT_WAITED_FOR)
             elif any(message.is_torn for message in found) or self._is_nobodys(Record(given_back.row)):
                 self.excuse(TORN)
-            elif msg_id in self.case.ledger.in_gaps:
+            elif msg_id in self.case.ledger.stores.in_gaps:
                 self.excuse(GAP)
-            elif self.case.ledger.deleted:
+            elif self.case.ledger.stores.deleted:
                 self.excuse(DELETED)
             else:
                 self.found(given_back.row, f"message {msg_id} was given back, and no broker has a copy for that")
@@ -228,4 +235,7 @@ class GivenBackComesAgain(Rule):
     def _is_nobodys(self, record: Record) -> bool:
         """Has a loss of power put a message together that nobody sent, out of pieces of others?"""
         ledger = self.case.ledger
-        return record.msg_id not in ledger.attempted and ledger.broker_of(record.broker_name) in ledger.power_lost_us
+        return (
+            record.msg_id not in ledger.sends.attempted
+            and ledger.names.broker_of(record.broker_name) in ledger.processes.power_lost_us
+        )

@@ -137,7 +137,7 @@ class EveryKeyIsFound(Rule):
             queue = store.find_consume_queue(place.topic, place.queue_id)
             unit = queue.get(place.queue_offset) if queue is not None else None
             at = unit.pos.to_bytes(8, "big") if unit is not None else b""
-            begin, end = self.case.ledger.holes.get(place.broker, (0, 0))
+            begin, end = self.case.ledger.stores.holes.get(place.broker, (0, 0))
             if unit is not None and begin < unit.pos < end and may_lose_the_unflushed(self.case, place.broker):
                 self.excuse(UNFLUSHED)
                 continue

@@ -83,7 +83,7 @@ class OffsetsOnlyGrow(Rule):
         elif record.kind == "OffsetReset":
             self._last.pop((record.group, record.node, record.topic, record.queue_id), None)
         else:
-            broker = self.case.ledger.broker_of(record.broker_name)
+            broker = self.case.ledger.names.broker_of(record.broker_name)
             key = (record.group, broker, record.topic, record.queue_id)
             if record.kind == "QueueSought":
                 self._last.pop(key, None)

@@ -101,10 +101,10 @@ class OneOwner(Rule):
 
     def _judge(self, record: Record, other: str, since_us: int) -> None:
         ledger = self.case.ledger
-        broker_started_us = ledger.started_us.get(ledger.broker_of(record.broker_name), 0)
+        broker_started_us = ledger.processes.started_us.get(ledger.names.broker_of(record.broker_name), 0)
         if other == record.node:
             self.found(record.row, f"{other} calls its listener twice for one queue")
-        elif ledger.frozen_us.get(other, -1) >= since_us:
+        elif ledger.processes.frozen_us.get(other, -1) >= since_us:
             self.excuse(HUNG_OWNER)
         elif self._stopped_us.get((other, record.group), -1) >= since_us:
             self.excuse(LEAVING_OWNER)
@@ -142,7 +142,7 @@ class LockedIsConsumed(Rule):
         elif record.kind in ("NodeCrashed", "PowerLost"):
             self._owner = {key: owner for key, owner in self._owner.items() if key[2] != record.target}
         elif record.kind in ("QueueDropped", "QueueAllocated"):
-            key = (record.group, record.topic, self.case.ledger.broker_of(record.broker_name), record.queue_id)
+            key = (record.group, record.topic, self.case.ledger.names.broker_of(record.broker_name), record.queue_id)
             if record.kind == "QueueAllocated":
                 self._allocated_us[key, record.client_id] = record.ts_us
             elif self._owner.get(key) == record.client_id:
@@ -185,11 +185,11 @@ class LockedIsConsumed(Rule):
 
     def _compare(self, record: Record, topic: str, client_id: str) -> None:
         """What a consumer believes is what the broker knows, unless that was started again or hung a while ago."""
-        broker = self.case.ledger.broker_of(record.broker_name)
+        broker = self.case.ledger.names.broker_of(record.broker_name)
         owner = self._owner.get((record.group, topic, broker, record.queue_id), client_id)
-        began_us = self.case.ledger.started_us.get(broker, 0)
+        began_us = self.case.ledger.processes.started_us.get(broker, 0)
         if owner != client_id and (began_us == 0 or record.ts_us - began_us > TRUSTED_US):
-            hung_us = self.case.ledger.frozen_us.get(record.node, -1)
+            hung_us = self.case.ledger.processes.frozen_us.get(record.node, -1)
             if hung_us < 0 or record.ts_us - hung_us > 4 * TRUSTED_US:
                 at = f"{record.broker_name} {topic} queue {record.queue_id}"
                 self.found(record.row, f"{record.node} calls its listener for {at}, which is locked for {owner}")

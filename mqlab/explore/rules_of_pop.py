@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.explore.places import Kept, Place
-from mqlab.explore.pop_ledger import MEMORY, TS_US, Handed, Point, Queue
+from mqlab.explore.pop_ledger import MEMORY, Handed, Point, Queue
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_delivery import USED_TWICE, USED_TWICE_TEXT
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
@@ -15,7 +15,7 @@ from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.standing_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
 from mqlab.protocol.pop_check_point import ACK_TAG, ACK_TIME_INTERVAL_MS, BATCH_ACK_TAG, REVIVE_GROUP, revive_topic
 from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
-from mqlab.trace.record import Record
+from mqlab.trace.record import TS_US, Record
 
 if TYPE_CHECKING:
     from mqlab.lab.processes import BrokerProcess
@@ -87,12 +87,11 @@ class _PopRule(Rule):
 
     def started_since(self, broker: str, us: int) -> bool:
         """Was the broker's process started after that moment?"""
-        return self.case.ledger.started_us.get(broker, -1) > us
+        return self.case.ledger.processes.started_us.get(broker, -1) > us
 
     def lost_power_since(self, broker: str, us: int) -> bool:
         """Did its machine lose power after that moment?"""
-        return self.case.ledger.power_lost_us.get(broker, -1) > us
-
+        return self.case.ledger.processes.power_lost_us.get(broker, -1) > us
 
     def revive_queues(self, broker: BrokerProcess) -> Iterator[tuple[Place, list[Place]]]:
         """The place that each reviver of a broker has come to, and all that lies behind it."""
@@ -113,7 +112,7 @@ class _PopRule(Rule):
         contents = self.case.contents.found
         if any(place in contents and contents[place].is_torn for place in behind):
             return TORN
-        stands = standing(self.case.ledger, broker)
+        stands = standing(self.case.ledger.stores, broker)
         return "" if stands is None else stands.reason
 
 
@@ -155,7 +154,7 @@ class AckedStaysAway(_PopRule):
                 self.found(record.row, f"{queue.group} acknowledged the message at {place}, and it is {verb} again")
 
     def _read(self, record: Record) -> None:
-        if not self.case.is_live or record.node not in self.case.ledger.power_lost_us:
+        if not self.case.is_live or record.node not in self.case.ledger.processes.power_lost_us:
             return
         topic = revive_topic(self.case.broker(record.node).running().broker_config.broker_cluster_name)
         if self.case.is_stale(Place(record.node, topic, record.revive_qid, record.revive_offset)):
@@ -223,10 +222,13 @@ class NothingUnackedIsLost(_PopRule):
                 if reason:
                     self._stands[at.broker, at.queue_id] = reason
         for found in self.case.contents.found.values():
-            if found.place.broker in self.case.ledger.power_lost_us and found.queue_offset > found.place.queue_offset:
+            if (
+                found.place.broker in self.case.ledger.processes.power_lost_us
+                and found.queue_offset > found.place.queue_offset
+            ):
                 self._now_at[(*found.place[:3], found.unique_key)] = found.place.queue_offset
         by_topic: dict[tuple[str, str], list[tuple[Place, Kept]]] = {}
-        for place, kept in self.case.ledger.stored.items():
+        for place, kept in self.case.ledger.stores.stored.items():
             by_topic.setdefault((place.broker, place.topic), []).append((place, kept))
         for (broker, group), topics in self.case.pops.groups.items():
             for topic in topics:
@@ -265,13 +267,13 @@ class NothingUnackedIsLost(_PopRule):
 
     def _reason(self, place: Place, kept: Kept, times: list[Handed]) -> str:
         ledger = self.case.ledger
-        if place in ledger.used_twice:
+        if place in ledger.stores.used_twice:
             return USED_TWICE
-        if kept.unique_key in ledger.in_gaps:
+        if kept.unique_key in ledger.stores.in_gaps:
             return GAP
-        if kept.unique_key in ledger.in_passed_over or self.case.is_stale(place):
+        if kept.unique_key in ledger.stores.in_passed_over or self.case.is_stale(place):
             return STALE
-        if place in ledger.deleted:
+        if place in ledger.stores.deleted:
             return DELETED
         if not times and self._not_written.get(place.broker, -1) >= kept.row[TS_US]:
             return NO_RECORD
@@ -285,7 +287,6 @@ class NothingUnackedIsLost(_PopRule):
             return GIVEN_UP
         found = self.case.contents.found.get(place)
         return TORN if found is not None and found.is_torn else ""
-
 
     def _reason_in_order(self, group: str, place: Place, times: list[Handed]) -> str:
         """Why a group that pops in order is past a message that it has not done, or never gets to it."""
@@ -339,10 +340,9 @@ class RevivedInTime(_PopRule):
                 else:
                     self.found(record.row, f"{record.group} gets the message at {at}, which somebody still has")
 
-
     def _read(self, record: Record) -> None:
         """Note who has read something before it was due: a reviver takes the newest that it has read for the time."""
-        if not any(broker == record.node for broker, _ in self.case.ledger.taken_over):
+        if not any(broker == record.node for broker, _ in self.case.ledger.stores.taken_over):
             return
         queue = Queue(record.node, record.group, record.topic, record.queue_id)
         times = [
@@ -375,7 +375,7 @@ class RevivedIsNamed(_PopRule):
             self.found(record.row, f"{record.group} gets the message at {at} back in {record.retry_topic}")
         if handed is not None and record.unique_key != handed.unique_key:
             place = Place(record.node, record.topic, record.queue_id, record.queue_offset)
-            if place in self.case.ledger.used_twice:
+            if place in self.case.ledger.stores.used_twice:
                 self.excuse(USED_TWICE)
             elif "\0" in record.unique_key or not record.unique_key:
                 self.excuse(TORN)
@@ -387,7 +387,7 @@ class RevivedIsNamed(_PopRule):
     def _has_moved(self, place: Place, unique_key: str) -> bool:
         """Has the queue moved up after a loss of power, so that its entry at this place is that of a message behind?"""
         ledger = self.case.ledger
-        if place.broker not in ledger.power_lost_us or not self.case.is_live:
+        if place.broker not in ledger.processes.power_lost_us or not self.case.is_live:
             return False
         store = self.case.broker(place.broker).store
         queue = store.find_consume_queue(place.topic, place.queue_id)

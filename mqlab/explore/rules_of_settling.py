@@ -55,14 +55,14 @@ class EverythingSettles(Rule):
         for _ in self._standing:
             self.excuse(AGAIN_WITHOUT_END)
         for broker in self.case.lab.brokers:
-            stands = standing(self.case.ledger, broker)
+            stands = standing(self.case.ledger.stores, broker)
             if stands is not None:
                 self.excuse(stands.reason)
 
     def has_settled(self, quiet_us: int) -> bool:
         """Is all consumed, and was nothing stored for so long?"""
         case = self.case
-        if case.lab.world.now_us - case.ledger.last_stored_us < quiet_us or not case.brokers_are_up:
+        if case.lab.world.now_us - case.ledger.stores.last_stored_us < quiet_us or not case.brokers_are_up:
             return False
         return next(self.left_over(), None) is None
 
@@ -100,7 +100,7 @@ class EverythingSettles(Rule):
         timer = broker.running().timer
         if timer is None:
             return
-        stands = standing(self.case.ledger, broker)
+        stands = standing(self.case.ledger.stores, broker)
         if timer.is_running_enqueue and timer.enqueue_behind_messages > 0 and not (stands and stands.stops_enqueuing):
             yield f"{broker.name} has {timer.enqueue_behind_messages} timer messages that are not on its wheel"
         slots = timer.timer_wheel.waiting_slots(timer.curr_read_time_ms)
@@ -133,12 +133,12 @@ class EverythingSettles(Rule):
 
     def _is_early(self, broker: BrokerProcess, place: Place) -> bool:
         """Is this parked message not due yet? The entry of its queue holds its time, in ms, as its tags code."""
-        return self.case.ledger.tags.get(place, 0) > broker.node.now_ms() - LATE_MS
+        return self.case.ledger.stores.tags.get(place, 0) > broker.node.now_ms() - LATE_MS
 
     def _comes_without_end(self, reader: Reader, place: Place) -> bool:
         ledger = self.case.ledger
-        kept = ledger.stored.get(place)
+        kept = ledger.stores.stored.get(place)
         if kept is None or not (reader.in_order and reader.without_end):
             return False
         delivery = (reader.name, place.broker, place.queue_id, place.queue_offset, kept.unique_key)
-        return ledger.delivered.get(delivery, 0) >= LEAST_TRIES
+        return ledger.consumption.delivered.get(delivery, 0) >= LEAST_TRIES

@@ -62,12 +62,12 @@ class AcknowledgedSurvives(Rule):
 
     def _answered(self, record: Record) -> None:
         ledger = self.case.ledger
-        for msg_id in [record.msg_id] if record.msg_id in ledger.acknowledged else []:
+        for msg_id in [record.msg_id] if record.msg_id in ledger.sends.acknowledged else []:
             self._acknowledged[msg_id] = None
             if not self._stored.get(msg_id):
                 self.found(record.row, f"message {msg_id} was acknowledged and is in no store")
-        for place, row in ledger.acknowledged_places.items():
-            if row is record.row and place not in ledger.stored:
+        for place, row in ledger.sends.acknowledged_places.items():
+            if row is record.row and place not in ledger.stores.stored:
                 self.found(row, f"a batch was acknowledged, and nothing of it is at {place}")
 
     def _recovered(self, record: Record) -> None:
@@ -76,8 +76,8 @@ class AcknowledgedSurvives(Rule):
             if places and not kept and msg_id in self._acknowledged:
                 self._lost(record, f"message {msg_id} was acknowledged and is lost")
             self._stored[msg_id] = kept
-        for place in self.case.ledger.acknowledged_places:
-            if place.broker == record.node and place in self.case.ledger.lost:
+        for place in self.case.ledger.sends.acknowledged_places:
+            if place.broker == record.node and place in self.case.ledger.stores.lost:
                 self._lost(record, f"the message of a batch at {place} was acknowledged and is lost")
 
     def _lost(self, record: Record, reason: str) -> None:
@@ -102,30 +102,32 @@ class AcknowledgedIsReadable(Rule):
             self._judge(None, [place], False, text)
         # A torn record has lost the key under which the ledger knows it.
         kept = {
-            ledger.stored[place].unique_key if each.is_torn and place in ledger.stored else each.unique_key
+            ledger.stores.stored[place].unique_key
+            if each.is_torn and place in ledger.stores.stored
+            else each.unique_key
             for place, each in found.items()
         }
         places: dict[str, list[Place]] = {}
-        for place, stored in (*ledger.stored.items(), *ledger.lost.items()):
+        for place, stored in (*ledger.stores.stored.items(), *ledger.stores.lost.items()):
             places.setdefault(stored.unique_key, []).append(place)
-        for msg_id, row in ledger.acknowledged.items():
+        for msg_id, row in ledger.sends.acknowledged.items():
             if msg_id not in kept:
-                if msg_id in ledger.in_gaps or msg_id in ledger.in_passed_over:
-                    self.excuse(GAP if msg_id in ledger.in_gaps else STALE)
+                if msg_id in ledger.stores.in_gaps or msg_id in ledger.stores.in_passed_over:
+                    self.excuse(GAP if msg_id in ledger.stores.in_gaps else STALE)
                     continue
                 text = f"message {msg_id} was acknowledged, and no broker has it"
-                self._judge(row, places.get(msg_id, []), msg_id in ledger.lost_keys, text)
-        for place, row in ledger.acknowledged_places.items():
+                self._judge(row, places.get(msg_id, []), msg_id in ledger.stores.lost_keys, text)
+        for place, row in ledger.sends.acknowledged_places.items():
             if place not in found:
-                is_lost = place in ledger.lost or place in ledger.used_twice
+                is_lost = place in ledger.stores.lost or place in ledger.stores.used_twice
                 text = f"the message of a batch at {place} was acknowledged, and is not there"
                 self._judge(row, [place], is_lost, text)
 
     def _judge(self, row: Row | None, places: list[Place], is_lost: bool, reason: str) -> None:
         ledger = self.case.ledger
-        if any(place in ledger.deleted for place in places):
+        if any(place in ledger.stores.deleted for place in places):
             self.excuse(DELETED)
-        elif any(place in ledger.gaps for place in places):
+        elif any(place in ledger.stores.gaps for place in places):
             self.excuse(GAP)
         elif is_lost and any(may_lose_the_unflushed(self.case, broker.name) for broker in self.case.lab.brokers):
             self.excuse(UNFLUSHED)
@@ -153,13 +155,17 @@ class NothingUnsentIsDelivered(Rule):
             self._stored[record.unique_key] = None
         elif record.kind == "MessagePopped":
             place = Place(record.node, record.topic, record.queue_id, record.queue_offset)
-            if record.unique_key not in self.case.ledger.attempted and self.case.is_live and self.case.is_stale(place):
+            if (
+                record.unique_key not in self.case.ledger.sends.attempted
+                and self.case.is_live
+                and self.case.is_stale(place)
+            ):
                 self._through_stale[record.unique_key] = None
         elif record.msg_id in self._through_stale:
             self.excuse(STALE)
         elif self._is_torn(record):
             self.excuse(TORN)
-        elif record.msg_id not in self.case.ledger.attempted:
+        elif record.msg_id not in self.case.ledger.sends.attempted:
             self.found(record.row, f"message {record.msg_id} was given to a listener, and nobody sent it")
         elif record.msg_id not in self._stored:
             self.found(record.row, f"message {record.msg_id} was given to a listener, and no broker had stored it")
@@ -168,10 +174,10 @@ class NothingUnsentIsDelivered(Rule):
         """Has a loss of power taken the id of what a listener is given? Then zeros are in it, or it has none in its
         properties, and goes by its place in the log.
         """
-        broker = self.case.ledger.broker_of(record.broker_name)
-        if broker not in self.case.ledger.power_lost_us:
+        broker = self.case.ledger.names.broker_of(record.broker_name)
+        if broker not in self.case.ledger.processes.power_lost_us:
             return False
-        if "\0" in record.msg_id or record.msg_id in self.case.ledger.attempted or not self.case.is_live:
+        if "\0" in record.msg_id or record.msg_id in self.case.ledger.sends.attempted or not self.case.is_live:
             return "\0" in record.msg_id
         process = self.case.broker(broker)
         if not process.is_up() or len(record.msg_id) != OFFSET_ID_LETTERS:
@@ -184,12 +190,12 @@ class NothingUnsentIsDelivered(Rule):
         bodies: dict[str, bytes] = {}
         for found in self.case.contents.found.values():
             topic = found.real_topic or found.place.topic
-            if found.unique_key in self.case.ledger.in_batches or is_system_topic(topic):
+            if found.unique_key in self.case.ledger.stores.in_batches or is_system_topic(topic):
                 # Check points of Pop are named by the moment of the pop, and two of one moment are not the same.
                 continue
             if bodies.setdefault(found.unique_key, found.body) == found.body:
                 continue
-            if found.place.broker in self.case.ledger.power_lost_us:
+            if found.place.broker in self.case.ledger.processes.power_lost_us:
                 self.excuse(TORN)
             else:
                 self.found(None, f"message {found.unique_key} has another body at {found.place}")
@@ -197,4 +203,4 @@ class NothingUnsentIsDelivered(Rule):
 
 def may_lose_the_unflushed(case: Case, broker: str) -> bool:
     """Has this broker lost power, with messages that were answered before they were flushed?"""
-    return broker in case.ledger.power_lost_us and not flushes_before_the_answer(case.broker(broker))
+    return broker in case.ledger.processes.power_lost_us and not flushes_before_the_answer(case.broker(broker))

@@ -229,4 +229,4 @@ class RoutesForgetTheDead(Rule):
     def _hung(self, record: Record) -> bool:
         """Has the name server itself hung, or its clock been wrong, so that its scan comes late?"""
         ledger = self.case.ledger
-        return record.ts_us - ledger.frozen_us.get(record.node, -1 << 60) < 1_000 * (120_000 + 2 * SCAN_MS)
+        return record.ts_us - ledger.processes.frozen_us.get(record.node, -1 << 60) < 1_000 * (120_000 + 2 * SCAN_MS)

@@ -92,7 +92,7 @@ class TimersComeInTime(Rule):
         stored = self._held_at.get(message)
         # What came out since the timer was last written comes out again when the broker was stopped hard.
         if waiting[slot_ms] < 0 and stored is not None and self._begun_us.get(record.node, 0) <= stored.ts_us:
-            if (record.node, stored.commit_log_offset) in self.case.ledger.taken_over:
+            if (record.node, stored.commit_log_offset) in self.case.ledger.stores.taken_over:
                 self.excuse(WHEEL_AHEAD)
             else:
                 self.found(record.row, f"timer message {record.unique_key} came out twice")
@@ -123,7 +123,7 @@ class TimersComeInTime(Rule):
             broker, topic, unique_key = message
             now_ms = self.case.broker(broker).node.now_ms()
             overdue = [slot_ms for slot_ms, n in waiting.items() if n > 0 and slot_ms + LATE_MS < now_ms]
-            if not overdue or unique_key in self.case.ledger.lost_keys:
+            if not overdue or unique_key in self.case.ledger.stores.lost_keys:
                 continue
             exception = self._reason(message, overdue[0])
             if exception:
@@ -136,15 +136,15 @@ class TimersComeInTime(Rule):
     def _reason(self, message: Message, slot_ms: int) -> str:
         """Why the timer's topic does not have a message that is stored, where RocketMQ does not promise that."""
         ledger, (broker, _, unique_key) = self.case.ledger, message
-        stands = standing(ledger, self.case.broker(broker))
+        stands = standing(ledger.stores, self.case.broker(broker))
         held = self._held_at[message]
         if stands is not None and stands.holds(slot_ms, held.queue_offset):
             return stands.reason
-        if unique_key in ledger.in_gaps:
+        if unique_key in ledger.stores.in_gaps:
             return GAP
-        if unique_key in ledger.in_passed_over:
+        if unique_key in ledger.stores.in_passed_over:
             return STALE
         found = self.case.contents.found.get(Place(broker, TIMER_TOPIC, held.queue_id, held.queue_offset))
         if found is not None and found.is_torn:
             return TORN
-        return DELETED if any(place.broker == broker for place in ledger.deleted) else ""
+        return DELETED if any(place.broker == broker for place in ledger.stores.deleted) else ""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mqlab.explore.places import Kept, Place
+    from mqlab.explore.ledger import StoreBook
+    from mqlab.explore.places import Place
     from mqlab.lab import Lab
     from mqlab.store import ReadableStore
     from mqlab.store.consume_queue import CqUnit
@@ -21,16 +22,7 @@ STALE_TEXT = (
 )
 
 
-class KnownEntries(Protocol):
-    """What the ledger knows of entries, by place."""
-
-    stored: dict[Place, Kept]
-    remains: dict[Place, dict[int, None]]
-    passed_over: dict[Place, None]
-    power_lost_us: dict[str, int]
-
-
-def is_stale(lab: Lab, ledger: KnownEntries, place: Place) -> bool:
+def is_stale(lab: Lab, stores: StoreBook, place: Place) -> bool:
     """Has the broker lost power, and has the queue at this place now an entry that a lost message left, or none because
     what was stored here was passed over for such an entry?
 
@@ -38,39 +30,39 @@ def is_stale(lab: Lab, ledger: KnownEntries, place: Place) -> bool:
     something was: that the next entries have moved up does not say why a message has none.
     """
     controller = next((broker.controller for broker in lab.brokers if broker.name == place.broker), None)
-    if controller is None or place.broker not in ledger.power_lost_us:
+    if controller is None or place.broker not in stores.processes.power_lost_us:
         return False
     store = controller.message_store
     queue = store.find_consume_queue(place.topic, place.queue_id)
-    if queue is None or place in ledger.passed_over:
+    if queue is None or place in stores.passed_over:
         return queue is not None
     unit = queue.get(place.queue_offset)
-    if unit is not None and (_is_left(ledger, place, unit) or not unit.size):
+    if unit is not None and (_is_left(stores, place, unit) or not unit.size):
         return True
-    if place in ledger.stored:
-        return not _is_its_own(ledger, place, unit) and is_passed_over(store, ledger, place)
+    if place in stores.stored:
+        return not _is_its_own(stores, place, unit) and is_passed_over(store, stores, place)
     message = store.look_message_by_offset(unit.pos) if unit is not None else None
     return message is not None and (message.topic, message.queue_id, message.queue_offset) != place[1:]
 
 
-def is_passed_over(store: ReadableStore, ledger: KnownEntries, place: Place) -> bool:
+def is_passed_over(store: ReadableStore, stores: StoreBook, place: Place) -> bool:
     """Has the queue an entry left that points behind the message which was stored for this place? Then it takes itself
     to have an entry of that message, too.
     """
     queue = store.find_consume_queue(place.topic, place.queue_id)
-    kept = ledger.stored[place]
+    kept = stores.stored[place]
     return queue is not None and any(
         unit.pos + unit.size >= kept.commit_log_offset + kept.size
-        and _is_left(ledger, place._replace(queue_offset=unit.queue_offset), unit)
+        and _is_left(stores, place._replace(queue_offset=unit.queue_offset), unit)
         for unit in queue.units()
     )
 
 
-def _is_its_own(ledger: KnownEntries, place: Place, unit: CqUnit | None) -> bool:
-    kept = ledger.stored.get(place)
+def _is_its_own(stores: StoreBook, place: Place, unit: CqUnit | None) -> bool:
+    kept = stores.stored.get(place)
     return unit is not None and kept is not None and unit.pos == kept.commit_log_offset
 
 
-def _is_left(ledger: KnownEntries, place: Place, unit: CqUnit) -> bool:
+def _is_left(stores: StoreBook, place: Place, unit: CqUnit) -> bool:
     """Is this the entry of a message that was lost?"""
-    return unit.pos in ledger.remains.get(place, ()) and not _is_its_own(ledger, place, unit)
+    return unit.pos in stores.remains.get(place, ()) and not _is_its_own(stores, place, unit)

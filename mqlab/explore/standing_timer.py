@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.explore.places import Place
 from mqlab.explore.stale_entries import STALE
@@ -11,6 +11,7 @@ from mqlab.protocol.topics import TIMER_TOPIC
 from mqlab.store.timer.timer_wheel import NEVER
 
 if TYPE_CHECKING:
+    from mqlab.explore.ledger import StoreBook
     from mqlab.lab.processes import BrokerProcess
     from mqlab.store import ReadableStore
     from mqlab.store.timer.timer_message_store import TimerMessageStore
@@ -30,13 +31,6 @@ WHEEL_AHEAD_TEXT = (
     "lost, and takes what is stored in their place for them. Another timer message comes out in their slots, too; "
     "one that is no timer message stops the timer for good (timerSkipUnknownError is off)."
 )
-
-
-class KnownPlaces(Protocol):
-    """What the ledger knows of places in the commit log where a lost timer message was."""
-
-    taken_over: dict[tuple[str, int], str]
-    remains: dict[Place, dict[int, None]]
 
 
 class Standing(NamedTuple):
@@ -69,12 +63,12 @@ def is_torn(store: ReadableStore, pos: int, size: int) -> bool:
     return data is not None and data.endswith(b"\0")
 
 
-def standing(ledger: KnownPlaces, broker: BrokerProcess) -> Standing | None:
+def standing(stores: StoreBook, broker: BrokerProcess) -> Standing | None:
     """Why the timer of a broker gets no further, as far as RocketMQ's does not either; None when it goes on."""
     timer = broker.running().timer if broker.is_up() else None
     if timer is None or timer.config.timer_skip_unknown_error:
         return None
-    off, onto = _off_the_wheel(ledger, broker.name, timer), _onto_the_wheel(ledger, broker.name, timer)
+    off, onto = _off_the_wheel(stores, broker.name, timer), _onto_the_wheel(stores, broker.name, timer)
     if not off and not onto:
         return None
     return Standing(
@@ -82,7 +76,7 @@ def standing(ledger: KnownPlaces, broker: BrokerProcess) -> Standing | None:
     )
 
 
-def _off_the_wheel(ledger: KnownPlaces, broker: str, timer: TimerMessageStore) -> str:
+def _off_the_wheel(stores: StoreBook, broker: str, timer: TimerMessageStore) -> str:
     """Why nothing comes off the wheel; "" when it does."""
     for record in timer.chain(timer.timer_wheel.get_slot(timer.curr_read_time_ms)):
         message = timer.message_at(record.offset_py, record.size_py)
@@ -90,12 +84,12 @@ def _off_the_wheel(ledger: KnownPlaces, broker: str, timer: TimerMessageStore) -
             continue
         if is_torn(timer.message_store, record.offset_py, record.size_py):
             return TORN
-        if (broker, record.offset_py) in ledger.taken_over:
+        if (broker, record.offset_py) in stores.taken_over:
             return WHEEL_AHEAD
     return ""
 
 
-def _onto_the_wheel(ledger: KnownPlaces, broker: str, timer: TimerMessageStore) -> str:
+def _onto_the_wheel(stores: StoreBook, broker: str, timer: TimerMessageStore) -> str:
     """Why nothing goes onto the wheel; "" when it does."""
     queue = timer.message_store.find_consume_queue(TIMER_TOPIC, 0)
     unit = queue.get(timer.curr_queue_offset) if queue is not None else None
@@ -106,4 +100,4 @@ def _onto_the_wheel(ledger: KnownPlaces, broker: str, timer: TimerMessageStore) 
         return TORN
     # The entry of a lost message points to another one.
     place = Place(broker, TIMER_TOPIC, 0, unit.queue_offset)
-    return STALE if unit.pos in ledger.remains.get(place, ()) else ""
+    return STALE if unit.pos in stores.remains.get(place, ()) else ""

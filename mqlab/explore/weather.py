@@ -8,9 +8,7 @@ from collections.abc import Callable
 
 from mqlab.sim import ROOM_BYTES
 from mqlab.trace.bus import Row
-from mqlab.trace.record import FIRST_FIELD, KIND
-
-TS_US = 2
+from mqlab.trace.record import FIRST_FIELD, KIND, TS_US
 
 
 class Weather:

@@ -8,7 +8,7 @@ from typing import Any
 from mqlab.trace.bus import COMMON_FIELDS, NO_CAUSE, Row
 from mqlab.trace.catalogue import CATALOGUE, fields_of, positions
 
-KIND = COMMON_FIELDS.index("kind")
+TS_US, NODE, KIND = COMMON_FIELDS.index("ts_us"), COMMON_FIELDS.index("node"), COMMON_FIELDS.index("kind")
 FIRST_FIELD = len(COMMON_FIELDS)
 
 

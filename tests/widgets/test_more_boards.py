@@ -133,10 +133,10 @@ def test_a_slave_is_not_mistaken_for_its_master() -> None:
     lab.crash("slave")
     assert at_the_end(OwnersBoard, lab).text() == locked
     ledger = Ledger(lab)
-    assert (ledger.broker_of("broker-a"), ledger.broker_of("broker-a", 1)) == ("broker-a", "broker-a")
+    assert (ledger.names.broker_of("broker-a"), ledger.names.broker_of("broker-a", 1)) == ("broker-a", "broker-a")
     lab.restart("slave")
     lab.run_for(ms=10)
-    assert (Ledger(lab).broker_of("broker-a"), Ledger(lab).broker_of("broker-a", 1)) == ("broker-a", "slave")
+    assert (Ledger(lab).names.broker_of("broker-a"), Ledger(lab).names.broker_of("broker-a", 1)) == ("broker-a", "slave")
     numbers = WorldNumbers(lab)
     numbers.follow()
     assert {queue[0] for group in numbers._groups.values() for queue in group.read} == {"broker-a"}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mqlab.protocol.heartbeat import MessageModel
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_retry_topic, is_system_topic
-from mqlab.trace.record import KIND, Record
+from mqlab.trace.record import KIND, TS_US, Record
 from mqlab.views.journey import CONSUMED
 from mqlab_widgets.boards.board import reader_of
 from mqlab_widgets.boards.flow_control import FlowControlBoard
@@ -27,7 +27,6 @@ MOST_INTERVALS = 300
 FIRST_WIDTH_US = 10_000
 MOST_TIMES = 4_096
 """So many places of a queue are remembered with their times; then every second one goes."""
-TS_US = 2
 
 Queue = tuple[str, str, int]
 """(broker, topic, queue id)"""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from mqlab.explore.ledger import NODE
 from mqlab.explore.readers import Reader
 from mqlab.explore.rule import Case, Rule
 from mqlab.trace.bus import Bus, Row
-from mqlab.trace.record import KIND, Record
+from mqlab.trace.record import KIND, NODE, Record
 from mqlab_widgets.weak_sink import WeakSink
 
 if TYPE_CHECKING:

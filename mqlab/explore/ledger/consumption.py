@@ -1,0 +1,168 @@
+"""Which messages each reader was handed, has consumed, or has given back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mqlab.explore.places import Kept, Place
+from mqlab.protocol.topics import is_retry_topic, retry_topic
+from mqlab.trace.bus import Row
+from mqlab.trace.record import FIRST_FIELD, NODE
+
+if TYPE_CHECKING:
+    from mqlab.explore.ledger.names import Names
+    from mqlab.explore.ledger.sends import SendBook
+    from mqlab.explore.ledger.stores import StoreBook
+    from mqlab.explore.readers import Reader
+
+Delivery = tuple[str, str, int, int, str]
+"""(reader, broker, queue id, queue offset, message id). The events of a consumer call a message of the retry topic by
+its own topic, so the topic is not part of it; how often it was tried tells the two apart."""
+
+
+class GivenBack(NamedTuple):
+    """A message that a listener did not want now, and the event that tells that it was given back."""
+
+    delivery: Delivery
+    row: Row
+
+
+class ConsumptionBook:
+    """Where each reader began, what it was told, and what became of the messages that it was handed."""
+
+    def __init__(self, names: Names, sends: SendBook, stores: StoreBook) -> None:
+        self._names = names
+        self._sends = sends
+        self._stores = stores
+        self.pulled_from: dict[tuple[str, str, str, int], int] = {}
+        """(group, broker, topic, queue id) -> the least offset that the group asked for since the broker's last start.
+        """
+        self.corrected: dict[tuple[str, str, str, int], int] = {}
+        """(reader, broker, topic, queue id) -> the highest offset that a reader was told, since its own was illegal."""
+        self.delivered: dict[Delivery, int] = {}
+        self.done: dict[Delivery, int] = {}
+        """The deliveries that count as consumed, with how often the message had been tried then."""
+        self.given_back: list[GivenBack] = []
+        self.began: dict[tuple[str, str, str, int], int] = {}
+        """(reader, broker, topic, queue id) -> the offset at which a reader began that does not want the beginning."""
+        self._tries_of: dict[Delivery, int] = {}
+        self._asked_from: dict[tuple[str, str, str, str, int], int] = {}
+        """(process, group, topic, broker name, queue id) -> the offset of the last pull."""
+        self.handlers = {
+            "BrokerStarted": self._broker_started,
+            "ConsumeStarted": self._consume_started,
+            "ConsumeFinished": self._consume_finished,
+            "MessageGivenBack": self._message_given_back,
+            "QueueAllocated": self._queue_allocated,
+            "PullRequested": self._pull_requested,
+            "PullAnswered": self._pull_answered,
+            "PullFinished": self._pull_finished,
+            "MessagesPolled": self._polled,
+        }
+
+    def wants(self, reader: Reader, place: Place) -> bool:
+        """Does the reader's subscription let this message through?"""
+        codes = reader.topics.get(place.topic)
+        if codes is None or not codes:
+            return codes is not None
+        return self._stores.tags.get(place, 0) in codes and self._stores.tag_at(place) in (
+            "",
+            *reader.tags[place.topic],
+        )
+
+    def is_done(self, reader: str, place: Place, kept: Kept) -> bool:
+        """Did a listener of this reader consume the message at this place, or give it back?"""
+        return self._at(self.done, reader, place, kept)
+
+    def is_delivered(self, reader: str, place: Place, kept: Kept) -> bool:
+        """Was a listener of this reader called with the message at this place?"""
+        return self._at(self.delivered, reader, place, kept)
+
+    def _at(self, table: dict[Delivery, int], reader: str, place: Place, kept: Kept) -> bool:
+        delivery = (reader, place.broker, place.queue_id, place.queue_offset, kept.unique_key)
+        least = self._stores.tries.get(place, 1) if is_retry_topic(place.topic) else 0
+        return table.get(delivery, -1) >= least
+
+    def _broker_started(self, row: Row) -> None:
+        self.pulled_from = {key: offset for key, offset in self.pulled_from.items() if key[1] != row[NODE]}
+
+    def _consume_started(self, row: Row) -> None:
+        group, _, broker_name, queue_id, queue_offset, msg_id, _, tries = row[FIRST_FIELD:]
+        broker = self._names.broker_of(broker_name)
+        msg_id = self._whole_id(broker, row, msg_id)
+        delivery = (self._names.reader_of(group, row[NODE]), broker, queue_id, queue_offset, msg_id)
+        self.delivered[delivery] = max(tries, self.delivered.get(delivery, 0))
+        self._tries_of[(row[NODE], *delivery[1:])] = tries
+
+    def _consume_finished(self, row: Row) -> None:
+        group, _, broker_name, queue_id, queue_offset, msg_id, status, _ = row[FIRST_FIELD:]
+        reader, broker = self._names.reader_of(group, row[NODE]), self._names.broker_of(broker_name)
+        broadcasting = reader != group
+        msg_id = self._whole_id(broker, row, msg_id)
+        if status in ("CONSUME_SUCCESS", "SUCCESS", "COMMIT") or broadcasting:
+            self._note_done((reader, broker, queue_id, queue_offset, msg_id), row[NODE])
+
+    def _whole_id(self, broker: str, row: Row, msg_id: str) -> str:
+        """The id with which a message was stored, which a torn record has no more."""
+        if msg_id in self._sends.attempted:
+            return msg_id
+        group, topic, _, queue_id, queue_offset = row[FIRST_FIELD : FIRST_FIELD + 5]
+        for each in (topic, retry_topic(group)):
+            kept = self._stores.stored.get(Place(broker, each, queue_id, queue_offset))
+            if kept is not None:
+                return kept.unique_key
+        return msg_id
+
+    def _note_done(self, delivery: Delivery, process: str) -> None:
+        tries = self._tries_of.get((process, *delivery[1:]), 0)
+        self.done[delivery] = max(tries, self.done.get(delivery, 0))
+
+    def _message_given_back(self, row: Row) -> None:
+        group, _, broker_name, queue_id, queue_offset, msg_id, _, tries = row[FIRST_FIELD:]
+        reader, broker = self._names.reader_of(group, row[NODE]), self._names.broker_of(broker_name)
+        delivery = (reader, broker, queue_id, queue_offset, self._whole_id(broker, row, msg_id))
+        self.done[delivery] = max(tries, self.done.get(delivery, 0))
+        self.given_back.append(GivenBack(delivery, row))
+
+    def _queue_allocated(self, row: Row) -> None:
+        _, group, topic, broker_name, queue_id, queue_offset = row[FIRST_FIELD:]
+        known = self._names.known(group)
+        if known is not None and not known.from_first_offset and not is_retry_topic(topic):
+            queue = (self._names.reader_of(group, row[NODE]), self._names.broker_of(broker_name), topic, queue_id)
+            self.began.setdefault(queue, queue_offset)
+
+    def _pull_requested(self, row: Row) -> None:
+        group, topic, broker_name, queue_id, queue_offset = row[FIRST_FIELD : FIRST_FIELD + 5]
+        self._asked_from[row[NODE], group, topic, broker_name, queue_id] = queue_offset
+
+    def _pull_answered(self, row: Row) -> None:
+        group, topic, queue_id, queue_offset = row[FIRST_FIELD : FIRST_FIELD + 4]
+        queue = (group, row[NODE], topic, queue_id)
+        self.pulled_from[queue] = min(queue_offset, self.pulled_from.get(queue, queue_offset))
+
+    def _pull_finished(self, row: Row) -> None:
+        """Note a correction. An application that pulls has what the answer brought; a lite pull consumer hands it out
+        later.
+        """
+        group, topic, broker_name, queue_id, status, messages, next_offset = row[FIRST_FIELD:]
+        known = self._names.known(group)
+        if status == "OFFSET_ILLEGAL":
+            queue = (self._names.reader_of(group, row[NODE]), self._names.broker_of(broker_name), topic, queue_id)
+            self.corrected[queue] = max(next_offset, self.corrected.get(queue, 0))
+        if status == "FOUND" and known is not None and not known.pushed_to and not known.hands_out:
+            asked = (row[NODE], group, topic, broker_name, queue_id)
+            begin = self._asked_from.get(asked, next_offset - messages)
+            self._handed_out(row, group, topic, broker_name, queue_id, range(begin, next_offset))
+
+    def _polled(self, row: Row) -> None:
+        group, topic, broker_name, queue_id, first, _, messages, _ = row[FIRST_FIELD:]
+        self._handed_out(row, group, topic, broker_name, queue_id, range(first, first + messages))
+
+    def _handed_out(self, row: Row, group: str, topic: str, broker_name: str, queue_id: int, offsets: range) -> None:
+        """Who asks for messages has consumed them when it has them."""
+        reader, broker = self._names.reader_of(group, row[NODE]), self._names.broker_of(broker_name)
+        for offset in offsets:
+            kept = self._stores.stored.get(Place(broker, topic, queue_id, offset))
+            if kept is not None:
+                delivery = (reader, broker, queue_id, offset, kept.unique_key)
+                self.delivered[delivery] = self.done[delivery] = 0

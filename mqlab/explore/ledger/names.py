@@ -1,0 +1,46 @@
+"""Names: which process the name of a broker stands for, and which reader a member of a group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.explore.readers import reader_name, readers_of
+from mqlab.protocol.route import MASTER_ID
+
+if TYPE_CHECKING:
+    from mqlab.explore.readers import Reader
+    from mqlab.lab import Lab
+    from mqlab.lab.processes import BrokerProcess
+
+
+class Names:
+    """Says whom the names in events stand for. What it has found once it keeps, since names stay when processes end."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._broker_of: dict[tuple[str, int], str] = {}
+        self._of_group: dict[str, Reader] = {}
+
+    def broker_of(self, broker_name: str, broker_id: int = MASTER_ID) -> str:
+        """The process of the broker that calls itself so; the master unless told, where messages are stored first."""
+        if (broker_name, broker_id) not in self._broker_of:
+            for broker in self._lab.brokers:
+                if broker.controller is not None:
+                    config = broker.controller.broker_config
+                    self._broker_of[config.broker_name, config.broker_id] = broker.name
+        return self._broker_of.get((broker_name, broker_id), broker_name)
+
+    def broker(self, process: str) -> BrokerProcess | None:
+        """The broker of a process; None if that is no broker."""
+        return next((broker for broker in self._lab.brokers if broker.name == process), None)
+
+    def reader_of(self, group: str, process: str) -> str:
+        """The reader for whom a member of a group consumes."""
+        known = self.known(group)
+        return reader_name(group, process, known is not None and known.member is not None)
+
+    def known(self, group: str) -> Reader | None:
+        """A reader of this group; all of them have the same settings."""
+        if group not in self._of_group:
+            self._of_group = {reader.group: reader for reader in readers_of(self._lab).values()}
+        return self._of_group.get(group)

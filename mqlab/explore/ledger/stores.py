@@ -1,0 +1,180 @@
+"""What brokers have stored, and what was taken from it: by a loss of power and recovery, or by a full disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.explore.places import Kept, Place
+from mqlab.explore.stale_entries import is_passed_over
+from mqlab.protocol.topics import TIMER_TOPIC
+from mqlab.trace.bus import Row
+from mqlab.trace.record import FIRST_FIELD, NODE, TS_US
+
+if TYPE_CHECKING:
+    from mqlab.explore.ledger.names import Names
+    from mqlab.explore.ledger.processes import ProcessBook
+    from mqlab.store import ReadableStore
+
+
+class StoreBook:
+    """What lies where in each broker's store, what was lost there, and what that left behind."""
+
+    def __init__(self, names: Names, processes: ProcessBook) -> None:
+        self._names = names
+        self.processes = processes
+        self.stored: dict[Place, Kept] = {}
+        self.tags: dict[Place, int] = {}
+        self.tries: dict[Place, int] = {}
+        """How often a message of a retry topic had been tried when it was stored there."""
+        self.lost: dict[Place, Kept] = {}
+        """What a broker's recovery did not find again."""
+        self.lost_keys: dict[str, None] = {}
+        """The unique keys of all messages of which a copy was lost so."""
+        self.deleted: dict[Place, None] = {}
+        """What lay in a file that a broker deleted because its disk was full."""
+        self.remains: dict[Place, dict[int, None]] = {}
+        """The commit-log offsets to which an entry of a lost message may still point."""
+        self.gaps: dict[Place, None] = {}
+        """Places whose entry was lost and not written again, though the log still has the message."""
+        self.in_gaps: dict[str, None] = {}
+        """The unique keys of these messages."""
+        self.passed_over: dict[Place, None] = {}
+        """Places whose message a recovery gave no entry, since the queue still had entries of lost messages then."""
+        self.in_passed_over: dict[str, None] = {}
+        """The unique keys of these messages."""
+        self.holes: dict[str, tuple[int, int]] = {}
+        """Broker -> from the first unreadable record in front of where its last recovery began, up to there."""
+        self.moved_up: dict[Place, int] = {}
+        """The offset at which the entry of a message stands now, where entries in front of it were lost."""
+        self.in_batches: dict[str, None] = {}
+        """The unique keys that several messages of a batch have."""
+        self.used_twice: dict[Place, None] = {}
+        """Places that were filled again after what lay there was lost."""
+        self.taken_over: dict[tuple[str, int], str] = {}
+        """(broker, commit-log offset) at which a lost timer message began, and now another message, with its key."""
+        self.last_stored_us = 0
+        self._lost_timers: dict[tuple[str, int], None] = {}
+        self._last_stored = (-1, "")
+        """(slice, unique key) of the newest message."""
+        self.handlers = {
+            "MessageStored": self._stored,
+            "MessageDispatched": self._dispatched,
+            "ParkedMessageDelivered": self._parked_delivered,
+            "StoreRecovered": self._recovered,
+            "BrokerStarted": self._broker_started,
+            "FileDeleted": self._file_deleted,
+        }
+
+    def _stored(self, row: Row) -> None:
+        topic, queue_id, queue_offset, log_offset, size, unique_key = row[FIRST_FIELD:]
+        place = Place(row[NODE], topic, queue_id, queue_offset)
+        if self._last_stored == (row[0], unique_key):
+            self.in_batches[unique_key] = None
+        self._last_stored = (row[0], unique_key)
+        if self.lost.pop(place, None) is not None or (
+            place in self.stored and place.broker in self.processes.power_lost_us
+        ):
+            self.used_twice[place] = None
+        if (place.broker, log_offset) in self._lost_timers:
+            self.taken_over[place.broker, log_offset] = unique_key
+        self.stored[place] = Kept(unique_key, log_offset, size, row)
+        self.last_stored_us = row[TS_US]
+
+    def _dispatched(self, row: Row) -> None:
+        topic, queue_id, queue_offset, _, tags_code = row[FIRST_FIELD:]
+        self.tags[Place(row[NODE], topic, queue_id, queue_offset)] = tags_code
+
+    def _parked_delivered(self, row: Row) -> None:
+        topic, queue_id, queue_offset, _, _, reconsume_times, _ = row[FIRST_FIELD:]
+        self.tries[Place(row[NODE], topic, queue_id, queue_offset)] = reconsume_times
+
+    def _recovered(self, row: Row) -> None:
+        end = row[FIRST_FIELD + 4]
+        for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and kept.commit_log_offset >= end]:
+            self._is_lost(place)
+
+    def _is_lost(self, place: Place) -> None:
+        self.lost[place] = kept = self.stored.pop(place)
+        self.lost_keys[kept.unique_key] = None
+        self.remains.setdefault(place, {})[kept.commit_log_offset] = None
+        if place.topic == TIMER_TOPIC:
+            self._lost_timers[place.broker, kept.commit_log_offset] = None
+
+    def _broker_started(self, row: Row) -> None:
+        """Find the messages without an entry: recovery writes none in front of where it begins, nor in front of an
+        entry that the queue has, though it cuts that one off afterwards. The entries that it writes follow the last
+        one that is left.
+        """
+        self.moved_up = {place: offset for place, offset in self.moved_up.items() if place.broker != row[NODE]}
+        broker = self._names.broker(row[NODE])
+        if broker is None or row[NODE] not in self.processes.power_lost_us or broker.controller is None:
+            return
+        store = broker.controller.message_store
+        recovery = store.recovery
+        assert recovery is not None
+        for place in [p for p, kept in self.stored.items() if p.broker == row[NODE] and _is_another(store, kept)]:
+            self._is_lost(place)
+        self._find_holes(row[NODE], store, recovery.started_at)
+        cut = [(piece["topic"], piece["queueId"]) for piece in recovery.cuts if piece["what"] == "consume queue"]
+        for place, kept in self.stored.items():
+            if place.broker != row[NODE]:
+                continue
+            queue = store.find_consume_queue(place.topic, place.queue_id)
+            unit = queue.get(place.queue_offset) if queue is not None else None
+            if unit is not None and unit.pos == kept.commit_log_offset:
+                continue
+            if kept.commit_log_offset < recovery.started_at:
+                self.gaps[place] = self.in_gaps[kept.unique_key] = None
+            elif place[1:3] in cut or is_passed_over(store, self, place):
+                self.passed_over[place] = self.in_passed_over[kept.unique_key] = None
+            elif queue is not None:
+                found = (unit.queue_offset for unit in queue.units() if unit.pos == kept.commit_log_offset)
+                moved_to = next(found, place.queue_offset)
+                if moved_to < place.queue_offset:
+                    self.moved_up[place] = moved_to
+
+    def _find_holes(self, broker: str, store: ReadableStore, started_at: int) -> None:
+        """Find the messages that cannot be read any more in front of where recovery began. It does not look there, and
+        takes all that it finds in files for flushed, also what a process that was killed had not flushed.
+        """
+        holes = [
+            (kept.commit_log_offset, place)
+            for place, kept in self.stored.items()
+            if place.broker == broker
+            and store.commit_log.min_offset <= kept.commit_log_offset < started_at
+            and store.look_message_by_offset(kept.commit_log_offset) is None
+        ]
+        for _, place in holes:
+            self._is_lost(place)
+        if holes:
+            self.holes[broker] = min(holes)[0], started_at
+
+    def _file_deleted(self, row: Row) -> None:
+        path, reason = row[FIRST_FIELD:]
+        *_, folder, name = path.split("/")
+        if folder != "commitlog" or reason != "space":
+            return
+        broker = self._names.broker(row[NODE])
+        assert broker is not None
+        end = int(name) + broker.store.config.mapped_file_size_commit_log
+        for place, kept in self.stored.items():
+            if place.broker == row[NODE] and kept.commit_log_offset < end:
+                self.deleted[place] = None
+
+    def tag_at(self, place: Place) -> str:
+        """The tag of a message: two tags may have one code. Empty where its broker cannot be asked."""
+        kept = self.stored.get(place)
+        broker = self._names.broker(place.broker)
+        if kept is None or broker is None or not broker.is_up():
+            return ""
+        message = broker.store.look_message_by_offset(kept.commit_log_offset)
+        return "" if message is None else message.tags or ""
+
+
+def _is_another(store: ReadableStore, kept: Kept) -> bool:
+    """Does the log have another message there? What was cut off stays on the disk; when the page that was written over
+    it is lost, the older one comes back.
+    """
+    message = store.look_message_by_offset(kept.commit_log_offset)
+    unique_key = message.properties.get("UNIQ_KEY", "") if message is not None else ""
+    return bool(unique_key) and "\0" not in unique_key and unique_key != kept.unique_key
