@@ -62,8 +62,8 @@ def test_an_event_is_opened_where_it_is(spark: SparkSession, traces: Path, lab: 
     for row in events:
         view = open_at(row)
         assert view.session.lab.history.cursor == places[row["slice"], row["i"]] + 1
-        assert view.session.event().row == lab.history.row(places[row["slice"], row["i"]])
-        assert view.session.followed == (row["unique_key"] or "")
+        assert view.session.cursor.event().row == lab.history.row(places[row["slice"], row["i"]])
+        assert view.session.page.followed == (row["unique_key"] or "")
         view.close()
 
 
@@ -74,20 +74,20 @@ def test_rows_of_all_kinds_of_tables_open(spark: SparkSession, traces: Path, tmp
     assert told is not None
     assert (told["world"], told["file"], told["trace_hash"]) == (SPEC.name, "x.parquet", lab.trace_hash())
     message = tables["messages"].orderBy("sent_us").toPandas().iloc[0]
-    assert open_at(message).session.event().kind == "SendAttempted"
-    assert open_at(message, at="stored_us").session.event().kind == "MessageStored"
-    assert open_at(message).session.followed == message["msg_id"]
-    assert open_at(told).session.at_end
+    assert open_at(message).session.cursor.event().kind == "SendAttempted"
+    assert open_at(message, at="stored_us").session.cursor.event().kind == "MessageStored"
+    assert open_at(message).session.page.followed == message["msg_id"]
+    assert open_at(told).session.cursor.at_end
     assert open_at({"world": SPEC.name, "seq": 0}).session.lab.history.cursor == 1
     lag = tables["lag"].orderBy("second").first()
     assert lag is not None
-    assert open_at(lag).session.event().ts_us <= (lag["second"] + 1) * 1_000_000
+    assert open_at(lag).session.cursor.event().ts_us <= (lag["second"] + 1) * 1_000_000
 
 
 def test_a_world_that_spark_played_opens_too(spark: SparkSession) -> None:
     row = worlds(spark, "steady-load", "3", seconds=1, messages=2).where("kind = 'SendSucceeded'").first()
     assert row is not None
-    assert open_at(row).session.event().kind == "SendSucceeded"
+    assert open_at(row).session.cursor.event().kind == "SendSucceeded"
 
 
 def test_a_world_that_comes_out_differently_is_refused(spark: SparkSession, tmp_path: Path, lab: Lab) -> None:

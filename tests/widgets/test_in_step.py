@@ -78,8 +78,8 @@ def test_a_page_that_comes_while_it_plays_gets_all_of_it_and_then_what_has_chang
             whole = pages.shown(view=f"page-{chance.randrange(3)}", width=width, height=600, big=chance.random() < 0.3)
             scene = pages.session.scene()
             assert whole["frame"]["stage"] == scene.svg()
-            assert (scene.look.width, scene.look.big) == (width, pages.session.big)
-            assert whole["frame"]["_place"] == str(pages.session.place())
+            assert (scene.look.width, scene.look.big) == (width, pages.session.page.big)
+            assert whole["frame"]["_place"] == str(pages.session.cursor.place())
             parts, began = dict(scene.parts), len(pages.sent)
             await pages.watch(chance.uniform(0.1, 2))
             for message in pages.sent[began:]:
@@ -137,7 +137,7 @@ def test_a_page_that_is_loaded_again_and_again_is_counted_once_it_has_said_that_
 def test_a_size_that_cannot_be_changes_nothing_or_is_bounded(pages: Pages, wrong: Any) -> None:
     pages.shown(width=900)
     whole = pages.shown(width=wrong)
-    assert pages.session.width in (900, 320)
+    assert pages.session.page.width in (900, 320)
     assert "<svg" in whole["frame"]["stage"]
 
 
@@ -174,7 +174,7 @@ def test_a_page_of_another_thread_is_heard_between_two_pieces_of_the_play(pages:
         assert "another" not in pages.stepper._pages
         await asyncio.sleep(0)
         await pages.watch(0.5)
-        assert pages.session.width == 777
+        assert pages.session.page.width == 777
         state = Thread(target=pages.stepper.get_state)
         state.start()
         while state.is_alive():

@@ -28,7 +28,7 @@ def shown(lab: Lab, node: str, **state: Any) -> str:
     session = Session(lab, changed=lambda: None)
     session.do({"do": "choose", "node": node})
     for name, value in state.items():
-        setattr(session, name, value)
+        setattr(session.page, name, value)
     return machine_html(session)
 
 

@@ -136,7 +136,8 @@ def test_a_slave_is_not_mistaken_for_its_master() -> None:
     assert (ledger.names.broker_of("broker-a"), ledger.names.broker_of("broker-a", 1)) == ("broker-a", "broker-a")
     lab.restart("slave")
     lab.run_for(ms=10)
-    assert (Ledger(lab).names.broker_of("broker-a"), Ledger(lab).names.broker_of("broker-a", 1)) == ("broker-a", "slave")
+    names = Ledger(lab).names
+    assert (names.broker_of("broker-a"), names.broker_of("broker-a", 1)) == ("broker-a", "slave")
     numbers = WorldNumbers(lab)
     numbers.follow()
     assert {queue[0] for group in numbers._groups.values() for queue in group.read} == {"broker-a"}

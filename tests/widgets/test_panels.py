@@ -12,6 +12,7 @@ from mqlab.protocol.extra_info import ReceiptHandle, parse_handle
 from mqlab.scenarios import get
 from mqlab.sim import Node
 from mqlab_widgets.controls import more_html
+from mqlab_widgets.next_up import pending_of
 from mqlab_widgets.panels import MOST_PENDING, next_html, said, step_html, worlds_html
 from mqlab_widgets.session import Session
 
@@ -71,7 +72,7 @@ def test_its_causes_are_told_and_lead_there(session: Session) -> None:
     assert len({name for _, name in causes}) == len(causes)
     place = int(re.search(r'data-do="goto" data-place="(\d+)"', html)[1])  # type: ignore[index]
     session.do({"do": "goto", "place": place})
-    event = session.event()
+    event = session.cursor.event()
     assert event is not None
     assert event.kind == "MessageStored"
 
@@ -152,9 +153,9 @@ def test_a_row_stays_where_it_is_when_it_is_held_back(session: Session) -> None:
     session.lab.run_until_event("SendAttempted")
     session.do({"do": "now"})
     before = rows(next_html(session))
-    for place in range(len(session.pending())):
-        entry = list(session.pending())[place]
-        can_wait = session.pending()[entry].holdable
+    for place in range(len(pending_of(session.lab))):
+        entry = list(pending_of(session.lab))[place]
+        can_wait = pending_of(session.lab)[entry].holdable
         session.do({"do": "hold", "entry": entry, "ms": 100})
         assert (session.said == "") == can_wait
         assert rows(next_html(session)) == before

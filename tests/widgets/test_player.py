@@ -30,7 +30,7 @@ def test_playing_goes_on_in_the_world_and_a_pause_leaves_the_cursor_at_its_prese
     before = len(screen.lab.history)
     screen.played(10)
     assert len(screen.lab.history) > before + 30
-    assert screen.session.at_end
+    assert screen.session.cursor.at_end
     assert screen.beats[-1]["place"] == screen.cursor
     assert screen.session.said == ""
 
@@ -49,7 +49,7 @@ def test_play_in_the_past_shows_the_record_and_plays_no_world() -> None:
     screen.played(5)
     assert 310 < screen.cursor < len(screen.lab.history)
     assert screen.lab.world.slice_no == slices
-    assert screen.session.past
+    assert screen.session.cursor.past
     assert screen.beats[0]["place"] > 300
 
 
@@ -61,7 +61,7 @@ def test_the_record_goes_over_into_the_world() -> None:
     places = [beat["place"] for beat in screen.beats]
     assert places == sorted(places)
     assert places[0] < length < places[-1]
-    assert screen.session.at_end
+    assert screen.session.cursor.at_end
 
 
 def test_the_kernel_is_hardly_ahead_of_the_screen() -> None:
@@ -119,7 +119,7 @@ def test_a_breakpoint_stops_the_world_and_says_so() -> None:
     screen.lab.add_breakpoint("NodeCrashed")
     screen.played(120)
     assert "Stopped at a breakpoint" in screen.session.said
-    assert screen.session.event().kind == "NodeCrashed"
+    assert screen.session.cursor.event().kind == "NodeCrashed"
     assert screen.time.now < 119
 
 
@@ -131,7 +131,7 @@ def test_a_breakpoint_stops_the_record_right_there() -> None:
     for _ in range(2):
         screen.played(60)
         assert "Stopped at a breakpoint" in screen.session.said
-        assert screen.session.event() == next(stored)
+        assert screen.session.cursor.event() == next(stored)
 
 
 def test_a_dead_task_stops_it_with_a_sentence_and_play_goes_on_without_it() -> None:
@@ -146,7 +146,7 @@ def test_a_dead_task_stops_it_with_a_sentence_and_play_goes_on_without_it() -> N
     assert screen.session.said == (
         "Task 'orders' on producer-1 has ended with an error: ValueError: no more orders. Play goes on without it."
     )
-    assert screen.session.at_end
+    assert screen.session.cursor.at_end
     length = len(lab.history)
     screen.played(5)
     assert len(lab.history) > length
@@ -213,7 +213,7 @@ def test_when_a_cell_has_played_on_the_story_goes_on_from_there() -> None:
         screen.do("play")
 
     asyncio.run(cell())
-    assert screen.session.at_end
+    assert screen.session.cursor.at_end
 
 
 def test_after_the_kernel_was_busy_the_story_goes_on_at_its_pace() -> None:

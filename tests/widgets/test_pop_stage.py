@@ -135,7 +135,7 @@ def test_the_parts_of_all_beats_make_the_picture_of_the_end(merge: bool) -> None
     for beat in screen.beats:
         shown.update(beat["parts"])
     assert {key: svg for key, svg in shown.items() if svg} == screen.session.scene().parts
-    assert scene_of(screen.session.stage(), screen.session.look()).parts == screen.session.scene().parts
+    assert scene_of(screen.session.cursor.stage(), screen.session.look()).parts == screen.session.scene().parts
     assert any("pull" in str(beat["acts"]) or "ring" in str(beat["acts"]) for beat in screen.beats)
 
 

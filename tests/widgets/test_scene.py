@@ -204,14 +204,14 @@ def test_in_the_smallest_windows_too_no_side_is_negative(look: Look) -> None:
 def test_in_projector_mode_the_machine_is_lit_to_which_the_caption_points() -> None:
     session = Session(get("demo").build(7).run_for(seconds=4), changed=lambda: None)
     assert "halo" not in session.scene().svg().split("</style>")[1]
-    session.seen(big=True)
+    session.page.seen(big=True)
     pointed = []
     for _ in range(40):
         caption = session.caption()
         lit = [name for name, svg in session.scene().parts.items() if 'class="halo"' in svg]
         assert lit == ([f"card:{caption.points_to}"] if caption is not None else [])
         pointed += lit
-        session.do({"do": "goto", "place": session.place() - 10})
+        session.do({"do": "goto", "place": session.cursor.place() - 10})
     assert set(pointed) >= {"card:broker-a", "card:consumer-1"}
 
 

@@ -13,7 +13,10 @@ from mqlab import Lab
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.scenarios import get
 from mqlab_widgets import sharing
+from mqlab_widgets.breaking import link_verbs, machine_verbs
+from mqlab_widgets.commands import offered
 from mqlab_widgets.controls import menu_html
+from mqlab_widgets.next_up import pending_groups, pending_of
 from mqlab_widgets.session import Session
 from mqlab_widgets.verbs import LINKS, MACHINES
 
@@ -53,14 +56,14 @@ def test_stepping_goes_on_one_event_or_one_slice(viewed: Viewed) -> None:
     assert viewed.cursor == before + 1
     viewed.do("step_slice")
     assert viewed.lab.world.slice_no > slice_no
-    assert viewed.session.at_end
+    assert viewed.session.cursor.at_end
 
 
 def test_before_the_first_event_there_is_no_way_back_and_it_is_said(viewed: Viewed) -> None:
     viewed.do("goto", place="1")
     assert viewed.do("back") == ""
     assert viewed.cursor == 0
-    assert "back" not in viewed.session.offers()
+    assert "back" not in offered(viewed.session)
     assert viewed.do("back") == "This is the beginning: nothing has happened before it."
     assert viewed.cursor == 0
     assert viewed.do("step_event") == ""
@@ -70,16 +73,16 @@ def test_before_the_first_event_there_is_no_way_back_and_it_is_said(viewed: View
 def test_the_cursor_goes_back_and_forth_without_playing(viewed: Viewed) -> None:
     played = viewed.lab.world.slice_no
     viewed.do("start")
-    assert (viewed.cursor, viewed.session.event()) == (0, None)
+    assert (viewed.cursor, viewed.session.cursor.event()) == (0, None)
     viewed.do("step_event")
     viewed.do("goto", place="500")
     viewed.do("back")
     assert viewed.cursor == 499
-    assert not viewed.session.at_end
+    assert not viewed.session.cursor.at_end
     viewed.do("to_time", ms="100")
-    assert viewed.session.event().ts_ms <= 100 < viewed.lab.history.record(viewed.cursor).ts_ms
+    assert viewed.session.cursor.event().ts_ms <= 100 < viewed.lab.history.record(viewed.cursor).ts_ms
     viewed.do("now")
-    assert viewed.session.at_end
+    assert viewed.session.cursor.at_end
     assert viewed.lab.world.slice_no == played
 
 
@@ -89,18 +92,18 @@ def test_to_the_next_event_of_a_kind_through_the_history_and_beyond(viewed: View
     seen = []
     for _ in range(40):
         viewed.do("next_kind")
-        seen.append(viewed.session.event())
+        seen.append(viewed.session.cursor.event())
     assert {event.kind for event in seen} == {"PullHeld"}
     assert seen == list(viewed.lab.history.find("PullHeld"))[:40]
     viewed.do("previous_kind")
-    assert viewed.session.event() == seen[-2]
+    assert viewed.session.cursor.event() == seen[-2]
 
 
 def test_the_next_of_a_kind_is_of_that_kind_although_breakpoints_come_first(viewed: Viewed) -> None:
     viewed.lab.add_breakpoint("RequestSent")
     viewed.do("set_kind", kind="PullHeld")
     viewed.do("next_kind")
-    assert viewed.session.event().kind == "PullHeld"
+    assert viewed.session.cursor.event().kind == "PullHeld"
 
 
 def test_to_a_time_ahead_and_to_a_breakpoint_the_world_is_played(viewed: Viewed) -> None:
@@ -108,16 +111,16 @@ def test_to_a_time_ahead_and_to_a_breakpoint_the_world_is_played(viewed: Viewed)
     assert viewed.lab.now_ms == 5_000
     viewed.lab.add_breakpoint("NodeCrashed")
     assert "Stopped at a breakpoint" in viewed.do("to_breakpoint")
-    assert viewed.session.event().kind == "NodeCrashed"
+    assert viewed.session.cursor.event().kind == "NodeCrashed"
 
 
 def test_at_event_0_the_time_is_0(viewed: Viewed) -> None:
     viewed.do("start")
-    assert viewed.session.now_us == 0
+    assert viewed.session.cursor.now_us == 0
     viewed.do("step_event")
-    assert viewed.session.now_us == viewed.session.event().ts_us
+    assert viewed.session.cursor.now_us == viewed.session.cursor.event().ts_us
     viewed.do("now")
-    assert viewed.session.now_us == viewed.lab.world.now_us > 4_000_000
+    assert viewed.session.cursor.now_us == viewed.lab.world.now_us > 4_000_000
 
 
 def test_a_slice_in_the_past_is_one_of_the_record(viewed: Viewed) -> None:
@@ -125,9 +128,9 @@ def test_a_slice_in_the_past_is_one_of_the_record(viewed: Viewed) -> None:
     viewed.do("goto", place=500)
     first = viewed.lab.history.record(500)
     viewed.do("step_slice")
-    assert viewed.session.event().slice == first.slice
+    assert viewed.session.cursor.event().slice == first.slice
     assert viewed.lab.history.record(viewed.cursor).slice > first.slice
-    assert (viewed.lab.world.slice_no, viewed.session.past) == (played, True)
+    assert (viewed.lab.world.slice_no, viewed.session.cursor.past) == (played, True)
 
 
 # -- searching ------------------------------------------------------------------------------------------------------
@@ -135,24 +138,24 @@ def test_a_slice_in_the_past_is_one_of_the_record(viewed: Viewed) -> None:
 
 def test_what_never_comes_is_looked_for_one_minute_and_there_is_a_way_back(viewed: Viewed) -> None:
     viewed.do("goto", place=700)
-    was_us, began_ms = viewed.session.now_us, viewed.lab.now_ms
+    was_us, began_ms = viewed.session.cursor.now_us, viewed.lab.now_ms
     viewed.do("set_kind", kind="PowerLost")
     assert viewed.do("next_kind") == "Not found in 60 s of the world: PowerLost. Once more goes on from here."
     assert viewed.lab.now_ms == began_ms + 60_000
     place, words = viewed.session.back_offer
     assert (place, words) == (700, f"back to {was_us / 1e6:.1f} s")
-    assert "back_to" in viewed.session.offers()
+    assert "back_to" in offered(viewed.session)
     viewed.do("back_to", place=str(place))
     assert (viewed.cursor, viewed.session.back_offer) == (700, None)
 
 
 def test_without_a_breakpoint_there_is_none_to_go_to(viewed: Viewed) -> None:
-    assert "to_breakpoint" not in viewed.session.offers()
+    assert "to_breakpoint" not in offered(viewed.session)
     began_ms = viewed.lab.now_ms
     assert "this lab has no breakpoint" in viewed.do("to_breakpoint")
     assert viewed.lab.now_ms == began_ms
     viewed.lab.add_breakpoint("PowerLost")
-    assert "to_breakpoint" in viewed.session.offers()
+    assert "to_breakpoint" in offered(viewed.session)
     assert "Not found in 60 s" in viewed.do("to_breakpoint")
     assert viewed.lab.now_ms == began_ms + 60_000
 
@@ -174,7 +177,7 @@ def test_a_long_way_can_be_cancelled_and_clicks_are_heard_meanwhile(viewed: View
     assert viewed.session.said == f"Stopped at {viewed.lab.now_ms / 1_000:,.3f} s."
     assert 4_000 < viewed.lab.now_ms < 99_999_999
     assert viewed.session.back_offer is not None
-    assert viewed.session.chosen == "broker-a"
+    assert viewed.session.page.chosen == "broker-a"
 
 
 def test_another_command_ends_a_search(viewed: Viewed) -> None:
@@ -223,22 +226,22 @@ def test_what_would_change_nothing_is_refused_with_a_sentence(viewed: Viewed) ->
 
 def test_only_what_can_be_done_is_offered(viewed: Viewed) -> None:
     faults = {"crash", "power_off", "freeze", "thaw", "restart", "cut", "heal", "disconnect"}
-    assert not faults & viewed.session.offers()
+    assert not faults & offered(viewed.session)
     viewed.do("choose", node="broker-a")
-    assert faults & viewed.session.offers() == {"crash", "power_off", "freeze", "restart"}
+    assert faults & offered(viewed.session) == {"crash", "power_off", "freeze", "restart"}
     viewed.do("freeze")
-    assert faults & viewed.session.offers() == {"crash", "power_off", "thaw", "restart"}
+    assert faults & offered(viewed.session) == {"crash", "power_off", "thaw", "restart"}
     viewed.do("power_off")
-    assert faults & viewed.session.offers() == {"restart"}
+    assert faults & offered(viewed.session) == {"restart"}
     viewed.do("choose_link", source="producer-1", target="broker-b")
-    assert (viewed.session.other, viewed.session.chosen) == ("producer-1", "broker-b")
-    assert {"cut", "disconnect"} <= viewed.session.offers()
+    assert (viewed.session.page.other, viewed.session.page.chosen) == ("producer-1", "broker-b")
+    assert {"cut", "disconnect"} <= offered(viewed.session)
     viewed.do("cut")
-    assert {"heal", "disconnect"} <= viewed.session.offers()
-    assert "cut" not in viewed.session.offers()
+    assert {"heal", "disconnect"} <= offered(viewed.session)
+    assert "cut" not in offered(viewed.session)
     viewed.do("start")
-    assert not {"back", "start", "previous_kind", "pick", "hold"} & viewed.session.offers()
-    assert {"now", "play", "step_event", "share", "take_back"} <= viewed.session.offers()
+    assert not {"back", "start", "previous_kind", "pick", "hold"} & offered(viewed.session)
+    assert {"now", "play", "step_event", "share", "take_back"} <= offered(viewed.session)
 
 
 def test_in_the_past_nothing_is_done_before_it_is_said_where(viewed: Viewed) -> None:
@@ -251,14 +254,14 @@ def test_in_the_past_nothing_is_done_before_it_is_said_where(viewed: Viewed) -> 
         assert "what is shown is past, and nothing was done" in viewed.do(verb, **arguments)
     assert "there is no 'then' to do it in" in viewed.do("crash", node="broker-a", where="then")
     assert viewed.lab.actions == []
-    assert (viewed.cursor, len(viewed.lab.history), len(viewed.session.branches)) == (300, length, 1)
+    assert (viewed.cursor, len(viewed.lab.history), len(viewed.session.worlds.branches)) == (300, length, 1)
 
 
 def test_from_the_past_a_machine_is_broken_now_if_that_is_what_is_meant(viewed: Viewed) -> None:
     viewed.do("goto", place=300)
     assert viewed.do("crash", node="broker-a", where="now") == ""
-    assert not viewed.session.past
-    assert viewed.session.event().kind == "NodeCrashed"
+    assert not viewed.session.cursor.past
+    assert viewed.session.cursor.event().kind == "NodeCrashed"
     assert viewed.session.lab is viewed.lab
 
 
@@ -266,7 +269,7 @@ def test_from_the_past_a_machine_is_broken_in_a_new_world(viewed: Viewed) -> Non
     viewed.do("crash", node="broker-a")
     viewed.lab.run_for(seconds=1)
     viewed.do("goto", place=600)
-    before, slice_no = list(viewed.lab.actions), viewed.session.event().slice
+    before, slice_no = list(viewed.lab.actions), viewed.session.cursor.event().slice
     # It is down in the present, but it was not then.
     assert "down already" in viewed.do("crash", node="broker-a", where="now")
     said = viewed.do("crash", node="broker-a", where="new")
@@ -278,7 +281,7 @@ def test_from_the_past_a_machine_is_broken_in_a_new_world(viewed: Viewed) -> Non
     assert viewed.lab.actions == before
     assert [action[2] for action in new.actions] == ["crash"]
     assert new.actions[0][0] == slice_no
-    assert viewed.session.branches[1].what == "crash broker-a"
+    assert viewed.session.worlds.branches[1].what == "crash broker-a"
     assert new.processes["broker-a"].state == "down"
     assert list(new.history.rows(0))[:600] == list(viewed.lab.history.rows(0))[:600]
     assert viewed.do("restart", node="broker-a") == ""
@@ -301,9 +304,9 @@ def test_a_new_world_is_without_what_was_done_after_the_cursor(viewed: Viewed) -
 
 def test_in_the_middle_of_the_newest_slice_a_machine_is_broken_at_its_end(viewed: Viewed) -> None:
     viewed.do("step_event")
-    assert viewed.session.past
+    assert viewed.session.cursor.past
     assert viewed.do("freeze", node="broker-a") == ""
-    assert viewed.session.at_end
+    assert viewed.session.cursor.at_end
     # Before that, and in the same slice, it was not frozen.
     viewed.do("back")
     viewed.do("back")
@@ -314,7 +317,7 @@ def test_while_the_record_is_played_it_is_asked_where_too(viewed: Viewed) -> Non
     async def cell() -> None:
         viewed.do("goto", place=100)
         viewed.do("play")
-        assert viewed.session.past
+        assert viewed.session.cursor.past
         assert "nothing was done" in viewed.do("crash", node="broker-a")
         assert viewed.session.playing
         viewed.do("crash", node="broker-a", where="new")
@@ -333,27 +336,27 @@ def test_every_verb_of_the_menus_has_a_way_back_and_a_sentence(viewed: Viewed) -
         ("fill_disk", "free_disk", broker), ("hang_disk", "unhang_disk", broker), ("drift", "set_clock", broker),
         ("freeze", "thaw", broker), ("cut", "heal", link), ("slow", "quick", link),
     ):  # fmt: skip
-        offered = session.machine_verbs() | session.link_verbs()
+        offered = machine_verbs(session) | link_verbs(session)
         assert verb in offered
         assert back not in offered
         assert viewed.do(back, **whom) != "", "it would change nothing"
         assert viewed.do(verb, **whom) == ""
-        assert session.line() != ""
+        assert session.cursor.line() != ""
         lab.run_for(ms=20)
-        changed = session.machine_verbs() | session.link_verbs()
+        changed = machine_verbs(session) | link_verbs(session)
         assert back in changed
         assert verb not in changed
         assert viewed.do(verb, **whom) != "", "it would change nothing"
         assert viewed.do(back, **whom) == ""
         lab.run_for(ms=20)
-        assert (session.machine_verbs() | session.link_verbs()) == offered
+        assert (machine_verbs(session) | link_verbs(session)) == offered
     assert not {"fill_disk", "hang_disk"} & machine_verbs_of(session, "producer-1")
     assert "is no broker" in viewed.do("fill_disk", node="producer-1")
 
 
 def machine_verbs_of(session: Session, node: str) -> set[str]:
     session.do({"do": "choose", "node": node})
-    return set(session.machine_verbs())
+    return set(machine_verbs(session))
 
 
 def test_the_menu_of_the_past_says_which_verbs_mean_what(viewed: Viewed) -> None:
@@ -399,7 +402,7 @@ def test_what_cannot_be_is_said_and_changes_nothing(viewed: Viewed) -> None:
 
 def deliveries(viewed: Viewed) -> list[str]:
     """The keys of the deliveries among what may happen next."""
-    return [key for key, entry in viewed.session.pending().items() if entry.source]
+    return [key for key, entry in pending_of(viewed.session.lab).items() if entry.source]
 
 
 def test_a_delivery_can_be_let_through_held_back_or_broken(viewed: Viewed) -> None:
@@ -410,12 +413,12 @@ def test_a_delivery_can_be_let_through_held_back_or_broken(viewed: Viewed) -> No
     viewed.lab.run_for(ms=40)
     assert list(viewed.lab.history.find("RequestReceived", start=viewed.cursor - 1)) == []
     assert viewed.do("pick", entry=delivery) == "", "what was held back is the same delivery still"
-    assert viewed.session.event().kind in ("RequestReceived", "ResponseReceived")
+    assert viewed.session.cursor.event().kind in ("RequestReceived", "ResponseReceived")
 
 
 def test_what_was_picked_and_held_back_is_part_of_the_replay(viewed: Viewed) -> None:
-    viewed.do("hold", entry=list(viewed.session.pending())[-1], ms=5)
-    viewed.do("pick", entry=list(viewed.session.pending())[1])
+    viewed.do("hold", entry=list(pending_of(viewed.session.lab))[-1], ms=5)
+    viewed.do("pick", entry=list(pending_of(viewed.session.lab))[1])
     viewed.lab.run_for(seconds=2)
     again = sharing.reopened(sharing.shared_text(viewed.lab))
     assert again.trace_hash() == viewed.lab.trace_hash()
@@ -424,7 +427,7 @@ def test_what_was_picked_and_held_back_is_part_of_the_replay(viewed: Viewed) -> 
 
 def test_a_click_on_an_old_list_means_what_stood_there_or_nothing(viewed: Viewed) -> None:
     viewed.lab.run_for(ms=1)
-    seen = viewed.session.pending()
+    seen = pending_of(viewed.session.lab)
     assert len(seen) == len(viewed.lab.world.pending()) > 3
     first, *_, last = seen
     viewed.do("pick", entry=first)
@@ -434,7 +437,7 @@ def test_a_click_on_an_old_list_means_what_stood_there_or_nothing(viewed: Viewed
     assert "choose again from the new list" in said
     assert "has happened meanwhile" in viewed.do("hold", entry=first, ms=5)
     assert len(viewed.lab.actions) == before
-    place = list(viewed.session.pending()).index(last)
+    place = list(pending_of(viewed.session.lab)).index(last)
     assert place != list(seen).index(last)
     viewed.do("pick", entry=last)
     assert viewed.lab.actions[-1][2:] == ("pick", {"index": place})
@@ -443,14 +446,14 @@ def test_a_click_on_an_old_list_means_what_stood_there_or_nothing(viewed: Viewed
 def test_deliveries_stand_apart_from_housekeeping(viewed: Viewed) -> None:
     viewed.do("set_kind", kind="RequestSent")
     viewed.do("next_kind")
-    frames, housekeeping = viewed.session.pending_groups()
+    frames, housekeeping = pending_groups(viewed.session.lab)
     assert set(frames) == set(deliveries(viewed))
     assert housekeeping
-    assert frames | housekeeping == viewed.session.pending()
+    assert frames | housekeeping == pending_of(viewed.session.lab)
 
 
 def test_in_the_past_nothing_is_left_to_choose(viewed: Viewed) -> None:
-    entry = next(iter(viewed.session.pending()))
+    entry = next(iter(pending_of(viewed.session.lab)))
     viewed.do("goto", place=300)
     for command in ("pick", "hold"):
         assert "what is shown is the past" in viewed.do(command, entry=entry)
@@ -462,14 +465,14 @@ def test_in_the_past_nothing_is_left_to_choose(viewed: Viewed) -> None:
 
 def test_taking_back_plays_a_new_world_that_can_go_another_way(viewed: Viewed) -> None:
     viewed.do("goto", place=300)
-    at = viewed.session.event()
+    at = viewed.session.cursor.event()
     assert viewed.do("take_back") == ""
-    assert viewed.session.now == 1
+    assert viewed.session.worlds.now == 1
     assert viewed.session.lab is not viewed.lab
     assert viewed.session.lab.history.record(len(viewed.session.lab.history) - 1).slice == at.slice
     viewed.do("crash", node="broker-a")
     viewed.session.lab.run_for(seconds=1)
-    shared, mine, other = viewed.session.difference(0)
+    shared, mine, other = viewed.session.worlds.difference(0)
     assert shared >= 300
     assert mine.kind == "ActionTaken"
     assert other == viewed.lab.history.record(shared)
@@ -480,25 +483,25 @@ def test_taking_back_plays_a_new_world_that_can_go_another_way(viewed: Viewed) -
 def test_worlds_are_compared_again_as_they_grow(viewed: Viewed) -> None:
     viewed.do("goto", place=300)
     viewed.do("take_back")
-    shared, mine, other = viewed.session.difference(0)
+    shared, mine, other = viewed.session.worlds.difference(0)
     assert mine is None
     assert other == viewed.lab.history.record(shared)
     for _ in range(20):
         viewed.do("step_event")
-    assert viewed.session.difference(0)[0] == len(viewed.session.lab.history) > shared
+    assert viewed.session.worlds.difference(0)[0] == len(viewed.session.lab.history) > shared
     viewed.do("crash", node="broker-a")
     viewed.session.lab.run_for(seconds=1)
-    parted = viewed.session.difference(0)
+    parted = viewed.session.worlds.difference(0)
     assert parted[1].kind == "ActionTaken"
     viewed.do("branch", number=0)
-    assert viewed.session.difference(1) == (parted[0], parted[2], parted[1])
+    assert viewed.session.worlds.difference(1) == (parted[0], parted[2], parted[1])
 
 
 def test_a_choice_that_was_drawn_can_be_set_otherwise(viewed: Viewed) -> None:
     point = next(point for point, draws in viewed.lab.world.choices.drawn().items() if draws > 3)
     assert viewed.do("override", point=point, k=0, value=0) == ""
     assert viewed.session.lab.world.choices.overrides == {(point, 0): 0}
-    assert viewed.session.branches[1].what == f"{point} #0 = 0"
+    assert viewed.session.worlds.branches[1].what == f"{point} #0 = 0"
 
 
 def test_what_chance_drew_last_is_offered_in_other_ways(viewed: Viewed) -> None:
@@ -514,7 +517,7 @@ def test_a_world_built_cell_by_cell_cannot_be_taken_back_and_says_what_to_do() -
     lab = Lab(seed=1)
     lab.name_server()
     session = Session(lab, changed=lambda: None)
-    assert not {"share", "take_back", "override"} & session.offers()
+    assert not {"share", "take_back", "override"} & offered(session)
     session.do({"do": "take_back"})
     assert "%%scenario" in session.said
 
@@ -524,7 +527,7 @@ def test_a_world_built_cell_by_cell_cannot_be_taken_back_and_says_what_to_do() -
 
 def test_how_a_viewer_looks_is_what_is_drawn(viewed: Viewed) -> None:
     key = viewed.lab.history.last("MessageStored").unique_key
-    viewed.session.seen(width="1280", height=600, big="1")
+    viewed.session.page.seen(width="1280", height=600, big="1")
     for command, arguments in {
         "choose_link": {"source": "producer-1", "target": "broker-a"},
         "follow": {"message": key},
@@ -534,10 +537,10 @@ def test_how_a_viewer_looks_is_what_is_drawn(viewed: Viewed) -> None:
         assert viewed.do(command, **arguments) == ""
     look = viewed.session.look()
     assert look[:7] == (1280, True, 600, "broker-a", "producer-1", key, frozenset({"consumer"}))
-    assert (look.now_us, look.past) == (viewed.session.event().ts_us, True)
+    assert (look.now_us, look.past) == (viewed.session.cursor.event().ts_us, True)
     viewed.do("follow", message=key)
-    viewed.session.seen(big="0")
-    viewed.session.seen(width=5, height=0)
+    viewed.session.page.seen(big="0")
+    viewed.session.page.seen(width=5, height=0)
     assert viewed.session.look()[:6] == (320, False, 0, "broker-a", "producer-1", "")
     assert 'data-key="card:broker-a"' in viewed.session.scene().svg()
 
@@ -550,7 +553,7 @@ def test_views_of_one_world_follow_each_other(viewed: Viewed) -> None:
     other = Session(viewed.lab, changed=lambda: seen.append(viewed.lab.history.cursor))
     viewed.do("goto", place=42)
     assert seen == [42]
-    assert other.event() == viewed.session.event()
+    assert other.cursor.event() == viewed.session.cursor.event()
 
 
 def test_a_broken_world_is_told(viewed: Viewed) -> None:

@@ -178,7 +178,7 @@ def test_a_press_on_an_act_shows_its_world_from_the_beginning_and_plays_it() -> 
     act, session = mine[JOINS], view.session
     assert session.lab is act.lab
     assert session.player.pace == act.pace
-    assert abs(session.now_us - 1_000 * act.begins_ms) < 400_000
+    assert abs(session.cursor.now_us - 1_000 * act.begins_ms) < 400_000
     assert act.lab.history.cursor < len(act.lab.history)
     assert 'data-number="2" aria-pressed="true"' in view.frame["acts"]
     assert "push-3 and pop-3 join" in view.frame["acts"]

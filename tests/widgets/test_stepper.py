@@ -181,7 +181,7 @@ def test_a_step_is_one_message_and_the_panels_below_follow_it(lab: Lab) -> None:
     messages = sent(stepper)
     asyncio.run(cell())
     step, rest = messages
-    assert step["story"][-1]["place"] == int(step["frame"]["_place"]) == stepper.session.place()
+    assert step["story"][-1]["place"] == int(step["frame"]["_place"]) == stepper.session.cursor.place()
     assert step["frame"]["_taken"] == "1"
     assert step["frame"]["said"]
     assert {"step", "timeline"} <= rest["frame"].keys()
@@ -347,7 +347,7 @@ def test_a_closed_view_leaves_the_others_of_its_world_alone(lab: Lab) -> None:
     said(other, {"do": "step_event"})
     assert other.frame["_length"] == str(len(lab.history))
     assert 'data-key="source"' in other.frame["step"]
-    judge = other.session.boards()[1]._live
+    judge = other.session.cursor.boards()[1]._live
     assert [getattr(sink, "view", None) for sink in lab.world.hooks.sinks].count(judge) == 1
 
 
@@ -374,7 +374,7 @@ def test_what_a_step_changed_is_marked(lab: Lab) -> None:
     said(stepper, {"do": "set_kind", "kind": "MessageDispatched"})
     said(stepper, {"do": "next_kind"})
     assert "it changed:" in stepper.frame["step"]
-    queue, message = stepper.session.changes()
+    queue, message = stepper.session.cursor.changes()
     assert queue.startswith("broker-")
     assert "1 not consumed" in queue
     assert "dispatched after" in message

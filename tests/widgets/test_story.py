@@ -22,7 +22,7 @@ def test_the_parts_of_all_beats_make_the_picture_of_the_end() -> None:
     for beat in screen.beats:
         shown.update(beat["parts"])
     assert {key: svg for key, svg in shown.items() if svg} == screen.session.scene().parts
-    fresh = scene_of(screen.session.stage(), screen.session.look())
+    fresh = scene_of(screen.session.cursor.stage(), screen.session.look())
     assert fresh.parts == screen.session.scene().parts
     assert {name: card.spots for name, card in fresh.cards.items()} == {
         name: card.spots for name, card in screen.session.scene().cards.items()

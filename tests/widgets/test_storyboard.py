@@ -17,7 +17,7 @@ from mqlab_widgets.session import Session
 def sentences(stepper: Stepper) -> list[str]:
     """What the captions say, from one to the next, until the story is told."""
     session = stepper.session
-    session.seen(big=True)
+    session.page.seen(big=True)
     told: list[str] = []
     while True:
         caption = session.caption()
@@ -48,8 +48,8 @@ def test_no_words_are_cut_on_the_stage_while_a_story_is_told_before_a_class(name
     stepper = storyboard(name)
     session = stepper.session
     width, height = WINDOWS[window]
-    session.seen(width, height)
-    session.seen(big=True)
+    session.page.seen(width, height)
+    session.page.seen(big=True)
     cut: set[str] = set()
     while not session.said:
         cut |= {words for words in re.findall("<text[^>]*>([^<]*)", session.scene().svg()) if words.endswith("…")}
@@ -61,7 +61,7 @@ def test_no_words_are_cut_on_the_stage_while_a_story_is_told_before_a_class(name
 
 def test_back_from_caption_to_caption() -> None:
     session = storyboard("14").session
-    session.seen(big=True)
+    session.page.seen(big=True)
     first = session.caption()
     session.do({"do": "next_caption"})
     second = session.caption()
@@ -84,7 +84,7 @@ def test_a_world_without_a_story_says_so() -> None:
 
 
 def test_a_story_that_does_not_go_on_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mqlab_widgets.session.STORY_MS", 2_000)
+    monkeypatch.setattr("mqlab_widgets.commands.STORY_MS", 2_000)
     lab = get("rivals").build(7, parameters={"rate_per_minute": 1})
     session = Session(lab, changed=lambda: None)
     session.do({"do": "now"})

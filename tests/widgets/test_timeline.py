@@ -9,6 +9,7 @@ import pytest
 
 from mqlab import Lab
 from mqlab.scenarios import get
+from mqlab_widgets.next_up import pending_of
 from mqlab_widgets.session import Session
 from mqlab_widgets.timeline import TimelineNumbers, axis_end, timeline_html
 
@@ -24,9 +25,14 @@ def broken() -> Session:
     return session_of(get("two-brokers").build(7).run_for(seconds=50))
 
 
+def text_of(session: Session) -> str:
+    """The time line of a session."""
+    return timeline_html(session.cursor, session.worlds, session.page.width)
+
+
 def drawn(session: Session) -> ET.Element:
     """The time line as a tree, which it must be."""
-    return ET.fromstring(timeline_html(session))
+    return ET.fromstring(text_of(session))
 
 
 def flags_of(session: Session) -> dict[str, int]:
@@ -62,27 +68,27 @@ def test_the_cursor_and_now_stand_where_their_times_are(broken: Session) -> None
     slider = picture.find("div")
     assert slider is not None
     end_us = int(picture.get("data-axis-us", ""))
-    assert share(cursor.get("x")) == pytest.approx(broken.now_us / end_us, abs=1e-4)
+    assert share(cursor.get("x")) == pytest.approx(broken.cursor.now_us / end_us, abs=1e-4)
     assert slider.get("style") == f"width:{100 * broken.lab.world.now_us / end_us:.2f}%"
     assert slider.get("data-to-us") == str(broken.lab.world.now_us)
-    told = f"{broken.now_us / 1e6:,.3f} s of 50.075 s, event {history.cursor:,} of {len(history):,}"
+    told = f"{broken.cursor.now_us / 1e6:,.3f} s of 50.075 s, event {history.cursor:,} of {len(history):,}"
     assert slider.get("aria-valuetext") == told
 
 
 def test_what_lies_behind_the_cursor_is_tinted_in_the_past_only(broken: Session) -> None:
     broken.do({"do": "now"})
-    assert 'class="past"' not in timeline_html(broken)
+    assert 'class="past"' not in text_of(broken)
     broken.do({"do": "goto", "place": 500})
-    assert 'class="past"' in timeline_html(broken)
+    assert 'class="past"' in text_of(broken)
     broken.do({"do": "start"})
-    assert 'aria-valuetext="0.000 s of' in timeline_html(broken)
+    assert 'aria-valuetext="0.000 s of' in text_of(broken)
 
 
 def test_each_fault_has_a_flag_that_leads_to_it(broken: Session) -> None:
     flags = flags_of(broken)
     assert list(flags) == ["crash broker-b", "restart broker-b"]
     broken.do({"do": "goto", "place": flags["crash broker-b"]})
-    event = broken.event()
+    event = broken.cursor.event()
     assert event is not None
     assert (event.kind, event.verb) == ("ActionTaken", "crash")
 
@@ -91,7 +97,7 @@ def test_a_flag_for_what_a_lab_does_and_none_for_choosing_what_comes_next() -> N
     lab = get("steady-load").build(7).run_for(seconds=1)
     session = session_of(lab)
     session.do({"do": "now"})
-    session.do({"do": "pick", "entry": next(iter(session.pending()))})
+    session.do({"do": "pick", "entry": next(iter(pending_of(session.lab)))})
     lab.partition("producer-1", "broker-a")
     lab.run_for(seconds=1)
     lab.crash("broker-a")
@@ -111,7 +117,7 @@ def test_flags_that_stand_close_together_are_one() -> None:
     found = [part for part in drawn(session_of(lab)).iter("svg") if part.get("class") == "flag"]
     assert len(found) <= 100
     assert sum(len(part.findtext("title", "").split("; ")) for part in found) == 100
-    assert len(timeline_html(session_of(lab))) < 40_000
+    assert len(text_of(session_of(lab))) < 40_000
 
 
 def test_a_flag_says_as_much_as_it_has_room_for() -> None:
@@ -125,9 +131,9 @@ def test_a_flag_says_as_much_as_it_has_room_for() -> None:
         flags = [part for part in drawn(session).iter("svg") if part.get("class") == "flag"]
         return [part.findtext("text", "") for part in flags]
 
-    session.seen(600)
+    session.page.seen(600)
     assert shown() == ["", "freeze", "freeze consumer-1"]
-    session.seen(3_000)
+    session.page.seen(3_000)
     assert shown() == ["freeze", "freeze broker-a", "freeze consumer-1"]
 
 
@@ -163,9 +169,9 @@ def test_following_in_steps_and_reading_at_once_give_the_same_small_picture() ->
     session = session_of(lab)
     for _ in range(30):
         lab.run_for(ms=500)
-        timeline_html(session)
+        text_of(session)
     lab.crash("consumer-1")
-    followed, at_once = timeline_html(session), TimelineNumbers(lab)
+    followed, at_once = text_of(session), TimelineNumbers(lab)
     at_once.follow(lab)
     assert at_once.shapes() in followed
     assert [flag.words for flag in at_once.flags] == list(flags_of(session))

@@ -29,8 +29,8 @@ class Drawn:
         self.session.watched = watched
 
     def _changed(self) -> None:
-        assert len(self.session.stage().text()) > 1
-        self.places.append((self.session.place(), len(self.lab.history)))
+        assert len(self.session.cursor.stage().text()) > 1
+        self.places.append((self.session.cursor.place(), len(self.lab.history)))
 
     async def until_all_is_drawn(self) -> None:
         while not self.places or self.places[-1][0] < len(self.lab.history):
@@ -50,8 +50,8 @@ def test_while_a_cell_plays_its_view_is_drawn_and_in_the_end_it_shows_the_presen
     drawn = asyncio.run(cell())
     places = [place for place, _ in drawn.places]
     assert places == sorted(places)
-    assert drawn.session.at_end
-    assert drawn.session.now_us == lab.world.now_us
+    assert drawn.session.cursor.at_end
+    assert drawn.session.cursor.now_us == lab.world.now_us
 
 
 def test_what_cannot_follow_shows_a_moment_ago_whole(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,13 +61,13 @@ def test_what_cannot_follow_shows_a_moment_ago_whole(lab: Lab, monkeypatch: pyte
     class Behind(Drawn):
         def _changed(self) -> None:
             super()._changed()
-            session = self.session
-            event = session.event()
-            assert session.now_us == (event.ts_us if event is not None and not session.at_end else lab.world.now_us)
-            assert not session.past
-            straight = Fold(lab.history, [type(session.stage())(lab)])
-            straight.go_to(session.place())
-            assert straight.boards[0].text() == session.stage().text()
+            cursor = self.session.cursor
+            event = cursor.event()
+            assert cursor.now_us == (event.ts_us if event is not None and not cursor.at_end else lab.world.now_us)
+            assert not cursor.past
+            straight = Fold(lab.history, [type(cursor.stage())(lab)])
+            straight.go_to(cursor.place())
+            assert straight.boards[0].text() == cursor.stage().text()
 
     async def cell() -> None:
         drawn = Behind(lab)
@@ -98,7 +98,7 @@ def test_for_a_view_that_no_page_shows_nothing_is_folded_or_drawn(lab: Lab) -> N
         drawn = Drawn(lab, watched=False)
         lab.run_for(seconds=5)
         assert drawn.places == []
-        assert drawn.session.place() == len(lab.history)
+        assert drawn.session.cursor.place() == len(lab.history)
 
     asyncio.run(cell())
 
@@ -121,7 +121,7 @@ def test_in_a_very_large_world_a_click_copies_and_compares_nothing(lab: Lab, mon
     length = len(lab.history)
     session.do({"do": "step_event"})
     assert len(lab.history) > length
-    assert session.changes() == []
+    assert session.cursor.changes() == []
     assert beats == []
     monkeypatch.setattr(Fold, "LARGE_BYTES", 500_000)
     session.do({"do": "step_event"})
@@ -132,12 +132,12 @@ def test_catching_up_is_done_in_pieces(lab: Lab) -> None:
     drawn = Drawn(lab)
     lab.run_for(seconds=20)
     session = drawn.session
-    session.catch_up(0)
-    lagging: list[Any] = [session.place()]
-    while not session.catch_up(0):
-        lagging.append(session.place())
+    session.cursor.catch_up(0)
+    lagging: list[Any] = [session.cursor.place()]
+    while not session.cursor.catch_up(0):
+        lagging.append(session.cursor.place())
     assert len(lagging) > 3
     assert lagging == sorted(set(lagging))
-    session.catch_up(0)
-    session.be_there()
-    assert session.at_end
+    session.cursor.catch_up(0)
+    session.cursor.be_there()
+    assert session.cursor.at_end

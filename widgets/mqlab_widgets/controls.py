@@ -11,6 +11,9 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mqlab.trace.catalogue import CATALOGUE
+from mqlab_widgets.breaking import link_verbs, machine_verbs
+from mqlab_widgets.commands import offered
+from mqlab_widgets.next_up import pending_of
 from mqlab_widgets.words import clock, flight_words
 
 if TYPE_CHECKING:
@@ -87,7 +90,7 @@ def _button(key: str, words: str, tip: str, *, offered: bool = True, does: bool 
 
 def bar_html(session: Session) -> str:
     """The bar: one tab stop, with arrow keys inside. The page itself says the time in it."""
-    offers = session.offers()
+    offers = offered(session)
     playing = session.player.playing
 
     def step(name: str, tip: str) -> str:
@@ -133,7 +136,7 @@ def _pace_name(pace: str | float) -> str:
 
 def _way_back(session: Session) -> str:
     """From the past to the present, out of a long run, and back to where it began."""
-    offers, parts = session.offers(), []
+    offers, parts = offered(session), []
     if session.older:
         tip = escape(f"{session.older} is another world since a cell was run again: run the cell of this view again")
         parts.append(f'<span class="mq-older" data-key="older" title="{tip}">older world</span>')
@@ -142,19 +145,19 @@ def _way_back(session: Session) -> str:
     if session.back_offer is not None:
         place, words = session.back_offer
         parts.append(_button("back_to", escape(words), "Where you were before", data__place=place))
-    if session.past:
+    if session.cursor.past:
         parts.append(_button("now", "Now", "To the present (End)", data__key="to-now", class_="mq-now"))
     return "".join(parts)
 
 
 def more_html(session: Session) -> str:
     """What opens beside the bar: more commands, the list of keys, and the line to share once it was asked for."""
-    return _more(session, session.offers()) + _keys() + _share(session)
+    return _more(session, offered(session)) + _keys() + _share(session)
 
 
 def _more(session: Session, offers: Collection[str]) -> str:
     kinds = [*FAVOURITES, *(kind for kind in sorted(CATALOGUE) if kind not in FAVOURITES)]
-    options = "".join(f"<option{' selected' if kind == session.kind else ''}>{kind}</option>" for kind in kinds)
+    options = "".join(f"<option{' selected' if kind == session.page.kind else ''}>{kind}</option>" for kind in kinds)
     rows = (
         _command("step_slice", "One slice on", "s") if "step_slice" in offers else "",
         f'<label>event kind <select name="kind" data-do="set_kind" data-key="kind">{options}</select></label>'
@@ -202,12 +205,16 @@ def _share(session: Session) -> str:
 
 def menu_html(session: Session, *, link: bool) -> str:
     """What can be done to the machine that was clicked last, or (`link`) to the wire; only what can be done now."""
-    title = f"{session.other} - {session.chosen}" if link and session.chosen else session.chosen or "Break what?"
+    title = (
+        f"{session.page.other} - {session.page.chosen}"
+        if link and session.page.chosen
+        else session.page.chosen or "Break what?"
+    )
     groups = _verbs(session, link=link)
     items = "".join(words if not name else _group(name, words) for name, words in groups)
-    machines = [node for node in session.lab.world.nodes if link or node != session.chosen][:MOST_MACHINES]
+    machines = [node for node in session.lab.world.nodes if link or node != session.page.chosen][:MOST_MACHINES]
     others = "".join(_item("choose", f"{node} ...", node=node) for node in machines)
-    quiet = '<div class="mq-faint">Nothing can be done to it now.</div>' if session.chosen and not items else ""
+    quiet = '<div class="mq-faint">Nothing can be done to it now.</div>' if session.page.chosen and not items else ""
     return (
         f'<div role="menu" aria-label="{escape(title, quote=True)}"><h4>{escape(title)}</h4>{quiet}{items}'
         f'<div class="mq-others">{others}</div></div>'
@@ -216,12 +223,12 @@ def menu_html(session: Session, *, link: bool) -> str:
 
 def _verbs(session: Session, *, link: bool) -> list[tuple[str, str]]:
     """What can be done, in groups with their headings: two in the past, for what is over cannot be changed."""
-    if not session.over:
+    if not session.cursor.over:
         return [("", _items(session, link=link))]
-    here, now = clock(session.now_us), clock(session.lab.world.now_us)
+    here, now = clock(session.cursor.now_us), clock(session.lab.world.now_us)
     new = (
         _items(session, link=link, where="new")
-        if "take_back" in session.offers()
+        if "take_back" in offered(session)
         else '<div class="mq-faint">None can be played: this one was built cell by cell, or changed by a cell.</div>'
     )
     groups = [(f"In a new world from here, {here}", new), (f"Now, at {now}", _items(session, link=link, where="now"))]
@@ -230,8 +237,8 @@ def _verbs(session: Session, *, link: bool) -> list[tuple[str, str]]:
 
 def _items(session: Session, *, link: bool, where: str = "") -> str:
     then = where == "new"
-    verbs = session.link_verbs(then=then) if link else session.machine_verbs(then=then)
-    whom = {"source": session.other, "target": session.chosen} if link else {"node": session.chosen}
+    verbs = link_verbs(session, then=then) if link else machine_verbs(session, then=then)
+    whom = {"source": session.page.other, "target": session.page.chosen} if link else {"node": session.page.chosen}
     return "".join(_item(do, words, **whom, where=where) for do, words in verbs.items())
 
 
@@ -263,12 +270,12 @@ def tabs_html(names: Iterable[str], chosen: str) -> str:
 
 def handles_html(session: Session) -> str:
     """Two small buttons for each frame that is next on its connection: let it arrive, hold it back."""
-    return "".join(_handles(session)) if "pick" in session.offers() else ""
+    return "".join(_handles(session)) if "pick" in offered(session) else ""
 
 
 def _handles(session: Session) -> Iterator[str]:
-    on_the_way = session.stage().flights
-    for key, entry in session.pending().items():
+    on_the_way = session.cursor.stage().flights
+    for key, entry in pending_of(session.lab).items():
         flight = _flight_of(session, entry)
         if flight not in on_the_way:
             continue

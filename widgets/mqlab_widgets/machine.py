@@ -12,6 +12,8 @@ from mqlab.lab.inspectors import held_pulls_table
 from mqlab.lab.pop_inspectors import held_pops_table, pop_check_points_table, revive_queues_table
 from mqlab.protocol.topics import is_system_topic
 from mqlab.views import FlowGauges, Table
+from mqlab_widgets.breaking import state_of
+from mqlab_widgets.commands import offered
 from mqlab_widgets.panels import command
 from mqlab_widgets.part_tree import tree_html
 from mqlab_widgets.thread_pools import pools_html
@@ -24,10 +26,10 @@ MOST_TOPICS = 12
 
 def machine_html(session: Session) -> str:
     """Everything that is to be seen of the chosen machine; what lies in the past needs a world of its own."""
-    node, offers = session.chosen, session.offers()
+    node, offers = session.page.chosen, offered(session)
     if not node:
         return '<div class="mq-faint">Click a machine on the stage to look into it.</div>'
-    if session.past:
+    if session.cursor.past:
         back = command("take_back", "play a new world up to here") if "take_back" in offers else ""
         return (
             f"<h4>{escape(node)}</h4><div>Its parts are shown as they are after the newest slice. "
@@ -35,12 +37,12 @@ def machine_html(session: Session) -> str:
             f'<div class="mq-row">{command("now", "go to the present")}{back}</div>'
         )
     title = f"{node} after slice {session.lab.world.slice_no:,}"
-    if session.state_of(node) == "down":
+    if state_of(session.lab, node) == "down":
         start = command("restart", f"restart {node}", node=node)
         return f'<h4>{escape(title)}</h4><div class="mq-row">Nothing is in its memory: it is down. {start}</div>'
     try:
         parts = "".join(f'<section class="mq-board">{html}</section>' for html in _views(session, node))
-        tree = tree_html(session.lab, node, session.opened)
+        tree = tree_html(session.lab, node, session.page.opened)
     except MqlabError as error:
         return f"<h4>{escape(title)}</h4><div>{escape(str(error))}</div>"
     every = f'<details data-key="parts"><summary>all parts of its process</summary>{tree}</details>'
@@ -89,7 +91,7 @@ def _queue(session: Session, node: str) -> str:
     known = [(topic, queue_id) for topic in sorted(topics) for queue_id in sorted(topics[topic])]
     if not known:
         return "<div>No queue has a message yet.</div>"
-    topic, queue_id, offset = session.queue if session.queue[:2] in known else (*known[0], -1)
+    topic, queue_id, offset = session.page.queue if session.page.queue[:2] in known else (*known[0], -1)
     view = lab.queue(topic, queue_id, broker=node)
     place = known.index((topic, queue_id))
     turns = (("previous queue", -1), ("next queue", 1))

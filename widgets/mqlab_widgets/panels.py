@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from mqlab.errors import LearnerError
 from mqlab.protocol.extra_info import ReceiptHandle, retry_flag
 from mqlab.views import Table
+from mqlab_widgets.commands import offered
+from mqlab_widgets.next_up import pending_groups
 from mqlab_widgets.words import clock, flight_words, say, span_words, with_names
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ def command(do: str, words: str, tip: str = "", *, about: str = "", **arguments:
 
 def said(session: Session) -> str:
     """The live line: what the last command had to say, or else what happened last."""
-    return escape(session.said or session.line()).replace("\n", "<br>")
+    return escape(session.said or session.cursor.line()).replace("\n", "<br>")
 
 
 # -- the last step --------------------------------------------------------------------------------------------------
@@ -69,7 +71,7 @@ def said(session: Session) -> str:
 
 def step_html(session: Session) -> str:
     """The newest event behind the cursor: in words, in full, what it changed, its source line and its causes."""
-    event = session.event()
+    event = session.cursor.event()
     if event is None:
         return "<div>Nothing has happened yet. Step with the button, or the key n.</div>"
     words = say(event, session.lab)
@@ -80,7 +82,7 @@ def step_html(session: Session) -> str:
 
 def _handle(session: Session, event: Record) -> str:
     """The receipt handle of a popped message, field by field: what its consumer gives back to acknowledge it."""
-    brokers = {machine: name for name, machine in session.stage().masters.items()}
+    brokers = {machine: name for name, machine in session.cursor.stage().masters.items()}
     handle = ReceiptHandle(
         event.start_offset, event.pop_time, event.invisible_ms, event.revive_qid, retry_flag(event.topic),
         brokers.get(event.node, event.node), event.queue_id, event.queue_offset,
@@ -94,7 +96,7 @@ def _handle(session: Session, event: Record) -> str:
 def _changes(session: Session) -> str:
     if session.moving:
         return ""
-    lines = session.changes()
+    lines = session.cursor.changes()
     rows = "".join(f'<div class="mq-changed">{escape(line)}</div>' for line in lines[:MOST_CHANGES])
     return f'<div class="mq-faint">it changed:</div>{rows}' if rows else ""
 
@@ -137,13 +139,13 @@ def _jump(session: Session, event: Record) -> str:
 
 def next_html(session: Session) -> str:
     """What may happen next: frames that may arrive, and folded away the threads and timers of the machines."""
-    offers = session.offers()
-    if session.past:
+    offers = offered(session)
+    if session.cursor.past:
         back = command("now", "go to the present") + _take_back(offers)
         return f'<div>In the past all has happened.</div><div class="mq-row">{back}</div>'
     if session.moving:
         return '<div class="mq-faint">Pause to choose.</div>'
-    deliveries, housekeeping = session.pending_groups()
+    deliveries, housekeeping = pending_groups(session.lab)
     if not deliveries and not housekeeping:
         return "<div>Nothing: this world is at its end.</div>"
     first = min({**deliveries, **housekeeping}.values(), key=lambda entry: entry.due_us)
@@ -213,7 +215,7 @@ def _about(session: Session, entry: Pending) -> str:
     sent = history.record(history.index_of(_sent(entry.key)))
     flight = None
     if sent.kind in ("RequestSent", "ResponseSent"):
-        flight = session.stage().flights.get(f"{sent.connection}:{sent.local}:{sent.frame}")
+        flight = session.cursor.stage().flights.get(f"{sent.connection}:{sent.local}:{sent.frame}")
     what = flight_words(flight, session.lab) if flight is not None else "the end of the connection"
     return f"{what}, from {entry.source} to {entry.node}"
 
@@ -223,8 +225,8 @@ def _about(session: Session, entry: Pending) -> str:
 
 def worlds_html(session: Session) -> str:
     """The tree of worlds, how they differ from the one that is shown, and what chance has drawn in it."""
-    offers = session.offers()
-    if "take_back" not in offers and len(session.branches) == 1:
+    offers = offered(session)
+    if "take_back" not in offers and len(session.worlds.branches) == 1:
         return (
             "<div>There is one world. It was built cell by cell or changed by a cell, so that no other can be played "
             "from it; a world of a scenario, or of a %%scenario cell, can.</div>"
@@ -237,7 +239,7 @@ def worlds_html(session: Session) -> str:
 def _drawn(session: Session, offers: set[str]) -> str:
     """The choices that chance made last; another value plays a new world in which it came out so."""
     log = session.lab.world.choices.log
-    if not log or session.past or session.moving or "override" not in offers:
+    if not log or session.cursor.past or session.moving or "override" not in offers:
         return ""
     rows = "".join(_drawn_row(drawn) for drawn in reversed(log))
     hint = '<div class="mq-faint">Another value plays a new world up to here.</div>'
@@ -264,10 +266,10 @@ def _meaning(point: str) -> str:
 
 def _tree(session: Session) -> str:
     rows = []
-    for branch in session.branches:
+    for branch in session.worlds.branches:
         about = f"world {branch.number}"
         show = command("branch", "show", about=about, number=branch.number)
-        here = "shown" if branch.number == session.now else show
+        here = "shown" if branch.number == session.worlds.now else show
         parent = f"from world {branch.parent} at slice {branch.at_slice:,}: " if branch.parent >= 0 else ""
         rows.append(
             f'<div class="mq-row" data-key="{about}"><b>{about}</b><span>{parent}{escape(branch.what)}</span>{here}'
@@ -277,9 +279,9 @@ def _tree(session: Session) -> str:
 
 
 def _compared(session: Session, number: int) -> str:
-    if number == session.now:
+    if number == session.worlds.now:
         return ""
-    shared, mine, other = session.difference(number)
+    shared, mine, other = session.worlds.difference(number)
     if mine is None and other is None:
         return f'<span class="mq-faint">the same {shared:,} events</span>'
     told = [_event(session, record) if record is not None else "its end" for record in (mine, other)]

@@ -63,8 +63,7 @@ class Player:
         """Whether the world passes. Where its loop has ended (that of a page that is gone), it stands still."""
         return self._task is not None and not self._task.get_loop().is_closed()
 
-    @property
-    def live(self) -> bool:
+    def is_live(self) -> bool:
         """Whether it plays the world's present, and not its record."""
         return self._telling is not None and self._telling.live
 
@@ -127,7 +126,7 @@ class Player:
         """Tell the few events that happen (or that the cursor passes) meanwhile at story pace, all at once."""
         lab = self._lab()
         watched = [view for view in self.views if view.watched]
-        if lab is None or not watched or any(view.large for view in watched):
+        if lab is None or not watched or any(view.cursor.large for view in watched):
             yield
             return
         telling = Telling(lab, self.views, STORY)

@@ -38,7 +38,7 @@ class SideBySide(Stepper):
             raise LearnerError(f"{acts!r} is no list of acts", "write SideBySide(three_acts(seed))")
         super().__init__(self._acts[0].lab)
         first, *rest = self._acts
-        self.session.branches = [
+        self.session.worlds.branches = [
             Branch(0, -1, 0, first.title, first.lab),
             *(Branch(number, -1, 0, act.title, act.lab) for number, act in enumerate(rest, 1)),
         ]

@@ -150,7 +150,7 @@ class Stepper(Viewer):
         """A page shows this view, has another size or mode, or has missed something: it gets all of it, drawn anew."""
         session = self.session
         try:
-            session.seen(**{name: said[name] for name in Screen._fields if name in said})
+            session.page.seen(**{name: said[name] for name in Screen._fields if name in said})
         except (LearnerError, TypeError, ValueError) as error:
             session.said = str(error)
         self._pages.pop(page, None)
@@ -197,7 +197,7 @@ class Stepper(Viewer):
         session = self.session
         caption = session.caption()
         return {
-            "stations": stations_html(session.lives(), session.followed, session.now_us),
+            "stations": stations_html(session.cursor.lives(), session.page.followed, session.cursor.now_us),
             "caption": escape(caption.words) if caption is not None else "",
         }
 
@@ -231,14 +231,14 @@ class Stepper(Viewer):
         self.frame = {**self.frame, **self._draw(), **self._picture()}
 
     def _screen(self) -> Screen:
-        return Screen(self.session.width, self.session.height, self.session.big)
+        return Screen(self.session.page.width, self.session.page.height, self.session.page.big)
 
     def _now(self) -> Frame:
         """Where the world stands."""
         session = self.session
         return {
             "_length": str(len(session.lab.history)),
-            "_world": str(session.now),
+            "_world": str(session.worlds.now),
             "_taken": str(session.taken),
             "_playing": "true" if session.playing else "false",
             "_tab": self._tab,
@@ -249,10 +249,10 @@ class Stepper(Viewer):
         """Where the cursor stands."""
         session = self.session
         return {
-            "_place": str(session.place()),
-            "_us": str(session.now_us),
-            "_clock": clock(session.now_us),
-            "_past": "true" if session.past else "false",
+            "_place": str(session.cursor.place()),
+            "_us": str(session.cursor.now_us),
+            "_clock": clock(session.cursor.now_us),
+            "_past": "true" if session.cursor.past else "false",
         }
 
     def _picture(self) -> Frame:
@@ -271,7 +271,7 @@ class Stepper(Viewer):
             "more": controls.more_html(session),
             "menu": controls.menu_html(session, link=self._about_link),
             "handles": controls.handles_html(session),
-            "timeline": timeline_html(session),
+            "timeline": timeline_html(session.cursor, session.worlds, session.page.width),
             "tabs": controls.tabs_html(self._tabs, self._tab),
             self._tab: self._panel(),
         }
@@ -284,9 +284,9 @@ class Stepper(Viewer):
         session = self.session
         match self._tab:
             case "boards":
-                return _boards_html(session.boards()[1:])
+                return _boards_html(session.cursor.boards()[1:])
             case "text":
-                return _text_twin(session.boards())
+                return _text_twin(session.cursor.boards())
             case "machine":
                 return machine_html(session)
             case "next":
@@ -303,11 +303,11 @@ class Stepper(Viewer):
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """The widget, and beside it the picture and the text of this moment, which are what a page keeps."""
-        self.session.be_there()
+        self.session.cursor.be_there()
         self._pump.send()
         bundle: Any = super()._repr_mimebundle_()
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-        boards = self.session.boards()
+        boards = self.session.cursor.boards()
         html = f"{self.session.scene().svg()}{_boards_html(boards[1:])}"
         lines = [line for board in boards for line in board.text()]
         return {**data, "text/html": html, "text/plain": "\n".join([repr(self), *lines])}, metadata

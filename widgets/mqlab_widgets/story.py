@@ -24,6 +24,7 @@ from mqlab_widgets.words import clock
 if TYPE_CHECKING:
     from mqlab.trace.record import Record
     from mqlab_widgets.boards.stage import StageBoard
+    from mqlab_widgets.cursor import Cursor
     from mqlab_widgets.scene.picture import Picture
     from mqlab_widgets.scene.scene import Scene
 
@@ -34,31 +35,17 @@ class Told(Protocol):
     """A view, as far as its story is concerned."""
 
     picture: Picture
+    cursor: Cursor
 
     @property
     def watched(self) -> bool:
         """Whether a page shows it."""
-
-    @property
-    def now_us(self) -> int:
-        """The world's time at the cursor."""
-
-    @property
-    def past(self) -> bool:
-        """Whether what is shown is over."""
-
-    def place(self) -> int:
-        """The cursor."""
 
     def scene(self) -> Scene:
         """What is to be seen at the cursor."""
 
     def around(self) -> dict[str, str]:
         """The small parts of the page around the stage, at the cursor."""
-
-    def line(self) -> str:
-        """What is said at the cursor, in plain words."""
-
 
 class Story:
     """What one view is told: the events of a beat are gathered, then its picture is drawn once and compared."""
@@ -124,11 +111,11 @@ class Story:
         self._parts = now
         # A picture must not be overtaken by the next one.
         self._shown_at = max(self._shown_at, at + self._after_ms)
-        us = max(us, self._view.now_us)
+        us = max(us, self._view.cursor.now_us)
         beat: Beat = {
             "at": at,
             "us": us,
-            "place": self._view.place(),
+            "place": self._view.cursor.place(),
             "after": self._shown_at - at,
             "parts": {**changed, **dict.fromkeys(before.keys() - now.keys(), "")},
             "acts": [act._asdict() for act in self._acts],
@@ -137,12 +124,12 @@ class Story:
         around = self._view.around()
         beat |= {part: html for part, html in around.items() if self._around.get(part) != html}
         self._around = around
-        if self._past != self._view.past:
-            self._past = self._view.past
+        if self._past != self._view.cursor.past:
+            self._past = self._view.cursor.past
             beat["past"] = "true" if self._past else "false"
         if self._gap_us:
             beat["gap"] = gap_text(self._gap_us)
-        line = self._view.line()
+        line = self._view.cursor.line()
         if line != self._line:
             beat["say"] = self._line = line
         self._beats.append(beat)

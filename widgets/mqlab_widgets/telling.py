@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mqlab import Lab
     from mqlab.trace.record import Record
     from mqlab_widgets.boards.stage import StageBoard
+    from mqlab_widgets.cursor import Cursor
     from mqlab_widgets.scene.acts import Act, Moves
     from mqlab_widgets.story import Beat, Story
 
@@ -49,13 +50,7 @@ class View(Protocol):
 
     story: Story
     watched: bool
-
-    @property
-    def large(self) -> bool:
-        """Whether its stage holds too much to be copied for a click."""
-
-    def stage(self) -> StageBoard:
-        """The stage at the cursor."""
+    cursor: Cursor
 
     def tell(self, beats: list[Beat]) -> None:
         """Show these beats."""
@@ -96,7 +91,7 @@ class Telling:
         """Events without anything to see: they are told with the next one that is seen, whose line stands then."""
         for view in self._views:
             view.story.begin()
-        self._front = next(iter(self._views)).stage().twin()
+        self._front = next(iter(self._views)).cursor.stage().twin()
         """The stage behind the event that was read last, which may be one ahead of what is told."""
         self._takers = self._front.handlers()
         self._clock: StoryClock | LinearClock = StoryClock(self._now_us, at)

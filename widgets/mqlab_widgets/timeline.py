@@ -17,7 +17,8 @@ from mqlab_widgets.world_numbers import Interval, WorldNumbers
 
 if TYPE_CHECKING:
     from mqlab import Lab
-    from mqlab_widgets.session import Session
+    from mqlab_widgets.cursor import Cursor
+    from mqlab_widgets.worlds import Worlds
 
 HEIGHT = 64
 FLAGS, MIDDLE, AXIS = 15, 34, 50
@@ -107,13 +108,13 @@ def follow(lab: Lab, until: int) -> TimelineNumbers:
     return numbers
 
 
-def timeline_html(session: Session) -> str:
-    """The time line of the world that is shown, with the cursor."""
-    lab = session.lab
-    numbers = follow(lab, session.known)
-    now_us, cursor_us = lab.world.now_us, session.now_us
+def timeline_html(cursor: Cursor, worlds: Worlds, width_px: float) -> str:
+    """The time line of the world that is shown, with the cursor; the page is so wide, in px."""
+    lab = cursor.lab
+    numbers = follow(lab, cursor.known)
+    now_us, cursor_us = lab.world.now_us, cursor.now_us
     end_us = axis_end(now_us)
-    now, cursor = (f"{100 * us / end_us:.2f}%" for us in (now_us, cursor_us))
+    now, here = (f"{100 * us / end_us:.2f}%" for us in (now_us, cursor_us))
     drawn_us = len(numbers.world.intervals) * numbers.world.width_us
     parts = [
         f'<rect class="lane" y="{FLAGS}" width="{now}" height="{AXIS - FLAGS}"/>',
@@ -121,21 +122,21 @@ def timeline_html(session: Session) -> str:
         f'viewBox="0 0 {max(1, len(numbers.world.intervals))} {AXIS - FLAGS}">{numbers.shapes()}</svg>',
         f'<line class="middle" x2="{now}" y1="{MIDDLE}" y2="{MIDDLE}"/>',
         *_ticks(end_us),
-        *_flags(numbers.flags, end_us, session.width),
-        *_forks(session, end_us),
+        *_flags(numbers.flags, end_us, width_px),
+        *_forks(cursor.lab, worlds, end_us),
         f'<line class="now" x1="{now}" x2="{now}" y1="{FLAGS - 4}" y2="{AXIS}"/>',
     ]
-    if session.past:
+    if cursor.past:
         width = f"{100 * (now_us - cursor_us) / end_us:.2f}%"
         anchor, dx = ("start", 4) if now_us < 0.95 * end_us else ("end", -4)
-        parts.append(f'<rect class="past" x="{cursor}" y="{FLAGS}" width="{width}" height="{AXIS - FLAGS}"/>')
+        parts.append(f'<rect class="past" x="{here}" y="{FLAGS}" width="{width}" height="{AXIS - FLAGS}"/>')
         parts.append(f'<text x="{now}" dx="{dx}" y="{MIDDLE + 4}" text-anchor="{anchor}">now</text>')
     parts.append(
-        f'<svg class="cursor" x="{cursor}" overflow="visible" data-key="cursor">'
+        f'<svg class="cursor" x="{here}" overflow="visible" data-key="cursor">'
         f'<line y1="{FLAGS - 5}" y2="{AXIS}"/><path d="M-5 {FLAGS - 9}h10l-5 7z"/></svg>'
     )
     return (
-        f'<div class="mq-timeline" data-axis-us="{end_us}">{_slider(session, cursor_us, now_us, now)}'
+        f'<div class="mq-timeline" data-axis-us="{end_us}">{_slider(cursor, cursor_us, now_us, now)}'
         f'<svg width="100%" height="{HEIGHT}" aria-hidden="true">{"".join(parts)}</svg></div>'
     )
 
@@ -147,9 +148,9 @@ def axis_end(now_us: int) -> int:
     return int(ENDS_US[place]) if place < len(ENDS_US) else -(-now_us // day) * day
 
 
-def _slider(session: Session, cursor_us: int, now_us: int, now: str) -> str:
-    history = session.lab.history
-    told = f"{clock(cursor_us)} of {clock(now_us)}, event {session.place():,} of {len(history):,}"
+def _slider(cursor: Cursor, cursor_us: int, now_us: int, now: str) -> str:
+    history = cursor.lab.history
+    told = f"{clock(cursor_us)} of {clock(now_us)}, event {cursor.place():,} of {len(history):,}"
     return (
         f'<div role="slider" tabindex="0" class="range" style="width:{now}" aria-label="time line" title="{MEANING}" '
         f'aria-valuemin="0" '
@@ -218,13 +219,13 @@ def _flag(x: float, place: int, tip: str, shown: str) -> str:
     )
 
 
-def _forks(session: Session, end_us: int) -> list[str]:
+def _forks(lab: Lab, worlds: Worlds, end_us: int) -> list[str]:
     """A fork where another world left this one, and where this one left its parent."""
     parts = []
-    for branch in session.branches[1:]:
-        mine = branch.number == session.now
-        if mine or branch.parent == session.now:
-            history, slice_no = session.lab.history, branch.at_slice
+    for branch in worlds.branches[1:]:
+        mine = branch.number == worlds.now
+        if mine or branch.parent == worlds.now:
+            history, slice_no = lab.history, branch.at_slice
             place = bisect.bisect_right(range(len(history)), slice_no, key=lambda n: history.row(n)[0])
             at_us = history.row(place - 1)[2] if place else 0
             other = branch.parent if mine else branch.number

@@ -15,6 +15,7 @@ from weakref import WeakSet, ref
 if TYPE_CHECKING:
     from mqlab import Lab
     from mqlab.trace.bus import Row
+    from mqlab_widgets.cursor import Cursor
 
 EVENTS_PER_LOOK = 256
 """After so many events it is looked at the clock."""
@@ -31,12 +32,7 @@ class Watcher(Protocol):
     """A view of a world that somebody else plays."""
 
     watched: bool
-
-    def catch_up(self, seconds: float) -> bool:
-        """Bring what is shown nearer to the cursor, for at most so long; whether it is there."""
-
-    def be_there(self) -> None:
-        """Show what stands at the cursor."""
+    cursor: Cursor
 
     def changed(self) -> None:
         """Draw the whole picture."""
@@ -90,7 +86,7 @@ class Watch:
         """Between two slices of a cell."""
         began = time.monotonic()
         for view in self._watched():
-            view.catch_up(FOLD_SECONDS)
+            view.cursor.catch_up(FOLD_SECONDS)
             view.changed()
         lab = self._lab()
         if lab is not None:
@@ -111,7 +107,7 @@ class Watch:
         if lab.world.door.is_playing:
             self._alarm = _call_later(FRAME_SECONDS, self._late)
             return
-        there = [view.catch_up(PIECE_SECONDS) for view in self._watched()]
+        there = [view.cursor.catch_up(PIECE_SECONDS) for view in self._watched()]
         if all(there):
             self.note()
             lab.world.door.post(self._draw)
@@ -125,7 +121,7 @@ class Watch:
             self._shown = len(lab.history)
             self._left = 1
             for view in self._watched():
-                view.be_there()
+                view.cursor.be_there()
 
     def detach(self) -> None:
         """Count no more events."""
