@@ -17,7 +17,8 @@ from mqlab.check import NotSolvedYet
 from mqlab.check.registry import students_frames
 from mqlab.grading.confine import take_on
 from mqlab.grading.frames import FRAMES, Frames
-from mqlab.grading.peer import Peer, PeerLost
+from mqlab.grading.peer import Peer
+from mqlab.grading.wire_errors import PeerLost
 
 
 class FarPipe:

@@ -13,10 +13,10 @@ from typing import Any, Self
 from mqlab.check import PUBLIC_SEEDS, LabCheck, NotSolvedYet, Verdict, find_check
 from mqlab.check.patience import MARKING_PATIENCE_S, EndlessLoop
 from mqlab.grading.confine import Limits
-from mqlab.grading.peer import PeerLost
 from mqlab.grading.printable import printable
 from mqlab.grading.students_process import ASLEEP_S, StudentsProcess
 from mqlab.grading.submission import Submission, defined_instead
+from mqlab.grading.wire_errors import PeerLost
 from mqlab.labs.rules import answers_of
 from mqlab.labs.source import LabSource, text_argument
 

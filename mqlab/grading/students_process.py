@@ -26,8 +26,9 @@ from mqlab.grading.clock import Clock
 from mqlab.grading.confine import Limits, begin, private_directory
 from mqlab.grading.frames import Frames
 from mqlab.grading.outside import MOST_VALUES, has_more_values
-from mqlab.grading.peer import Peer, PeerLost
+from mqlab.grading.peer import Peer
 from mqlab.grading.watchdog import Watchdog
+from mqlab.grading.wire_errors import PeerLost
 from mqlab.sim import Future, Node, Task
 
 LONGEST_LINE = 32 * 1024 * 1024

@@ -263,9 +263,13 @@ def test_only_what_is_a_container_comes_back_changed() -> None:
 
     cell = """
         import mqlab.grading.peer as peer
-        def forged(self, thing, arguments, named):
-            return thing(*arguments), {0: {}} if isinstance(arguments[0], dict) else {}
-        peer.Peer._do_call = forged
+        does = peer.Peer._do
+        def forged(self, operation, reference, *rest):
+            done = does(self, operation, reference, *rest)
+            if operation == "call" and isinstance(self._values.decode(rest[0])[0], dict):
+                return done[0], {0: {}}
+            return done
+        peer.Peer._do = forged
         def double(ledger): return 0
     """
     assert "only lists, dictionaries and sets come back changed" in told(judged(judge), cell)
