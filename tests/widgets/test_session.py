@@ -643,3 +643,15 @@ def test_a_line_in_quotation_marks_is_told_so(viewed: Viewed, quotes: str) -> No
 def test_a_damaged_text_says_to_copy_all_of_it(viewed: Viewed, damage: Any) -> None:
     with pytest.raises(ProtocolError, match="copy all of it"):
         sharing.reopened(damage(sharing.shared_text(viewed.lab)))
+
+
+@pytest.mark.parametrize("verb", ["crash", "cut"])
+def test_a_page_cannot_put_another_verb_into_a_command(viewed: Viewed, verb: str) -> None:
+    viewed.do("choose", node="producer-1")
+    viewed.do("choose", node="broker-a")
+    before = list(viewed.lab.actions)
+    viewed.do(verb, name="freeze")
+    assert "name" in viewed.session.said
+    viewed.do(verb, name="nothing of the kind")
+    assert "name" in viewed.session.said
+    assert viewed.lab.actions == before

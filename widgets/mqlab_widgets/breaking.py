@@ -65,7 +65,7 @@ def _link_condition(session: Session, a: str, b: str, *, then: bool) -> LinkCond
     return link_then(session.cursor.stage(), a, b) if then else link_now(session.lab, a, b)
 
 
-def act_on_machine(session: Session, name: str, node: str = "", where: str = "") -> None:
+def act_on_machine(name: str, session: Session, node: str = "", where: str = "") -> None:
     """Do a verb of MACHINES. In the past `where` must say "new" (in a new world from here) or "now"."""
     verb, node = MACHINES[name], node or session.page.chosen
     if not node:
@@ -78,7 +78,7 @@ def act_on_machine(session: Session, name: str, node: str = "", where: str = "")
     _do(session, verb.words.format(node), where, [verb.act(session.lab, node)])
 
 
-def act_on_link(session: Session, name: str, source: str = "", target: str = "", where: str = "") -> None:
+def act_on_link(name: str, session: Session, source: str = "", target: str = "", where: str = "") -> None:
     """Do a verb of LINKS, in both directions."""
     verb, (a, b) = LINKS[name], _ends(session, source, target)
     _check_where(session, where)

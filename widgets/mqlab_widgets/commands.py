@@ -232,7 +232,7 @@ def override(session: Session, point: str, k: int | str, value: int | str) -> No
 
 def branch(session: Session, number: int | str) -> None:
     """Show another world of the tree."""
-    session.worlds.show(int(number))
+    session.worlds.show(number)
     session.show_world()
 
 
@@ -293,8 +293,8 @@ COMMANDS: dict[str, Command] = {
     "branch": Command(branch, pauses=True),
     "pick": Command(pick, pauses=True, possible=_is_present),
     "hold": Command(hold, pauses=True, possible=_is_present),
-    **{name: Command(partial(act_on_machine, name=name), breaks=True) for name in MACHINES},
-    **{name: Command(partial(act_on_link, name=name), breaks=True) for name in LINKS},
+    **{name: Command(partial(act_on_machine, name), breaks=True) for name in MACHINES},
+    **{name: Command(partial(act_on_link, name), breaks=True) for name in LINKS},
 }
 """Every command of a page, by the name that it is asked for with."""
 

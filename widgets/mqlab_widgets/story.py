@@ -47,6 +47,7 @@ class Told(Protocol):
     def around(self) -> dict[str, str]:
         """The small parts of the page around the stage, at the cursor."""
 
+
 class Story:
     """What one view is told: the events of a beat are gathered, then its picture is drawn once and compared."""
 

@@ -56,11 +56,11 @@ class Worlds:
         """Play a new world in which one drawn choice came out differently."""
         self._branch(self.lab.world.slice_no, {(point, k): value}, f"{point} #{k} = {value}")
 
-    def show(self, number: int) -> None:
+    def show(self, number: int | str) -> None:
         """Show another world of the tree."""
-        if not 0 <= number < len(self.branches):
+        if not 0 <= int(number) < len(self.branches):
             raise LearnerError(f"there is no world {number}", f"choose one of 0..{len(self.branches) - 1}")
-        self.now = number
+        self.now = int(number)
 
     def _branch(self, at_slice: int, overrides: dict[tuple[str, int], int], what: str, undone: int = 0) -> None:
         """Play a new world up to a slice, without so many of the actions that were done at its end."""
