@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
 
@@ -68,6 +69,7 @@ class Choices:
         self.log: deque[Drawn] | None = None
         """Where each choice is noted, newest last, while somebody wants to see them."""
         self._points: dict[str, Point] = {}
+        self._ties: Counter[str] = Counter()
 
     def point(self, name: str) -> Point:
         """The choice point of that name."""
@@ -79,6 +81,25 @@ class Choices:
     def choose(self, point: str, n: int) -> int:
         """A number in range(n), drawn at that point. With n = 1 nothing is decided, and nothing drawn."""
         return self.point(point).choose(n)
+
+    def choose_tied(self, names: Sequence[str]) -> int:
+        """Which of these goes first, at a point that is named by who is tied; with one name nothing is decided.
+
+        The k-th tie of these very ones is the k-th choice there, whoever else was tied before: an override of one tie
+        leaves the draws of all others as they are. There are as many points as there are sets of names, so a draw
+        comes from a hash of its own name, and not from a generator that would have to be kept.
+        """
+        n = len(names)
+        if n == 1:
+            return 0
+        point = "ties/" + " | ".join(names)
+        k = self._ties[point]
+        self._ties[point] = k + 1
+        digest = blake2b(f"{self.seed}/{point}/{k}".encode(), digest_size=8).digest()
+        value = int.from_bytes(digest, "big") % n
+        if self.policy is None and self.log is None and not self.overrides:
+            return value
+        return self.decide(point, k, n, value)
 
     def decide(self, point: str, k: int, n: int, value: int) -> int:
         """What becomes of the drawn value where a policy, an override or the log has a say."""
@@ -98,7 +119,7 @@ class Choices:
 
     def override(self, point: str, k: int, value: int) -> None:
         """Set the k-th choice at a point; LearnerError if it was made already."""
-        made = self._points[point].made if point in self._points else 0
+        made = self.drawn().get(point, 0)
         if k < made:
             raise LearnerError(
                 f"choice ({point!r}, {k}) was made already: {made} draws have been made there",
@@ -108,4 +129,4 @@ class Choices:
 
     def drawn(self) -> dict[str, int]:
         """How many draws each point has made so far."""
-        return {name: point.made for name, point in self._points.items() if point.made}
+        return {name: point.made for name, point in self._points.items() if point.made} | self._ties

@@ -135,11 +135,11 @@ class Scheduler(Agenda):
         live = [e for e in self.ready if e[1] == e[0].token and e[0].life.state < ENDED]
         if not live:
             return self.ready.popleft()
+        # By name, whatever the order in which they came: what an override chooses is the same thing in every world.
+        named = sorted([(f"{e[0].life.node_name}: {e[0].name}", k) for k, e in enumerate(live)])
+        entry = live.pop(named[self.choices.choose_tied([name for name, _ in named])][1])
         self.ready.clear()
         self.ready.extend(live)
-        k = self.choose("ties", len(live))
-        entry = self.ready[k]
-        del self.ready[k]
         return entry
 
     def advance(self, to_us: int) -> None:

@@ -230,15 +230,56 @@ def test_ties_are_no_choice_unless_a_policy_asks_for_it(world: World, node: Node
 
 @pytest.mark.parametrize("first", ["a", "b", "c"])
 def test_any_of_several_timers_due_at_one_instant_can_be_chosen_to_go_first(first: str) -> None:
-    world = World(7, overrides={("ties", 0): "abc".index(first)})
+    world = World(7, overrides={("ties/alpha: a | alpha: b | alpha: c", 0): "abc".index(first)})
     world.tie_is_choice = True
     node = world.node("alpha")
     seen: list[str] = []
     for name in "abc":
-        node.call_later(1, seen.append, name)
+        node.call_later(1, seen.append, name, name=name)
     world.run_for(1_000)
     assert seen[0] == first
     assert sorted(seen) == ["a", "b", "c"]
+
+
+def who_went_first(overrides: dict[tuple[str, int], int]) -> tuple[list[str], list[str]]:
+    """Three are due at each of twenty times; in between x and y are, and when y goes first, so are three more."""
+    world = World(7, overrides=overrides, tie_is_choice=True)
+    node = world.node("alpha")
+    between: list[str] = []
+    seen: list[str] = []
+
+    def y() -> None:
+        between.append("y")
+        if between == ["y"]:
+            for name in "pqr":
+                node.call_soon(between.append, name, name=name)
+
+    for ms in range(1, 21):
+        for name in "cab" if ms % 2 else "bca":
+            node.call_later(ms, seen.append, name, name=name)
+    node.call_later(4.5, between.append, "x", name="x")
+    node.call_later(4.5, y, name="y")
+    world.run_for(30_000)
+    return between, seen
+
+
+def test_an_override_of_one_tie_moves_no_other_tie() -> None:
+    between_x, after_x = who_went_first({("ties/alpha: x | alpha: y", 0): 0})
+    between_y, after_y = who_went_first({("ties/alpha: x | alpha: y", 0): 1})
+    assert between_x == ["x", "y"]
+    assert sorted(between_y) == ["p", "q", "r", "x", "y"]
+    assert len({tuple(after_x[n : n + 3]) for n in range(0, len(after_x), 3)}) > 2
+    assert after_y == after_x
+
+
+def test_a_tie_that_was_decided_cannot_be_overridden_any_more() -> None:
+    world = World(7, tie_is_choice=True)
+    node = world.node("alpha")
+    for name in "ab":
+        node.call_soon(lambda: None, name=name)
+    world.run_for(0)
+    with pytest.raises(LearnerError, match="was made already: 1 draws"):
+        world.choices.override("ties/alpha: a | alpha: b", 0, 1)
 
 
 def test_cancelled_entries_take_no_part_in_a_tie(world: World, node: Node) -> None:

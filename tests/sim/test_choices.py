@@ -109,7 +109,8 @@ def test_preempt_is_free_unless_ties_are_choices() -> None:
 
 @pytest.mark.parametrize(("value", "after_us"), [(0, 0), (1, 0), (2, 300), (3, 10_000)])
 def test_where_ties_are_choices_a_preempted_task_lets_others_go_first(value: int, after_us: int) -> None:
-    overrides = {("alpha/preempt/ack.before-mark", 0): value, ("ties", 0): 0, ("ties", 1): 0}
+    both = "ties/alpha: handler | alpha: other"
+    overrides = {("alpha/preempt/ack.before-mark", 0): value, (both, 0): 0, (both, 1): 1}
     world = World(7, overrides=overrides, tie_is_choice=True)
     node = world.node("alpha")
     seen: list[str | int] = []
@@ -120,6 +121,6 @@ def test_where_ties_are_choices_a_preempted_task_lets_others_go_first(value: int
         seen.append(world.now_us)
 
     node.spawn(handler(), "handler")
-    node.call_soon(seen.append, "other")
+    node.call_soon(seen.append, "other", name="other")
     world.run_for(20_000)
     assert seen == (["before", 0, "other"] if value == 0 else ["before", "other", after_us])
