@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from bokeh.resources import Resources
 
 from mqlab.grading.class_tables import BetRow, CheckRow, ClassTables, NotebookRow, class_tables
 from mqlab.grading.course import missing, strangers
+from mqlab.grading.pages import rendered
 from mqlab.grading.roster import kept_roster
 from mqlab.views.colours import BLUE, ORANGE, VERMILION
 
@@ -24,22 +24,14 @@ GREY = "#999999"
 HandedIn = tuple[str, str]
 """Whose notebook, and of which lab."""
 
+Cells = tuple[str | int, ...]
+"""A row of a table."""
+
 PARTS = 10
 """The columns of a histogram of times."""
 _SHOWN = 4
 """So many answers of a bet are named."""
 _WIDTH = 900
-
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-td, th { text-align: left; padding: .3rem .6rem; vertical-align: top; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-tr { border-bottom: 1px solid #ddd; } td:first-child { white-space: nowrap; }
-.picture { margin: 1rem 0 1.5rem; } .table { overflow-x: auto; }
-"""
-
 
 def write_page(marks: Path, out: Path) -> str:
     """Write OUT/class.html from the results below `marks`; what it is of, in words. LearnerError without a result."""
@@ -76,44 +68,29 @@ def class_page(tables: ClassTables, handed_in: Sequence[HandedIn] = (), roster: 
         **{f"time-{lab}": picture for lab in labs if (picture := _time_picture(lab, points)) is not None},
     }
     script, divisions = components(pictures)
-    drawn = {name: f'<div class="picture">{division}</div>' for name, division in divisions.items()}
-    parts = [
-        f"<h1>The class: {escape(told)}</h1>",
-        _left_out(without),
-        *_named("Handed in, and can't be read", "why", [(row, row.unreadable) for row in points]),
-        "<h2>Who has handed in</h2>",
-        _absent_table(labs, absent, roster, strangers(there, roster)),
-        "<h2>Points</h2>",
-        *(drawn[f"points-{lab}"] for lab in labs),
-        "<h2>Which check was hardest</h2>",
-        drawn.get("checks", "<p>Nothing was checked.</p>"),
-        _checks_table(checks),
-        "<h2>What was bet wrongly</h2>",
-        "<p>A bet gives no points. A truth may differ from student to student, since each has a world of its own.</p>",
-        drawn.get("bets", "<p>Nothing was bet.</p>"),
-        _bets_table(bets),
-        "<h2>How long the notebooks ran</h2>",
-        *(drawn.get(f"time-{lab}", f"<p>{escape(lab)} was not run.</p>") for lab in labs),
-        *_named("Runs that did not come to their end", "how", [(row, row.run) for row in points if row.run != "ok"]),
-        *_named("Late", "by how much", [(row, row.late) for row in points]),
-        *_named("Set by hand", "what and why", [(row, row.by_hand) for row in points]),
-    ]
-    library = Resources(mode="inline", components=["bokeh"]).render()
-    wide = '<meta name="viewport" content="width=device-width">'
-    head = f'<meta charset="utf-8">{wide}<title>The class</title><style>{_STYLE}</style>{library}'
-    body = "".join(parts)
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{body}{script}</body></html>\n', told
+    page = rendered(
+        "class",
+        title="The class",
+        told=told,
+        without=["/".join(whose) for whose in without],
+        unreadable=_said((row, row.unreadable) for row in points),
+        absent=_absent(labs, absent, roster) if roster else None,
+        unknown=strangers(there, roster),
+        labs=labs,
+        checks=[_check(row) for row in checks],
+        bets=[_bet(row) for row in bets],
+        runs=_said((row, row.run) for row in points if row.run != "ok"),
+        late=_said((row, row.late) for row in points),
+        by_hand=_said((row, row.by_hand) for row in points),
+        pictures=divisions,
+        script=script,
+        library=Resources(mode="inline", components=["bokeh"]).render(),
+    )
+    return page, told
 
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
-def _left_out(without: Sequence[HandedIn]) -> str:
-    if not without:
-        return ""
-    names = ", ".join(escape(f"{student}/{lab}") for student, lab in without)
-    return f"<p><b>Without a result, and so not in what follows:</b> {names}.</p>"
 
 
 # -- pictures --
@@ -198,48 +175,23 @@ def _bets_picture(bets: Sequence[BetRow]) -> figure:
     return _stacked(title, "students", [f"{row.lab[:2]} {row.bet}" for row in bets], parts)
 
 
-# -- tables --
+# -- rows of tables --
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str | int]], numbers: Sequence[int] = ()) -> str:
-    def cells(tag: str, row: Sequence[str | int]) -> str:
-        return "".join(
-            f"<{tag}{' class=n' if place in numbers else ''}>{escape(str(cell))}</{tag}>"
-            for place, cell in enumerate(row)
-        )
-
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return f"<div class=table><table><tr>{cells('th', head)}</tr>{body}</table></div>"
-
-
-def _absent_table(
-    labs: Sequence[str], absent: Sequence[HandedIn], roster: Sequence[str], unknown: Sequence[str]
-) -> str:
-    if not roster:
-        return "<p>Who has handed in nothing is not known: <code>mqlab grade</code> was given no roster.</p>"
-    rows = []
+def _absent(labs: Sequence[str], absent: Sequence[HandedIn], roster: Sequence[str]) -> list[Cells]:
+    rows: list[Cells] = []
     for lab in labs:
         names = [student for student, of in absent if of == lab]
         rows.append((lab, f"{len(roster) - len(names)} of {len(roster)}", len(names), ", ".join(names)))
-    told = f"<p>Not on the roster: {escape(', '.join(unknown))}.</p>" if unknown else ""
-    return _table(("lab", "handed in", "nothing", "who handed in nothing that could be marked"), rows, (1, 2)) + told
+    return rows
 
 
-def _checks_table(checks: Sequence[CheckRow]) -> str:
-    rows = [
-        (row.check, row.students, row.all_points, row.some_points, row.no_points, f"{row.share:.0%}") for row in checks
-    ]
-    head = ("check", "students", "all points", "some", "none", "mean share")
-    return _table(head, rows, range(1, 6)) if rows else ""
+def _check(row: CheckRow) -> Cells:
+    return row.check, row.students, row.all_points, row.some_points, row.no_points, f"{row.share:.0%}"
 
 
-def _bets_table(bets: Sequence[BetRow]) -> str:
-    rows = [
-        (f"{row.lab[:2]} {row.bet}", row.question, _told(row.answers), _told(row.truths), row.wrong, row.students)
-        for row in bets
-    ]
-    head = ("bet", "question", "what was bet (students)", "what is true (students)", "wrong", "of")
-    return _table(head, rows, (4, 5)) if rows else ""
+def _bet(row: BetRow) -> Cells:
+    return f"{row.lab[:2]} {row.bet}", row.question, _told(row.answers), _told(row.truths), row.wrong, row.students
 
 
 def _told(found: Sequence[tuple[str, int]]) -> str:
@@ -248,7 +200,6 @@ def _told(found: Sequence[tuple[str, int]]) -> str:
     return "; ".join([*named, *([f"and {left} more"] if left else [])])
 
 
-def _named(title: str, head: str, found: Iterable[tuple[NotebookRow, str | None]]) -> list[str]:
-    """A heading and a table of the notebooks of which there is something to say; nothing where there is none."""
-    rows = [(row.student, row.lab, text) for row, text in found if text]
-    return [f"<h2>{title}</h2>", _table(("student", "lab", head), rows)] if rows else []
+def _said(found: Iterable[tuple[NotebookRow, str | None]]) -> list[Cells]:
+    """The notebooks of which there is something to say, with that."""
+    return [(row.student, row.lab, text) for row, text in found if text]

@@ -400,7 +400,7 @@ def test_what_a_student_wrote_is_text_in_the_report() -> None:
     assert "<td>05-Hold</td><td>1, 2</td>" in page
     assert "<td>05-wakes</td><td>none</td>" in page
     assert "Public seeds: 25 of 50 went well. Hidden seeds: 9 of 20." in page
-    assert "Stepper(check(&quot;05/hold&quot;, HoldService, seeds=[7]).open())" in page
+    assert "Stepper(check(&#34;05/hold&#34;, HoldService, seeds=[7]).open())" in page
     assert share_line(a_result()["marks"][0]) == 'Stepper(check("05/hold", HoldService, seeds=[7]).open())'
 
 
