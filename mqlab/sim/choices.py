@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
 
@@ -86,8 +85,8 @@ class Choices:
         """Which of these goes first, at a point that is named by who is tied; with one name nothing is decided.
 
         The k-th tie of these very ones is the k-th choice there, whoever else was tied before: an override of one tie
-        leaves the draws of all others as they are. There are as many points as there are sets of names, so a draw
-        comes from a hash of its own name, and not from a generator that would have to be kept.
+        leaves the draws of all others as they are. There are as many points as there are sets of names, so each draw
+        has a generator of its own name, and none is kept.
         """
         n = len(names)
         if n == 1:
@@ -95,8 +94,7 @@ class Choices:
         point = "ties/" + " | ".join(names)
         k = self._ties[point]
         self._ties[point] = k + 1
-        digest = blake2b(f"{self.seed}/{point}/{k}".encode(), digest_size=8).digest()
-        value = int.from_bytes(digest, "big") % n
+        value = int(Random(f"{self.seed}/{point}/{k}").random() * n)
         if self.policy is None and self.log is None and not self.overrides:
             return value
         return self.decide(point, k, n, value)

@@ -40,7 +40,7 @@ CRASH = "at 8s: crash broker-a for 1s"
         (TWO_CHECK_POINTS, "pop-plain", 1, CRASH),
         (ORDER_FORGOTTEN, "pop-ordered", 0, CRASH),
         (ACK_ON_ITS_WAY, "pop-plain", 3, "at 17943ms: hang_disk broker-a for 91604ms"),
-        (ACK_OVERTAKES, "pop-mixed-with-push", 24, "at 9808ms: power_off broker-a for 39577ms"),
+        (ACK_OVERTAKES, "pop-mixed-with-push", 10, "at 9808ms: power_off broker-a for 39577ms"),
         (SAME_MILLISECOND, "pop-plain", 89, ""),
         (NO_RECORD, "pop-key-value", 463, "at 7140ms: fill_disk broker-a by 908 for 136724ms"),
     ],
