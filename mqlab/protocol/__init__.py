@@ -6,287 +6,31 @@ Typed headers are in `mqlab.protocol.headers`, JSON bodies in `heartbeat`, `rout
 
 from typing import TYPE_CHECKING
 
-from mqlab.lazy import lazy_names
+from mqlab.lazy import names_of_areas
 
 if TYPE_CHECKING:
-    from mqlab.protocol.batch import (
-        BatchEntry,
-        MessageBatch,
-        decode_batch,
-        encode_batch,
-        encode_batch_entry,
-        unwrap_inner_batch,
-    )
-    from mqlab.protocol.codes import (
-        CURRENT_VERSION,
-        ClientErrorCode,
-        LanguageCode,
-        RequestCode,
-        ResponseCode,
-        code_name,
-    )
-    from mqlab.protocol.command import (
-        FRAME_MAX_LENGTH,
-        RemotingCommand,
-    )
-    from mqlab.protocol.compression import (
-        compress,
-        compression_flag,
-        decompress,
-    )
-    from mqlab.protocol.errors import (
-        BodyError,
-        CommandError,
-        CompressionError,
-        HeaderError,
-        MessageIdError,
-        RecordError,
-    )
-    from mqlab.protocol.hashing import (
-        index_key_hash,
-        java_map_order,
-        java_number_order,
-        java_string_hash,
-        tags_code,
-    )
-    from mqlab.protocol.header_codec import (
-        decode_header,
-        encode_header,
-    )
-    from mqlab.protocol.heartbeat import (
-        ConsumeFromWhere,
-        ConsumerData,
-        ConsumeType,
-        ExpressionType,
-        HeartbeatData,
-        MessageModel,
-        ProducerData,
-        SubscriptionData,
-        build_subscription_data,
-    )
-    from mqlab.protocol.message import (
-        Message,
-        MessageConst,
-        MessageExt,
-        MessageQueue,
-    )
-    from mqlab.protocol.message_id import (
-        MessageId,
-        UniqueKeyGenerator,
-        create_message_id,
-        decode_message_id,
-        decode_unique_key,
-    )
-    from mqlab.protocol.properties import (
-        decode_properties,
-        encode_properties,
-    )
-    from mqlab.protocol.record import (
-        BLANK_MAGIC_CODE,
-        MESSAGE_MAGIC_CODE,
-        MESSAGE_MAGIC_CODE_V2,
-        decode_record,
-        encode_blank,
-        encode_record,
-        record_size,
-        scan_records,
-    )
-    from mqlab.protocol.route import (
-        BrokerData,
-        ClusterInfo,
-        QueueData,
-        TopicRouteData,
-    )
-    from mqlab.protocol.sysflag import (
-        MessageSysFlag,
-        PermName,
-        PullSysFlag,
-        TopicSysFlag,
-    )
-    from mqlab.protocol.topic_config import (
-        DataVersion,
-        KVTable,
-        RegisterBrokerBody,
-        SubscriptionGroupConfig,
-        TopicConfig,
-        TopicConfigAndMappingSerializeWrapper,
-        TopicConfigSerializeWrapper,
-    )
-    from mqlab.protocol.topics import (
-        check_group,
-        check_message,
-        check_topic,
-        dlq_topic,
-        is_system_topic,
-        retry_topic,
-        validate_topic,
-    )
+    from mqlab.protocol.batch import *  # noqa: F403
+    from mqlab.protocol.codes import *  # noqa: F403
+    from mqlab.protocol.command import *  # noqa: F403
+    from mqlab.protocol.compression import *  # noqa: F403
+    from mqlab.protocol.errors import *  # noqa: F403
+    from mqlab.protocol.hashing import *  # noqa: F403
+    from mqlab.protocol.header_codec import *  # noqa: F403
+    from mqlab.protocol.heartbeat import *  # noqa: F403
+    from mqlab.protocol.message import *  # noqa: F403
+    from mqlab.protocol.message_id import *  # noqa: F403
+    from mqlab.protocol.properties import *  # noqa: F403
+    from mqlab.protocol.record import *  # noqa: F403
+    from mqlab.protocol.route import *  # noqa: F403
+    from mqlab.protocol.sysflag import *  # noqa: F403
+    from mqlab.protocol.topic_config import *  # noqa: F403
+    from mqlab.protocol.topics import *  # noqa: F403
 
-_LATER = {
-    "BLANK_MAGIC_CODE": "record",
-    "BatchEntry": "batch",
-    "BodyError": "errors",
-    "BrokerData": "route",
-    "CURRENT_VERSION": "codes",
-    "ClientErrorCode": "codes",
-    "ClusterInfo": "route",
-    "CommandError": "errors",
-    "CompressionError": "errors",
-    "ConsumeFromWhere": "heartbeat",
-    "ConsumeType": "heartbeat",
-    "ConsumerData": "heartbeat",
-    "DataVersion": "topic_config",
-    "ExpressionType": "heartbeat",
-    "FRAME_MAX_LENGTH": "command",
-    "HeaderError": "errors",
-    "HeartbeatData": "heartbeat",
-    "KVTable": "topic_config",
-    "LanguageCode": "codes",
-    "MESSAGE_MAGIC_CODE": "record",
-    "MESSAGE_MAGIC_CODE_V2": "record",
-    "Message": "message",
-    "MessageBatch": "batch",
-    "MessageConst": "message",
-    "MessageExt": "message",
-    "MessageId": "message_id",
-    "MessageIdError": "errors",
-    "MessageModel": "heartbeat",
-    "MessageQueue": "message",
-    "MessageSysFlag": "sysflag",
-    "PermName": "sysflag",
-    "ProducerData": "heartbeat",
-    "PullSysFlag": "sysflag",
-    "QueueData": "route",
-    "RecordError": "errors",
-    "RegisterBrokerBody": "topic_config",
-    "RemotingCommand": "command",
-    "RequestCode": "codes",
-    "ResponseCode": "codes",
-    "SubscriptionData": "heartbeat",
-    "SubscriptionGroupConfig": "topic_config",
-    "TopicConfig": "topic_config",
-    "TopicConfigAndMappingSerializeWrapper": "topic_config",
-    "TopicConfigSerializeWrapper": "topic_config",
-    "TopicRouteData": "route",
-    "TopicSysFlag": "sysflag",
-    "UniqueKeyGenerator": "message_id",
-    "build_subscription_data": "heartbeat",
-    "check_group": "topics",
-    "check_message": "topics",
-    "check_topic": "topics",
-    "code_name": "codes",
-    "compress": "compression",
-    "compression_flag": "compression",
-    "create_message_id": "message_id",
-    "decode_batch": "batch",
-    "decode_header": "header_codec",
-    "decode_message_id": "message_id",
-    "decode_properties": "properties",
-    "decode_record": "record",
-    "decode_unique_key": "message_id",
-    "decompress": "compression",
-    "dlq_topic": "topics",
-    "encode_batch": "batch",
-    "encode_batch_entry": "batch",
-    "encode_blank": "record",
-    "encode_header": "header_codec",
-    "encode_properties": "properties",
-    "encode_record": "record",
-    "index_key_hash": "hashing",
-    "is_system_topic": "topics",
-    "java_map_order": "hashing",
-    "java_number_order": "hashing",
-    "java_string_hash": "hashing",
-    "record_size": "record",
-    "retry_topic": "topics",
-    "scan_records": "record",
-    "tags_code": "hashing",
-    "unwrap_inner_batch": "batch",
-    "validate_topic": "topics",
-}
-"""Where the names come from: they are imported when first used, since nobody needs all of them."""
-
-__all__ = [
-    "BLANK_MAGIC_CODE",
-    "CURRENT_VERSION",
-    "FRAME_MAX_LENGTH",
-    "MESSAGE_MAGIC_CODE",
-    "MESSAGE_MAGIC_CODE_V2",
-    "BatchEntry",
-    "BodyError",
-    "BrokerData",
-    "ClientErrorCode",
-    "ClusterInfo",
-    "CommandError",
-    "CompressionError",
-    "ConsumeFromWhere",
-    "ConsumeType",
-    "ConsumerData",
-    "DataVersion",
-    "ExpressionType",
-    "HeaderError",
-    "HeartbeatData",
-    "KVTable",
-    "LanguageCode",
-    "Message",
-    "MessageBatch",
-    "MessageConst",
-    "MessageExt",
-    "MessageId",
-    "MessageIdError",
-    "MessageModel",
-    "MessageQueue",
-    "MessageSysFlag",
-    "PermName",
-    "ProducerData",
-    "PullSysFlag",
-    "QueueData",
-    "RecordError",
-    "RegisterBrokerBody",
-    "RemotingCommand",
-    "RequestCode",
-    "ResponseCode",
-    "SubscriptionData",
-    "SubscriptionGroupConfig",
-    "TopicConfig",
-    "TopicConfigAndMappingSerializeWrapper",
-    "TopicConfigSerializeWrapper",
-    "TopicRouteData",
-    "TopicSysFlag",
-    "UniqueKeyGenerator",
-    "build_subscription_data",
-    "check_group",
-    "check_message",
-    "check_topic",
-    "code_name",
-    "compress",
-    "compression_flag",
-    "create_message_id",
-    "decode_batch",
-    "decode_header",
-    "decode_message_id",
-    "decode_properties",
-    "decode_record",
-    "decode_unique_key",
-    "decompress",
-    "dlq_topic",
-    "encode_batch",
-    "encode_batch_entry",
-    "encode_blank",
-    "encode_header",
-    "encode_properties",
-    "encode_record",
-    "index_key_hash",
-    "is_system_topic",
-    "java_map_order",
-    "java_number_order",
-    "java_string_hash",
-    "record_size",
-    "retry_topic",
-    "scan_records",
-    "tags_code",
-    "unwrap_inner_batch",
-    "validate_topic",
-]
-
-__getattr__ = lazy_names(__name__, _LATER)
+# Messages and codes come first: whoever wants those imports nothing else.
+__getattr__ = names_of_areas(
+    __name__,
+    (
+        "message", "codes", "command", "route", "sysflag", "errors", "batch", "compression", "hashing",
+        "header_codec", "heartbeat", "message_id", "properties", "record", "topic_config", "topics",
+    ),
+)  # fmt: skip

@@ -34,7 +34,7 @@ _HEADER_MAX_LENGTH = 0xFFFFFF
 _EXTRA_FIELDS_CAPACITY = 256
 _PREFIX = struct.Struct(">iI")
 
-H = TypeVar("H")
+_H = TypeVar("_H")
 
 
 class RemotingCommand:
@@ -143,7 +143,7 @@ class RemotingCommand:
             return codec.to_fields_in_map_order(self.header)
         return codec.map_order({**self._fields, **codec.to_fields(self.header)}, _EXTRA_FIELDS_CAPACITY)
 
-    def header_as(self, cls: type[H]) -> H:
+    def header_as(self, cls: type[_H]) -> _H:
         """The typed header: the object itself when it is of that class, else read out of the extension fields.
 
         Raises HeaderError naming the field when one is missing or is not what its type wants.

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_ori
 from mqlab.protocol.errors import HeaderError
 from mqlab.protocol.hashing import java_map_order
 
-H = TypeVar("H")
+_H = TypeVar("_H")
 C = TypeVar("C", bound=type)
 
 _WIRE_NAMES: dict[type, dict[str, str]] = {}
@@ -183,7 +183,7 @@ def encode_header(header: Any) -> dict[str, str]:
     return codec_of(type(header)).to_fields_in_map_order(header)
 
 
-def decode_header(cls: type[H], fields: Mapping[str, str]) -> H:
+def decode_header(cls: type[_H], fields: Mapping[str, str]) -> _H:
     """The typed header that these extension fields describe; raises HeaderError naming the field that is wrong."""
-    header: H = codec_of(cls).from_fields(fields)
+    header: _H = codec_of(cls).from_fields(fields)
     return header

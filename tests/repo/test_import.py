@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -69,8 +71,7 @@ def test_a_first_cell_leaves_out_what_it_may_never_use() -> None:
 
 PUSH_WORLD = "from mqlab import scenarios; scenarios.get('steady-load').play(seconds=2)"
 UNASKED = tuple(
-    f"mqlab.{part}."
-    for part in ("proxy", "rpc", "protocol.v2", "client.v5", "client.consumer.pop", "broker.pop")
+    f"mqlab.{part}." for part in ("proxy", "rpc", "protocol.v2", "client.v5", "client.consumer.pop", "broker.pop")
 )
 """Packages of which such a world has nothing."""
 
@@ -81,7 +82,7 @@ def test_a_world_of_push_loads_neither_proxies_nor_pop() -> None:
     assert [name for name in sorted(modules) if f"{name}.".startswith(UNASKED)] == []
 
 
-@pytest.mark.parametrize("part", ["mqlab", "mqlab.client", "mqlab.protocol", "mqlab.views"])
+@pytest.mark.parametrize("part", ["mqlab", "mqlab.client", "mqlab.views"])
 def test_names_that_are_imported_when_first_used_are_public_and_there(part: str) -> None:
     module = importlib.import_module(part)
     later = getattr(module, "_LATER", None) or module._HOME
@@ -99,3 +100,20 @@ def test_a_header_of_any_area_is_found_by_its_name() -> None:
         assert getattr(headers, header.__name__) is header
     with pytest.raises(AttributeError, match="has no attribute 'NothingRequestHeader'"):
         headers.NothingRequestHeader  # noqa: B018  # the access is what is tested
+
+
+@pytest.mark.parametrize("part", ["mqlab.protocol", "mqlab.protocol.headers"])
+def test_a_package_of_areas_has_what_they_have_and_nothing_else(part: str) -> None:
+    package = importlib.import_module(part)
+    tree = ast.parse(Path(package.__file__).read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    areas = [node.module for node in imports if node.module and node.module.startswith(f"{part}.")]
+    assert len(areas) >= 8
+    for area in areas:
+        home = importlib.import_module(area)
+        own = [name for name, value in vars(home).items() if getattr(value, "__module__", "") == area]
+        for name in [name for name in own if not name.startswith("_")]:
+            assert getattr(package, name) is getattr(home, name)
+            assert name in vars(package), "what was asked for once is not looked for again"
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        package.Nothing  # noqa: B018  # the access is what is tested
