@@ -1,9 +1,8 @@
-"""A solution that is a function of DataFrames runs where its own Spark is, and is judged as if it ran here."""
+"""What a solution that is a function of DataFrames gives is taken as files of Parquet, and refused where it is none."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,45 +10,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from mqlab.check import find_check
-from mqlab.grading.confine import Limits
 from mqlab.grading.frames import MOST_BYTES, MOST_ROWS, Frames
 from mqlab.grading.judging import FIRST_HIDDEN, hidden_seeds
-from mqlab.grading.students_process import StudentsProcess
 from mqlab.grading.values import WireError
-from mqlab.labs import many_worlds
-from mqlab.labs.build import read_lab
-from mqlab.labs.reference import reference_answers
-
-ROOT = Path(__file__).parents[2]
-LARGE = {"21_where_the_time_went": "21/where-the-time-went", "25_cluster": "25/longest-silence"}
-"""A check of many worlds, and one that looks at tasks, too."""
-
-
-def _source(lab: str) -> Path:
-    return ROOT / "labs" / "sources" / f"{lab}.py"
-
-
-@pytest.fixture(scope="module")
-def far_side() -> Iterator[StudentsProcess]:
-    """One process, and so one Java, for the solutions of both labs."""
-    cells = [cell.source for lab in LARGE for cell in read_lab(_source(lab)).tagged("exercise")]
-    limits = Limits().with_java()
-    with StudentsProcess(cells, module="solutions", limits=limits, patience_s=100, asleep_s=500) as there:
-        yield there
-
-
-@pytest.mark.parametrize(("lab", "check"), LARGE.items(), ids=LARGE.values())
-def test_a_reference_solution_passes_with_the_same_words_as_in_one_process(
-    lab: str, check: str, far_side: StudentsProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MQLAB_SPARK_MASTER", "local[1]")
-    monkeypatch.setattr(many_worlds, "WORLDS_IN_ONE_JOB", 10)
-    (here,) = reference_answers(read_lab(_source(lab)))[check]
-    (there,) = far_side.answers([here.__name__])
-    got = find_check(check).play(there, seeds=[1, 2])
-    assert got.passed, got
-    assert repr(got) == repr(find_check(check).play(here, seeds=[1, 2]))
 
 
 def test_hidden_seeds_of_a_job_for_many_are_neighbours() -> None:
