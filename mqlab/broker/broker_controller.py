@@ -61,7 +61,7 @@ class BrokerService(Protocol):
     """A part of a broker that works by itself from the broker's start to its end."""
 
     def start(self) -> None:
-        """Begin."""
+        """Begin to work; this is called once, when the broker starts."""
         ...
 
     def shutdown(self) -> None:

@@ -106,7 +106,7 @@ class BrokerExecutors:
             pool.on_waiting = on_waiting
 
     def all(self) -> list[WatchedPool]:
-        """Every pool."""
+        """Every pool of the broker, in the order in which they were made."""
         return [
             self.send, self.pull, self.lite_pull, self.ack, self.query, self.admin, self.client_manage, self.heartbeat,
             self.consumer_manage, self.load_balance, self.end_transaction,

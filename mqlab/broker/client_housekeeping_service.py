@@ -30,13 +30,13 @@ class ClientHousekeepingService(ChannelEventListener):
         self._scan: PeriodicTask | None = None
 
     def start(self) -> None:
-        """Begin to scan."""
+        """Look for silent clients from now on, every ten seconds."""
         self._scan = self._node.schedule_at_fixed_rate(
             self.scan_exception_channel, SCAN_FIRST_MS, SCAN_PERIOD_MS, "ClientHousekeepingScheduledThread"
         )
 
     def shutdown(self) -> None:
-        """Scan no more."""
+        """Stop looking for silent clients."""
         if self._scan is not None:
             self._scan.cancel()
 

@@ -43,7 +43,7 @@ class DefaultConsumerIdsChangeListener:
             )
 
     def shutdown(self) -> None:
-        """End the rhythm."""
+        """Stop telling groups in a rhythm that their members have changed."""
         if self._rhythm is not None:
             self._rhythm.cancel()
 

@@ -84,7 +84,7 @@ class DeliverDelayedMessage:
         )
 
     def cancel(self) -> None:
-        """No more turns."""
+        """Take no more turns: what is due stays where it is."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

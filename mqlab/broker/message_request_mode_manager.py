@@ -37,7 +37,7 @@ class MessageRequestModeManager(ConfigManager):
             )
 
     def wrapper(self) -> MessageRequestModeSerializeWrapper:
-        """The whole table."""
+        """The whole table, as the file on the disk has it."""
         return MessageRequestModeSerializeWrapper(self.message_request_mode_map)
 
     def encode(self) -> dict[str, Any]:

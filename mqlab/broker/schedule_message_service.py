@@ -187,7 +187,7 @@ class ScheduleMessageService(ConfigManager):
             loop.count_turns()
 
     def wrapper(self) -> DelayOffsetSerializeWrapper:
-        """The whole table."""
+        """The whole table, as the file on the disk has it."""
         self._count_turns()
         return DelayOffsetSerializeWrapper(dict(sorted(self.offset_table.items())), self.data_version)
 

@@ -77,7 +77,7 @@ class SubscriptionGroupManager(ConfigManager):
             )
 
     def delete_subscription_group_config(self, group: str) -> None:
-        """Forget a group."""
+        """Forget the settings of a group, and write the table."""
         known = self.subscription_group_table.pop(group, None)
         self.forbidden_table.pop(group, None)
         if known is None:

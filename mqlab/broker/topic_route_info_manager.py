@@ -37,7 +37,7 @@ class TopicRouteInfoManager:
         self._periodic = broker.node.schedule_at_fixed_rate(self._update_all, first_ms, period_ms, "topic routes")
 
     def shutdown(self) -> None:
-        """Ask no more."""
+        """Stop asking the name servers for routes."""
         self._periodic.cancel()
 
     async def get_topic_subscribe_info(self, topic: str) -> list[MessageQueue] | None:

@@ -15,7 +15,7 @@ class OutcomeCallback:
         """It has a result."""
 
     def on_exception(self, error: Exception) -> object:
-        """It has failed."""
+        """The call has failed for this reason."""
 
 
 def call_back(

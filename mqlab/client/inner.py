@@ -32,12 +32,12 @@ class MQConsumerInner(Protocol):
 
     @property
     def group_name(self) -> str:
-        """Its group."""
+        """The name of the group that this producer or consumer belongs to."""
         ...
 
     @property
     def message_model(self) -> MessageModel:
-        """Clustering or broadcasting."""
+        """Whether the group shares the messages (CLUSTERING), or each member gets all (BROADCASTING)."""
         ...
 
     @property

@@ -141,7 +141,7 @@ class MQClientAPIImpl:
         return self._pop
 
     def shutdown(self) -> None:
-        """Close all connections."""
+        """Close all connections; calls that wait for an answer fail."""
         self.remoting_client.shutdown()
 
     def _address(self, address: str) -> str:

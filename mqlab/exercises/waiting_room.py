@@ -170,7 +170,7 @@ class OwnHoldService(PullRequestHoldService):
         self._ask(self._answer.hold, pull)
 
     def tick(self) -> None:
-        """A pass."""
+        """One pass over what waits, as PullRequestHoldService makes it."""
         if self.wrong:
             return
 

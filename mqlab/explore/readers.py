@@ -31,15 +31,15 @@ class Member(Protocol):
 
     @property
     def group_name(self) -> str:
-        """The consumer group."""
+        """The name of the group that reads."""
 
     @property
     def message_model(self) -> MessageModel:
-        """Clustering or broadcasting."""
+        """Whether the group shares the messages (CLUSTERING), or each member gets all (BROADCASTING)."""
 
     @property
     def rebalance_impl(self) -> Subscriptions:
-        """What it reads."""
+        """The part of the reader that knows what it has subscribed to."""
 
 
 class Reader(NamedTuple):

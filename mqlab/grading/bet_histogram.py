@@ -69,7 +69,7 @@ class BetHistogram(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets publish
         self._draw()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop looking for notebooks."""
         if self._following is not None:
             self._following.cancel()
 

@@ -57,7 +57,7 @@ class CheckRow:
         return round(self._shares / self.students, 4)
 
     def add(self, points: float, most: float) -> None:
-        """Count one student."""
+        """Count what one student has reached."""
         self.students += 1
         self._shares += points / most
         if points >= most:

@@ -18,7 +18,7 @@ class Clock:
         return Future(str(label))
 
     def sleep_us(self, us: int) -> Awaitable[None]:
-        """So many microseconds."""
+        """Sleep for so many microseconds of the machine's time."""
         return sleep_us(int(us))
 
     def at_most(self, future: Future[None], us: int) -> Awaitable[bool]:

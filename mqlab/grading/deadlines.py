@@ -133,7 +133,7 @@ class Deadlines:
                 raise LearnerError(f"{member.id} in the roster: {problem.message}", problem.hint) from None
 
     def as_json(self) -> dict[str, Any]:
-        """For `deadlines.json`."""
+        """The deadline as it is written to `deadlines.json`."""
         due = {
             lab: {"due": shown(each.due), "begin": shown(each.begin) if each.begin else ""}
             for lab, each in sorted(self.of_labs.items())

@@ -29,12 +29,12 @@ class FarPipe:
         self._writes = os.fdopen(writes, "wb")
 
     def write(self, line: bytes) -> None:
-        """Send a line."""
+        """Send a line to the judge."""
         self._writes.write(line)
         self._writes.flush()
 
     def read(self) -> bytes:
-        """The next line."""
+        """The next line that the judge has sent; waits for it."""
         line = self._reads.readline()
         if not line:
             raise PeerLost("the judge has hung up")

@@ -52,7 +52,7 @@ class Mark:
     """Whether the failing seed has a world that can be opened."""
 
     def as_json(self) -> dict[str, Any]:
-        """For `result.json`."""
+        """The mark as it is written to `result.json`."""
         return asdict(self)
 
 

@@ -23,7 +23,7 @@ class Pipe(Protocol):
     """A line out, a line in."""
 
     def write(self, line: bytes) -> None:
-        """Send a line."""
+        """Send a line to the other side."""
         ...
 
     def read(self) -> bytes:

@@ -186,7 +186,7 @@ class Playing:
         return breakpoint_
 
     def remove_breakpoint(self, breakpoint_: Breakpoint) -> None:
-        """Forget a breakpoint."""
+        """Remove a breakpoint; the world no longer stops there."""
         self.world.hooks.detach(breakpoint_)
         if breakpoint_ in self._breakpoints:
             self._breakpoints.remove(breakpoint_)

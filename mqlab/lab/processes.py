@@ -41,7 +41,7 @@ class Owner(Protocol):
         ...
 
     def crash(self, name: str) -> None:
-        """Kill a process."""
+        """Kill a process (kill -9): its memory is gone, its files stay."""
         ...
 
     def power_off(self, name: str) -> None:
@@ -61,7 +61,7 @@ class Owner(Protocol):
         ...
 
     def run_for(self, ms: float) -> Self:
-        """Let time pass."""
+        """Let the world play for so long."""
         ...
 
 
@@ -75,7 +75,7 @@ class Process:
 
     @property
     def name(self) -> str:
-        """The node's name."""
+        """The name of the machine that the process runs on."""
         return self.node.name
 
     @property
@@ -98,7 +98,7 @@ class Process:
         return LearnerError(f"{self.name} has not begun to run yet", "let it: lab.run_for(ms=1)")
 
     def crash(self) -> None:
-        """Kill the process."""
+        """Kill the process (kill -9): its memory is gone, its files stay."""
         self.lab.crash(self.name)
 
     def power_off(self) -> None:
@@ -110,7 +110,7 @@ class Process:
         self.lab.restart(self.name)
 
     def freeze(self) -> None:
-        """Let it hang."""
+        """Let the process hang (kill -STOP): its connections stay open, and nothing is answered."""
         self.lab.freeze(self.name)
 
     def thaw(self) -> None:
@@ -144,7 +144,7 @@ class NameServerProcess(Process):
 
     @property
     def address(self) -> str:
-        """Its "ip:port"."""
+        """Where the process listens, as "ip:port"."""
         return f"{self.node.spec.ip}:{self._config.listen_port}"
 
     def _boot(self, node: Node) -> None:
@@ -262,7 +262,7 @@ class ProxyProcess(Process):
 
     @property
     def address(self) -> str:
-        """Its "ip:port"."""
+        """Where the process listens, as "ip:port"."""
         return f"{self.node.spec.ip}:{self._config.grpc_server_port}"
 
     def _boot(self, node: Node) -> None:

@@ -36,7 +36,7 @@ class AddressServer:
         self.node.listen(self.port, self._accept)
 
     def shutdown(self) -> None:
-        """Listen no more."""
+        """Close the port: whoever asks for addresses gets no connection."""
         self.node.stop_listening(self.port)
 
     def _accept(self, endpoint: Endpoint) -> None:

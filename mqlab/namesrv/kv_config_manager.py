@@ -40,7 +40,7 @@ class KVConfigManager:
             return
 
     def put_kv_config(self, namespace: str, key: str, value: str) -> None:
-        """Set a key."""
+        """Set a key of a namespace, and write the table."""
         self.config_table.setdefault(namespace, {})[key] = value
         self._changed(namespace, key, value, removed=False)
 

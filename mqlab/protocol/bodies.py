@@ -49,7 +49,7 @@ class ConsumeStats(JsonBody):
 
 @dataclass(slots=True)
 class Connection(JsonBody):
-    """One connected client."""
+    """One connected client: its id, its address, its language and its version."""
 
     client_id: str
     client_addr: str

@@ -148,7 +148,7 @@ class Message:
 
     @property
     def tags(self) -> str | None:
-        """The tag."""
+        """The tag by which subscriptions choose messages; null without one."""
         return self.properties.get("TAGS")
 
     @tags.setter

@@ -102,14 +102,14 @@ class RegisterBrokerBody(JsonBody):
 
 @dataclass(slots=True)
 class KVTable(JsonBody):
-    """Texts by name."""
+    """A table of texts by name, as a name server keeps and sends it."""
 
     table: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class TopicList(JsonBody):
-    """Names of topics."""
+    """Names of topics, and the broker's address where it is asked for."""
 
     topic_list: list[str] = field(default_factory=list)
     broker_addr: str | None = None

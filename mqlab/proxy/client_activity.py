@@ -119,7 +119,7 @@ class ClientActivity:
     async def notify_client_termination(
         self, ctx: ProxyContext, request: NotifyClientTerminationRequest
     ) -> NotifyClientTerminationResponse:
-        """Forget a client."""
+        """Forget a client that says that it ends."""
         settings, clients = self._settings.remove(ctx.client_id), self._clients
         return NotifyClientTerminationResponse(
             _for_each_place(ctx, settings, request.group, clients.unregister_producer, clients.unregister_consumer)

@@ -48,7 +48,7 @@ class ClientManager:
         )
 
     def shutdown(self) -> None:
-        """Look no more."""
+        """Stop looking for silent clients."""
         if self._scan is not None:
             self._scan.cancel()
 

@@ -46,7 +46,7 @@ class ClusterMessageService:
     async def send_message(
         self, queue: AddressableMessageQueue, message: Message, header: SendMessageRequestHeaderV2
     ) -> SendResult:
-        """Send a message."""
+        """Send a message to the broker that was chosen; the future of its answer."""
         address = queue.broker_addr
         response = await self._api.send_message(address, message, header, DEFAULT_TIMEOUT_MS)
         return self._api.process_send_response(queue.message_queue, message, response, address)
@@ -54,7 +54,7 @@ class ClusterMessageService:
     async def pop_message(
         self, queue: AddressableMessageQueue, header: PopMessageRequestHeader, timeout_ms: int
     ) -> PopResult:
-        """Pop messages."""
+        """Pop messages from the broker that was chosen; the future of its answer."""
         request = RemotingCommand.request(RequestCode.POP_MESSAGE, header)
         response = await self._remoting_client.invoke_sync(queue.broker_addr, request, timeout_ms)
         broker_name = queue.message_queue.broker_name

@@ -88,7 +88,7 @@ class ReceiptHandleManager:
         clients.consumer_left.append(self._client_left)
 
     def start(self) -> None:
-        """Begin to scan."""
+        """Look from now on for handles that must be renewed."""
         self._scan = self._node.schedule_with_fixed_delay(
             self.schedule_renew_task, 0, self._config.renew_schedule_period_millis, "RenewalScheduledThread"
         )

@@ -214,7 +214,7 @@ class RpcClient:
         made.set_result(connection)
 
     def shutdown(self) -> None:
-        """Close all connections."""
+        """Close all connections; calls that wait for an answer fail."""
         self._shut_down = True
         for connection in list(self._connections.values()):
             connection.close()

@@ -68,7 +68,7 @@ class ServerStream:
         self._over()
 
     def end(self, code: StatusCode = StatusCode.OK, description: str = "") -> None:
-        """End the call."""
+        """End the call with this status."""
         self._put(RpcFrame(self.stream_id, self.rpc.path, True, None, None, True, code, description))
         self._over()
 
@@ -148,7 +148,7 @@ class ServerConnection(RpcConnection):
         stream.heard(frame)
 
     def closed(self) -> None:
-        """Cancel every call."""
+        """Cancel every call of a connection that has closed."""
         self._server.connections.pop(self, None)
         for stream in list(self.streams.values()):
             stream.cancelled()

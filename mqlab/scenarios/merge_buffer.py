@@ -41,7 +41,7 @@ class Kitchen:
 
     @public_call
     async def open(self) -> None:
-        """Make the connection."""
+        """Connect to the broker."""
         await type(self._connection).start.inside(self._connection)  # type: ignore[attr-defined]  # see public_call
 
     @public_call

@@ -70,7 +70,7 @@ class Disk(Protocol):
         ...
 
     def remove(self, path: str) -> None:
-        """Delete a file."""
+        """Delete a file; FileNotFoundError if there is none."""
         ...
 
     def rename(self, old: str, new: str) -> None:

@@ -64,7 +64,7 @@ class Space(Protocol):
         ...
 
     def release(self, n: int) -> None:
-        """Give space back."""
+        """Give the space of `n` bytes back to the disk."""
         ...
 
 

@@ -273,6 +273,6 @@ class _Call(Target):
         self.token = 0
 
     def fire(self) -> None:
-        """Call back once."""
+        """Call back, and never again."""
         self.token = -1
         self.callback()

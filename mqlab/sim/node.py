@@ -175,7 +175,7 @@ class Node:
         return PeriodicTask(self, callback, initial_ms, delay_ms, name, fixed_rate=False)
 
     def future(self, label: str = "") -> Future[Any]:
-        """A new future."""
+        """A new future of this machine, with a name for whoever waits for it."""
         return Future(label)
 
     async def wait(self, future: Future[T], ms: float) -> T:

@@ -23,5 +23,5 @@ class Target:
     token: int
 
     def fire(self) -> None:
-        """Play the slice."""
+        """Play the slice: resume the task, or call back."""
         raise NotImplementedError(f"{type(self).__name__} must define fire()")

@@ -8,7 +8,7 @@ from mqlab.sim.disk import Disk
 
 
 class Hooks(Protocol):
-    """Where events go."""
+    """What a store needs of a world's hooks: whether anybody listens, and where events go."""
 
     @property
     def on(self) -> bool: ...
@@ -42,7 +42,7 @@ class _NoHooks:
     on = False
 
     def emit(self, event: tuple[Any, ...]) -> None:
-        """Nobody listens."""
+        """Drop the event, since nobody listens."""
 
 
 class _QuietSpec:

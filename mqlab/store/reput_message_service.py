@@ -143,5 +143,5 @@ class ReputMessageService(ServiceThread):
         return self.reput.is_commit_log_available
 
     def tick(self) -> None:
-        """Dispatch it."""
+        """Dispatch what has been appended since the last tick."""
         self.reput.do_reput()

@@ -47,7 +47,7 @@ class StoreServices:
             service.start()
 
     def shutdown(self) -> None:
-        """Stop them."""
+        """Stop the threads of the store."""
         for service in self.all():
             service.shutdown()
 

@@ -95,7 +95,7 @@ class RivalMeter:
         self._delays_us: list[int] = []
 
     def __call__(self, row: Row) -> None:
-        """See one event."""
+        """Take in one event of the world."""
         kind = row[KIND]
         if kind not in _COUNTED:
             return

@@ -53,7 +53,7 @@ def _columns(columns: Mapping[str, Column]) -> list[str]:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write docs/tables.md anew from the tables."""
     PAGE.write_text(page(), encoding="utf-8")
     print(f"wrote docs/tables.md: {len(ALL)} tables")
 

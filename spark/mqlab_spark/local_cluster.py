@@ -74,7 +74,7 @@ class Daemon:
         self.process.wait(timeout=PATIENCE_S)
 
     def stop(self) -> None:
-        """End it."""
+        """End the master, the workers and whatever they have started."""
         self.process.terminate()
         try:
             self.process.wait(timeout=PATIENCE_S)

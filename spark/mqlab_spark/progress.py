@@ -87,10 +87,10 @@ class Watch:
         return sum(of for _, of in self._stages.values())
 
     def start(self) -> None:
-        """Begin."""
+        """Begin to show a bar for the jobs of a session."""
 
     def stop(self) -> None:
-        """End."""
+        """Take the bar away."""
 
     def _tell(self) -> None:
         if self._stages:

@@ -41,7 +41,7 @@ class Chart:
     y_label: str
 
     def table(self) -> Table:
-        """The chart's numbers."""
+        """The numbers of the chart as a table, for readers who do not see it."""
         raise NotImplementedError
 
     def svg(self) -> str:

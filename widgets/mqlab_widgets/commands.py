@@ -83,7 +83,7 @@ def step_slice(session: Session) -> None:
 
 
 def back(session: Session) -> None:
-    """One event back."""
+    """Go back by one event."""
     if session.lab.history.cursor == 0:
         session.said = "This is the beginning: nothing has happened before it."
     session.move_to(session.lab.history.cursor - 1)

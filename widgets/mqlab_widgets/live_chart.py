@@ -27,7 +27,7 @@ class Drawn(Protocol):
         """The picture as SVG text."""
 
     def figure(self) -> Any:
-        """What Bokeh draws."""
+        """The figure that Bokeh draws in the page."""
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]: ...
 

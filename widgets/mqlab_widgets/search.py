@@ -54,7 +54,7 @@ class Search:
         self._awaited: Breakpoint | None = None
 
     def run(self, ended: Callable[[str], None], moved: Callable[[], None]) -> None:
-        """Begin."""
+        """Begin the search: a short one ends at once, a longer one goes on while the page is served."""
         if self._kind:
             self._awaited = self._stack.enter_context(self.lab.break_on(self._kind))
         began = time.monotonic()

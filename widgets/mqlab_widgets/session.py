@@ -223,7 +223,7 @@ class Session:
             lab.watchers.discard(self)
 
     def tell(self, beats: list[Beat]) -> None:
-        """Show these beats."""
+        """Send these beats to the page, which shows them one after the other."""
         if self._on_story is not None:
             self._on_story(beats, self.player.began)
 

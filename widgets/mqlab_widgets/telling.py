@@ -53,7 +53,7 @@ class View(Protocol):
     cursor: Cursor
 
     def tell(self, beats: list[Beat]) -> None:
-        """Show these beats."""
+        """Send these beats to the page, which shows them one after the other."""
 
     def stopped(self, words: str) -> None:
         """The player has stopped; `words` say why, "" if somebody wanted it."""

@@ -68,7 +68,7 @@ class AckMessageProcessor(RequestProcessor):
             service.start()
 
     def shutdown_pop_revive_service(self) -> None:
-        """End the revivers."""
+        """Stop the reviver of every revive queue."""
         for service in self.revive_services:
             service.shutdown()
 

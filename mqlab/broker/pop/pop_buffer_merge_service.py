@@ -375,7 +375,7 @@ class PopBufferMergeService(ServiceThread):
         return "stayed long" if now_ms > wrapper.ck.pop_time + self._config.pop_ck_stay_buffer_time else ""
 
     def let_go(self, wrapper: PopCheckPointWrapper) -> None:
-        """Forget a batch."""
+        """Forget a batch, whose check point is stored or settled."""
         del self.buffer[wrapper.merge_key]
         self._to_look_at.pop(wrapper.merge_key, None)
         self.commit_offsets.heads[wrapper.lock_key] = None

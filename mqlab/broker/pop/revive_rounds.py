@@ -65,7 +65,7 @@ class ReviveRounds(ServiceThread):
         self.node.life.clock_listeners.append(self.arrived)
 
     def shutdown(self) -> None:
-        """End at once."""
+        """Stop at once, in the middle of a round if need be."""
         if self.arrived in self.node.life.clock_listeners:
             self.node.life.clock_listeners.remove(self.arrived)
         self._when_arrived = None
@@ -78,7 +78,7 @@ class ReviveRounds(ServiceThread):
         return self._broker.message_store.get_max_offset_in_queue(self.topic, self.revive_qid) > self._looked_to
 
     async def run(self) -> None:
-        """Round after round."""
+        """Play round after round until the broker is shut down."""
         begin_us = self._origin_us
         while not self.stopped:
             empty_reads = await self._until_next_read(begin_us)

@@ -79,7 +79,7 @@ class ConsumerImpl(ABC):
 
     @property
     def message_model(self) -> MessageModel:
-        """Clustering or broadcasting."""
+        """Whether the group shares the messages (CLUSTERING), or each member gets all (BROADCASTING)."""
         return self._settings.message_model
 
     @property

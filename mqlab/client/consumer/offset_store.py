@@ -135,7 +135,7 @@ class RemoteBrokerOffsetStore(OffsetStore):
     """
 
     async def read_from_store(self, queue: MessageQueue) -> int:
-        """Ask the broker."""
+        """Ask the broker for the group's offset of a queue."""
         try:
             offset = await self._fetch(queue)
         except OffsetNotFoundException:
@@ -249,5 +249,5 @@ class LocalFileOffsetStore(OffsetStore):
             self.report_persisted(queue, table[queue])
 
     def persist(self, queue: MessageQueue) -> None:
-        """Write one offset."""
+        """Write the offset of one queue down, where the group keeps it."""
         self.persist_all([queue])

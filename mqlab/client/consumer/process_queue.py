@@ -205,7 +205,7 @@ class ProcessQueue:
                 self.remove_message([message])
 
     def clear(self) -> None:
-        """Forget everything held."""
+        """Forget every message that is held, consumed or not."""
         self.msg_tree_map.clear()
         self.consuming_msg_orderly_tree_map.clear()
         self.msg_count = 0

@@ -56,6 +56,6 @@ class TreeMap(dict[int, MessageExt]):
         return offset, self.pop(offset)
 
     def clear(self) -> None:
-        """Take out everything."""
+        """Take every entry out."""
         super().clear()
         self._offsets.clear()

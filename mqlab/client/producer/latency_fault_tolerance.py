@@ -70,7 +70,7 @@ class LatencyFaultTolerance:
         return item is None or item.reachable
 
     def remove(self, name: str) -> None:
-        """Forget a broker."""
+        """Forget what is known of a broker's latency, and use it again."""
         self.fault_item_table.pop(name, None)
 
     async def detect_by_one_round(self, probe: Probe, timeout_ms: int, interval_ms: int) -> None:

@@ -151,7 +151,7 @@ class ProduceAccumulator(ServiceThread):
         return held.size_bytes > self.hold_bytes or self.node.now_us() >= held.created_us + self.hold_ms * 1_000
 
     def has_work(self) -> bool:
-        """Does anything wait?"""
+        """Whether a batch waits to be sent."""
         return bool(self._accumulations)
 
     def tick(self) -> None:

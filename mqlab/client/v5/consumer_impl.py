@@ -41,7 +41,7 @@ class ConsumerImpl(ClientImpl):
         self.retry_policy = RetryPolicy()
 
     def topics(self) -> list[str]:
-        """The subscribed topics."""
+        """The names of the topics that the consumer has subscribed to."""
         return list(self.subscriptions)
 
     async def start(self) -> None:

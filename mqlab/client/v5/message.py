@@ -173,7 +173,7 @@ class MessageIdCodec:
         return codec
 
     def next_message_id(self) -> str:
-        """A new id."""
+        """A new message id: version, address, process, time and a counter, as hexadecimal digits."""
         seconds = (self._node.now_ms() - EPOCH_2021_MS) // 1_000
         number, self._next = self._next, self._next + 1
         return f"{self._fixed}{seconds & 0xFFFF_FFFF:08X}{number & 0xFFFF_FFFF:08X}"

@@ -64,7 +64,7 @@ class ProcessQueue:
     # -- receiving --------------------------------------------------------------------------------------------------
 
     def fetch_message_immediately(self) -> None:
-        """Begin to receive."""
+        """Ask for messages of this queue at once."""
         self._receive_message_immediately(self._consumer.generate_attempt_id())
 
     def _receive_message_later(self, reason: str, delay_ms: int, attempt_id: str) -> None:

@@ -62,7 +62,7 @@ class Producer(Startable, ProducerConfiguration):
 
     @public_call
     async def shutdown(self) -> None:
-        """End the producer."""
+        """Tell the proxy that the producer ends, and close its connections."""
         await self.impl.shutdown()
 
     @public_call

@@ -60,7 +60,7 @@ class SimpleConsumer(Startable, SimpleConsumerConfiguration):
 
     @public_call
     async def shutdown(self) -> None:
-        """End the consumer."""
+        """Tell the proxy that the consumer ends, and close its connections."""
         await self.impl.shutdown()
 
     @public_call

@@ -73,7 +73,7 @@ class QueryDataVersionRequestHeader(NamedTuple):
 
 
 class QueryDataVersionResponseHeader(NamedTuple):
-    """Whether they changed."""
+    """Whether the broker's settings of topics have changed since its last report."""
 
     changed: bool
 
@@ -94,7 +94,7 @@ class GetKVConfigRequestHeader(NamedTuple):
 
 
 class GetKVConfigResponseHeader(NamedTuple):
-    """The value."""
+    """The value of the key; null if there is none."""
 
     value: str | None = None
 

@@ -56,7 +56,7 @@ class SearchOffsetRequestHeader(NamedTuple):
 
 
 class SearchOffsetResponseHeader(NamedTuple):
-    """The offset found."""
+    """The offset that was found for the time."""
 
     offset: Long
 

@@ -103,7 +103,7 @@ class PollingInfoRequestHeader(NamedTuple):
 
 
 class PollingInfoResponseHeader(NamedTuple):
-    """That many."""
+    """How many requests wait at this queue."""
 
     polling_num: int
 

@@ -45,7 +45,7 @@ class QueryAssignmentRequest(NamedTuple):
 
 
 class QueryAssignmentResponse(NamedTuple):
-    """These."""
+    """The queues that this client shall receive from."""
 
     status: Annotated[Status, 1] = Status()
     assignments: Annotated[tuple[Assignment, ...], 2] = ()
@@ -65,7 +65,7 @@ class HeartbeatResponse(NamedTuple):
 
 
 class NotifyClientTerminationRequest(NamedTuple):
-    """I leave."""
+    """A client says that it ends, and of which group it was."""
 
     group: Annotated[Resource | None, 1] = None
 
@@ -77,7 +77,7 @@ class NotifyClientTerminationResponse(NamedTuple):
 
 
 class SendMessageRequest(NamedTuple):
-    """Store these messages."""
+    """The messages to be stored, all of one topic."""
 
     messages: Annotated[tuple[Message, ...], 1] = ()
 
@@ -182,7 +182,7 @@ class ForwardMessageToDeadLetterQueueRequest(NamedTuple):
 
 
 class ForwardMessageToDeadLetterQueueResponse(NamedTuple):
-    """Done."""
+    """The answer to it, which has a status and nothing else."""
 
     status: Annotated[Status, 1] = Status()
 

@@ -127,12 +127,12 @@ class TimerServices:
         return [self.enqueue, self.dequeue, self.flush, self.clean]
 
     def start(self) -> None:
-        """Start them."""
+        """Start the threads of the timer."""
         for service in self.all():
             service.start()
 
     def shutdown(self) -> None:
-        """Stop them."""
+        """Stop the threads of the timer."""
         for service in self.all():
             service.shutdown()
 

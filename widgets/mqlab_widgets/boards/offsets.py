@@ -72,5 +72,5 @@ class OffsetsBoard(Board):
         return self._table()._repr_html_()
 
     def text(self) -> list[str]:
-        """The same table."""
+        """The same table as text, a line for each row."""
         return str(self._table()).splitlines()

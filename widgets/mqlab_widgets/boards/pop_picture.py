@@ -149,7 +149,7 @@ Meaning = tuple[str, float, str]
 
 
 def squares(*states: str) -> list[Meaning]:
-    """What squares mean."""
+    """The legend: what the colours and signs of the squares mean."""
     return [(sample(0, 0, state), 16, MEANINGS[state]) for state in states]
 
 

@@ -55,5 +55,5 @@ class RoutesBoard(Board):
         return self._table()._repr_html_()
 
     def text(self) -> list[str]:
-        """The same table."""
+        """The same table as text, a line for each row."""
         return str(self._table()).splitlines()

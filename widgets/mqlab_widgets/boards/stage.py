@@ -54,7 +54,7 @@ class StageBoard(StageMachines, StageBrokers, StageClients):
         return [node for node in way if node]
 
     def html(self) -> str:
-        """The picture."""
+        """The picture of the world as SVG."""
         from mqlab_widgets.scene.scene import Look, scene_of
 
         return scene_of(self, Look()).svg()

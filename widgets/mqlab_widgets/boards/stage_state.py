@@ -160,7 +160,7 @@ class Log:
     dark: bool = False
 
     def append(self, offset: int, size: int, key: str) -> None:
-        """One more record."""
+        """Add a record to the log of a broker."""
         self.blocks.append(Block(offset, size, key))
         if len(self.blocks) > MOST_BLOCKS:
             del self.blocks[0]

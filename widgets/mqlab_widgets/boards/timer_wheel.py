@@ -73,7 +73,7 @@ class TimerWheelBoard(Board):
         self.now_us = record.ts_us
 
     def on_message_dispatched(self, record: Record) -> None:
-        """Time goes on."""
+        """Note how far the wheel's time has come."""
         self.now_us = record.ts_us
 
     # -- drawing ----------------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class Scene:
         self.parts: dict[str, str] = {}
 
     def svg(self) -> str:
-        """The whole picture."""
+        """The whole picture as SVG, each part in its place."""
         pieces = {escape(piece, quote=True): piece for card in self.cards.values() for piece in card.pieces}
         shapes = (svg for name, svg in self.parts.items() if escape(name, quote=True) not in pieces)
         filled = _SLOT.sub(lambda slot: self.parts[pieces[slot[1]]], "".join(shapes))

@@ -82,7 +82,7 @@ def moves_of(record: Record, board: StageBoard, scene: Scene) -> Moves:
 
 
 def scene_of(board: StageBoard, look: Look, before: Scene | None = None) -> Scene:
-    """Both halves."""
+    """The scene of both worlds, one beside the other."""
     assert isinstance(board, OwnAndTakeBoard)
     scale = BIG[_box_rows(board) > 1] if look.big else 1
     width = look.width / scale

@@ -47,7 +47,7 @@ class PopConsumerContext:
 
     @property
     def is_found(self) -> bool:
-        """Was anything found?"""
+        """Whether any queue had a message for this pop."""
         return bool(self.found)
 
     def start_offset_infos(self) -> list[str]:

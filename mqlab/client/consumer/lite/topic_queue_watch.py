@@ -39,7 +39,7 @@ class TopicQueueWatch:
         )
 
     def shutdown(self) -> None:
-        """Look no more."""
+        """Stop looking whether the queues of a topic have changed."""
         if self._thread is not None:
             self._thread.cancel()
 

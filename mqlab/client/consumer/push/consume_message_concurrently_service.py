@@ -68,7 +68,7 @@ class ConsumeRequest(ListenerCall):
         return self.call(node, service.listener, tuple(self.messages), self.context)
 
     def finish(self, said: ConcurrentlyResult) -> Coroutine[Any, Any, None] | None:
-        """Settle the messages."""
+        """Settle the messages of a call: give back what failed, and move the offset on."""
         service, status = self._service, said
         if status is not CONSUME_SUCCESS:
             status = checked_status(service.group_name, status, ConsumeConcurrentlyStatus)

@@ -99,7 +99,7 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
                 message.topic = own or message.topic
 
     async def try_rebalance(self) -> bool:
-        """Rebalance, unless suspended."""
+        """Rebalance, unless the consumer is suspended."""
         if self.pause:
             return False
         return await self.rebalance_impl.do_rebalance()
