@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from mqlab import Lab
 from mqlab.client import (
     CONSUME_SUCCESS,
     RECONSUME_LATER,
@@ -23,6 +22,7 @@ from mqlab.client import (
 )
 from mqlab.client.consumer.listener import ListenerReturnedNone
 from mqlab.errors import LearnerError, MQClientException, SimulationError
+from tests.worlds import shop, started_consumer
 
 NAMESRV = "10.0.0.1:9876"
 
@@ -404,14 +404,9 @@ def test_thresholds_for_a_topic_are_shared_out_among_the_queues(cluster: Any) ->
 
 def test_what_a_rebalance_has_set_ends_with_the_process_and_what_the_application_has_set_stays() -> None:
     """The share of a queue was taken for a setting by the next process."""
-    lab = Lab(seed=3)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("T", 3)
-    consumer = lab.consumer("G", node="C", pull_threshold_for_topic=1_000, pull_threshold_size_for_topic=8)
-    consumer.subscribe("T")
-    consumer.register_message_listener(lambda messages, context: None)
-    lab.run(consumer.start())
+    lab = shop(seed=3, queues=3)
+    limits = {"pull_threshold_for_topic": 1_000, "pull_threshold_size_for_topic": 8}
+    consumer = started_consumer(lab, lambda messages, context: None, node="C", **limits)
     lab.run_for(seconds=25)
     assert (consumer.pull_threshold_for_queue, consumer.pull_threshold_size_for_queue) == (250, 2)
     consumer.pull_threshold_size_for_queue = 50

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from mqlab import Lab
 from mqlab.client import ConsumeFromWhere, ConsumeMessageHook, Message, MessageModel, MessageQueue
 from mqlab.client.consumer.listener import ListenerRaised
 from mqlab.client.consumer.message_selector import MessageSelector
@@ -15,6 +14,7 @@ from mqlab.errors import LearnerError, MQBrokerException, MQClientException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.heartbeat import ConsumeType
 from tests.client.lite_pull import NAMESRV, Q, assigned, new_lite, numbered, poll, poll_all, send, subscribed
+from tests.worlds import shop, started_producer
 
 # -- start and shutdown ---------------------------------------------------------------------------------------------
 
@@ -597,10 +597,7 @@ def test_a_watched_topic_without_a_route_is_told_and_looked_at_again(cluster: An
 
 
 def test_a_restarted_machine_goes_on_with_what_was_subscribed_or_assigned() -> None:
-    lab = Lab(seed=3)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("T", 2)
+    lab = shop(seed=3, queues=2)
     by_subscription = lab.lite_pull_consumer("subscribers", node="one", auto_commit=False)
     by_subscription.subscribe("T", "A")
     by_hand = lab.lite_pull_consumer("assigners", node="two", auto_commit=False)
@@ -613,8 +610,7 @@ def test_a_restarted_machine_goes_on_with_what_was_subscribed_or_assigned() -> N
         lab.crash(node)
         lab.restart(node)
     lab.run_for(seconds=5)
-    producer = lab.producer("orders")
-    lab.run(producer.start())
+    producer = started_producer(lab, "orders")
     for tag in "AB":
         lab.run(producer.send(Message("T", tag, tags=tag), queue=Q[1]))
     for consumer in (by_subscription, by_hand):

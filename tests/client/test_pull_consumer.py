@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqlab import Lab, Message, MessageQueue
+from mqlab import Message, MessageQueue
 from mqlab.client import (
     ConsumeFromWhere,
     ConsumeMessageHook,
@@ -30,6 +30,7 @@ from mqlab.errors import (
 )
 from mqlab.protocol import RequestCode
 from mqlab.protocol.heartbeat import ConsumeType
+from tests import worlds
 
 Q0, Q1 = MessageQueue("T", "broker-a", 0), MessageQueue("T", "broker-a", 1)
 
@@ -38,10 +39,7 @@ class Shop:
     """A lab with one name server, one broker and the topic T."""
 
     def __init__(self, queues: int = 2, **broker: Any) -> None:
-        self.lab = Lab(seed=7)
-        self.lab.name_server()
-        self.lab.broker("broker-a", **broker)
-        self.lab.create_topic("T", queues)
+        self.lab = worlds.shop(queues=queues, **broker)
         self.producer = self.lab.producer("PG")
         self.run(self.producer.start())
 
@@ -716,10 +714,7 @@ def test_a_consumer_of_a_dead_process_says_so(shop: Shop) -> None:
 
 def test_the_same_seed_gives_the_same_events_in_objects_and_bytes() -> None:
     def play(wire: str) -> str:
-        lab = Lab(seed=5, wire=wire)
-        lab.name_server()
-        lab.broker("broker-a")
-        lab.create_topic("T", 2)
+        lab = worlds.shop(seed=5, queues=2, wire=wire)
         producer, consumer = lab.producer("PG"), lab.pull_consumer("G")
         lab.run(producer.start())
         consumer.register_message_queue_listener("T")

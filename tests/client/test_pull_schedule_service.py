@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from mqlab import Lab, Message, MessageQueue
+from mqlab import MessageQueue
 from mqlab.client import MessageModel, PullTaskCallback, PullTaskContext
 from mqlab.client.consumer.listener import ListenerRaised
 from mqlab.errors import LearnerError, MQClientException
+from tests import worlds
+from tests.worlds import send
 
 T = [MessageQueue("T", "broker-a", queue_id) for queue_id in range(4)]
 
@@ -21,10 +23,7 @@ class Shop:
     """A lab with one name server, one broker and the topic T of four queues; `ran` notes what the tasks did."""
 
     def __init__(self, queues: int = 4) -> None:
-        self.lab = Lab(seed=7)
-        self.lab.name_server()
-        self.lab.broker("broker-a")
-        self.lab.create_topic("T", queues)
+        self.lab = worlds.shop(queues=queues)
         self.ran: list[tuple[float, str, int]] = []
 
     def run(self, call: Any) -> Any:
@@ -189,8 +188,7 @@ def test_the_task_of_the_example_gets_every_message_once(shop: Shop) -> None:
     producer = shop.lab.producer("PG")
     shop.run(producer.start())
     sent = [f"m{k}" for k in range(100)]
-    for body in sent:
-        shop.run(producer.send(Message("T", body)))
+    send(producer, *sent)
     shop.lab.run_for(seconds=3)
     assert sorted(found) == sorted(sent)
 
@@ -200,15 +198,13 @@ def test_a_successor_goes_on_where_the_service_ended(shop: Shop) -> None:
     shop.run(producer.start())
     first: list[str] = []
     service = shop.started("S1", lambda queue, context: article(queue, context, first))
-    for k in range(10):
-        shop.run(producer.send(Message("T", f"m{k}")))
+    send(producer, *(f"m{k}" for k in range(10)))
     shop.lab.run_for(seconds=3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         shop.run(service.shutdown())
         shop.lab.run_for(seconds=1)
-    for k in range(10, 20):
-        shop.run(producer.send(Message("T", f"m{k}")))
+    send(producer, *(f"m{k}" for k in range(10, 20)))
     second: list[str] = []
     shop.started("S2", lambda queue, context: article(queue, context, second))
     shop.lab.run_for(seconds=3)

@@ -18,6 +18,8 @@ from mqlab.errors import LearnerError, MQBrokerException, MQClientException, Sim
 from mqlab.protocol import RemotingCommand, RequestCode, ResponseCode
 from mqlab.sim import NodeSpec
 from mqlab.store import StoreError
+from tests import worlds
+from tests.worlds import noting, send, started_consumer, started_producer
 
 SUCCESS = ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 LOG = "store/commitlog/00000000000000000000"
@@ -26,27 +28,14 @@ SMALL_LOG_BYTES = 65_536
 
 def shop(**broker: Any) -> tuple[Lab, DefaultMQProducer]:
     """A name server, a broker with a topic T of one queue, and a started producer."""
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker("broker-a", **broker)
-    lab.create_topic("T", 1)
-    producer = lab.producer("shop")
-    lab.run(producer.start())
-    return lab, producer
-
-
-def consumer(lab: Lab, listener: Any, *, group: str = "readers", topic: str = "T", **settings: Any) -> Any:
-    started = lab.consumer(group, **settings)
-    started.subscribe(topic, "*")
-    started.register_message_listener(listener)
-    lab.run(started.start())
-    return started
+    lab = worlds.shop(**broker)
+    return lab, started_producer(lab)
 
 
 def consume_one(listener: Any) -> Lab:
     """A world in which a listener gets one message, 20 s long."""
     lab, producer = shop()
-    consumer(lab, listener)
+    started_consumer(lab, listener)
     lab.run(producer.send(Message("T", "x")))
     return lab.run_for(seconds=20)
 
@@ -104,7 +93,7 @@ def test_without_auto_creation_an_unknown_topic_has_no_route() -> None:
 
 def test_a_consumer_of_an_unknown_topic_waits_and_the_trace_says_why() -> None:
     lab, _ = shop()
-    consumer(lab, lambda messages, context: SUCCESS, topic="Nowhere")
+    started_consumer(lab, topic="Nowhere")
     lab.run_for(seconds=25)
     reasons = {record.reason for record in lab.history.find("RebalanceSkipped", topic="Nowhere")}
     assert reasons == {"no queues of the topic are known"}
@@ -145,8 +134,7 @@ def test_an_oversized_message_is_refused_by_the_producer_and_else_by_the_broker(
     body = b"x" * (4 * 1024 * 1024 + 1)
     with pytest.raises(MQClientException, match="CODE: 13  DESC: the message body size over max value, MAX: 4194304"):
         lab.run(producer.send(Message("T", body)))
-    careless = lab.producer("careless", max_message_size=8 * 1024 * 1024, compress_msg_body_over_howmuch=1 << 30)
-    lab.run(careless.start())
+    careless = started_producer(lab, "careless", max_message_size=1 << 23, compress_msg_body_over_howmuch=1 << 30)
     with pytest.raises(MQBrokerException, match="msg body length limit 4194304B") as caught:
         lab.run(careless.send(Message("T", body)))
     assert caught.value.response_code == ResponseCode.MESSAGE_ILLEGAL
@@ -172,7 +160,7 @@ def test_a_batch_is_measured_as_a_whole() -> None:
 
 def test_clients_start_once() -> None:
     lab, producer = shop()
-    reader = consumer(lab, lambda messages, context: SUCCESS)
+    reader = started_consumer(lab)
     with pytest.raises(MQClientException, match=r"maybe started once, RUNNING. What to do: start a consumer once"):
         lab.run(reader.start())
     with pytest.raises(MQClientException, match=r"maybe started once, RUNNING. What to do: start a producer once"):
@@ -184,9 +172,9 @@ def test_clients_start_once() -> None:
 def test_one_instance_has_a_group_once() -> None:
     lab, _ = shop()
     together = {"node": "machine", "instance_name": "one"}
-    consumer(lab, lambda messages, context: SUCCESS, **together)
+    started_consumer(lab, **together)
     with pytest.raises(MQClientException, match=r"The consumer group\[readers\] has been created before"):
-        consumer(lab, lambda messages, context: SUCCESS, **together)
+        started_consumer(lab, **together)
 
 
 def test_a_process_starts_once_and_the_running_one_stays() -> None:
@@ -211,12 +199,12 @@ def test_a_process_that_ended_can_be_started() -> None:
 def test_a_wrong_group_name_is_refused_at_the_start(group: str) -> None:
     lab, _ = shop()
     with pytest.raises(MQClientException, match=r"the specified group|consumerGroup can not equal DEFAULT_CONSUMER"):
-        consumer(lab, lambda messages, context: SUCCESS, group=group)
+        started_consumer(lab, group=group)
 
 
 def test_an_unknown_group_gets_nothing_where_groups_are_not_created_and_the_trace_says_why() -> None:
     lab, producer = shop(auto_create_subscription_group=False)
-    consumer(lab, lambda messages, context: SUCCESS)
+    started_consumer(lab)
     lab.run(producer.send(Message("T", b"x")))
     lab.run_for(seconds=5)
     assert list(lab.history.find("ConsumeStarted")) == []
@@ -229,8 +217,7 @@ def test_an_unknown_group_gets_nothing_where_groups_are_not_created_and_the_trac
 
 def killed_with_five_messages() -> tuple[Lab, Any]:
     lab, producer = shop(mapped_file_size_commit_log=SMALL_LOG_BYTES)
-    for number in range(5):
-        lab.run(producer.send(Message("T", f"m{number}")))
+    send(producer, *(f"m{number}" for number in range(5)))
     lab.crash("broker-a")
     return lab, lab.world.nodes["broker-a"].disk
 
@@ -355,7 +342,7 @@ def test_a_listener_that_forgets_an_await_is_told() -> None:
         producer.send(Message("Other", b"x"))
         return SUCCESS
 
-    consumer(lab, forgetful)
+    started_consumer(lab, forgetful)
     lab.run(producer.send(Message("T", b"x")))
     with pytest.warns() as caught:
         lab.run_for(seconds=3)
@@ -453,7 +440,7 @@ def test_a_listener_that_changes_the_offset_of_a_message_is_a_loud_error(change:
         messages[0].queue_offset = change(messages[0].queue_offset)
         return SUCCESS
 
-    consumer(lab, listener)
+    started_consumer(lab, listener)
     with pytest.raises(LearnerError, match=r"a listener changed queue_offset of the message at 0 of queue 0 of T to "):
         lab.run_for(seconds=5)
 
@@ -534,12 +521,7 @@ def test_on_a_full_disk_what_is_stored_is_consumed_all_the_same() -> None:
     lab.act("fill_disk", node="broker-a", free_bytes=20_000)
     fill(lab, producer)
     bodies: list[bytes] = []
-
-    def listener(messages: Any, context: Any) -> Any:
-        bodies.extend(message.body for message in messages)
-        return SUCCESS
-
-    consumer(lab, listener)
+    started_consumer(lab, noting(bodies))
     lab.run_for(seconds=100)
     assert len(bodies) == lab.queue("T").max_offset > 0
 
@@ -563,12 +545,7 @@ def test_a_broker_that_has_no_room_for_its_queues_starts_and_makes_them_when_the
 def test_a_broadcasting_consumer_with_a_full_disk_goes_on_with_the_offsets_in_its_memory() -> None:
     lab, producer = shop()
     bodies: list[bytes] = []
-
-    def listener(messages: Any, context: Any) -> Any:
-        bodies.extend(message.body for message in messages)
-        return SUCCESS
-
-    reader = consumer(lab, listener, message_model=MessageModel.BROADCASTING)
+    reader = started_consumer(lab, noting(bodies), message_model=MessageModel.BROADCASTING)
     lab.run_for(seconds=3)
     lab.act("fill_disk", node=reader.node.name)
     for number in range(3):

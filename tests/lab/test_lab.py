@@ -10,39 +10,17 @@ import pytest
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message
 from mqlab.errors import LearnerError, SimulationError
 from mqlab.trace.events.world import ActionTaken
+from tests.worlds import noting, send, shop, started_consumer, started_producer
 
 
 def cluster(**options: Any) -> Lab:
-    lab = Lab(seed=7, **options)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("TopicTest", 1)
-    return lab
-
-
-def started_producer(lab: Lab) -> Any:
-    producer = lab.producer("orders")
-    lab.run(producer.start())
-    return producer
-
-
-def started_consumer(lab: Lab, listener: Any) -> Any:
-    consumer = lab.consumer("readers")
-    consumer.subscribe("TopicTest", "*")
-    consumer.register_message_listener(listener)
-    lab.run(consumer.start())
-    return consumer
+    return shop(topic="TopicTest", **options)
 
 
 def test_a_message_goes_from_send_to_the_listener() -> None:
     lab = cluster()
     bodies: list[bytes] = []
-
-    def listener(messages: list[Any], context: Any) -> ConsumeConcurrentlyStatus:
-        bodies.extend(message.body for message in messages)
-        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
-
-    started_consumer(lab, listener)
+    started_consumer(lab, noting(bodies), topic="TopicTest")
     lab.run_for(seconds=3)
     lab.run(started_producer(lab).send(Message("TopicTest", b"hello", tags="TagA")))
     lab.run_for(ms=50)
@@ -216,13 +194,8 @@ def test_a_crashed_broker_restarts_with_its_messages() -> None:
 
 def test_a_restarted_client_machine_starts_what_was_running_with_its_present_settings() -> None:
     lab = cluster()
-    got: list[Any] = []
-
-    def listener(messages: list[Any], context: Any) -> ConsumeConcurrentlyStatus:
-        got.extend(messages)
-        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
-
-    consumer = started_consumer(lab, listener)
+    bodies: list[bytes] = []
+    consumer = started_consumer(lab, noting(bodies), topic="TopicTest")
     consumer.pull_batch_size = 7
     never_started = lab.producer("sleepers", node="consumer-1")
     first_instance = consumer.instance_name
@@ -234,7 +207,7 @@ def test_a_restarted_client_machine_starts_what_was_running_with_its_present_set
     assert str(never_started.impl.service_state) == "CREATE_JUST"
     lab.run(started_producer(lab).send(Message("TopicTest", b"after")))
     lab.run_for(ms=50)
-    assert [message.body for message in got] == [b"after"]
+    assert bodies == [b"after"]
 
 
 def test_a_wait_that_never_ends_says_who_waits_for_what() -> None:
@@ -246,7 +219,7 @@ def test_a_wait_that_never_ends_says_who_waits_for_what() -> None:
 def test_encoding_every_command_changes_nothing_that_can_be_seen() -> None:
     def play(wire: str) -> str:
         lab = cluster(wire=wire)
-        started_consumer(lab, lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
+        started_consumer(lab, topic="TopicTest")
         lab.run(started_producer(lab).send(Message("TopicTest", b"hello", keys="k1")))
         return lab.run_for(seconds=20).trace_hash()
 
@@ -255,7 +228,7 @@ def test_encoding_every_command_changes_nothing_that_can_be_seen() -> None:
 
 def test_inspectors_show_topics_routes_queues_and_held_pulls() -> None:
     lab = cluster()
-    started_consumer(lab, lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
+    started_consumer(lab, topic="TopicTest")
     lab.run_for(seconds=3)
     lab.run(started_producer(lab).send(Message("TopicTest", b"hello")))
     lab.run_for(ms=50)
@@ -291,10 +264,9 @@ def test_a_listener_that_raises_is_told_once_for_each_error() -> None:
     def listener(messages: list[Any], context: Any) -> ConsumeConcurrentlyStatus:
         raise KeyError("no such order")
 
-    started_consumer(lab, listener)
+    started_consumer(lab, listener, topic="TopicTest")
     producer = started_producer(lab)
-    for _ in range(3):
-        lab.run(producer.send(Message("TopicTest", b"hello")))
+    send(producer, *[b"hello"] * 3, topic="TopicTest")
     with pytest.warns(UserWarning, match="raised KeyError: 'no such order' in line") as told:
         lab.run_for(seconds=5)
     assert len(told) == 1

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
-from mqlab import Lab, Message
+from mqlab import Lab
 from mqlab.errors import LearnerError
 from mqlab.scenarios import get
 from mqlab.trace.catalogue import CATALOGUE
@@ -20,13 +20,9 @@ from mqlab_widgets.boards.responses import ResponsesBoard
 from mqlab_widgets.boards.routes import RoutesBoard
 from mqlab_widgets.boards.stage import StageBoard
 from mqlab_widgets.scene.scene import Look, scene_of
+from tests.worlds import played, send, shop, started_consumer, started_producer
 
 BOARDS = (StageBoard, HeldPullsBoard, OffsetsBoard, ResponsesBoard, RoutesBoard, LightsBoard)
-
-
-def played(name: str, seconds: float, seed: int = 7, **parameters: Any) -> Lab:
-    """A scenario's world after some seconds."""
-    return get(name).build(seed, parameters=parameters).run_for(seconds=seconds)
 
 
 @pytest.fixture(scope="module")
@@ -166,21 +162,12 @@ def test_a_cut_link_is_drawn_and_told() -> None:
 
 
 def test_many_machines_and_queues_are_summed_up() -> None:
-    lab = Lab(seed=1)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("Wide", 400)
-    producer = lab.producer("orders")
-    lab.run(producer.start())
-    for _ in range(200):
-        lab.run(producer.send(Message("Wide", b"x")))
+    lab = shop(seed=1, topic="Wide", queues=400)
+    send(started_producer(lab, "orders"), *[b"x"] * 200, topic="Wide")
     for number in range(30):
         lab.node(f"consumer-x{number}")
     for _ in range(30):
-        consumer = lab.consumer("readers")
-        consumer.subscribe("Wide", "*")
-        consumer.register_message_listener(lambda messages, context: None)
-        lab.run(consumer.start())
+        started_consumer(lab, lambda messages, context: None, topic="Wide")
     stage = StageBoard(lab)
     Fold(lab.history, [stage]).go_to(len(lab.history))
     drawn = stage.html()

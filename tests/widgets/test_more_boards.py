@@ -20,6 +20,7 @@ from mqlab_widgets.boards.owners import OwnersBoard
 from mqlab_widgets.boards.owners_picture import owners_svg
 from mqlab_widgets.boards.space_time import SpaceTimeBoard
 from mqlab_widgets.world_numbers import WorldNumbers
+from tests.worlds import played
 
 BOARDS = (FlowControlBoard, OwnersBoard, SpaceTimeBoard, LightsBoard)
 
@@ -44,7 +45,7 @@ def push_consumers(lab: Lab) -> list[tuple[str, DefaultMQPushConsumer]]:
 
 @pytest.mark.parametrize("scenario", ["push-orderly", "retry-and-dead-letters", "two-brokers"])
 def test_a_fold_says_the_same_whichever_way_it_came(scenario: str) -> None:
-    lab = get(scenario).build(7).run_for(seconds=16)
+    lab = played(scenario, 16)
     there = Fold(lab.history, [board(lab) for board in BOARDS])
     length = len(lab.history)
     for place in (length, 1, 1_100, 0, 999, 1_000, 1_001, length, length - 7):
@@ -77,7 +78,7 @@ def test_the_messages_in_hand_are_those_of_the_process_queues(scenario: str) -> 
 
 
 def test_the_limit_that_refuses_a_pull_is_named_until_one_goes_out() -> None:
-    lab = get("held-back-by-count").build(7).run_for(seconds=2)
+    lab = played("held-back-by-count", 2)
     board = at_the_end(FlowControlBoard, lab)
     (line,) = board.text()
     assert "messages in hand, threshold 20; the last pull was refused by the count: " in line
@@ -88,7 +89,7 @@ def test_the_limit_that_refuses_a_pull_is_named_until_one_goes_out() -> None:
 
 
 def test_a_consumer_that_dies_holds_nothing() -> None:
-    lab = get("held-back-by-count").build(7).run_for(seconds=2)
+    lab = played("held-back-by-count", 2)
     lab.crash("consumer-1")
     assert at_the_end(FlowControlBoard, lab).text() == ["no consumer has a queue"]
 
@@ -97,7 +98,7 @@ def test_a_consumer_that_dies_holds_nothing() -> None:
 
 
 def test_owners_are_those_who_have_the_process_queue() -> None:
-    lab = get("push-orderly").build(7).run_for(seconds=1.5)
+    lab = played("push-orderly", 1.5)
     board = OwnersBoard(lab)
     fold = Fold(lab.history, [board])
     members = set()
@@ -113,7 +114,7 @@ def test_owners_are_those_who_have_the_process_queue() -> None:
 
 
 def test_the_lock_of_an_orderly_group_is_the_brokers() -> None:
-    lab = get("push-orderly").build(7).run_for(seconds=8)
+    lab = played("push-orderly", 8)
     board = at_the_end(OwnersBoard, lab)
     assert board.text() == [
         "readers, Orders queue 0 on broker-a: consumer-1, locked for consumer-1",
@@ -144,7 +145,7 @@ def test_a_slave_is_not_mistaken_for_its_master() -> None:
 
 
 def test_a_queue_without_an_owner_is_seen() -> None:
-    lab = get("push-orderly").build(7).run_for(seconds=8)
+    lab = played("push-orderly", 8)
     lab.crash("consumer-2")
     board = at_the_end(OwnersBoard, lab)
     assert "nobody" in board.text()[1]
@@ -162,7 +163,7 @@ def test_of_many_queues_some_are_drawn() -> None:
 
 
 def test_the_board_shows_what_the_diagram_of_the_same_stretch_shows() -> None:
-    lab = get("first-message").build(7).run_for(seconds=2)
+    lab = played("first-message", 2)
     board = at_the_end(SpaceTimeBoard, lab)
     lines = board.text()
     assert len(lines) == SpaceTimeBoard.rows
@@ -171,21 +172,21 @@ def test_the_board_shows_what_the_diagram_of_the_same_stretch_shows() -> None:
 
 
 def test_an_answer_is_named_by_its_request_however_long_ago_that_was() -> None:
-    lab = get("held-pulls").build(7).run_for(seconds=30)
+    lab = played("held-pulls", 30)
     lab.run_until_event("PullWoken", reason="timed out")
     lab.run_for(ms=2)
     assert any("PULL_MESSAGE: PULL_" in line for line in at_the_end(SpaceTimeBoard, lab).text())
 
 
 def test_requests_that_were_answered_are_forgotten() -> None:
-    lab = get("two-brokers").build(7).run_for(seconds=40)
+    lab = played("two-brokers", 40)
     board = at_the_end(SpaceTimeBoard, lab)
     assert len(board.asked) < 40
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
 def test_a_recorded_trace_is_drawn_as_the_world_was(tmp_path: Path, suffix: str) -> None:
-    lab = get("first-message").build(7).run_for(seconds=2)
+    lab = played("first-message", 2)
     path = tmp_path / f"trace.{suffix}"
     with (JsonLinesRecorder if suffix == "jsonl" else ParquetRecorder)(path) as recorder:
         for row in lab.history.rows():

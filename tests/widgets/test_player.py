@@ -12,14 +12,14 @@ import pytest
 
 from mqlab import Lab
 from mqlab.errors import LearnerError
-from mqlab.scenarios import get
 from mqlab_widgets.player import AHEAD_MS, player_of
 from mqlab_widgets.session import Session
 from tests.widgets.screen import Screen, Time
+from tests.worlds import played
 
 
 def world(name: str = "steady-load", seconds: float = 2) -> Lab:
-    return get(name).build(7).run_for(seconds=seconds)
+    return played(name, seconds)
 
 
 # -- the record and the world -----------------------------------------------------------------------------------------

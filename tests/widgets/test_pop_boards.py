@@ -21,6 +21,7 @@ from mqlab_widgets.boards.pop_state import ACKED, CHANGED, HIDDEN, MEMORY, REVIV
 from mqlab_widgets.boards.popped_messages import PoppedMessagesBoard
 from mqlab_widgets.boards.revive_queue import ReviveQueueBoard
 from mqlab_widgets.boards.revive_ruler import ReviveRulerBoard
+from tests.worlds import shop, started_producer
 
 BOARDS = (PoppedMessagesBoard, CheckPointsBoard, ReviveQueueBoard, ReviveRulerBoard, MergeBufferBoard)
 TOPIC, GROUP = "Orders", "packers"
@@ -31,13 +32,9 @@ B = TypeVar("B", bound=PopBoard)
 
 def popping(seconds: float, *, merges: bool = True) -> Lab:
     """Two consumers pop what one producer sends; of seven messages one is kept for too long, and another one fails."""
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker(enable_pop_buffer_merge=merges)
-    lab.create_topic(TOPIC, 2)
+    lab = shop(topic=TOPIC, queues=2, enable_pop_buffer_merge=merges)
     lab.set_message_request_mode(TOPIC, GROUP, "POP")
-    producer = lab.producer("shop")
-    lab.run(producer.start())
+    producer = started_producer(lab)
     for _ in range(2):
         consumer = lab.consumer(
             GROUP, client_rebalance=False, pop_invisible_time=INVISIBLE_MS, pop_batch_nums=2,

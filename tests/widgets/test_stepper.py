@@ -20,12 +20,13 @@ from mqlab_widgets.stepper import Stepper
 from mqlab_widgets.viewer import FramePump
 from mqlab_widgets.weak_sink import WeakSink
 from mqlab_widgets.world_charts import WorldCharts
+from tests.worlds import played
 
 
 @pytest.fixture
 def lab() -> Lab:
     """Two brokers after four seconds."""
-    return get("two-brokers").build(7).run_for(seconds=4)
+    return played("two-brokers", 4)
 
 
 def said(stepper: Stepper, content: dict[str, Any]) -> None:
@@ -299,7 +300,7 @@ def test_a_world_that_was_shown_is_freed_when_its_views_are_closed() -> None:
     """Every part of a view has looked at it before: the time line, labels, lights, charts, a step and its causes."""
 
     def show() -> weakref.ref[Lab]:
-        lab = get("demo").build(7).run_for(seconds=2)
+        lab = played("demo", 2)
         stepper, charts = Stepper(lab, [LightsBoard]), WorldCharts(lab).live()
         said(stepper, {"do": "shown"})
         said(stepper, {"do": "step_event"})
@@ -398,7 +399,7 @@ def test_a_page_keeps_the_picture_and_the_text_of_the_moment(lab: Lab) -> None:
     assert "<svg" in data["text/html"]
     assert data["text/plain"].splitlines()[0] == f"<Stepper: event {len(lab.history)} of {len(lab.history)}>"
     assert "namesrv-1 (namesrv) is running" in data["text/plain"]
-    again, _ = Stepper(get("two-brokers").build(7).run_for(seconds=4), [LightsBoard])._repr_mimebundle_()
+    again, _ = Stepper(played("two-brokers", 4), [LightsBoard])._repr_mimebundle_()
     assert (again["text/html"], again["text/plain"]) == (data["text/html"], data["text/plain"])
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mqlab import Lab
-from mqlab.scenarios import get
 from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.timer_wheel import TimerWheelBoard
+from tests.worlds import played
 
 
 def board_of(lab: Lab, place: int | None = None) -> TimerWheelBoard:
@@ -22,7 +22,7 @@ def counts(board: TimerWheelBoard, broker: str = "broker-a") -> dict[int, int]:
 
 @pytest.mark.parametrize("seconds", [3, 9, 21])
 def test_the_board_has_the_slots_of_the_brokers_wheel(seconds: int) -> None:
-    lab = get("timer-messages").build(7).run_for(seconds=seconds)
+    lab = played("timer-messages", seconds)
     timer = lab.brokers[0].running().timer
     assert timer is not None
     waiting = {slot.time_ms: slot.num for slot in timer.timer_wheel.waiting_slots(timer.curr_read_time_ms)}
@@ -35,7 +35,7 @@ def test_the_board_has_the_slots_of_the_brokers_wheel(seconds: int) -> None:
 
 
 def test_a_crash_leaves_the_board_with_what_the_next_broker_reads_from_its_files() -> None:
-    lab = get("timer-messages").build(7).run_for(seconds=9)
+    lab = played("timer-messages", 9)
     lab.act("crash", node="broker-a")
     lab.run_for(seconds=2)
     lab.act("restart", node="broker-a")
@@ -46,7 +46,7 @@ def test_a_crash_leaves_the_board_with_what_the_next_broker_reads_from_its_files
 
 
 def test_the_board_can_be_scrubbed_and_says_in_words_what_it_draws() -> None:
-    lab = get("timer-messages").build(7).run_for(seconds=9)
+    lab = played("timer-messages", 9)
     length = len(lab.history)
     there = Fold(lab.history, [TimerWheelBoard(lab)])
     for place in (length, 1, length // 2, 0, length - 7):
