@@ -11,14 +11,13 @@ from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.stage import StageBoard
 from mqlab_widgets.scene.scene import Look, scene_of
 from mqlab_widgets.scene.signs import drawn_in
+from tests.widgets.folds import folded
 from tests.widgets.screen import Screen
 from tests.worlds import played, send, started_producer
 
 
 def board_of(lab: Lab) -> StageBoard:
-    board = StageBoard(lab)
-    Fold(lab.history, [board]).go_to(len(lab.history))
-    return board
+    return folded(StageBoard, lab)
 
 
 def popping(seconds: float, every_ms: int = 500) -> Lab:

@@ -16,6 +16,7 @@ from mqlab_widgets.scene.acts import Moves, acts_of
 from mqlab_widgets.scene.scene import Look, Scene, scene_of
 from mqlab_widgets.session import Session
 from mqlab_widgets.story_clock import FLIGHT_MS
+from tests.widgets.folds import folded
 from tests.worlds import played
 
 WORLDS = (
@@ -37,9 +38,7 @@ kept = cache(played)
 
 def board_of(lab: Lab, place: int | None = None) -> StageBoard:
     """The stage of a world behind so many events."""
-    board = StageBoard(lab)
-    Fold(lab.history, [board]).go_to(len(lab.history) if place is None else place)
-    return board
+    return folded(StageBoard, lab, place)
 
 
 def story(lab: Lab, most: int = 10_000) -> list[tuple[str, Moves]]:

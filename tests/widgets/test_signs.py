@@ -13,6 +13,7 @@ from mqlab_widgets.boards.stage import StageBoard
 from mqlab_widgets.scene.scene import Look, Scene, scene_of
 from mqlab_widgets.scene.signs import SIGNS, drawn_in
 from mqlab_widgets.scene.signs import legend as legend_of
+from tests.widgets.folds import folded
 from tests.worlds import played
 
 SCENES = sorted({*(name for names in STORYBOARDS.values() for name in names), "retry-and-dead-letters", "power-cut"})
@@ -117,8 +118,7 @@ def test_a_woken_pull_is_a_ring_of_its_own_until_the_broker_looks_at_it() -> Non
 
 def test_what_is_not_on_the_disk_and_what_is_not_noted_are_two_signs() -> None:
     lab = played("demo", 5)
-    board = StageBoard(lab)
-    Fold(lab.history, [board]).go_to(len(lab.history))
+    board = folded(StageBoard, lab)
     svg = scene_of(board, Look()).svg()
     assert {"unflushed", "unnoted"} <= drawn_in([svg])
     for tile in re.findall(r'<g class="mq-token[^>]*data-sign="unnoted"[^>]*>.*?</g>', svg):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 
 from mqlab import Lab
-from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.timer_wheel import TimerWheelBoard
+from tests.widgets.folds import expect_the_same_whichever_way, folded
 from tests.worlds import played
 
 
 def board_of(lab: Lab, place: int | None = None) -> TimerWheelBoard:
-    board = TimerWheelBoard(lab)
-    Fold(lab.history, [board]).go_to(len(lab.history) if place is None else place)
-    return board
+    return folded(TimerWheelBoard, lab, place)
 
 
 def counts(board: TimerWheelBoard, broker: str = "broker-a") -> dict[int, int]:
@@ -48,11 +46,7 @@ def test_a_crash_leaves_the_board_with_what_the_next_broker_reads_from_its_files
 def test_the_board_can_be_scrubbed_and_says_in_words_what_it_draws() -> None:
     lab = played("timer-messages", 9)
     length = len(lab.history)
-    there = Fold(lab.history, [TimerWheelBoard(lab)])
-    for place in (length, 1, length // 2, 0, length - 7):
-        there.go_to(place)
-        assert there.boards[0].text() == board_of(lab, place).text()
-        assert there.boards[0].html() == board_of(lab, place).html()
+    expect_the_same_whichever_way(lab, [TimerWheelBoard], (length, 1, length // 2, 0, length - 7))
     text = "\n".join(board_of(lab).text())
     assert "broker-a: read up to 9 s, written up to 9 s" in text
     assert "not on the wheel yet" in "\n".join(
