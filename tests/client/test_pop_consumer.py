@@ -25,13 +25,14 @@ from mqlab.protocol.message import MessageQueue
 from mqlab.rebalance import AllocateMessageQueueConsistentHash
 from tests.client.scripted_pop import Record, ScriptedPop
 
+pytestmark = pytest.mark.queues(2)
+
 ANY = MessageQueue("T", "broker-a", -1)
 
 
 @pytest.fixture
 def pop(cluster: Any) -> ScriptedPop:
     """The broker, whose group G pops the topic T of two queues."""
-    cluster.create_topic("T", 2)
     cluster.brokers["broker-a"].set_message_request_mode("T", "G", "POP")
     return ScriptedPop(cluster)
 
@@ -461,9 +462,10 @@ def test_from_pop_to_pull_and_back(cluster: Any, pop: ScriptedPop) -> None:
     assert len(pop.pops) == pops + 1
 
 
+@pytest.mark.queues(1)
+@pytest.mark.queues(1)
 def test_whoever_pulls_also_gets_what_was_popped_before_under_its_own_topic(cluster: Any) -> None:
     """Each round makes the subscription anew, so the pulls are refused until the next heartbeat tells of it."""
-    cluster.create_topic("T", 1)
     cluster.create_topic("%RETRY%G_T", 1)
     cluster.consumer(client_rebalance=False)
     cluster.run_ms(25_000)
@@ -473,11 +475,12 @@ def test_whoever_pulls_also_gets_what_was_popped_before_under_its_own_topic(clus
     assert any("subscription not latest" in event[4] for event in cluster.events("PullPutOff"))
 
 
+@pytest.mark.queues(1)
+@pytest.mark.queues(1)
 def test_a_topic_that_is_pulled_is_rebalanced_each_second_while_nothing_was_ever_popped(cluster: Any) -> None:
     def rounds() -> int:
         return len([event for event in cluster.events("AssignmentTaken") if event[2] == "T"])
 
-    cluster.create_topic("T", 1)
     cluster.consumer(client_rebalance=False)
     cluster.run_ms(20_000)
     at_first = rounds()

@@ -9,6 +9,8 @@ import pytest
 
 from mqlab.client import CONSUME_SUCCESS, RECONSUME_LATER, Message
 
+pytestmark = pytest.mark.queues(8)
+
 GROUP_OF_NINE = [f"consumer-{number}" for number in range(9)]
 
 
@@ -34,7 +36,6 @@ def by_consumer(cluster: Any) -> Counter[str]:
 @pytest.fixture
 def eight(cluster: Any) -> Any:
     """A topic of eight queues that the group G pops."""
-    cluster.create_topic("T", 8)
     cluster.brokers["broker-a"].set_message_request_mode("T", "G", "POP")
     return cluster
 
@@ -193,12 +194,12 @@ def test_nothing_is_lost_when_the_broker_stops_and_comes_back(eight: Any, fault:
 # -- from one way to the other ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.queues(4)
 def test_switching_from_pull_to_pop_and_back_under_load_loses_nothing(cluster: Any) -> None:
     async def listen(messages: Any, context: Any) -> Any:
         await context.sleep(40)
         return CONSUME_SUCCESS
 
-    cluster.create_topic("T", 4)
     broker = cluster.brokers["broker-a"]
     pops(cluster, "one", "two", "three", listener=listen, consume_thread_min=2, consume_thread_max=2)
     sent: list[str] = []

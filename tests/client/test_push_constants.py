@@ -43,7 +43,6 @@ def test_pulling_stops_above_1000_messages_100_mib_and_a_span_of_2000(
     cluster: Any, messages: int, size: int, settings: dict[str, int], first: tuple[str, int, int]
 ) -> None:
     """Above, not at: what a pull of 32 brings on top is taken in."""
-    cluster.create_topic("T", 1)
     send(cluster, messages, size)
     cluster.consumer(listener=forever, **settings)
     cluster.run_ms(4_000)
@@ -51,7 +50,6 @@ def test_pulling_stops_above_1000_messages_100_mib_and_a_span_of_2000(
 
 
 def test_a_pull_asks_for_32_messages_may_be_held_for_15_s_and_is_given_up_after_30_s(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 100)
     cluster.consumer(client_close_socket_if_timeout=False)
     cluster.run_ms(1_600)
@@ -78,7 +76,6 @@ def test_a_pull_asks_for_32_messages_may_be_held_for_15_s_and_is_given_up_after_
 
 
 def test_giving_a_message_back_takes_5_s_of_a_broker_that_hangs(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 1)
 
     def listener(messages: Any, context: Any) -> Any:
@@ -94,7 +91,6 @@ def test_giving_a_message_back_takes_5_s_of_a_broker_that_hangs(cluster: Any) ->
 
 
 def test_a_thread_gives_an_orderly_queue_up_for_10_ms_when_it_has_consumed_for_a_minute(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 70)
     begun_ms: list[float] = []
 
