@@ -61,6 +61,12 @@ def shop() -> Shop:
     return Shop()
 
 
+@pytest.fixture
+def service(shop: Shop) -> Any:
+    """A started service whose tasks only note that they ran."""
+    return shop.started()
+
+
 # -- the rhythm -----------------------------------------------------------------------------------------------------
 
 
@@ -243,8 +249,7 @@ def test_each_topic_has_its_own_task(shop: Shop) -> None:
     assert service.default_mq_pull_consumer.register_topics == ["T", "Other"]
 
 
-def test_a_task_whose_topic_has_no_callback_ends(shop: Shop) -> None:
-    service = shop.started()
+def test_a_task_whose_topic_has_no_callback_ends(shop: Shop, service: Any) -> None:
     shop.lab.run_for(seconds=2)
     service.callback_table.clear()
     shop.lab.run_for(seconds=1)
@@ -254,8 +259,7 @@ def test_a_task_whose_topic_has_no_callback_ends(shop: Shop) -> None:
     assert len(shop.ran) == before
 
 
-def test_another_task_for_the_same_topic_takes_over_with_the_next_turn(shop: Shop) -> None:
-    service = shop.started()
+def test_another_task_for_the_same_topic_takes_over_with_the_next_turn(shop: Shop, service: Any) -> None:
     shop.lab.run_for(seconds=2)
     seen: list[int] = []
     service.register_pull_task_callback("T", lambda queue, context: seen.append(queue.queue_id))
@@ -308,8 +312,7 @@ def test_a_task_that_runs_while_it_is_cancelled_ends_after_that(shop: Shop) -> N
     assert max(finished) > min(shop.times("S2", 2)), "for a while two consumers work on one queue"
 
 
-def test_a_queue_that_comes_back_gets_a_new_task(shop: Shop) -> None:
-    service = shop.started()
+def test_a_queue_that_comes_back_gets_a_new_task(shop: Shop, service: Any) -> None:
     shop.lab.run_for(seconds=2)
     old = service.task_table[T[3]]
     service.put_task("T", T[:3])
@@ -321,8 +324,7 @@ def test_a_queue_that_comes_back_gets_a_new_task(shop: Shop) -> None:
     assert set(shop.gaps(queue_id=3)[-3:]) == {200.0}
 
 
-def test_tasks_of_other_topics_are_left_alone(shop: Shop) -> None:
-    service = shop.started()
+def test_tasks_of_other_topics_are_left_alone(shop: Shop, service: Any) -> None:
     shop.lab.run_for(seconds=2)
     service.put_task("Other", [])
     assert sorted(service.task_table) == T
@@ -424,8 +426,7 @@ def test_a_wrong_call_says_what_to_write(shop: Shop, name: str) -> None:
         call(shop.lab.pull_schedule_service("G"))
 
 
-def test_a_task_for_a_new_topic_is_refused_after_the_start(shop: Shop) -> None:
-    service = shop.started()
+def test_a_task_for_a_new_topic_is_refused_after_the_start(service: Any) -> None:
     with pytest.raises(LearnerError, match="before the start"):
         service.register_pull_task_callback("Other", print)
     assert service.default_mq_pull_consumer.register_topics == ["T"]
@@ -452,8 +453,7 @@ def test_a_restarted_machine_has_its_service_again(shop: Shop) -> None:
     assert set(shop.gaps()[-3:]) == {200.0}
 
 
-def test_what_it_looks_like(shop: Shop) -> None:
-    service = shop.started()
+def test_what_it_looks_like(shop: Shop, service: Any) -> None:
     shop.lab.run_for(seconds=2)
     assert repr(service) == "<MQPullConsumerScheduleService G on S: RUNNING, 4 tasks>"
     task = service.task_table[T[0]]
