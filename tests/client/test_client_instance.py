@@ -26,8 +26,7 @@ def sent_ms(cluster: Any, node: str, request: str, since_ms: float = 0) -> list[
 # -- who shares an instance -----------------------------------------------------------------------------------------
 
 
-def test_a_started_client_takes_its_process_id_for_the_default_instance_name(cluster: Any) -> None:
-    producer = cluster.producer()
+def test_a_started_client_takes_its_process_id_for_the_default_instance_name(producer: Any) -> None:
     spec = producer.node.spec
     assert producer.instance_name.startswith(f"{spec.pid}#")
     assert producer.impl.instance.client_id == f"{spec.ip}@{producer.instance_name}"

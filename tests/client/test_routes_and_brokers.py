@@ -61,8 +61,9 @@ def test_the_order_of_an_ordered_topic_comes_before_the_queues_of_its_route() ->
     )
 
 
-def test_a_queue_is_pulled_from_the_broker_that_the_last_answer_suggests_or_the_user_names(cluster: Any) -> None:
-    consumer = cluster.consumer()
+def test_a_queue_is_pulled_from_the_broker_that_the_last_answer_suggests_or_the_user_names(
+    cluster: Any, consumer: Any
+) -> None:
     cluster.run_ms(2_000)
     wrapper, routes = consumer.impl.pull_api_wrapper, consumer.impl.instance.routes
     master, slave = routes.broker_addr_table["broker-a"][0], "10.0.0.77:10911"

@@ -75,8 +75,7 @@ def test_start_asks_nobody_and_the_first_send_asks_route_then_sends_then_greets(
     ]
 
 
-def test_a_topic_that_does_not_exist_gets_the_queues_of_the_template(cluster: Any) -> None:
-    producer = cluster.producer()
+def test_a_topic_that_does_not_exist_gets_the_queues_of_the_template(cluster: Any, producer: Any) -> None:
     begin_ms = cluster.now_ms
     used = []
     for _ in range(16):
@@ -213,8 +212,9 @@ def failures(cluster: Any) -> list[tuple[Any, ...]]:
     return attempts + [(event[2],) for event in cluster.events("SendFailed")]
 
 
-def test_a_send_to_a_given_queue_that_fails_is_told_as_any_other_with_its_one_attempt(cluster: Any) -> None:
-    producer = cluster.producer()
+def test_a_send_to_a_given_queue_that_fails_is_told_as_any_other_with_its_one_attempt(
+    cluster: Any, producer: Any
+) -> None:
     queue = MessageQueue("T", "broker-a", 0)
     producer.send(Message("T", "x"), queue=queue).play()
     cluster.fault("crash", "broker-a")
@@ -289,14 +289,12 @@ def test_a_batch_is_one_request_and_several_messages(cluster: Any, producer: Any
         ([Message("T", "")], "the message body length is zero"),
     ],
 )
-def test_what_cannot_be_a_batch_is_refused(cluster: Any, messages: list[Message], text: str) -> None:
-    producer = cluster.producer()
+def test_what_cannot_be_a_batch_is_refused(producer: Any, messages: list[Message], text: str) -> None:
     with pytest.raises(MQClientException, match=text):
         producer.send(messages).play()
 
 
-def test_a_batch_holds_messages_only(cluster: Any) -> None:
-    producer = cluster.producer()
+def test_a_batch_holds_messages_only(producer: Any) -> None:
     with pytest.raises(LearnerError, match="a producer sends messages"):
         producer.send("hello").play()
 
@@ -370,8 +368,9 @@ def test_hooks_see_every_attempt_and_may_forbid_it(producer: Any) -> None:
         (Message("T", b"x" * (4 * 1024 * 1024 + 1)), "the message body size over max value, MAX: 4194304"),
     ],
 )
-def test_what_may_not_be_sent_is_refused_with_rocketmqs_text(cluster: Any, message: Message, text: str) -> None:
-    producer = cluster.producer()
+def test_what_may_not_be_sent_is_refused_with_rocketmqs_text(
+    cluster: Any, producer: Any, message: Message, text: str
+) -> None:
     with pytest.raises(MQClientException, match=text):
         producer.send(message).play()
     assert cluster.requests("producer") == []
