@@ -113,24 +113,9 @@ class RawClient:
         """Pull; the future of the answer."""
         return self.begin(RequestCode.PULL_MESSAGE, self.pull_header(topic, offset, **more))
 
-    def heartbeat(
-        self,
-        *subscriptions: SubscriptionData,
-        group: str = "G",
-        producers: tuple[str, ...] = (),
-        client_id: str = "",
-        model: MessageModel = MessageModel.CLUSTERING,
-        consume_type: ConsumeType = ConsumeType.CONSUME_PASSIVELY,
-    ) -> RemotingCommand:
-        """Say that this client is alive."""
-        body = self.heartbeat_body(
-            *subscriptions,
-            group=group,
-            producers=producers,
-            client_id=client_id,
-            model=model,
-            consume_type=consume_type,
-        )
+    def heartbeat(self, *subscriptions: SubscriptionData, **more: Any) -> RemotingCommand:
+        """Say that this client is alive; `more` is what `heartbeat_body` takes."""
+        body = self.heartbeat_body(*subscriptions, **more)
         return self.call(RequestCode.HEART_BEAT, h.HeartbeatRequestHeader(), body)
 
     def heartbeat_body(
