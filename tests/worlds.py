@@ -54,6 +54,16 @@ def noting(seen: list[Any], field: str = "body") -> Callable[[Any, Any], Consume
     return listener
 
 
+def slow(ms: float, answer: Any = ConsumeConcurrentlyStatus.CONSUME_SUCCESS) -> Callable[[Any, Any], Any]:
+    """A listener that takes so long for each call."""
+
+    async def listener(messages: Any, context: Any) -> Any:
+        await context.sleep(ms)
+        return answer
+
+    return listener
+
+
 def started_consumer(
     lab: Lab, listener: Any = succeed, *, group: str = "readers", topic: str = "T", tags: str = "*", **settings: Any
 ) -> DefaultMQPushConsumer:

@@ -229,8 +229,8 @@ class Cluster:
         raise KeyError(row[7])
 
 
-def messages(response: RemotingCommand) -> list[MessageExt]:
-    """The messages in the answer to a pull."""
+def messages_of(response: RemotingCommand) -> list[MessageExt]:
+    """The messages in the answer to a pull or a pop."""
     return list(scan_records(response.body or b""))
 
 
@@ -252,9 +252,3 @@ def cluster() -> Cluster:
 def client(cluster: Cluster) -> RawClient:
     """A client of that cluster."""
     return cluster.client()
-
-
-@pytest.fixture
-def decode() -> Callable[[RemotingCommand], list[MessageExt]]:
-    """The messages in the answer to a pull."""
-    return messages

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -12,11 +11,11 @@ from mqlab.broker.broker_config import BrokerConfig
 from mqlab.broker.schedule_message_service import ScheduleMessageService
 from mqlab.errors import LearnerError
 from mqlab.protocol.codes import RequestCode, ResponseCode
-from mqlab.protocol.message import MessageExt
 from mqlab.protocol.properties import encode_properties
 from mqlab.protocol.topic_config import KVTable
 from mqlab.sim import EPOCH_MS
 from mqlab.store import MessageExtBrokerInner
+from tests.broker.conftest import messages_of
 
 SCHEDULE = "SCHEDULE_TOPIC_XXXX"
 LEVELS_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200, 1_800, 3_600, 7_200)
@@ -46,14 +45,12 @@ def restart(cluster: Any) -> None:
 # -- parking --------------------------------------------------------------------------------------------------------
 
 
-def test_a_delayed_message_lies_in_the_schedule_topic_and_knows_where_it_belongs(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_a_delayed_message_lies_in_the_schedule_topic_and_knows_where_it_belongs(cluster: Any, client: Any) -> None:
     cluster.topic("T3", 3)
     send_delayed(client, 4, b"later", "T3", queue_id=2)
     cluster.run(5)
-    assert decode(client.pull("T3", queue_id=2)) == []
-    (parked,) = decode(client.pull(SCHEDULE, queue_id=3))
+    assert messages_of(client.pull("T3", queue_id=2)) == []
+    (parked,) = messages_of(client.pull(SCHEDULE, queue_id=3))
     assert (parked.topic, parked.queue_id, parked.body) == (SCHEDULE, 3, b"later")
     assert parked.properties["REAL_TOPIC"] == "T3"
     assert parked.properties["REAL_QID"] == "2"
@@ -75,12 +72,10 @@ def test_the_producer_is_told_its_own_queue_but_the_offset_in_the_schedule_topic
     ]
 
 
-def test_a_level_above_the_highest_is_the_highest(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_a_level_above_the_highest_is_the_highest(cluster: Any, client: Any) -> None:
     send_delayed(client, 99)
     cluster.run(5)
-    (parked,) = decode(client.pull(SCHEDULE, queue_id=17))
+    (parked,) = messages_of(client.pull(SCHEDULE, queue_id=17))
     assert parked.properties["DELAY"] == "18"
 
 
@@ -92,12 +87,10 @@ def test_a_message_without_a_level_is_not_parked(cluster: Any, client: Any, leve
     assert cluster.seen("MessageParked") == []
 
 
-def test_a_delay_level_overrules_the_properties_of_a_timer(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_a_delay_level_overrules_the_properties_of_a_timer(cluster: Any, client: Any) -> None:
     client.send("T", properties={"DELAY": "2", "TIMER_DELAY_SEC": "9", "TIMER_DELAY_MS": "9", "TIMER_DELIVER_MS": "9"})
     cluster.run(5)
-    (parked,) = decode(client.pull(SCHEDULE, queue_id=1))
+    (parked,) = messages_of(client.pull(SCHEDULE, queue_id=1))
     assert not [name for name in parked.properties if name.startswith("TIMER")]
 
 
@@ -167,15 +160,13 @@ def test_the_first_look_comes_a_second_after_the_start(make_cluster: Any) -> Non
     assert event["late_ms"] > 9_000
 
 
-def test_what_is_delivered_still_shows_that_it_was_parked(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_what_is_delivered_still_shows_that_it_was_parked(cluster: Any, client: Any) -> None:
     """The text of the properties is made before DELAY is taken out, so it stays in the stored copy."""
     sent = {"TAGS": "a", "KEYS": "k", "UNIQ_KEY": "U", "WAIT": "true", "DELAY": "1"}
     client.send("T", b"body", properties=sent, flag=5, born_timestamp=77)
     cluster.run(1_200)
-    (message,) = decode(client.pull("T"))
-    (parked,) = decode(client.pull(SCHEDULE))
+    (message,) = messages_of(client.pull("T"))
+    (parked,) = messages_of(client.pull(SCHEDULE))
     assert message.properties == parked.properties
     assert sent.items() <= message.properties.items()
     assert (message.properties["REAL_TOPIC"], message.properties["REAL_QID"]) == ("T", "0")
@@ -185,14 +176,12 @@ def test_what_is_delivered_still_shows_that_it_was_parked(
     assert entry.tags_code == ord("a")
 
 
-def test_messages_of_a_level_stay_in_order(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_messages_of_a_level_stay_in_order(cluster: Any, client: Any) -> None:
     bodies = [b"%d" % number for number in range(40)]
     for body in bodies:
         send_delayed(client, 1, body)
     cluster.run(2_000)
-    assert [m.body for m in decode(client.pull("T")) + decode(client.pull("T", 32))] == bodies
+    assert [m.body for m in messages_of(client.pull("T")) + messages_of(client.pull("T", 32))] == bodies
 
 
 def test_a_held_pull_gets_a_message_as_soon_as_it_is_delivered(cluster: Any, client: Any) -> None:

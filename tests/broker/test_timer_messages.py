@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode, ResponseCode
-from mqlab.protocol.message import MessageExt
 from mqlab.protocol.recall_message_handle import RecallMessageHandle
 from mqlab.protocol.topic_config import KVTable
 from mqlab.sim import EPOCH_MS
 from mqlab.store import MessageExtBrokerInner
 from mqlab.store.running_flags import RunningFlags
 from mqlab.trace.events import timer as timer_events
+from tests.broker.conftest import messages_of
 
 TIMER = "rmq_sys_wheel_timer"
 DAY_S = 86_400
@@ -50,15 +49,13 @@ def restart(cluster: Any) -> None:
 # -- accepting ------------------------------------------------------------------------------------------------------
 
 
-def test_a_message_for_later_lies_in_the_timers_topic_and_knows_where_it_belongs(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_a_message_for_later_lies_in_the_timers_topic_and_knows_where_it_belongs(cluster: Any, client: Any) -> None:
     cluster.topic("T3", 3)
     answer = send_timer(client, topic="T3", queue_id=2, TIMER_DELAY_SEC=30)
     assert (answer.code, answer.ext_fields["queueId"], answer.ext_fields["queueOffset"]) == (0, "2", "0")
     cluster.run(5)
-    assert decode(client.pull("T3", queue_id=2)) == []
-    (waiting,) = decode(client.pull(TIMER))
+    assert messages_of(client.pull("T3", queue_id=2)) == []
+    (waiting,) = messages_of(client.pull(TIMER))
     assert (waiting.topic, waiting.queue_id) == (TIMER, 0)
     assert (waiting.properties["REAL_TOPIC"], waiting.properties["REAL_QID"]) == ("T3", "2")
     (accepted,) = happened(cluster, "TimerMessageAccepted")
@@ -169,12 +166,10 @@ def test_a_message_is_never_early_and_at_most_1100_ms_late(cluster: Any, client:
         assert due_ms - 1 <= times[key] <= due_ms + 1_110, key
 
 
-def test_the_delivered_message_says_when_it_waited_and_where(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_the_delivered_message_says_when_it_waited_and_where(cluster: Any, client: Any) -> None:
     send_timer(client, TIMER_DELAY_SEC=4)
     cluster.run(6_000)
-    (message,) = decode(client.pull("T"))
+    (message,) = messages_of(client.pull("T"))
     slot_ms = happened(cluster, "TimerMessageAccepted")[0]["slot_ms"]
     properties = message.properties
     assert (properties["TIMER_OUT_MS"], properties["REAL_TOPIC"]) == (str(slot_ms), "T")

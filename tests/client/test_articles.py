@@ -8,7 +8,6 @@ import pytest
 
 from mqlab.client import (
     CONSUME_SUCCESS,
-    ConsumeConcurrentlyContext,
     ConsumeFromWhere,
     ConsumeOrderlyStatus,
     Message,
@@ -26,6 +25,7 @@ from mqlab.errors import MQBrokerException, MQClientException
 from mqlab.protocol import RemotingCommand
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.headers import PullMessageResponseHeader
+from tests.worlds import slow
 
 QUEUE = MessageQueue("T", "broker-a", 0)
 
@@ -36,10 +36,8 @@ def send(cluster: Any, *bodies: str, **properties: Any) -> None:
         producer.send(Message("T", body, **properties)).play()
 
 
-async def forever(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
-    """A listener that does not come back."""
-    await context.sleep(10_000_000)
-    return CONSUME_SUCCESS
+forever = slow(10_000_000)
+"""A listener that does not come back."""
 
 
 class InOrder(MessageListenerOrderly):

@@ -22,7 +22,7 @@ from mqlab.client import (
 )
 from mqlab.client.consumer.listener import ListenerReturnedNone
 from mqlab.errors import LearnerError, MQClientException, SimulationError
-from tests.worlds import shop, started_consumer
+from tests.worlds import shop, slow, started_consumer
 
 NAMESRV = "10.0.0.1:9876"
 
@@ -182,12 +182,8 @@ def test_tags_are_compared_again_because_two_can_have_one_hash(cluster: Any) -> 
 
 
 def test_a_coroutine_listener_takes_time_and_twenty_run_at_once(cluster: Any) -> None:
-    async def slow(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
-        await context.sleep(1_000)
-        return CONSUME_SUCCESS
-
     send(cluster, [f"m{k}" for k in range(40)])
-    cluster.consumer(listener=slow)
+    cluster.consumer(listener=slow(1_000))
     cluster.run_ms(10_000)
     first = cluster.delivered[0].at_ms
     assert [round(delivery.at_ms - first) for delivery in cluster.delivered] == [0] * 20 + [1_000] * 20
@@ -334,10 +330,8 @@ def test_a_real_sleep_in_a_listener_is_a_loud_error(cluster: Any) -> None:
 # -- flow control ---------------------------------------------------------------------------------------------------
 
 
-async def forever(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
-    """A listener that does not come back."""
-    await context.sleep(10_000_000)
-    return CONSUME_SUCCESS
+forever = slow(10_000_000)
+"""A listener that does not come back."""
 
 
 def test_more_than_the_threshold_of_messages_holds_pulling_back_50_ms_at_a_time(cluster: Any) -> None:

@@ -11,6 +11,7 @@ import pytest
 from mqlab.client import ConsumeOrderlyContext, ConsumeOrderlyStatus, Message, MessageListenerOrderly, MessageQueue
 from mqlab.client.consumer.listener import ListenerReturnedNone
 from mqlab.sim.timer import Timer
+from tests.worlds import slow
 
 SUCCESS = ConsumeOrderlyStatus.SUCCESS
 SUSPEND = ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
@@ -48,11 +49,7 @@ def send(cluster: Any, bodies: list[str]) -> None:
 
 
 def test_a_queue_is_consumed_in_order_by_one_thread_at_a_time(cluster: Any) -> None:
-    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
-        await context.sleep(100)
-        return SUCCESS
-
-    listener = Ordered(cluster, slowly)
+    listener = Ordered(cluster, slow(100, SUCCESS))
     bodies = [f"m{k}" for k in range(10)]
     send(cluster, bodies)
     start(cluster, listener)
@@ -135,11 +132,7 @@ def test_locks_are_renewed_every_20_seconds_twice(cluster: Any) -> None:
 
 @pytest.mark.queues(2)
 def test_a_queue_goes_over_only_when_its_owner_has_let_go(cluster: Any) -> None:
-    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
-        await context.sleep(5_000)
-        return SUCCESS
-
-    first = start(cluster, Ordered(cluster, slowly), "c1")
+    first = start(cluster, Ordered(cluster, slow(5_000, SUCCESS)), "c1")
     cluster.run_ms(3_000)
     send(cluster, ["a", "b", "c", "d"])
     cluster.run_ms(100)
@@ -221,11 +214,7 @@ def test_messages_of_a_queue_that_is_given_up_while_their_thread_waits_for_it_ar
 
 
 def test_a_lock_that_runs_out_between_two_messages_holds_the_queue(cluster: Any) -> None:
-    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
-        await context.sleep(35_000)
-        return SUCCESS
-
-    listener = Ordered(cluster, slowly)
+    listener = Ordered(cluster, slow(35_000, SUCCESS))
     send(cluster, ["a", "b"])
     start(cluster, listener)
     cluster.run_ms(2_000)
@@ -255,11 +244,7 @@ def test_with_auto_commit_commit_and_rollback_count_as_consumed(cluster: Any, st
 def test_all_queues_that_are_given_up_are_dropped_at_once_though_they_are_let_go_one_after_the_other(
     cluster: Any,
 ) -> None:
-    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
-        await context.sleep(15_000)
-        return SUCCESS
-
-    first = start(cluster, Ordered(cluster, slowly), "c1")
+    first = start(cluster, Ordered(cluster, slow(15_000, SUCCESS)), "c1")
     cluster.run_ms(3_000)
     send(cluster, list("abcd"))
     start(cluster, Ordered(cluster), "c2")
@@ -293,11 +278,7 @@ def test_a_listener_that_returns_none_stops_its_queue_for_a_moment_and_is_told_o
 
 @pytest.mark.queues(2)
 def test_one_queue_does_not_keep_a_thread_longer_than_a_minute(cluster: Any) -> None:
-    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
-        await context.sleep(1_000)
-        return SUCCESS
-
-    listener = Ordered(cluster, slowly)
+    listener = Ordered(cluster, slow(1_000, SUCCESS))
     send(cluster, [f"{'even' if k % 2 == 0 else 'odd'}{k // 2}" for k in range(200)])
     start(cluster, listener, consume_thread_min=1, consume_thread_max=1)
     cluster.run_ms(150_000)

@@ -25,6 +25,7 @@ from mqlab.client.consumer.push.pull_request import PullRequest
 from mqlab.client.service_state import ServiceState
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.sysflag import PullSysFlag
+from tests.worlds import slow
 
 QUEUE = MessageQueue("T", "broker-a", 0)
 
@@ -35,10 +36,8 @@ def send(cluster: Any, bodies: list[Any], **properties: Any) -> None:
         producer.send(Message("T", body, **properties)).play()
 
 
-async def forever(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
-    """A listener that does not come back."""
-    await context.sleep(10_000_000)
-    return CONSUME_SUCCESS
+forever = slow(10_000_000)
+"""A listener that does not come back."""
 
 
 # -- before a pull --------------------------------------------------------------------------------------------------

@@ -9,13 +9,13 @@ import pytest
 
 from mqlab.client import (
     RECONSUME_LATER,
-    ConsumeConcurrentlyContext,
     ConsumeOrderlyContext,
     ConsumeOrderlyStatus,
     Message,
     MessageListenerOrderly,
 )
 from mqlab.protocol.codes import RequestCode
+from tests.worlds import slow
 
 MEBIBYTE = 1024 * 1024
 
@@ -26,9 +26,8 @@ def send(cluster: Any, messages: int, size: int = 1) -> None:
         producer.send(Message("T", b"x" * size)).play()
 
 
-async def forever(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
-    """A listener that does not come back."""
-    await context.sleep(10_000_000)
+forever = slow(10_000_000)
+"""A listener that does not come back."""
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from mqlab.client import CONSUME_SUCCESS, RECONSUME_LATER, ConsumeConcurrentlyStatus, Message, MessageQueue
 from mqlab.client.consumer.listener import ListenerRaised
 from mqlab.rebalance import AllocateMessageQueueStrategy
+from tests.worlds import slow
 
 
 def owned(consumer: Any) -> list[int]:
@@ -180,11 +181,7 @@ def test_frames_as_objects_and_as_bytes_give_the_same_trace(make_cluster: Any, s
 
 @pytest.mark.queues(2)
 def test_the_offset_of_a_queue_is_written_when_the_queue_is_given_up(cluster: Any, producer: Any) -> None:
-    async def slowly(messages: Any, context: Any) -> Any:
-        await context.sleep(5)
-        return CONSUME_SUCCESS
-
-    cluster.consumer("c1", listener=slowly, persist_consumer_offset_interval=3_600_000)
+    cluster.consumer("c1", listener=slow(5), persist_consumer_offset_interval=3_600_000)
     cluster.run_ms(3_000)
     for k in range(10):
         producer.send(Message("T", f"m{k}")).play()

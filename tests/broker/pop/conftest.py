@@ -153,9 +153,3 @@ def make_popper(make_cluster: Callable[..., Any]) -> Callable[..., Popper]:
         return Popper(cluster, cluster.client())
 
     return make
-
-
-@pytest.fixture
-def popped() -> Callable[[RemotingCommand], list[Any]]:
-    """The messages in the answer to a pop."""
-    return lambda response: list(scan_records(response.body or b""))

@@ -20,6 +20,7 @@ from mqlab.protocol.extra_info import ReceiptHandle, parse_msg_offset_info, pars
 from mqlab.protocol.properties import encode_properties
 from mqlab.protocol.record import decode_record
 from mqlab.protocol.topic_config import SubscriptionGroupConfig
+from tests.broker.conftest import messages_of
 from tests.golden.recorded import manifest
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -106,7 +107,7 @@ def real(op: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def test_every_pop_before_the_revival_is_answered_as_a_real_broker_answered_it(
-    recorded: dict[str, Any], make_cluster: Callable[..., Any], popped: Any
+    recorded: dict[str, Any], make_cluster: Callable[..., Any]
 ) -> None:
     replay = Replay(recorded, make_cluster)
     begin = recorded["ops"][0]["at"]
@@ -122,7 +123,7 @@ def test_every_pop_before_the_revival_is_answered_as_a_real_broker_answered_it(
             assert told.startswith(re.sub(r"\[/?\d+\.\d+\.\d+\.\d+(:\d+)?\]", "[HOST]", f"{code} {remark.strip()}"))
         else:
             assert response.code == STATUS[op["status"]], op["note"]
-            assert list(replay.told(response, popped(response))) == real(op), op["note"]
+            assert list(replay.told(response, messages_of(response))) == real(op), op["note"]
             if op["messages"]:
                 assert response.header_as(h.PopMessageResponseHeader).rest_num == op["restNum"], op["note"]
         compared += 1
