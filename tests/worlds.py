@@ -6,11 +6,12 @@ What one directory alone needs stands in its own conftest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from mqlab import ConsumeConcurrentlyStatus, DefaultMQProducer, DefaultMQPushConsumer, Lab, Message, scenarios
 from mqlab.client import SendResult
+from mqlab.trace.catalogue import CATALOGUE
 
 
 def shop(
@@ -73,6 +74,12 @@ def started_consumer(
     consumer.register_message_listener(listener)
     lab.run(consumer.start())
     return consumer
+
+
+def events_in(rows: Iterable[tuple[Any, ...]], kind: str) -> list[dict[str, Any]]:
+    """The events of a kind among what a world has told its sinks, as dicts of their own fields and `ts_ms`."""
+    names = CATALOGUE[kind]._fields
+    return [{"ts_ms": row[2] / 1_000, **dict(zip(names, row[8:], strict=True))} for row in rows if row[7] == kind]
 
 
 def played(name: str, seconds: float = 0, *, seed: int = 7, **parameters: Any) -> Lab:

@@ -30,6 +30,7 @@ from mqlab.protocol.topic_config import TopicConfig
 from mqlab.remoting import Channel, RemotingClient, RequestProcessor
 from mqlab.sim import EPOCH_MS, FAULTS, World
 from mqlab.store import MessageStoreConfig
+from tests.worlds import events_in
 
 
 class Noted(RequestProcessor):
@@ -206,6 +207,11 @@ class Cluster:
         self.run(10)
         return config
 
+    def restart(self, ms: float = 0) -> None:
+        """Start the broker again, and let time pass."""
+        self.do("restart", node="broker-a")
+        self.run(ms)
+
     def run(self, ms: float) -> None:
         """Let time pass."""
         self.world.run_for(round(ms * 1_000))
@@ -216,17 +222,7 @@ class Cluster:
 
     def seen(self, kind: str) -> list[dict[str, Any]]:
         """The events of a kind so far, as dicts of their own fields."""
-        return [self.fields(row) for row in self.events if row[7] == kind]
-
-    @staticmethod
-    def fields(row: tuple[Any, ...]) -> dict[str, Any]:
-        from mqlab.trace.events import broker, namesrv, store
-
-        for module in (broker, namesrv, store):
-            cls = getattr(module, row[7], None)
-            if cls is not None:
-                return {"ts_ms": row[2] / 1_000, **dict(zip(cls._fields, row[8:], strict=True))}
-        raise KeyError(row[7])
+        return events_in(self.events, kind)
 
 
 def messages_of(response: RemotingCommand) -> list[MessageExt]:

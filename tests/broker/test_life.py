@@ -210,8 +210,7 @@ def test_a_killed_broker_has_all_messages_and_topics_again(cluster: Any, client:
     cluster.do("crash", node="broker-a")
     cluster.run(100)
     assert "T" not in cluster.namesrv.route_info_manager.topic_queue_table
-    cluster.do("restart", node="broker-a")
-    cluster.run(100)
+    cluster.restart(100)
     assert "T" in cluster.namesrv.route_info_manager.topic_queue_table
     assert [m.body for m in messages_of(client.pull("T"))] == [b"m%d" % i for i in range(10)]
     assert not cluster.broker.message_store.recovery.clean
@@ -227,8 +226,7 @@ def test_with_synchronous_flush_a_power_loss_takes_nothing_that_was_acknowledged
     acknowledged = [b"m%d" % i for i in range(5) if client.send("T", b"m%d" % i).code == 0]
     cluster.do("power_off", node="broker-a")
     cluster.run(1_000)
-    cluster.do("restart", node="broker-a")
-    cluster.run(5_000)
+    cluster.restart(5_000)
     again = cluster.client()
     assert [m.body for m in messages_of(again.pull("T"))][:5] == acknowledged
 
@@ -304,8 +302,7 @@ def test_a_clean_stop_on_a_full_disk_goes_through_and_the_next_start_makes_up_fo
     assert broker.executors.send.closed
     assert [event["clean"] for event in cluster.seen("StoreStopped")] == [False]
     disk.capacity_bytes = None
-    cluster.do("restart", node="broker-a")
-    cluster.run(100)
+    cluster.restart(100)
     assert cluster.broker is not broker
     assert cluster.broker.consumer_offset_manager.query_offset("G", "T", 0) == 7
     again = cluster.client()

@@ -184,6 +184,5 @@ def test_with_long_polling_off_a_message_waits_for_the_next_pass(make_cluster: C
 def test_a_crash_forgets_what_is_held(cluster: Any, client: Any) -> None:
     hold(client)
     cluster.run(100)
-    cluster.do("restart", node="broker-a")
-    cluster.run(100)
+    cluster.restart(100)
     assert cluster.broker.pull_request_hold_service.held() == []

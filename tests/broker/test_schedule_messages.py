@@ -37,11 +37,6 @@ def waits_ms(cluster: Any) -> list[float]:
     return [event["ts_ms"] - at for event, at in zip(delivered(cluster), stored, strict=True)]
 
 
-def restart(cluster: Any) -> None:
-    cluster.do("restart", node="broker-a")
-    cluster.run(0)
-
-
 # -- parking --------------------------------------------------------------------------------------------------------
 
 
@@ -152,7 +147,7 @@ def test_the_first_look_comes_a_second_after_the_start(make_cluster: Any) -> Non
     cluster.run(50)
     cluster.do("crash", node="broker-a")
     cluster.run(10_000)
-    restart(cluster)
+    cluster.restart()
     began_ms = cluster.seen("BrokerStarted")[-1]["ts_ms"]
     cluster.run(2_000)
     (event,) = delivered(cluster)
@@ -271,7 +266,7 @@ def test_a_clean_stop_forgets_nothing_and_repeats_nothing(cluster: Any, client: 
     cluster.run(1_500)
     cluster.broker.shutdown().play()
     cluster.do("crash", node="broker-a")
-    restart(cluster)
+    cluster.restart()
     cluster.run(12_000)
     assert [event["delay_level"] for event in delivered(cluster)] == [1, 3]
     assert 10_000 <= waits_ms(cluster)[1] <= 10_100
@@ -286,7 +281,7 @@ def test_after_a_crash_what_was_delivered_since_the_file_was_written_is_delivere
     cluster.run(2_000)
     assert [event["queue_offset"] for event in delivered(cluster)] == [0, 1]
     cluster.do("crash", node="broker-a")
-    restart(cluster)
+    cluster.restart()
     cluster.run(5_000)
     assert [event["queue_offset"] for event in delivered(cluster)] == [0, 1, 2]
 
@@ -296,7 +291,7 @@ def test_messages_that_were_parked_when_the_broker_died_are_delivered_in_their_t
     cluster.run(20_000)
     cluster.do("crash", node="broker-a")
     cluster.run(10_000)
-    restart(cluster)
+    cluster.restart()
     cluster.run(40_000)
     (waited,) = waits_ms(cluster)
     assert 60_000 <= waited <= 60_100
@@ -310,7 +305,7 @@ def test_progress_behind_the_end_of_the_queue_is_moved_to_its_end(cluster: Any, 
     disk = cluster.broker_node.disk
     text = disk.read_bytes("store/config/delayOffset.json").decode()
     disk.write_bytes("store/config/delayOffset.json", text.replace("1:1", "1:7,2:3").encode())
-    restart(cluster)
+    cluster.restart()
     corrected = cluster.seen("DelayOffsetCorrected")
     assert [(c["delay_level"], c["from_offset"], c["to_offset"]) for c in corrected] == [(1, 7, 1), (2, 3, 0)]
     send_delayed(cluster.client(), 1)
@@ -337,7 +332,7 @@ def test_a_broker_does_not_start_with_a_table_that_nobody_can_read(cluster: Any)
     for name in ("delayOffset.json", "delayOffset.json.bak"):
         disk.write_bytes(f"store/config/{name}", b"{]")
     with pytest.raises(LearnerError, match=r"delayOffset\.json"):
-        restart(cluster)
+        cluster.restart()
 
 
 def test_a_level_with_another_delay_since_the_restart_delivers_what_lies_too_far_ahead_at_once(cluster: Any) -> None:
@@ -346,7 +341,7 @@ def test_a_level_with_another_delay_since_the_restart_delivers_what_lies_too_far
     cluster.broker.shutdown().play()
     cluster.do("crash", node="broker-a")
     cluster.store_config.message_delay_level = "1s 2s 3s 4s 5s"
-    restart(cluster)
+    cluster.restart()
     began_ms = cluster.seen("BrokerStarted")[-1]["ts_ms"]
     cluster.run(2_000)
     assert [event["ts_ms"] - began_ms for event in delivered(cluster)] == [1_000]

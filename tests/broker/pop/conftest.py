@@ -13,7 +13,6 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.extra_info import ReceiptHandle
 from mqlab.protocol.pop_check_point import BatchAck, BatchAckMessageRequestBody, bits_of
 from mqlab.protocol.record import scan_records
-from mqlab.trace.events import pop as events
 
 
 def batch_ack_of(op: dict[str, Any], handles: list[ReceiptHandle]) -> bytes:
@@ -128,13 +127,8 @@ class Popper:
         return offset
 
     def seen(self, kind: str) -> list[dict[str, Any]]:
-        """The events of Pop of a kind so far."""
-        fields = getattr(events, kind)._fields
-        return [
-            {"ts_ms": row[2] / 1_000, **dict(zip(fields, row[8:], strict=True))}
-            for row in self.cluster.events
-            if row[7] == kind
-        ]
+        """The events of a kind so far."""
+        return self.cluster.seen(kind)  # type: ignore[no-any-return]
 
 
 @pytest.fixture

@@ -433,8 +433,7 @@ def test_check_points_that_lie_on_the_wheel_alone_are_found_after_a_crash_though
         acker.ack(acker.handle(answer, offset), offset)
     acker.cluster.run(6_000)
     acker.cluster.do("crash", node="broker-a")
-    acker.cluster.do("restart", node="broker-a")
-    acker.cluster.run(20_000)
+    acker.cluster.restart(20_000)
     assert acker.cluster.broker.made_pop is None
     acker.cluster.run(20_000)
     assert acker.revived() == list(range(acked, 5))
