@@ -148,7 +148,6 @@ def test_a_full_disk_is_told(shop: Shop) -> None:
 
 
 def test_a_flush_that_takes_too_long_is_told() -> None:
-
     lab = shop(seed=1, flush_disk_type="SYNC_FLUSH", sync_flush_timeout=1_000)
     lab.proxy()
     producer = lab.producer_v5()
