@@ -30,6 +30,7 @@ from mqlab.protocol.topic_config import TopicConfig
 from mqlab.remoting import Channel, RemotingClient, RequestProcessor
 from mqlab.sim import EPOCH_MS, FAULTS, World
 from mqlab.store import MessageStoreConfig
+from tests.worlds import events_in
 
 
 class Noted(RequestProcessor):
@@ -113,24 +114,9 @@ class RawClient:
         """Pull; the future of the answer."""
         return self.begin(RequestCode.PULL_MESSAGE, self.pull_header(topic, offset, **more))
 
-    def heartbeat(
-        self,
-        *subscriptions: SubscriptionData,
-        group: str = "G",
-        producers: tuple[str, ...] = (),
-        client_id: str = "",
-        model: MessageModel = MessageModel.CLUSTERING,
-        consume_type: ConsumeType = ConsumeType.CONSUME_PASSIVELY,
-    ) -> RemotingCommand:
-        """Say that this client is alive."""
-        body = self.heartbeat_body(
-            *subscriptions,
-            group=group,
-            producers=producers,
-            client_id=client_id,
-            model=model,
-            consume_type=consume_type,
-        )
+    def heartbeat(self, *subscriptions: SubscriptionData, **more: Any) -> RemotingCommand:
+        """Say that this client is alive; `more` is what `heartbeat_body` takes."""
+        body = self.heartbeat_body(*subscriptions, **more)
         return self.call(RequestCode.HEART_BEAT, h.HeartbeatRequestHeader(), body)
 
     def heartbeat_body(
@@ -221,6 +207,11 @@ class Cluster:
         self.run(10)
         return config
 
+    def restart(self, ms: float = 0) -> None:
+        """Start the broker again, and let time pass."""
+        self.do("restart", node="broker-a")
+        self.run(ms)
+
     def run(self, ms: float) -> None:
         """Let time pass."""
         self.world.run_for(round(ms * 1_000))
@@ -231,21 +222,11 @@ class Cluster:
 
     def seen(self, kind: str) -> list[dict[str, Any]]:
         """The events of a kind so far, as dicts of their own fields."""
-        return [self.fields(row) for row in self.events if row[7] == kind]
-
-    @staticmethod
-    def fields(row: tuple[Any, ...]) -> dict[str, Any]:
-        from mqlab.trace.events import broker, namesrv, store
-
-        for module in (broker, namesrv, store):
-            cls = getattr(module, row[7], None)
-            if cls is not None:
-                return {"ts_ms": row[2] / 1_000, **dict(zip(cls._fields, row[8:], strict=True))}
-        raise KeyError(row[7])
+        return events_in(self.events, kind)
 
 
-def messages(response: RemotingCommand) -> list[MessageExt]:
-    """The messages in the answer to a pull."""
+def messages_of(response: RemotingCommand) -> list[MessageExt]:
+    """The messages in the answer to a pull or a pop."""
     return list(scan_records(response.body or b""))
 
 
@@ -267,9 +248,3 @@ def cluster() -> Cluster:
 def client(cluster: Cluster) -> RawClient:
     """A client of that cluster."""
     return cluster.client()
-
-
-@pytest.fixture
-def decode() -> Callable[[RemotingCommand], list[MessageExt]]:
-    """The messages in the answer to a pull."""
-    return messages

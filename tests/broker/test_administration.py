@@ -20,6 +20,7 @@ from mqlab.protocol.topic_config import (
     TopicConfig,
     TopicConfigAndMappingSerializeWrapper,
 )
+from tests.broker.conftest import messages_of
 
 QUEUE = MessageQueue("T", "broker-a", 0)
 
@@ -245,18 +246,18 @@ def test_offsets_by_bounds_and_by_time(cluster: Any, client: Any) -> None:
     assert nothing.header_as(h.GetEarliestMsgStoretimeResponseHeader).timestamp == -1
 
 
-def test_messages_are_found_by_key_by_unique_key_and_by_place(cluster: Any, client: Any, decode: Any) -> None:
+def test_messages_are_found_by_key_by_unique_key_and_by_place(cluster: Any, client: Any) -> None:
     sent = client.send("T", b"found", properties={"KEYS": "k1 k2", "UNIQ_KEY": "U1"})
     cluster.run(5)
     for key in ("k1", "k2", "U1"):
         header = h.QueryMessageRequestHeader("T", key, 10, 0, 1 << 60)
         response = client.call(RequestCode.QUERY_MESSAGE, header)
-        assert [m.body for m in decode(response)] == [b"found"]
+        assert [m.body for m in messages_of(response)] == [b"found"]
     missing = client.call(RequestCode.QUERY_MESSAGE, h.QueryMessageRequestHeader("T", "k3", 10, 0, 1 << 60))
     assert (missing.code, missing.remark) == (22, "can not find message, maybe time range not correct")
     offset = int(sent.header_as(h.SendMessageResponseHeader).msg_id[16:], 16)
     view = client.call(RequestCode.VIEW_MESSAGE_BY_ID, h.ViewMessageRequestHeader("T", offset))
-    assert [m.body for m in decode(view)] == [b"found"]
+    assert [m.body for m in messages_of(view)] == [b"found"]
     wrong = client.call(RequestCode.VIEW_MESSAGE_BY_ID, h.ViewMessageRequestHeader("T", offset + 1))
     assert (wrong.code, wrong.remark) == (1, f"can not find message by the offset, {offset + 1}")
 
@@ -278,12 +279,12 @@ def test_settings_are_read_and_changed_while_the_broker_runs(cluster: Any, clien
     assert cluster.namesrv.route_info_manager.topic_queue_table["T"]["broker-a"].perm == 0
 
 
-def test_a_region_that_was_set_anew_is_that_of_the_next_message(cluster: Any, client: Any, decode: Any) -> None:
+def test_a_region_that_was_set_anew_is_that_of_the_next_message(cluster: Any, client: Any) -> None:
     assert client.call(RequestCode.UPDATE_BROKER_CONFIG, None, b"regionId=north\ntraceOn=false\n").code == 0
     response = client.send("T")
     assert (response.ext_field("MSG_REGION"), response.ext_field("TRACE_ON")) == ("north", "false")
     cluster.run(5)
-    (message,) = decode(client.pull("T"))
+    (message,) = messages_of(client.pull("T"))
     assert (message.properties["MSG_REGION"], message.properties["TRACE_ON"]) == ("north", "false")
     refused = client.send("T", properties={"TRAN_MSG": "true"})
     assert (refused.code, refused.ext_field("MSG_REGION")) == (ResponseCode.NO_PERMISSION, "north")

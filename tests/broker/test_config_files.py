@@ -136,8 +136,7 @@ def test_a_crash_sets_a_group_back_to_what_was_written_last(cluster: Any, client
     cluster.run(10_100 - cluster.now_ms)
     commit(client, 7)
     cluster.do("crash", node="broker-a")
-    cluster.do("restart", node="broker-a")
-    cluster.run(100)
+    cluster.restart(100)
     assert cluster.broker.consumer_offset_manager.query_offset("G", "T", 0) == 3
 
 
@@ -145,8 +144,7 @@ def test_a_clean_stop_loses_no_offset_and_restarts_with_all_topics_and_groups(cl
     client.heartbeat()
     commit(client, 7)
     cluster.broker.shutdown().play()
-    cluster.do("restart", node="broker-a")
-    cluster.run(100)
+    cluster.restart(100)
     assert cluster.broker.consumer_offset_manager.query_offset("G", "T", 0) == 7
     assert cluster.broker.topic_config_manager.select_topic_config("%RETRY%G") is not None
     assert cluster.broker.subscription_group_manager.contains_subscription_group("G")

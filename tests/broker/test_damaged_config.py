@@ -11,6 +11,7 @@ import pytest
 
 from mqlab import Lab, Message, scenarios
 from mqlab.errors import LearnerError
+from tests.worlds import started_producer
 
 MOST = 40
 """So many damaged contents of each file are tried, drawn of all."""
@@ -23,8 +24,7 @@ def used(scenario: str) -> Lab:
     lab = scenarios.get(scenario).build(3)
     lab.name_servers[0].running().kv_config_manager.put_kv_config("n", "k", "v")
     lab.run_for(seconds=12)
-    producer = lab.producer("later")
-    lab.run(producer.start())
+    producer = started_producer(lab, "later")
     lab.create_topic("Delayed", 1)
     for settings in ({"delay_time_level": 2}, {"delay_time_ms": 60_000}):
         message = Message("Delayed", b"x")

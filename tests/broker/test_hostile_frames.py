@@ -38,8 +38,7 @@ def test_half_a_surrogate_pair_becomes_a_question_mark_in_the_files(
     cluster.topic("T")
     client.call(RequestCode.UPDATE_CONSUMER_OFFSET, h.UpdateConsumerOffsetRequestHeader(name, "T", 0, 7))
     cluster.broker.shutdown().play()
-    cluster.do("restart", node="broker-a")
-    cluster.run(100)
+    cluster.restart(100)
     assert written in cluster.broker.subscription_group_manager.subscription_group_table
     assert cluster.broker.consumer_offset_manager.query_offset(written, "T", 0) == 7
     assert "T" in cluster.broker.topic_config_manager.topic_config_table

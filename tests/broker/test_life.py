@@ -14,6 +14,7 @@ from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.sim import World, faults
 from mqlab.store import FlushDiskType, MessageStoreConfig
+from tests.broker.conftest import messages_of
 
 
 def reports(cluster: Any) -> list[float]:
@@ -203,22 +204,21 @@ def test_a_full_queue_before_the_threads_refuses_at_once(make_cluster: Callable[
 # -- crash, power loss, freeze --------------------------------------------------------------------------------------
 
 
-def test_a_killed_broker_has_all_messages_and_topics_again(cluster: Any, client: Any, decode: Any) -> None:
+def test_a_killed_broker_has_all_messages_and_topics_again(cluster: Any, client: Any) -> None:
     for i in range(10):
         client.send("T", b"m%d" % i)
     cluster.do("crash", node="broker-a")
     cluster.run(100)
     assert "T" not in cluster.namesrv.route_info_manager.topic_queue_table
-    cluster.do("restart", node="broker-a")
-    cluster.run(100)
+    cluster.restart(100)
     assert "T" in cluster.namesrv.route_info_manager.topic_queue_table
-    assert [m.body for m in decode(client.pull("T"))] == [b"m%d" % i for i in range(10)]
+    assert [m.body for m in messages_of(client.pull("T"))] == [b"m%d" % i for i in range(10)]
     assert not cluster.broker.message_store.recovery.clean
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_with_synchronous_flush_a_power_loss_takes_nothing_that_was_acknowledged(
-    make_cluster: Callable[..., Any], decode: Any, seed: int
+    make_cluster: Callable[..., Any], seed: int
 ) -> None:
     cluster = make_cluster({"flush_disk_type": FlushDiskType.SYNC_FLUSH}, seed=seed)
     cluster.topic("T")
@@ -226,10 +226,9 @@ def test_with_synchronous_flush_a_power_loss_takes_nothing_that_was_acknowledged
     acknowledged = [b"m%d" % i for i in range(5) if client.send("T", b"m%d" % i).code == 0]
     cluster.do("power_off", node="broker-a")
     cluster.run(1_000)
-    cluster.do("restart", node="broker-a")
-    cluster.run(5_000)
+    cluster.restart(5_000)
     again = cluster.client()
-    assert [m.body for m in decode(again.pull("T"))][:5] == acknowledged
+    assert [m.body for m in messages_of(again.pull("T"))][:5] == acknowledged
 
 
 def test_a_frozen_broker_goes_on_where_it_stood_and_reports_at_once(cluster: Any, client: Any) -> None:
@@ -284,9 +283,7 @@ def test_service_not_available_after_the_store_is_closed(cluster: Any, client: A
     assert response.code == ResponseCode.SERVICE_NOT_AVAILABLE
 
 
-def test_a_clean_stop_on_a_full_disk_goes_through_and_the_next_start_makes_up_for_it(
-    cluster: Any, client: Any, decode: Any
-) -> None:
+def test_a_clean_stop_on_a_full_disk_goes_through_and_the_next_start_makes_up_for_it(cluster: Any, client: Any) -> None:
     """The index finds no room; the offsets do, as their file and its copy are there."""
     client.heartbeat()
     manager = cluster.broker.consumer_offset_manager
@@ -305,11 +302,10 @@ def test_a_clean_stop_on_a_full_disk_goes_through_and_the_next_start_makes_up_fo
     assert broker.executors.send.closed
     assert [event["clean"] for event in cluster.seen("StoreStopped")] == [False]
     disk.capacity_bytes = None
-    cluster.do("restart", node="broker-a")
-    cluster.run(100)
+    cluster.restart(100)
     assert cluster.broker is not broker
     assert cluster.broker.consumer_offset_manager.query_offset("G", "T", 0) == 7
     again = cluster.client()
-    assert [m.body for m in decode(again.pull("T"))] == [b"m%d" % i for i in range(10)]
+    assert [m.body for m in messages_of(again.pull("T"))] == [b"m%d" % i for i in range(10)]
     found = cluster.broker.message_store.query_message("T", "k3", 32, 0, 1 << 60).messages
     assert len(found) == 1

@@ -9,6 +9,7 @@ import pytest
 
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode, ResponseCode
+from tests.broker.conftest import messages_of
 
 
 def next_pass_ms(cluster: Any, period_ms: int = 5_000) -> float:
@@ -35,14 +36,14 @@ def test_without_the_suspend_flag_it_is_answered_at_once(cluster: Any, client: A
     assert cluster.seen("PullHeld") == []
 
 
-def test_a_message_wakes_it_within_milliseconds(cluster: Any, client: Any, decode: Any) -> None:
+def test_a_message_wakes_it_within_milliseconds(cluster: Any, client: Any) -> None:
     answer = hold(client)
     cluster.run(1_000)
     sent_ms = cluster.now_ms
     client.send("T", b"wake")
     response = cluster.world.wait_for(answer)
     assert cluster.now_ms - sent_ms < 5
-    assert [m.body for m in decode(response)] == [b"wake"]
+    assert [m.body for m in messages_of(response)] == [b"wake"]
     (woken,) = cluster.seen("PullWoken")
     assert woken["reason"] == "arrived"
 
@@ -55,21 +56,21 @@ def test_a_message_on_another_queue_wakes_nobody(cluster: Any, client: Any) -> N
     assert not answer.done
 
 
-def test_a_held_request_keeps_its_filter(cluster: Any, client: Any, decode: Any) -> None:
+def test_a_held_request_keeps_its_filter(cluster: Any, client: Any) -> None:
     answer = hold(client, subscription="TagB")
     client.send("T", b"1", properties={"TAGS": "TagA"})
     cluster.run(100)
     assert not answer.done
     client.send("T", b"2", properties={"TAGS": "TagB"})
     cluster.run(100)
-    assert [m.body for m in decode(answer.result())] == [b"2"]
+    assert [m.body for m in messages_of(answer.result())] == [b"2"]
 
 
-def test_a_tag_with_the_same_hash_wakes_it_for_the_client_to_decide(cluster: Any, client: Any, decode: Any) -> None:
+def test_a_tag_with_the_same_hash_wakes_it_for_the_client_to_decide(cluster: Any, client: Any) -> None:
     answer = hold(client, subscription="Aa")
     client.send("T", b"1", properties={"TAGS": "BB"})
     cluster.run(100)
-    assert [m.body for m in decode(answer.result())] == [b"1"]
+    assert [m.body for m in messages_of(answer.result())] == [b"1"]
 
 
 def test_a_pass_wakes_it_for_messages_that_its_filter_will_drop(cluster: Any, client: Any) -> None:
@@ -183,6 +184,5 @@ def test_with_long_polling_off_a_message_waits_for_the_next_pass(make_cluster: C
 def test_a_crash_forgets_what_is_held(cluster: Any, client: Any) -> None:
     hold(client)
     cluster.run(100)
-    cluster.do("restart", node="broker-a")
-    cluster.run(100)
+    cluster.restart(100)
     assert cluster.broker.pull_request_hold_service.held() == []

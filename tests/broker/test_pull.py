@@ -14,6 +14,7 @@ from mqlab.protocol.heartbeat import MessageModel, build_subscription_data
 from mqlab.protocol.message import MessageQueue
 from mqlab.protocol.sysflag import PermName
 from mqlab.protocol.topic_config import SubscriptionGroupConfig
+from tests.broker.conftest import messages_of
 
 FAQ = "See https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 
@@ -32,43 +33,43 @@ def answer(response: Any) -> tuple[int, str, int]:
 # -- what is found --------------------------------------------------------------------------------------------------
 
 
-def test_messages_come_in_the_order_of_the_queue(cluster: Any, client: Any, decode: Any) -> None:
+def test_messages_come_in_the_order_of_the_queue(cluster: Any, client: Any) -> None:
     send_many(cluster, client, "a", "b", "c")
     response = client.pull("T", 1)
     header = response.header_as(h.PullMessageResponseHeader)
     assert (response.code, response.remark) == (ResponseCode.SUCCESS, "FOUND")
     assert (header.next_begin_offset, header.min_offset, header.max_offset) == (3, 0, 3)
     assert (header.suggest_which_broker_id, header.topic_sys_flag, header.group_sys_flag) == (0, 0, 0)
-    assert [m.body for m in decode(response)] == [b"b", b"c"]
+    assert [m.body for m in messages_of(response)] == [b"b", b"c"]
 
 
-def test_a_pull_takes_no_more_than_it_asks_for(cluster: Any, client: Any, decode: Any) -> None:
+def test_a_pull_takes_no_more_than_it_asks_for(cluster: Any, client: Any) -> None:
     send_many(cluster, client, *"abcde")
     response = client.pull("T", 0, max_msg_nums=2)
-    assert len(decode(response)) == 2
+    assert len(messages_of(response)) == 2
     assert response.header_as(h.PullMessageResponseHeader).next_begin_offset == 2
 
 
-def test_at_most_32_messages_however_many_are_asked_for(cluster: Any, client: Any, decode: Any) -> None:
+def test_at_most_32_messages_however_many_are_asked_for(cluster: Any, client: Any) -> None:
     send_many(cluster, client, *["a"] * 40)
-    assert len(decode(client.pull("T", 0, max_msg_nums=1000))) == 32
+    assert len(messages_of(client.pull("T", 0, max_msg_nums=1000))) == 32
 
 
-def test_only_the_wanted_tags_come_and_the_offset_passes_the_others(cluster: Any, client: Any, decode: Any) -> None:
+def test_only_the_wanted_tags_come_and_the_offset_passes_the_others(cluster: Any, client: Any) -> None:
     send_many(cluster, client, "a", "b", "c", "a")
-    assert [m.body for m in decode(client.pull("T", 0, subscription="a || c"))] == [b"a", b"c", b"a"]
+    assert [m.body for m in messages_of(client.pull("T", 0, subscription="a || c"))] == [b"a", b"c", b"a"]
     assert answer(client.pull("T", 0, subscription="nothing")) == (20, "NO_MATCHED_MESSAGE", 4)
 
 
-def test_tags_with_the_same_hash_pass_the_broker(cluster: Any, client: Any, decode: Any) -> None:
+def test_tags_with_the_same_hash_pass_the_broker(cluster: Any, client: Any) -> None:
     send_many(cluster, client, "Aa", "BB", "C")
-    assert [m.body for m in decode(client.pull("T", 0, subscription="Aa"))] == [b"Aa", b"BB"]
+    assert [m.body for m in messages_of(client.pull("T", 0, subscription="Aa"))] == [b"Aa", b"BB"]
 
 
-def test_a_message_without_a_tag_comes_only_to_who_wants_everything(cluster: Any, client: Any, decode: Any) -> None:
+def test_a_message_without_a_tag_comes_only_to_who_wants_everything(cluster: Any, client: Any) -> None:
     send_many(cluster, client, "", "a")
-    assert [m.body for m in decode(client.pull("T", 0, subscription="a"))] == [b"a"]
-    assert [m.body for m in decode(client.pull("T", 0, subscription="*"))] == [b"untagged", b"a"]
+    assert [m.body for m in messages_of(client.pull("T", 0, subscription="a"))] == [b"a"]
+    assert [m.body for m in messages_of(client.pull("T", 0, subscription="*"))] == [b"untagged", b"a"]
 
 
 @pytest.mark.parametrize(
@@ -90,10 +91,10 @@ def test_an_empty_queue_is_no_surprise_at_its_beginning_only(cluster: Any, clien
     assert answer(client.pull("T", 5)) == (ResponseCode.PULL_OFFSET_MOVED, "NO_MATCHED_LOGIC_QUEUE", 0)
 
 
-def test_the_lite_code_pulls_just_the_same(cluster: Any, client: Any, decode: Any) -> None:
+def test_the_lite_code_pulls_just_the_same(cluster: Any, client: Any) -> None:
     send_many(cluster, client, "a")
     response = client.call(RequestCode.LITE_PULL_MESSAGE, client.pull_header("T", 0))
-    assert [m.body for m in decode(response)] == [b"a"]
+    assert [m.body for m in messages_of(response)] == [b"a"]
 
 
 # -- refusals -------------------------------------------------------------------------------------------------------
@@ -173,10 +174,10 @@ def test_a_request_that_lacks_fields_is_answered_with_an_error(client: Any) -> N
 # -- subscriptions of heartbeats ------------------------------------------------------------------------------------
 
 
-def test_without_a_subscription_in_the_request_the_heartbeats_counts(cluster: Any, client: Any, decode: Any) -> None:
+def test_without_a_subscription_in_the_request_the_heartbeats_counts(cluster: Any, client: Any) -> None:
     send_many(cluster, client, "a", "b")
     client.heartbeat(build_subscription_data("T", "b", sub_version=5))
-    assert [m.body for m in decode(client.pull("T", subscription=None, sub_version=5))] == [b"b"]
+    assert [m.body for m in messages_of(client.pull("T", subscription=None, sub_version=5))] == [b"b"]
 
 
 def test_a_group_that_is_not_online(client: Any) -> None:

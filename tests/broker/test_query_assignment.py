@@ -147,8 +147,7 @@ def test_a_mode_is_kept_in_its_file_over_a_crash(cluster: Any, members: list[Any
         }
     }
     cluster.do("power_off", node="broker-a")
-    cluster.do("restart", node="broker-a")
-    cluster.run(2_000)
+    cluster.restart(2_000)
     members[0].heartbeat()
     assert ask(members[0]) == [("POP", -1)]
     table = members[0].call(RequestCode.GET_ALL_MESSAGE_REQUEST_MODE)

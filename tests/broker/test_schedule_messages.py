@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -12,11 +11,11 @@ from mqlab.broker.broker_config import BrokerConfig
 from mqlab.broker.schedule_message_service import ScheduleMessageService
 from mqlab.errors import LearnerError
 from mqlab.protocol.codes import RequestCode, ResponseCode
-from mqlab.protocol.message import MessageExt
 from mqlab.protocol.properties import encode_properties
 from mqlab.protocol.topic_config import KVTable
 from mqlab.sim import EPOCH_MS
 from mqlab.store import MessageExtBrokerInner
+from tests.broker.conftest import messages_of
 
 SCHEDULE = "SCHEDULE_TOPIC_XXXX"
 LEVELS_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200, 1_800, 3_600, 7_200)
@@ -38,22 +37,15 @@ def waits_ms(cluster: Any) -> list[float]:
     return [event["ts_ms"] - at for event, at in zip(delivered(cluster), stored, strict=True)]
 
 
-def restart(cluster: Any) -> None:
-    cluster.do("restart", node="broker-a")
-    cluster.run(0)
-
-
 # -- parking --------------------------------------------------------------------------------------------------------
 
 
-def test_a_delayed_message_lies_in_the_schedule_topic_and_knows_where_it_belongs(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_a_delayed_message_lies_in_the_schedule_topic_and_knows_where_it_belongs(cluster: Any, client: Any) -> None:
     cluster.topic("T3", 3)
     send_delayed(client, 4, b"later", "T3", queue_id=2)
     cluster.run(5)
-    assert decode(client.pull("T3", queue_id=2)) == []
-    (parked,) = decode(client.pull(SCHEDULE, queue_id=3))
+    assert messages_of(client.pull("T3", queue_id=2)) == []
+    (parked,) = messages_of(client.pull(SCHEDULE, queue_id=3))
     assert (parked.topic, parked.queue_id, parked.body) == (SCHEDULE, 3, b"later")
     assert parked.properties["REAL_TOPIC"] == "T3"
     assert parked.properties["REAL_QID"] == "2"
@@ -75,12 +67,10 @@ def test_the_producer_is_told_its_own_queue_but_the_offset_in_the_schedule_topic
     ]
 
 
-def test_a_level_above_the_highest_is_the_highest(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_a_level_above_the_highest_is_the_highest(cluster: Any, client: Any) -> None:
     send_delayed(client, 99)
     cluster.run(5)
-    (parked,) = decode(client.pull(SCHEDULE, queue_id=17))
+    (parked,) = messages_of(client.pull(SCHEDULE, queue_id=17))
     assert parked.properties["DELAY"] == "18"
 
 
@@ -92,12 +82,10 @@ def test_a_message_without_a_level_is_not_parked(cluster: Any, client: Any, leve
     assert cluster.seen("MessageParked") == []
 
 
-def test_a_delay_level_overrules_the_properties_of_a_timer(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_a_delay_level_overrules_the_properties_of_a_timer(cluster: Any, client: Any) -> None:
     client.send("T", properties={"DELAY": "2", "TIMER_DELAY_SEC": "9", "TIMER_DELAY_MS": "9", "TIMER_DELIVER_MS": "9"})
     cluster.run(5)
-    (parked,) = decode(client.pull(SCHEDULE, queue_id=1))
+    (parked,) = messages_of(client.pull(SCHEDULE, queue_id=1))
     assert not [name for name in parked.properties if name.startswith("TIMER")]
 
 
@@ -159,7 +147,7 @@ def test_the_first_look_comes_a_second_after_the_start(make_cluster: Any) -> Non
     cluster.run(50)
     cluster.do("crash", node="broker-a")
     cluster.run(10_000)
-    restart(cluster)
+    cluster.restart()
     began_ms = cluster.seen("BrokerStarted")[-1]["ts_ms"]
     cluster.run(2_000)
     (event,) = delivered(cluster)
@@ -167,15 +155,13 @@ def test_the_first_look_comes_a_second_after_the_start(make_cluster: Any) -> Non
     assert event["late_ms"] > 9_000
 
 
-def test_what_is_delivered_still_shows_that_it_was_parked(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_what_is_delivered_still_shows_that_it_was_parked(cluster: Any, client: Any) -> None:
     """The text of the properties is made before DELAY is taken out, so it stays in the stored copy."""
     sent = {"TAGS": "a", "KEYS": "k", "UNIQ_KEY": "U", "WAIT": "true", "DELAY": "1"}
     client.send("T", b"body", properties=sent, flag=5, born_timestamp=77)
     cluster.run(1_200)
-    (message,) = decode(client.pull("T"))
-    (parked,) = decode(client.pull(SCHEDULE))
+    (message,) = messages_of(client.pull("T"))
+    (parked,) = messages_of(client.pull(SCHEDULE))
     assert message.properties == parked.properties
     assert sent.items() <= message.properties.items()
     assert (message.properties["REAL_TOPIC"], message.properties["REAL_QID"]) == ("T", "0")
@@ -185,14 +171,12 @@ def test_what_is_delivered_still_shows_that_it_was_parked(
     assert entry.tags_code == ord("a")
 
 
-def test_messages_of_a_level_stay_in_order(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_messages_of_a_level_stay_in_order(cluster: Any, client: Any) -> None:
     bodies = [b"%d" % number for number in range(40)]
     for body in bodies:
         send_delayed(client, 1, body)
     cluster.run(2_000)
-    assert [m.body for m in decode(client.pull("T")) + decode(client.pull("T", 32))] == bodies
+    assert [m.body for m in messages_of(client.pull("T")) + messages_of(client.pull("T", 32))] == bodies
 
 
 def test_a_held_pull_gets_a_message_as_soon_as_it_is_delivered(cluster: Any, client: Any) -> None:
@@ -282,7 +266,7 @@ def test_a_clean_stop_forgets_nothing_and_repeats_nothing(cluster: Any, client: 
     cluster.run(1_500)
     cluster.broker.shutdown().play()
     cluster.do("crash", node="broker-a")
-    restart(cluster)
+    cluster.restart()
     cluster.run(12_000)
     assert [event["delay_level"] for event in delivered(cluster)] == [1, 3]
     assert 10_000 <= waits_ms(cluster)[1] <= 10_100
@@ -297,7 +281,7 @@ def test_after_a_crash_what_was_delivered_since_the_file_was_written_is_delivere
     cluster.run(2_000)
     assert [event["queue_offset"] for event in delivered(cluster)] == [0, 1]
     cluster.do("crash", node="broker-a")
-    restart(cluster)
+    cluster.restart()
     cluster.run(5_000)
     assert [event["queue_offset"] for event in delivered(cluster)] == [0, 1, 2]
 
@@ -307,7 +291,7 @@ def test_messages_that_were_parked_when_the_broker_died_are_delivered_in_their_t
     cluster.run(20_000)
     cluster.do("crash", node="broker-a")
     cluster.run(10_000)
-    restart(cluster)
+    cluster.restart()
     cluster.run(40_000)
     (waited,) = waits_ms(cluster)
     assert 60_000 <= waited <= 60_100
@@ -321,7 +305,7 @@ def test_progress_behind_the_end_of_the_queue_is_moved_to_its_end(cluster: Any, 
     disk = cluster.broker_node.disk
     text = disk.read_bytes("store/config/delayOffset.json").decode()
     disk.write_bytes("store/config/delayOffset.json", text.replace("1:1", "1:7,2:3").encode())
-    restart(cluster)
+    cluster.restart()
     corrected = cluster.seen("DelayOffsetCorrected")
     assert [(c["delay_level"], c["from_offset"], c["to_offset"]) for c in corrected] == [(1, 7, 1), (2, 3, 0)]
     send_delayed(cluster.client(), 1)
@@ -348,7 +332,7 @@ def test_a_broker_does_not_start_with_a_table_that_nobody_can_read(cluster: Any)
     for name in ("delayOffset.json", "delayOffset.json.bak"):
         disk.write_bytes(f"store/config/{name}", b"{]")
     with pytest.raises(LearnerError, match=r"delayOffset\.json"):
-        restart(cluster)
+        cluster.restart()
 
 
 def test_a_level_with_another_delay_since_the_restart_delivers_what_lies_too_far_ahead_at_once(cluster: Any) -> None:
@@ -357,7 +341,7 @@ def test_a_level_with_another_delay_since_the_restart_delivers_what_lies_too_far
     cluster.broker.shutdown().play()
     cluster.do("crash", node="broker-a")
     cluster.store_config.message_delay_level = "1s 2s 3s 4s 5s"
-    restart(cluster)
+    cluster.restart()
     began_ms = cluster.seen("BrokerStarted")[-1]["ts_ms"]
     cluster.run(2_000)
     assert [event["ts_ms"] - began_ms for event in delivered(cluster)] == [1_000]

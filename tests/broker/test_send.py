@@ -13,18 +13,19 @@ from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.message import Message
 from mqlab.protocol.sysflag import PermName
 from mqlab.store import FlushDiskType
+from tests.broker.conftest import messages_of
 
 FAQ = "See https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 
 
-def test_a_message_is_stored_with_what_the_broker_adds(cluster: Any, client: Any, decode: Any) -> None:
+def test_a_message_is_stored_with_what_the_broker_adds(cluster: Any, client: Any) -> None:
     response = client.send("T", b"hello", properties={"TAGS": "TagA", "UNIQ_KEY": "U1"}, flag=7, born_timestamp=123)
     header = response.header_as(h.SendMessageResponseHeader)
     assert (response.code, header.queue_id, header.queue_offset, header.transaction_id) == (0, 0, 0, "U1")
     assert response.ext_field("MSG_REGION") == "DefaultRegion"
     assert response.ext_field("TRACE_ON") == "true"
     cluster.run(5)
-    (message,) = decode(client.pull("T"))
+    (message,) = messages_of(client.pull("T"))
     assert (message.body, message.flag, message.born_timestamp) == (b"hello", 7, 123)
     assert message.born_host.startswith(client.node.spec.ip)
     assert message.store_host == cluster.broker_address
@@ -38,10 +39,10 @@ def test_a_message_is_stored_with_what_the_broker_adds(cluster: Any, client: Any
     }
 
 
-def test_a_message_without_a_unique_key_gets_one_from_the_broker(cluster: Any, client: Any, decode: Any) -> None:
+def test_a_message_without_a_unique_key_gets_one_from_the_broker(cluster: Any, client: Any) -> None:
     header = client.send("T").header_as(h.SendMessageResponseHeader)
     cluster.run(5)
-    assert decode(client.pull("T"))[0].properties["UNIQ_KEY"] == header.transaction_id
+    assert messages_of(client.pull("T"))[0].properties["UNIQ_KEY"] == header.transaction_id
     assert len(header.transaction_id) == 32
 
 
@@ -206,12 +207,12 @@ def batch_body(count: int) -> bytes:
     return encode_batch([Message("T", b"m%d" % i, tags="TagA") for i in range(count)])
 
 
-def test_a_batch_becomes_single_messages_in_a_row(cluster: Any, client: Any, decode: Any) -> None:
+def test_a_batch_becomes_single_messages_in_a_row(cluster: Any, client: Any) -> None:
     response = client.call(RequestCode.SEND_BATCH_MESSAGE, client.send_header("T", batch=True), batch_body(3))
     header = response.header_as(h.SendMessageResponseHeader)
     assert (response.code, header.queue_offset) == (0, 0)
     cluster.run(5)
-    messages = decode(client.pull("T"))
+    messages = messages_of(client.pull("T"))
     assert [(m.queue_offset, m.body) for m in messages] == [(0, b"m0"), (1, b"m1"), (2, b"m2")]
     assert header.msg_id == ",".join(m.offset_msg_id for m in messages)
 
@@ -251,11 +252,11 @@ def test_a_topic_of_batch_queues_keeps_the_batch_whole(cluster: Any, client: Any
 # -- retry topics ---------------------------------------------------------------------------------------------------
 
 
-def test_a_retry_that_used_up_its_tries_goes_to_the_dead_letters(cluster: Any, client: Any, decode: Any) -> None:
+def test_a_retry_that_used_up_its_tries_goes_to_the_dead_letters(cluster: Any, client: Any) -> None:
     response = client.send("%RETRY%G", reconsume_times=3, max_reconsume_times=2)
     assert response.code == 0
     cluster.run(5)
-    (message,) = decode(client.pull("%DLQ%G"))
+    (message,) = messages_of(client.pull("%DLQ%G"))
     assert (message.topic, message.properties["DELAY"], message.reconsume_times) == ("%DLQ%G", "-1", 3)
 
 

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode, ResponseCode
-from mqlab.protocol.message import MessageExt
 from mqlab.protocol.recall_message_handle import RecallMessageHandle
 from mqlab.protocol.topic_config import KVTable
 from mqlab.sim import EPOCH_MS
 from mqlab.store import MessageExtBrokerInner
 from mqlab.store.running_flags import RunningFlags
-from mqlab.trace.events import timer as timer_events
+from tests.broker.conftest import messages_of
 
 TIMER = "rmq_sys_wheel_timer"
 DAY_S = 86_400
-
-
-def happened(cluster: Any, kind: str) -> list[dict[str, Any]]:
-    """The timer's events of a kind, as dicts with their time."""
-    fields = getattr(timer_events, kind)._fields
-    return [
-        {"ts_ms": row[2] / 1_000, **dict(zip(fields, row[8:], strict=True))} for row in cluster.events if row[7] == kind
-    ]
 
 
 def send_timer(client: Any, key: str = "U", topic: str = "T", queue_id: int = 0, **timer: int) -> Any:
@@ -39,29 +29,22 @@ def send_timer(client: Any, key: str = "U", topic: str = "T", queue_id: int = 0,
 
 def delivered(cluster: Any) -> dict[str, float]:
     """Unique key -> the ms of the world at which the message came into its own topic."""
-    return {event["unique_key"]: event["ts_ms"] for event in happened(cluster, "TimerMessageDelivered")}
-
-
-def restart(cluster: Any) -> None:
-    cluster.do("restart", node="broker-a")
-    cluster.run(0)
+    return {event["unique_key"]: event["ts_ms"] for event in cluster.seen("TimerMessageDelivered")}
 
 
 # -- accepting ------------------------------------------------------------------------------------------------------
 
 
-def test_a_message_for_later_lies_in_the_timers_topic_and_knows_where_it_belongs(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_a_message_for_later_lies_in_the_timers_topic_and_knows_where_it_belongs(cluster: Any, client: Any) -> None:
     cluster.topic("T3", 3)
     answer = send_timer(client, topic="T3", queue_id=2, TIMER_DELAY_SEC=30)
     assert (answer.code, answer.ext_fields["queueId"], answer.ext_fields["queueOffset"]) == (0, "2", "0")
     cluster.run(5)
-    assert decode(client.pull("T3", queue_id=2)) == []
-    (waiting,) = decode(client.pull(TIMER))
+    assert messages_of(client.pull("T3", queue_id=2)) == []
+    (waiting,) = messages_of(client.pull(TIMER))
     assert (waiting.topic, waiting.queue_id) == (TIMER, 0)
     assert (waiting.properties["REAL_TOPIC"], waiting.properties["REAL_QID"]) == ("T3", "2")
-    (accepted,) = happened(cluster, "TimerMessageAccepted")
+    (accepted,) = cluster.seen("TimerMessageAccepted")
     assert (accepted["topic"], accepted["queue_id"], accepted["delay_ms"]) == ("T3", 2, 30_000)
     assert waiting.properties["TIMER_OUT_MS"] == str(accepted["slot_ms"])
 
@@ -85,7 +68,7 @@ def test_seconds_are_looked_at_first_then_ms_then_the_moment(cluster: Any, clien
     send_timer(client, **moment, TIMER_DELAY_MS=20_000)
     send_timer(client, **moment)
     now_ms = round(cluster.now_ms)
-    delays = [event["delay_ms"] for event in happened(cluster, "TimerMessageAccepted")]
+    delays = [event["delay_ms"] for event in cluster.seen("TimerMessageAccepted")]
     assert delays[:2] == [10_000, 20_000]
     assert 50_000 - now_ms <= delays[2] < 50_000
 
@@ -122,7 +105,7 @@ def test_three_days_are_the_most(cluster: Any, client: Any) -> None:
 def test_a_sum_that_64_bits_cannot_hold_wraps_as_in_java_and_lies_in_the_past(cluster: Any, client: Any) -> None:
     assert send_timer(client, TIMER_DELAY_SEC=(1 << 63) - 1).code == ResponseCode.SUCCESS
     assert send_timer(client, TIMER_DELAY_MS=(1 << 63) - 1).code == ResponseCode.SUCCESS
-    assert happened(cluster, "TimerMessageAccepted") == []
+    assert cluster.seen("TimerMessageAccepted") == []
 
 
 def test_a_slot_that_is_full_refuses_and_one_that_is_nearly_full_refuses_some(make_cluster: Any) -> None:
@@ -169,13 +152,11 @@ def test_a_message_is_never_early_and_at_most_1100_ms_late(cluster: Any, client:
         assert due_ms - 1 <= times[key] <= due_ms + 1_110, key
 
 
-def test_the_delivered_message_says_when_it_waited_and_where(
-    cluster: Any, client: Any, decode: Callable[[Any], list[MessageExt]]
-) -> None:
+def test_the_delivered_message_says_when_it_waited_and_where(cluster: Any, client: Any) -> None:
     send_timer(client, TIMER_DELAY_SEC=4)
     cluster.run(6_000)
-    (message,) = decode(client.pull("T"))
-    slot_ms = happened(cluster, "TimerMessageAccepted")[0]["slot_ms"]
+    (message,) = messages_of(client.pull("T"))
+    slot_ms = cluster.seen("TimerMessageAccepted")[0]["slot_ms"]
     properties = message.properties
     assert (properties["TIMER_OUT_MS"], properties["REAL_TOPIC"]) == (str(slot_ms), "T")
     assert properties["TIMER_ENQUEUE_MS"] == str(EPOCH_MS)
@@ -189,7 +170,7 @@ def test_a_message_of_the_brokers_own_waits_too(cluster: Any) -> None:
     inner = MessageExtBrokerInner("T3", b"x", 2, properties={"TIMER_DELIVER_MS": str(EPOCH_MS + 9_500)})
     assert cluster.broker.message_store.put_message(inner).is_ok
     cluster.run(15_000)
-    (event,) = happened(cluster, "TimerMessageDelivered")
+    (event,) = cluster.seen("TimerMessageDelivered")
     assert (event["topic"], event["queue_id"], event["slot_ms"]) == ("T3", 2, EPOCH_MS + 9_000)
     assert 10_000 <= event["ts_ms"] <= 10_110
 
@@ -213,9 +194,9 @@ def test_a_message_that_is_due_beyond_the_window_rolls_and_is_in_time(make_clust
     times = delivered(cluster)
     for key, delay_s in asked.items():
         assert sent_ms + delay_s * 1_000 <= times[key] <= sent_ms + delay_s * 1_000 + 1_200, key
-    rolls = [event["unique_key"] for event in happened(cluster, "TimerMessageRolled")]
+    rolls = [event["unique_key"] for event in cluster.seen("TimerMessageRolled")]
     assert {key: rolls.count(key) for key in asked} == {"near": 1, "far": 1, "farther": 4, "inside": 0}
-    far = [event["roll_times"] for event in happened(cluster, "TimerMessageRolled") if event["unique_key"] == "farther"]
+    far = [event["roll_times"] for event in cluster.seen("TimerMessageRolled") if event["unique_key"] == "farther"]
     assert far == [1, 2, 3, 4]
 
 
@@ -223,7 +204,7 @@ def test_the_window_of_two_days_leaves_half_of_it_for_the_last_roll(cluster: Any
     for delay_s in (2 * DAY_S - 1, 2 * DAY_S + 1, 2 * DAY_S + DAY_S // 2, 3 * DAY_S - 1):
         send_timer(client, f"U{delay_s}", TIMER_DELAY_SEC=delay_s)
     cluster.run(200)
-    placed = [((e["slot_ms"] - EPOCH_MS) // 1_000, e["rolls"]) for e in happened(cluster, "TimerMessageEnqueued")]
+    placed = [((e["slot_ms"] - EPOCH_MS) // 1_000, e["rolls"]) for e in cluster.seen("TimerMessageEnqueued")]
     assert placed == [(2 * DAY_S - 1, False), (DAY_S, True), (DAY_S, True), (2 * DAY_S, True)]
 
 
@@ -309,9 +290,9 @@ def test_a_stop_in_good_order_keeps_what_waits(cluster: Any, client: Any) -> Non
     cluster.world.wait_for(cluster.broker_node.spawn(cluster.broker.shutdown.inside(cluster.broker), "stop").join())
     cluster.do("crash", node="broker-a")
     cluster.run(5_000)
-    restart(cluster)
+    cluster.restart()
     cluster.run(40_000)
-    keys = [event["unique_key"] for event in happened(cluster, "TimerMessageDelivered")]
+    keys = [event["unique_key"] for event in cluster.seen("TimerMessageDelivered")]
     assert sorted(keys) == sorted({f"U{number}" for number in range(40)})
 
 
@@ -329,7 +310,7 @@ def test_a_stop_in_good_order_writes_log_and_check_file_and_leaves_the_wheel_to_
     assert disk.open("store/timerlog/00000000000000000000").dirty_pages == []
     assert disk.open("store/timerwheel").data_end() == 0
     cluster.do("crash", node="broker-a")
-    restart(cluster)
+    cluster.restart()
     assert cluster.broker.timer.timer_wheel.next_time(0) == EPOCH_MS + 51_000
     cluster.run(60_000)
     assert list(delivered(cluster)) == ["U"]
@@ -347,7 +328,7 @@ def play_stop(make_cluster: Any, at_ms: int, verb: str, **store: Any) -> tuple[A
     cluster.run(at_ms - cluster.now_ms)
     cluster.do(verb, node="broker-a")
     cluster.run(1_000)
-    restart(cluster)
+    cluster.restart()
     cluster.run(9_000)
     return cluster, due_ms
 
@@ -366,7 +347,7 @@ def test_a_stop_at_any_moment_loses_nothing_and_delivers_at_most_twice(
     again = 0
     for at_ms in range(103, 6_000, 187):
         cluster, due_ms = play_stop(make_cluster, at_ms, verb, **store)
-        keys = [event["unique_key"] for event in happened(cluster, "TimerMessageDelivered")]
+        keys = [event["unique_key"] for event in cluster.seen("TimerMessageDelivered")]
         assert set(keys) == set(due_ms), at_ms
         assert max(keys.count(key) for key in keys) <= 2, at_ms
         again += len(keys) - len(due_ms)
@@ -390,7 +371,7 @@ def test_a_power_loss_at_the_end_of_a_file_of_the_timer_log_can_lose_messages_as
             send_timer(client, f"U{number}", TIMER_DELAY_SEC=20)
         cluster.run(1_500)
         cluster.do("power_off", node="broker-a")
-        restart(cluster)
+        cluster.restart()
         cluster.run(25_000)
         lost.append(12 - len(delivered(cluster)))
     # The first file of 512 bytes holds nine records.
@@ -413,7 +394,7 @@ def test_with_async_flush_a_power_loss_can_leave_the_timer_log_ahead_of_the_comm
     cluster.run(2_500)
     cluster.world.choices.override("broker-a/disk/store/commitlog/00000000000000000000", 0, 0)
     cluster.do("power_off", node="broker-a")
-    restart(cluster)
+    cluster.restart()
     cluster.run(1_000)
     client = cluster.client()
     (lost,) = cluster.broker.timer.chain(cluster.broker.timer.timer_wheel.get_slot(EPOCH_MS + 8_000))
@@ -429,7 +410,7 @@ def test_with_async_flush_a_power_loss_can_leave_the_timer_log_ahead_of_the_comm
     cluster.run(20_000)
     # It keeps one of the three threads that store what is due.
     assert list(delivered(cluster)) == (["beside", "behind"] if skip else ["beside"])
-    assert len(happened(cluster, "TimerStalled")) == (0 if skip else 1)
+    assert len(cluster.seen("TimerStalled")) == (0 if skip else 1)
 
 
 def test_files_of_the_timer_log_go_with_the_commit_log(make_cluster: Any) -> None:
@@ -467,12 +448,12 @@ def test_a_disk_that_stays_full_loses_what_is_due_unless_the_timer_shall_try_on(
     cluster.run(3_000)
     cluster.broker.message_store.running_flags.set(RunningFlags.DISK_FULL)
     cluster.run(15_000)
-    refused = happened(cluster, "TimerPutRefused")
+    refused = cluster.seen("TimerPutRefused")
     assert delivered(cluster) == {}
     assert [event["attempts"] for event in refused if event["unique_key"] == "U0"][:3] == [1, 2, 3]
     cluster.broker.message_store.running_flags.set(RunningFlags.DISK_FULL, False)
     cluster.run(3_000)
-    dropped = [event["unique_key"] for event in happened(cluster, "TimerMessageDropped")]
+    dropped = [event["unique_key"] for event in cluster.seen("TimerMessageDropped")]
     if until_success:
         assert (set(delivered(cluster)), dropped) == ({f"U{number}" for number in range(5)}, [])
     else:
@@ -491,7 +472,7 @@ def test_a_message_whose_record_finds_no_room_until_it_is_due_comes_out_when_the
     disk = cluster.broker_node.disk
     disk.capacity_bytes = disk.used_bytes
     cluster.run(9_000)
-    assert happened(cluster, "TimerMessageEnqueued") == []
+    assert cluster.seen("TimerMessageEnqueued") == []
     # Who asks how far reading is lets it pass the empty slots.
     assert cluster.broker.timer_behind()
     disk.capacity_bytes = None
@@ -509,7 +490,7 @@ def test_a_message_that_somebody_sends_to_the_timers_topic_stops_the_timer_there
         send_timer(client, "behind", TIMER_DELAY_SEC=2)
         cluster.run(6_000)
         assert list(delivered(cluster)) == (["before", "behind"] if skip else ["before"])
-        assert bool(happened(cluster, "TimerStalled")) is not skip
+        assert bool(cluster.seen("TimerStalled")) is not skip
 
 
 # -- taking back ------------------------------------------------------------------------------------------------------
@@ -517,7 +498,7 @@ def test_a_message_that_somebody_sends_to_the_timers_topic_stops_the_timer_there
 
 def test_the_answer_to_a_timer_message_says_how_to_take_it_back(cluster: Any, client: Any) -> None:
     answer = send_timer(client, "KEY", TIMER_DELAY_SEC=30)
-    slot_ms = happened(cluster, "TimerMessageAccepted")[0]["slot_ms"]
+    slot_ms = cluster.seen("TimerMessageAccepted")[0]["slot_ms"]
     handle = RecallMessageHandle.decode(answer.ext_fields["recallHandle"])
     assert handle == ("T", "broker-a", str(slot_ms + 1), "KEY")
     assert "recallHandle" not in client.send("T").ext_fields
@@ -550,7 +531,7 @@ def test_a_message_that_is_taken_back_in_time_is_not_delivered_and_others_of_its
     assert recalling.broker.timer.all_congest_num == 2
     recalling.run(10_000)
     assert list(delivered(recalling)) == ["stays", "stays-too"]
-    assert [event["unique_key"] for event in happened(recalling, "TimerMessageRecalled")] == ["goes"]
+    assert [event["unique_key"] for event in recalling.seen("TimerMessageRecalled")] == ["goes"]
     assert recalling.broker.message_store.get_max_offset_in_queue("T", 0) == 2
 
 
@@ -564,7 +545,7 @@ def test_a_message_that_rolls_is_taken_back_at_the_end_of_its_way(make_cluster: 
     recall(client, goes)
     cluster.run(95_000)
     assert list(delivered(cluster)) == ["stays"]
-    assert [event["unique_key"] for event in happened(cluster, "TimerMessageRecalled")] == ["goes"]
+    assert [event["unique_key"] for event in cluster.seen("TimerMessageRecalled")] == ["goes"]
 
 
 def test_taking_back_comes_too_late_for_what_was_delivered_as_its_slot_shows(recalling: Any) -> None:

@@ -39,6 +39,11 @@ def show(browser: Browser) -> Iterator[Callable[..., BarePage]]:
         page.close()
 
 
+@pytest.fixture
+def view(show: Callable[..., BarePage]) -> BarePage:
+    return show()
+
+
 def words(view: BarePage) -> list[str]:
     """What the two machines on the stage say."""
     return view.root.locator(".mq-card text").all_text_contents()
@@ -53,8 +58,7 @@ def told(view: BarePage, n: int, **message: Any) -> None:
     view.page.evaluate(NUMBERED, [message, n])
 
 
-def test_a_page_that_has_missed_something_shows_nothing_until_it_has_all(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_a_page_that_has_missed_something_shows_nothing_until_it_has_all(view: BarePage) -> None:
     view.page.evaluate("() => { window.answers = false; }")
     before = asked(view)
     told(view, 3, story=[NEXT], began=1)
@@ -71,8 +75,7 @@ def test_a_page_that_has_missed_something_shows_nothing_until_it_has_all(show: C
     assert words(view) == ["busy", "two"]
 
 
-def test_what_comes_too_late_changes_nothing(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_what_comes_too_late_changes_nothing(view: BarePage) -> None:
     told(view, 5, whole=True, frame={**FRAME, "stage": FAR, "_place": "8"})
     view.until("() => view.dataset.drawn === '5'")
     before = asked(view)
@@ -118,15 +121,13 @@ def test_a_picture_that_was_kept_is_seen_only_where_no_other_comes(show: Callabl
         "() => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))",
     ]
 )  # fmt: skip
-def test_a_page_that_comes_back_asks_anew(show: Callable[..., BarePage], shown: str) -> None:
-    view = show()
+def test_a_page_that_comes_back_asks_anew(view: BarePage, shown: str) -> None:
     before = asked(view)
     view.page.evaluate(shown)
     assert asked(view) == before + 1
 
 
-def test_a_notebook_that_comes_to_the_front_again_asks_anew(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_a_notebook_that_comes_to_the_front_again_asks_anew(view: BarePage) -> None:
     before = asked(view)
     view.page.evaluate("""async () => {
         view.style.display = "none";
@@ -137,14 +138,12 @@ def test_a_notebook_that_comes_to_the_front_again_asks_anew(show: Callable[..., 
     assert asked(view) > before
 
 
-def test_a_page_that_goes_says_so(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_a_page_that_goes_says_so(view: BarePage) -> None:
     view.page.evaluate("() => dispatchEvent(new PageTransitionEvent('pagehide'))")
     assert view.said()[-1] == {"do": "hidden"}
 
 
-def test_while_a_world_passes_silence_is_not_believed(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_while_a_world_passes_silence_is_not_believed(view: BarePage) -> None:
     view.page.evaluate("() => { window.answers = false; }")
     before = asked(view)
     view.tell(story=[NEXT], began=1)

@@ -63,6 +63,11 @@ def show(browser: Browser) -> Iterator[Callable[..., BarePage]]:
         page.close()
 
 
+@pytest.fixture
+def view(show: Callable[..., BarePage]) -> BarePage:
+    return show()
+
+
 def seen_in(view: BarePage) -> list[dict[str, Any]]:
     """All painted frames up to now."""
     found: list[dict[str, Any]] = view.page.evaluate(
@@ -77,8 +82,7 @@ def places(seen: list[dict[str, Any]], act: str) -> list[float]:
     return [float(place.removeprefix("translate(").split()[0]) for place in found]
 
 
-def test_a_frame_is_seen_to_fly_and_goes_on_from_where_it_rests(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_a_frame_is_seen_to_fly_and_goes_on_from_where_it_rests(view: BarePage) -> None:
     view.page.evaluate(WATCH)
     view.tell(story=[SENT, STORED], began=1)
     view.until("() => view.dataset.beats === '2' && view.dataset.story === 'still'")
@@ -98,8 +102,7 @@ def test_a_frame_is_seen_to_fly_and_goes_on_from_where_it_rests(show: Callable[.
     assert view.root.locator(".mq-flight, .mq-air > *").count() == 0
 
 
-def test_the_picture_of_an_earlier_beat_does_not_come_back(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_the_picture_of_an_earlier_beat_does_not_come_back(view: BarePage) -> None:
     slow = STORED | {"at": 0, "after": 200, "parts": {"card:b": card("b", "one", 460)}}
     quick = STORED | {"at": 20, "after": 0, "acts": [], "place": 3, "parts": {"card:b": card("b", "two", 460)}}
     view.page.evaluate(WATCH)
@@ -109,8 +112,7 @@ def test_the_picture_of_an_earlier_beat_does_not_come_back(show: Callable[..., B
     assert cards == sorted(cards, key=["empty", "two"].index)
 
 
-def test_a_frame_of_the_last_place_waits_until_the_story_is_told(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_a_frame_of_the_last_place_waits_until_the_story_is_told(view: BarePage) -> None:
     view.page.evaluate(WATCH)
     view.tell(story=[SENT, STORED], began=1)
     view.tell(frame={"stage": stage(card("b", "whole", 460), flights()), "_place": "2", "bar": "<i>paused</i>"})
@@ -122,8 +124,7 @@ def test_a_frame_of_the_last_place_waits_until_the_story_is_told(show: Callable[
     assert places(before, "land")
 
 
-def test_a_step_is_seen_at_once_and_goes_on_moving(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_a_step_is_seen_at_once_and_goes_on_moving(view: BarePage) -> None:
     step = {"story": [SENT | {"clock": "10 us"}], "began": 1, "frame": {"_place": "1", "_taken": "1", "bar": CLOCK}}
     seen = view.page.evaluate(STEP, step)
     assert seen == {"place": "1", "taken": "1", "clock": "10 us", "moving": 1, "resting": 1}
@@ -136,8 +137,7 @@ def test_a_step_is_seen_at_once_and_goes_on_moving(show: Callable[..., BarePage]
     expect(view.root).to_have_attribute("data-place", "2")
 
 
-def test_what_fills_the_slots_of_a_card_stays_when_the_card_changes(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_what_fills_the_slots_of_a_card_stays_when_the_card_changes(view: BarePage) -> None:
     row = '<g data-key="card:b/0"><text x="8" y="40">q0</text></g>'
     slot = '<g data-slot="" data-key="card:b/0"></g>'
     first, second = (card("b", words, 460).replace("</text></g>", f"</text>{slot}</g>") for words in ("one", "two"))
@@ -151,8 +151,7 @@ def test_what_fills_the_slots_of_a_card_stays_when_the_card_changes(show: Callab
     assert view.root.locator('[data-key="card:b"] text').all_text_contents() == ["two", "q1"]
 
 
-def test_a_frame_of_another_place_ends_the_story_at_once(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_a_frame_of_another_place_ends_the_story_at_once(view: BarePage) -> None:
     view.tell(story=[SENT, STORED | {"at": 60_000}], began=1)
     view.until("() => view.querySelector('.mq-air > *')")
     view.tell(frame={"stage": stage(card("b", "elsewhere", 460), flights()), "_place": "77"})
@@ -173,8 +172,7 @@ def test_with_reduced_motion_nothing_flies_and_beat_follows_beat(show: Callable[
     assert seen[-1]["card"] == "one"
 
 
-def test_a_page_that_nobody_sees_shows_what_came_without_moving(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_a_page_that_nobody_sees_shows_what_came_without_moving(view: BarePage) -> None:
     view.page.evaluate("() => Object.defineProperty(document, 'hidden', { get: () => true })")
     view.tell(story=[SENT, STORED], began=1)
     assert view.root.locator('[data-key="card:b"] text').text_content() == "one"
@@ -182,8 +180,7 @@ def test_a_page_that_nobody_sees_shows_what_came_without_moving(show: Callable[.
     assert view.root.get_attribute("data-flown") is None
 
 
-def test_what_a_story_has_shown_is_what_a_saved_page_keeps(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_what_a_story_has_shown_is_what_a_saved_page_keeps(view: BarePage) -> None:
     view.tell(story=[SENT, STORED], began=1)
     view.until("() => view.dataset.beats === '2' && view.dataset.story === 'still'")
     view.until("() => kept().stage.includes('>one</text>')")
@@ -191,19 +188,18 @@ def test_what_a_story_has_shown_is_what_a_saved_page_keeps(show: Callable[..., B
     assert "page:air" not in kept
 
 
-def test_a_silence_is_shown_as_a_tick(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_a_silence_is_shown_as_a_tick(view: BarePage) -> None:
     view.tell(story=[SENT, STORED | {"at": 900, "gap": "+ 98 ms"}], began=1)
     view.until("() => view.querySelector('.mq-gap').textContent === '+ 98 ms'")
     view.until("() => view.dataset.story === 'still'")
     expect(view.root.locator(".mq-gap")).to_have_text("")
 
 
-def test_a_late_story_is_told_in_its_own_time(show: Callable[..., BarePage]) -> None:
-    view = show()
+def test_a_late_story_is_told_in_its_own_time(view: BarePage) -> None:
+    view.page.clock.install()
     view.tell(story=[SENT], began=1)
-    view.until("() => view.dataset.story === 'still'")
-    view.page.wait_for_timeout(700)
+    view.until("() => view.dataset.beats === '1' && view.dataset.story === 'still'")
+    view.page.clock.fast_forward(700)
     view.page.evaluate(WATCH)
     view.tell(story=[STORED, STORED | {"at": 800, "place": 3, "acts": [FLY], "parts": {}}], began=1)
     view.until("() => view.dataset.place === '3' && view.dataset.story === 'still'")

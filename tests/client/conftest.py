@@ -35,9 +35,14 @@ class Delivery:
 
 
 class Cluster:
-    """A world with a name server and brokers named broker-a, broker-b, ...; everything that happens is in `rows`."""
+    """A world with a name server and brokers named broker-a, broker-b, ...; everything that happens is in `rows`.
 
-    def __init__(self, *, seed: int = 7, brokers: int = 1, wire_bytes: bool = False, **broker_settings: Any) -> None:
+    Each broker has so many queues of topic T; without any there is no such topic.
+    """
+
+    def __init__(
+        self, *, seed: int = 7, brokers: int = 1, queues: int = 0, wire_bytes: bool = False, **broker_settings: Any
+    ) -> None:
         self.world = World(seed, wire_bytes=wire_bytes)
         self.rows: list[tuple[Any, ...]] = []
         self.world.hooks.attach(self.rows.append)
@@ -56,6 +61,8 @@ class Cluster:
             boot(node)
         self.delivered: list[Delivery] = []
         self.run_ms(1_000)
+        if queues:
+            self.create_topic("T", queues)
 
     # -- the world --------------------------------------------------------------------------------------------------
 
@@ -135,10 +142,27 @@ class Cluster:
         return [delivery.body for delivery in self.delivered]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "queues(number): of topic T in the cluster of a test of a client")
+
+
 @pytest.fixture
-def cluster() -> Cluster:
-    """One name server and one broker."""
-    return Cluster()
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """One name server and one broker with topic T of one queue; `@pytest.mark.queues(2)` gives it two, 0 no topic."""
+    mark = request.node.get_closest_marker("queues")
+    return Cluster(queues=mark.args[0] if mark else 1)
+
+
+@pytest.fixture
+def producer(cluster: Cluster) -> DefaultMQProducer:
+    """A started producer."""
+    return cluster.producer()
+
+
+@pytest.fixture
+def consumer(cluster: Cluster) -> DefaultMQPushConsumer:
+    """A started consumer of T; what it gets is noted in `cluster.delivered`."""
+    return cluster.consumer()
 
 
 @pytest.fixture

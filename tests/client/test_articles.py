@@ -8,7 +8,6 @@ import pytest
 
 from mqlab.client import (
     CONSUME_SUCCESS,
-    ConsumeConcurrentlyContext,
     ConsumeFromWhere,
     ConsumeOrderlyStatus,
     Message,
@@ -26,6 +25,7 @@ from mqlab.errors import MQBrokerException, MQClientException
 from mqlab.protocol import RemotingCommand
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.headers import PullMessageResponseHeader
+from tests.worlds import slow
 
 QUEUE = MessageQueue("T", "broker-a", 0)
 
@@ -36,10 +36,8 @@ def send(cluster: Any, *bodies: str, **properties: Any) -> None:
         producer.send(Message("T", body, **properties)).play()
 
 
-async def forever(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
-    """A listener that does not come back."""
-    await context.sleep(10_000_000)
-    return CONSUME_SUCCESS
+forever = slow(10_000_000)
+"""A listener that does not come back."""
 
 
 class InOrder(MessageListenerOrderly):
@@ -57,7 +55,6 @@ class InOrder(MessageListenerOrderly):
 
 
 def test_to_register_a_listener_only_stores_it_and_its_type_chooses_the_service(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     for name, listener, service in (
         ("plain", lambda messages, context: CONSUME_SUCCESS, ConsumeMessageConcurrentlyService),
         ("orderly", InOrder(), ConsumeMessageOrderlyService),
@@ -84,7 +81,6 @@ STEPS = (
 
 
 def test_a_start_takes_its_steps_in_the_order_of_the_article_and_has_failed_until_the_last(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = cluster.new_consumer()
     impl = consumer.impl
     taken: list[tuple[str, ServiceState]] = []
@@ -124,7 +120,6 @@ def test_a_start_that_failed_stays_failed(cluster: Any) -> None:
 
 
 def test_an_error_at_the_end_of_a_start_shuts_the_consumer_down(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = cluster.new_consumer()
     consumer.subscribe_sql("T", "a > 1")
     with pytest.raises(MQClientException, match="SQL92"):
@@ -133,6 +128,7 @@ def test_an_error_at_the_end_of_a_start_shuts_the_consumer_down(cluster: Any) ->
 
 
 @pytest.mark.parametrize("greeted", [True, False])
+@pytest.mark.queues(0)
 def test_the_start_asks_for_a_rebalance_only_if_its_greeting_went_out(cluster: Any, greeted: bool) -> None:
     if greeted:
         cluster.create_topic("T", 1)
@@ -153,7 +149,6 @@ def test_the_start_asks_for_a_rebalance_only_if_its_greeting_went_out(cluster: A
 def test_each_start_of_a_clustering_consumer_is_a_new_client_and_a_broadcasting_one_keeps_its_name(
     cluster: Any,
 ) -> None:
-    cluster.create_topic("T", 1)
     ids: dict[MessageModel, list[str]] = {}
     for model in (MessageModel.CLUSTERING, MessageModel.BROADCASTING):
         for _ in range(2):
@@ -172,7 +167,6 @@ def test_each_start_of_a_clustering_consumer_is_a_new_client_and_a_broadcasting_
 
 
 def test_name_servers_are_written_with_semicolons_between_them(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = cluster.consumer(namesrv_addr="10.0.0.1:9876; 10.0.0.99:9876")
     known = consumer.impl.instance.api.remoting_client.name_server_addresses
     assert sorted(known) == ["10.0.0.1:9876", "10.0.0.99:9876"]
@@ -182,7 +176,6 @@ def test_name_servers_are_written_with_semicolons_between_them(cluster: Any) -> 
 
 
 def test_a_group_that_begins_at_a_time_begins_at_the_end_of_its_retry_topic(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = cluster.consumer(consume_from_where=ConsumeFromWhere.CONSUME_FROM_TIMESTAMP)
     cluster.run_ms(1_000)
     broker = cluster.brokers["broker-a"]
@@ -202,7 +195,6 @@ def test_a_group_that_begins_at_a_time_begins_at_the_end_of_its_retry_topic(clus
     ],
 )
 def test_three_old_names_begin_at_the_last_offset(cluster: Any, where: ConsumeFromWhere) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, "old")
     cluster.brokers["broker-a"].message_store.check_in_mem_by_consume_offset = lambda *arguments: False
     cluster.consumer(consume_from_where=where)
@@ -212,9 +204,7 @@ def test_three_old_names_begin_at_the_last_offset(cluster: Any, where: ConsumeFr
     assert cluster.bodies == ["new"]
 
 
-def test_to_find_where_to_begin_asks_the_offset_store_and_touches_no_route(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    consumer = cluster.consumer()
+def test_to_find_where_to_begin_asks_the_offset_store_and_touches_no_route(cluster: Any, consumer: Any) -> None:
     cluster.run_ms(3_000)
     rebalance = consumer.impl.rebalance_impl
     known = dict(rebalance.topic_subscribe_info_table)
@@ -225,8 +215,8 @@ def test_to_find_where_to_begin_asks_the_offset_store_and_touches_no_route(clust
     assert rebalance.topic_subscribe_info_table == known
 
 
+@pytest.mark.queues(2)
 def test_a_queue_without_a_readable_offset_is_not_taken_and_one_that_is_held_is_not_taken_twice(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     consumer = cluster.new_consumer()
     rebalance = consumer.impl.rebalance_impl
     compute = rebalance.compute_pull_from_where
@@ -250,17 +240,15 @@ def test_a_queue_without_a_readable_offset_is_not_taken_and_one_that_is_held_is_
     assert [event[2] for event in cluster.events("QueueAllocated")] == ["%RETRY%G"]
 
 
-def test_an_offset_that_is_not_in_memory_is_minus_1(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    consumer = cluster.consumer()
+def test_an_offset_that_is_not_in_memory_is_minus_1(consumer: Any) -> None:
     assert consumer.impl.offset_store.read_from_memory(QUEUE) == -1
 
 
 # -- the pull -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.queues(4)
 def test_one_thread_pulls_all_queues_and_none_waits_for_another(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
     cluster.consumer()
     cluster.run_ms(3_000)
     pulls = [row for row in cluster.rows if row[7] == "PullRequested"]
@@ -269,9 +257,7 @@ def test_one_thread_pulls_all_queues_and_none_waits_for_another(cluster: Any) ->
     assert cluster.events("PullFinished") == [], "all of them are held at the broker, at the same time"
 
 
-def test_a_pull_request_of_a_group_that_is_not_there_is_dropped(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    consumer = cluster.consumer()
+def test_a_pull_request_of_a_group_that_is_not_there_is_dropped(cluster: Any, consumer: Any) -> None:
     cluster.run_ms(3_000)
     before = len(cluster.rows)
     service = consumer.impl.instance.pull_message_service
@@ -281,9 +267,7 @@ def test_a_pull_request_of_a_group_that_is_not_there_is_dropped(cluster: Any) ->
     assert not [row for row in cluster.rows[before:] if row[7] in ("PullRequested", "PullPutOff")]
 
 
-def test_the_wrapper_of_pulls_has_no_connection_and_calls_no_listener(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    consumer = cluster.consumer()
+def test_the_wrapper_of_pulls_has_no_connection_and_calls_no_listener(cluster: Any, consumer: Any) -> None:
     cluster.run_ms(3_000)
     wrapper = consumer.impl.pull_api_wrapper
     cluster.world.network.break_connections("consumer", "broker-a")
@@ -318,7 +302,6 @@ def test_the_wrapper_of_pulls_has_no_connection_and_calls_no_listener(cluster: A
 def test_four_codes_of_an_answer_are_pull_statuses_and_all_others_errors(
     cluster: Any, code: ResponseCode, status: PullStatus | None
 ) -> None:
-    cluster.create_topic("T", 1)
     wrapper = cluster.consumer().impl.pull_api_wrapper
     answer = RemotingCommand.response(code, "", PullMessageResponseHeader(0, 5, 0, 9))
     if status is None:
@@ -332,7 +315,6 @@ def test_four_codes_of_an_answer_are_pull_statuses_and_all_others_errors(
 def test_after_found_messages_the_next_pull_comes_at_once_or_after_the_interval(
     cluster: Any, interval_ms: int, gap_ms: int
 ) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, "a")
     cluster.consumer(pull_interval=interval_ms)
     cluster.run_ms(4_000)
@@ -342,7 +324,6 @@ def test_after_found_messages_the_next_pull_comes_at_once_or_after_the_interval(
 
 
 def test_when_the_filter_leaves_nothing_of_what_was_found_the_next_pull_comes_at_once(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, "its tag has the hash code of Aa", tags="BB")
     cluster.consumer(tags="Aa", pull_interval=700)
     cluster.run_ms(4_000)
@@ -355,7 +336,6 @@ def test_when_the_filter_leaves_nothing_of_what_was_found_the_next_pull_comes_at
 
 
 def test_an_illegal_offset_is_set_right_frozen_written_and_rebalanced_at_once(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, "a", "b")
     manager = cluster.brokers["broker-a"].consumer_offset_manager
     manager.commit_offset("G", "T", 0, 50)
@@ -388,7 +368,6 @@ def test_an_illegal_offset_is_set_right_frozen_written_and_rebalanced_at_once(cl
 
 
 def test_an_orderly_queue_asks_for_its_offset_again_after_it_got_the_lock(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, "a", "b")
     consumer = cluster.new_consumer()
     listener = InOrder()
@@ -403,7 +382,6 @@ def test_an_orderly_queue_asks_for_its_offset_again_after_it_got_the_lock(cluste
 
 
 def test_a_retry_topics_failed_pull_is_told_as_any_other(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     cluster.consumer()
     cluster.run_ms(3_000)
     cluster.fault("crash", "broker-a")
@@ -415,7 +393,6 @@ def test_a_retry_topics_failed_pull_is_told_as_any_other(cluster: Any) -> None:
 
 
 def test_a_listener_cannot_change_the_list_of_messages(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     kinds: list[type] = []
 
     def listener(messages: Any, context: Any) -> Any:
@@ -433,9 +410,7 @@ def test_a_listener_cannot_change_the_list_of_messages(cluster: Any) -> None:
 # -- sending --------------------------------------------------------------------------------------------------------
 
 
-def test_each_asynchronous_send_is_a_request_of_its_own(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    producer = cluster.producer()
+def test_each_asynchronous_send_is_a_request_of_its_own(cluster: Any, producer: Any) -> None:
     assert not producer.auto_batch
     outcomes: list[Any] = []
     for k in range(3):

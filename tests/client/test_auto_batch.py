@@ -11,12 +11,11 @@ from mqlab.errors import LearnerError, MQBrokerException, MQClientException
 
 
 @pytest.fixture
-def one(cluster: Any) -> tuple[Any, Any]:
-    """A cluster of one broker, with a producer that batches."""
-    cluster.create_topic("T", 1)
+def producer(cluster: Any) -> Any:
+    """A producer that batches."""
     producer = cluster.producer(auto_batch=True, topics=["T"])
     cluster.run_ms(100)
-    return cluster, producer
+    return producer
 
 
 def begin(cluster: Any, producer: Any, *messages: Message, **arguments: Any) -> list[Any]:
@@ -32,8 +31,9 @@ def batches(cluster: Any) -> int:
     return sent
 
 
-def test_what_is_sent_within_10_ms_travels_as_one_and_each_sender_has_its_own_result(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_what_is_sent_within_10_ms_travels_as_one_and_each_sender_has_its_own_result(
+    cluster: Any, producer: Any
+) -> None:
     answers = begin(cluster, producer, *(Message("T", f"m{k}") for k in range(5)))
     begin_ms = cluster.now_ms
     cluster.world.run_until(lambda: batches(cluster))
@@ -47,8 +47,7 @@ def test_what_is_sent_within_10_ms_travels_as_one_and_each_sender_has_its_own_re
     assert producer._accumulator.currently_held_bytes == 0
 
 
-def test_more_than_32_kib_go_at_once(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_more_than_32_kib_go_at_once(cluster: Any, producer: Any) -> None:
     answers = begin(
         cluster, producer, Message("T", b"x" * 16 * 1024), Message("T", b"x" * 16 * 1024), Message("T", "x")
     )
@@ -57,8 +56,7 @@ def test_more_than_32_kib_go_at_once(one: tuple[Any, Any]) -> None:
     assert all(answer.done for answer in answers)
 
 
-def test_other_topics_tags_queues_and_promises_make_other_batches(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_other_topics_tags_queues_and_promises_make_other_batches(cluster: Any, producer: Any) -> None:
     cluster.create_topic("U", 1)
     waiting = begin(cluster, producer, Message("T", "x"), Message("U", "x"), Message("T", "x", tags="A"))
     waiting += begin(cluster, producer, Message("T", "x", wait_store_msg_ok=False))
@@ -68,8 +66,7 @@ def test_other_topics_tags_queues_and_promises_make_other_batches(one: tuple[Any
     assert all(answer.done for answer in waiting)
 
 
-def test_delayed_messages_and_those_with_a_time_out_of_their_own_travel_alone(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_delayed_messages_and_those_with_a_time_out_of_their_own_travel_alone(cluster: Any, producer: Any) -> None:
     producer.send(Message("T", "x", delay_level=1)).play()
     producer.send(Message("T", "x"), timeout=1_000).play()
     assert batches(cluster) == 0
@@ -77,7 +74,6 @@ def test_delayed_messages_and_those_with_a_time_out_of_their_own_travel_alone(on
 
 
 def test_a_message_that_finds_no_room_travels_alone(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     producer = cluster.producer(auto_batch=True, total_batch_max_bytes=3, topics=["T"])
     begin(cluster, producer, Message("T", "four"))
     cluster.run_ms(1)
@@ -85,8 +81,7 @@ def test_a_message_that_finds_no_room_travels_alone(cluster: Any) -> None:
     assert cluster.requests("producer").count("SEND_MESSAGE_V2") == 1
 
 
-def test_asynchronous_sends_batch_as_well(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_asynchronous_sends_batch_as_well(cluster: Any, producer: Any) -> None:
     outcomes: list[Any] = []
     for k in range(3):
         producer.send_async(Message("T", f"m{k}"), lambda result, error: outcomes.append(result or error)).play()
@@ -96,8 +91,7 @@ def test_asynchronous_sends_batch_as_well(one: tuple[Any, Any]) -> None:
 
 
 def test_when_a_batch_fails_every_sender_gets_the_error(make_cluster: Any) -> None:
-    cluster = make_cluster(start_accept_send_request_time_stamp=1_900_000_000_000)
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(start_accept_send_request_time_stamp=1_900_000_000_000, queues=1)
     producer = cluster.producer(auto_batch=True, topics=["T"])
     answers = begin(cluster, producer, Message("T", "x"), Message("T", "y"))
     heard: list[Any] = []
@@ -107,8 +101,7 @@ def test_when_a_batch_fails_every_sender_gets_the_error(make_cluster: Any) -> No
     assert [type(error) for error in heard] == [MQBrokerException]
 
 
-def test_a_shutdown_sends_what_waits(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_a_shutdown_sends_what_waits(cluster: Any, producer: Any) -> None:
     answers = begin(cluster, producer, Message("T", "x"))
     cluster.run_ms(1)
     producer.shutdown().play()
@@ -117,7 +110,6 @@ def test_a_shutdown_sends_what_waits(one: tuple[Any, Any]) -> None:
 
 
 def test_the_holding_time_can_be_set_within_bounds(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     producer = cluster.producer(auto_batch=True, batch_max_delay_ms=100, topics=["T"])
     begin(cluster, producer, Message("T", "x"))
     begin_ms = cluster.now_ms

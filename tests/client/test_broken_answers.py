@@ -35,8 +35,7 @@ def test_an_answer_that_begins_between_two_records_has_no_message() -> None:
     assert decoded(b"") == []
 
 
-def test_an_inner_batch_that_cannot_be_read_stays_as_it_is(cluster: Any) -> None:
-    consumer = cluster.consumer()
+def test_an_inner_batch_that_cannot_be_read_stays_as_it_is(consumer: Any) -> None:
     records = record("alone") + record("no batch", MessageSysFlag.INNER_BATCH | MessageSysFlag.NEED_UNWRAP)
     result = PullResult(PullStatus.FOUND, PullMessageResponseHeader(0, 1, 0, 1), records)
     subscription = consumer.impl.rebalance_impl.subscription_inner["T"]

@@ -26,8 +26,7 @@ def sent_ms(cluster: Any, node: str, request: str, since_ms: float = 0) -> list[
 # -- who shares an instance -----------------------------------------------------------------------------------------
 
 
-def test_a_started_client_takes_its_process_id_for_the_default_instance_name(cluster: Any) -> None:
-    producer = cluster.producer()
+def test_a_started_client_takes_its_process_id_for_the_default_instance_name(producer: Any) -> None:
     spec = producer.node.spec
     assert producer.instance_name.startswith(f"{spec.pid}#")
     assert producer.impl.instance.client_id == f"{spec.ip}@{producer.instance_name}"
@@ -49,7 +48,6 @@ def test_a_client_id_is_made_of_address_instance_name_unit_and_request_type(
 
 
 def test_clients_of_one_id_share_one_instance_and_one_connection(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     first = cluster.producer(instance_name="shop", group="G1")
     second = cluster.producer(instance_name="shop", group="G2")
     other = cluster.producer(group="G3")
@@ -82,7 +80,6 @@ def test_the_instance_has_a_producer_of_its_own(cluster: Any) -> None:
 
 
 def test_routes_are_asked_for_10_ms_after_the_start_and_then_every_30_s(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     begin_ms = cluster.now_ms
     cluster.producer(topics=["T"])
     cluster.run_ms(100_000)
@@ -92,7 +89,6 @@ def test_routes_are_asked_for_10_ms_after_the_start_and_then_every_30_s(cluster:
 
 
 def test_heartbeats_come_a_second_after_the_start_and_then_every_30_s(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     begin_ms = cluster.now_ms
     cluster.producer(topics=["T"])
     cluster.run_ms(100_000)
@@ -102,7 +98,6 @@ def test_heartbeats_come_a_second_after_the_start_and_then_every_30_s(cluster: A
 
 
 def test_offsets_are_reported_10_s_after_the_start_and_then_every_5_s(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     begin_ms = cluster.now_ms
     cluster.consumer(instance_name="one")
     producer = cluster.producer()
@@ -117,7 +112,6 @@ def test_offsets_are_reported_10_s_after_the_start_and_then_every_5_s(cluster: A
 
 
 def test_the_three_periods_can_be_set(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     begin_ms = cluster.now_ms
     cluster.producer(topics=["T"], poll_name_server_interval=7_000, heartbeat_broker_interval=9_000)
     cluster.run_ms(20_000)
@@ -145,7 +139,6 @@ def address_server(cluster: Any, addresses: str = NAMESRV) -> tuple[AddressServe
 def test_without_a_name_server_the_address_server_is_asked_at_the_start_after_10_s_and_every_2_minutes(
     cluster: Any,
 ) -> None:
-    cluster.create_topic("T", 1)
     server, times = address_server(cluster)
     begin_ms = cluster.now_ms
     producer = cluster.producer(namesrv_addr=None, namesrv_domain=server.node.spec.ip)
@@ -156,7 +149,6 @@ def test_without_a_name_server_the_address_server_is_asked_at_the_start_after_10
 
 
 def test_a_new_list_of_name_servers_is_used_from_the_next_look_on(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     server, _ = address_server(cluster, "10.0.0.99:9876")
     producer = cluster.producer(namesrv_addr=None, namesrv_domain=server.address)
     with pytest.raises(MQClientException, match="No route info of this topic"):
@@ -199,8 +191,7 @@ def test_a_client_that_was_given_a_name_server_asks_no_address_server(cluster: A
 def test_the_fault_detector_looks_3_s_after_the_start_and_every_3_s_at_brokers_not_asked_for_2_s(
     make_cluster: Any,
 ) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(brokers=2, queues=1)
     begin_ms = cluster.now_ms
     producer = cluster.producer(topics=["T"], send_latency_enable=True, start_detector_enable=True)
     cluster.fault("crash", "broker-a")
@@ -220,7 +211,6 @@ def test_the_fault_detector_looks_3_s_after_the_start_and_every_3_s_at_brokers_n
 
 
 def test_a_heartbeat_names_all_groups_of_the_instance_and_what_its_consumers_want(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = cluster.new_consumer(tags="TagA || TagB", instance_name="shop")
     consumer.start().play()
     producer = DefaultMQProducer(consumer.node, "PG", namesrv_addr=NAMESRV, instance_name="shop")
@@ -243,8 +233,7 @@ def test_a_heartbeat_names_all_groups_of_the_instance_and_what_its_consumers_wan
 
 
 def test_a_producer_alone_tells_masters_only_and_nobody_before_it_knows_a_broker(make_cluster: Any) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(brokers=2, queues=1)
     producer = cluster.producer()
     cluster.run_ms(40_000)
     assert cluster.requests("producer") == []
@@ -256,8 +245,7 @@ def test_a_producer_alone_tells_masters_only_and_nobody_before_it_knows_a_broker
 
 
 def test_a_broker_that_no_route_names_any_more_gets_no_heartbeat(make_cluster: Any) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(brokers=2, queues=1)
     producer = cluster.producer(topics=["T"])
     cluster.run_ms(2_000)
     cluster.brokers["broker-a"].shutdown().play()
@@ -267,7 +255,6 @@ def test_a_broker_that_no_route_names_any_more_gets_no_heartbeat(make_cluster: A
 
 
 def test_a_route_refresh_waits_3_s_for_the_one_before_it_and_then_does_without(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     producer = cluster.producer(mq_client_api_timeout=10_000)
     cluster.fault("freeze", "namesrv")
     node = producer.node
@@ -283,7 +270,6 @@ def test_a_route_refresh_waits_3_s_for_the_one_before_it_and_then_does_without(c
 
 
 def test_a_consumer_with_another_filter_than_tags_asks_a_broker_at_its_start_and_may_be_refused(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = cluster.new_consumer()
     consumer.subscribe_sql("T", "a > 1")
     with pytest.raises(MQClientException, match="The broker does not support consumer to filter message by SQL92"):
@@ -298,8 +284,7 @@ def test_a_consumer_with_another_filter_than_tags_asks_a_broker_at_its_start_and
 
 
 def test_a_clean_end_tells_every_broker_first_of_the_producer_then_of_the_inner_one(make_cluster: Any) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(brokers=2, queues=1)
     producer = cluster.producer(topics=["T"])
     cluster.run_ms(2_000)
     cluster.rows.clear()
@@ -320,8 +305,7 @@ def test_a_clean_end_tells_every_broker_first_of_the_producer_then_of_the_inner_
 
 
 def test_an_end_is_clean_although_a_broker_is_gone(make_cluster: Any) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(brokers=2, queues=1)
     producer = cluster.producer(topics=["T"])
     cluster.run_ms(2_000)
     cluster.fault("crash", "broker-a")
@@ -329,9 +313,7 @@ def test_an_end_is_clean_although_a_broker_is_gone(make_cluster: Any) -> None:
     assert producer.impl.service_state is ServiceState.SHUTDOWN_ALREADY
 
 
-def test_what_waits_for_a_sender_thread_at_the_end_is_still_called_back(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    producer = cluster.producer()
+def test_what_waits_for_a_sender_thread_at_the_end_is_still_called_back(cluster: Any, producer: Any) -> None:
     producer.send(Message("T", "x")).play()
     outcomes: list[Any] = []
     for _ in range(50):

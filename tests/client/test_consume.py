@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from mqlab import Lab
 from mqlab.client import (
     CONSUME_SUCCESS,
     RECONSUME_LATER,
@@ -23,6 +22,7 @@ from mqlab.client import (
 )
 from mqlab.client.consumer.listener import ListenerReturnedNone
 from mqlab.errors import LearnerError, MQClientException, SimulationError
+from tests.worlds import shop, slow, started_consumer
 
 NAMESRV = "10.0.0.1:9876"
 
@@ -36,8 +36,8 @@ def send(cluster: Any, bodies: list[str], topic: str = "T", **properties: Any) -
 # -- start and shutdown ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.queues(2)
 def test_start_asks_routes_greets_rebalances_after_a_second_and_pulls_half_a_second_later(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     begin_ms = cluster.now_ms
     consumer = cluster.consumer()
     assert cluster.requests("consumer") == ["GET_ROUTEINFO_BY_TOPIC"] * 2 + ["HEART_BEAT"]
@@ -67,9 +67,8 @@ def test_start_asks_routes_greets_rebalances_after_a_second_and_pulls_half_a_sec
     assert len(consumer.process_queues) == 3
 
 
-def test_shutdown_writes_the_offsets_and_leaves_twice(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-    consumer = cluster.consumer()
+@pytest.mark.queues(2)
+def test_shutdown_writes_the_offsets_and_leaves_twice(cluster: Any, consumer: Any) -> None:
     send(cluster, ["a", "b"])
     cluster.run_ms(3_000)
     before = len(cluster.requests("consumer"))
@@ -83,7 +82,6 @@ def test_shutdown_writes_the_offsets_and_leaves_twice(cluster: Any) -> None:
 
 
 def test_the_rhythm_of_heartbeats_routes_offsets_and_rebalance(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     begin_ms = cluster.now_ms
     cluster.consumer()
     send(cluster, ["a"])
@@ -104,9 +102,7 @@ def test_the_rhythm_of_heartbeats_routes_offsets_and_rebalance(cluster: Any) -> 
     assert [b - a for a, b in pairwise(rounds)] == pytest.approx([20_000] * 4, abs=5)
 
 
-def test_a_consumer_starts_once(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    consumer = cluster.consumer()
+def test_a_consumer_starts_once(consumer: Any) -> None:
     with pytest.raises(MQClientException, match="maybe started once, RUNNING"):
         consumer.start().play()
     consumer.shutdown().play()
@@ -115,7 +111,6 @@ def test_a_consumer_starts_once(cluster: Any) -> None:
 
 
 def test_one_instance_has_each_consumer_group_once(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     first = cluster.consumer(instance_name="shared")
     second = cluster.new_consumer(instance_name="shared")
     with pytest.raises(MQClientException, match=r"The consumer group\[G\] has been created before"):
@@ -154,8 +149,8 @@ def test_a_consumer_needs_a_listener_that_can_be_called(cluster: Any) -> None:
 # -- delivery -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.queues(4)
 def test_every_message_is_delivered_once_and_offsets_say_so(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
     cluster.consumer()
     bodies = [f"m{k}" for k in range(100)]
     send(cluster, bodies)
@@ -166,7 +161,6 @@ def test_every_message_is_delivered_once_and_offsets_say_so(cluster: Any) -> Non
 
 
 def test_a_waiting_pull_brings_a_message_within_two_milliseconds(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     cluster.consumer()
     cluster.run_ms(3_000)
     producer = cluster.producer()
@@ -179,7 +173,6 @@ def test_a_waiting_pull_brings_a_message_within_two_milliseconds(cluster: Any) -
 
 
 def test_tags_are_compared_again_because_two_can_have_one_hash(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     cluster.consumer(tags="Aa")
     for tag in ("Aa", "BB", "C", None):
         send(cluster, [f"tag {tag}"], tags=tag)
@@ -189,21 +182,14 @@ def test_tags_are_compared_again_because_two_can_have_one_hash(cluster: Any) -> 
 
 
 def test_a_coroutine_listener_takes_time_and_twenty_run_at_once(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-
-    async def slow(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
-        await context.sleep(1_000)
-        return CONSUME_SUCCESS
-
     send(cluster, [f"m{k}" for k in range(40)])
-    cluster.consumer(listener=slow)
+    cluster.consumer(listener=slow(1_000))
     cluster.run_ms(10_000)
     first = cluster.delivered[0].at_ms
     assert [round(delivery.at_ms - first) for delivery in cluster.delivered] == [0] * 20 + [1_000] * 20
 
 
 def test_a_listener_can_be_a_class(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     seen: list[str] = []
 
     class Mine(MessageListenerConcurrently):
@@ -220,7 +206,6 @@ def test_a_listener_can_be_a_class(cluster: Any) -> None:
 
 
 def test_batches_up_to_the_size_that_was_asked_for(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     sizes: list[int] = []
 
     def listener(messages: Any, context: Any) -> Any:
@@ -234,7 +219,6 @@ def test_batches_up_to_the_size_that_was_asked_for(cluster: Any) -> None:
 
 
 def test_hooks_see_every_call_of_the_listener(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     seen: list[str] = []
 
     class Noting(ConsumeMessageHook):
@@ -263,7 +247,6 @@ def test_hooks_see_every_call_of_the_listener(cluster: Any) -> None:
 
 @pytest.mark.parametrize("how", ["later", "raises", "none"])
 def test_a_failed_message_is_given_back_and_comes_again_from_the_retry_topic(cluster: Any, how: str) -> None:
-    cluster.create_topic("T", 1)
     calls: list[tuple[str, int]] = []
 
     def listener(messages: Any, context: Any) -> Any:
@@ -283,8 +266,6 @@ def test_a_failed_message_is_given_back_and_comes_again_from_the_retry_topic(clu
 
 
 def test_ack_index_says_up_to_where_a_batch_was_consumed(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-
     def listener(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
         if messages[0].reconsume_times == 0:
             context.ack_index = 1
@@ -297,7 +278,6 @@ def test_ack_index_says_up_to_where_a_batch_was_consumed(cluster: Any) -> None:
 
 
 def test_what_cannot_be_given_back_is_consumed_again_here_after_five_seconds(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     calls: list[float] = []
 
     def listener(messages: Any, context: Any) -> Any:
@@ -318,8 +298,7 @@ def test_what_cannot_be_given_back_is_consumed_again_here_after_five_seconds(clu
 def test_without_a_known_master_a_copy_goes_to_the_retry_topic_though_the_store_host_would_answer(
     make_cluster: Any,
 ) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(brokers=2, queues=1)
 
     def listener(messages: Any, context: Any) -> Any:
         if messages[0].reconsume_times:
@@ -338,7 +317,6 @@ def test_without_a_known_master_a_copy_goes_to_the_retry_topic_though_the_store_
 def test_a_real_sleep_in_a_listener_is_a_loud_error(cluster: Any) -> None:
     import time
 
-    cluster.create_topic("T", 1)
 
     def listener(messages: Any, context: Any) -> Any:
         time.sleep(0.001)
@@ -352,14 +330,11 @@ def test_a_real_sleep_in_a_listener_is_a_loud_error(cluster: Any) -> None:
 # -- flow control ---------------------------------------------------------------------------------------------------
 
 
-async def forever(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
-    """A listener that does not come back."""
-    await context.sleep(10_000_000)
-    return CONSUME_SUCCESS
+forever = slow(10_000_000)
+"""A listener that does not come back."""
 
 
 def test_more_than_the_threshold_of_messages_holds_pulling_back_50_ms_at_a_time(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, [f"m{k}" for k in range(100)])
     consumer = cluster.consumer(listener=forever, pull_threshold_for_queue=40)
     cluster.run_ms(3_000)
@@ -373,7 +348,6 @@ def test_more_than_the_threshold_of_messages_holds_pulling_back_50_ms_at_a_time(
 
 
 def test_a_span_that_is_too_wide_holds_pulling_back(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, [f"m{k}" for k in range(200)])
     consumer = cluster.consumer(listener=forever, consume_concurrently_max_span=50)
     cluster.run_ms(3_000)
@@ -383,7 +357,6 @@ def test_a_span_that_is_too_wide_holds_pulling_back(cluster: Any) -> None:
 
 
 def test_cached_megabytes_hold_pulling_back(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     producer = cluster.producer(compress_msg_body_over_howmuch=10_000_000)
     for _ in range(4):
         producer.send(Message("T", b"x" * 1_048_576)).play()
@@ -393,8 +366,8 @@ def test_cached_megabytes_hold_pulling_back(cluster: Any) -> None:
     assert {event[4:] for event in controlled} == {("size", 2, 1)}
 
 
+@pytest.mark.queues(3)
 def test_thresholds_for_a_topic_are_shared_out_among_the_queues(cluster: Any) -> None:
-    cluster.create_topic("T", 3)
     consumer = cluster.consumer(pull_threshold_for_topic=1_000, pull_threshold_size_for_topic=2)
     cluster.run_ms(3_000)
     assert len(consumer.process_queues) == 4
@@ -404,14 +377,9 @@ def test_thresholds_for_a_topic_are_shared_out_among_the_queues(cluster: Any) ->
 
 def test_what_a_rebalance_has_set_ends_with_the_process_and_what_the_application_has_set_stays() -> None:
     """The share of a queue was taken for a setting by the next process."""
-    lab = Lab(seed=3)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("T", 3)
-    consumer = lab.consumer("G", node="C", pull_threshold_for_topic=1_000, pull_threshold_size_for_topic=8)
-    consumer.subscribe("T")
-    consumer.register_message_listener(lambda messages, context: None)
-    lab.run(consumer.start())
+    lab = shop(seed=3, queues=3)
+    limits = {"pull_threshold_for_topic": 1_000, "pull_threshold_size_for_topic": 8}
+    consumer = started_consumer(lab, lambda messages, context: None, node="C", **limits)
     lab.run_for(seconds=25)
     assert (consumer.pull_threshold_for_queue, consumer.pull_threshold_size_for_queue) == (250, 2)
     consumer.pull_threshold_size_for_queue = 50
@@ -424,7 +392,6 @@ def test_what_a_rebalance_has_set_ends_with_the_process_and_what_the_application
 
 def test_who_subscribes_while_the_process_is_down_is_told_and_nothing_has_changed(cluster: Any) -> None:
     """The subscription was there, and the error came after it."""
-    cluster.create_topic("T", 1)
     push = cluster.consumer("push")
     lite = DefaultLitePullConsumer(cluster.node("lite"), "L", namesrv_addr=NAMESRV)
     lite.subscribe("T")
@@ -437,9 +404,7 @@ def test_who_subscribes_while_the_process_is_down_is_told_and_nothing_has_change
         assert "Other" not in consumer.impl.rebalance_impl.subscription_inner
 
 
-def test_suspend_and_resume(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    consumer = cluster.consumer()
+def test_suspend_and_resume(cluster: Any, consumer: Any) -> None:
     cluster.run_ms(3_000)
     consumer.suspend()
     send(cluster, ["this still answers the waiting pull"])
@@ -456,7 +421,6 @@ def test_suspend_and_resume(cluster: Any) -> None:
 
 
 def test_a_new_group_on_a_young_topic_starts_at_0_even_in_last_offset_mode(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, ["old"])
     cluster.consumer(consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET)
     cluster.run_ms(3_000)
@@ -464,7 +428,6 @@ def test_a_new_group_on_a_young_topic_starts_at_0_even_in_last_offset_mode(clust
 
 
 def test_a_message_that_is_done_late_does_not_set_its_queue_back(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     queue = MessageQueue("T", "broker-a", 0)
 
     def jump_ahead(messages: Any, context: Any) -> Any:
@@ -481,9 +444,7 @@ def test_a_message_that_is_done_late_does_not_set_its_queue_back(cluster: Any) -
     assert consumer.impl.offset_store.read_from_memory(queue) == 3
 
 
-def test_a_restarted_consumer_goes_on_where_it_stopped(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    consumer = cluster.consumer()
+def test_a_restarted_consumer_goes_on_where_it_stopped(cluster: Any, consumer: Any) -> None:
     send(cluster, ["a", "b"])
     cluster.run_ms(3_000)
     consumer.shutdown().play()
@@ -494,7 +455,6 @@ def test_a_restarted_consumer_goes_on_where_it_stopped(cluster: Any) -> None:
 
 
 def test_a_killed_consumer_leaves_duplicates_for_its_successor(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     cluster.consumer(listener=forever)
     send(cluster, ["a", "b"])
     cluster.run_ms(3_000)
@@ -505,7 +465,6 @@ def test_a_killed_consumer_leaves_duplicates_for_its_successor(cluster: Any) -> 
 
 
 def test_an_illegal_offset_is_repaired_and_the_queue_taken_anew(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, ["a", "b"])
     cluster.brokers["broker-a"].consumer_offset_manager.commit_offset("G", "T", 0, 50)
     cluster.consumer()
@@ -517,8 +476,8 @@ def test_an_illegal_offset_is_repaired_and_the_queue_taken_anew(cluster: Any) ->
     assert cluster.bodies == ["c"]
 
 
+@pytest.mark.queues(2)
 def test_broadcasting_gives_every_consumer_everything_and_keeps_offsets_in_files(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     consumers = [cluster.consumer(name, message_model=MessageModel.BROADCASTING) for name in ("c1", "c2")]
     send(cluster, ["a", "b"])
     cluster.run_ms(3_000)
@@ -539,7 +498,6 @@ def test_broadcasting_gives_every_consumer_everything_and_keeps_offsets_in_files
 
 
 def test_a_broken_offset_file_falls_back_to_its_copy(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = cluster.consumer("c1", message_model=MessageModel.BROADCASTING)
     send(cluster, ["a"])
     cluster.run_ms(16_000)
@@ -557,7 +515,6 @@ def test_a_broken_offset_file_falls_back_to_its_copy(cluster: Any) -> None:
 
 
 def test_a_failed_message_in_broadcasting_is_only_dropped(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     cluster.consumer(message_model=MessageModel.BROADCASTING, listener=lambda messages, context: RECONSUME_LATER)
     send(cluster, ["a"])
     cluster.run_ms(30_000)
@@ -566,7 +523,6 @@ def test_a_failed_message_in_broadcasting_is_only_dropped(cluster: Any) -> None:
 
 
 def test_a_client_dies_with_its_process(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = cluster.consumer("c1")
     producer = cluster.producer("p1")
     for name in ("c1", "p1"):
@@ -588,7 +544,6 @@ def test_an_expression_without_any_tag_is_refused(cluster: Any) -> None:
 
 
 def test_a_running_consumer_can_subscribe_to_one_more_topic(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     cluster.create_topic("U", 1)
     consumer = cluster.consumer()
     cluster.run_ms(3_000)
@@ -612,8 +567,7 @@ def test_a_consumer_without_name_server_does_not_start(cluster: Any) -> None:
 
 
 def test_a_group_that_the_broker_does_not_know_gets_no_queue_and_the_trace_says_why(make_cluster: Any) -> None:
-    cluster = make_cluster(auto_create_subscription_group=False)
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(auto_create_subscription_group=False, queues=1)
     cluster.consumer()
     cluster.run_ms(10_000)
     assert cluster.requests("consumer").count("PULL_MESSAGE") == 0
@@ -631,8 +585,7 @@ def test_a_topic_that_nobody_has_is_waited_for(cluster: Any) -> None:
 
 
 def test_threads_that_overtake_each_other_never_take_an_offset_back(make_cluster: Any) -> None:
-    cluster = make_cluster(seed=1)
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(seed=1, queues=1)
     cluster.world.tie_is_choice = True
     consumer = cluster.consumer()
     send(cluster, [f"m{k}" for k in range(30)])
@@ -646,7 +599,6 @@ def test_a_listener_that_returns_none_is_told_once_what_rocketmq_makes_of_it(clu
     async def later(messages: Any, context: Any) -> None:
         await context.sleep(5)
 
-    cluster.create_topic("T", 1)
     cluster.consumer(listener=later if kind == "coroutine" else lambda messages, context: None)
     producer = cluster.producer()
     for body in "ab":

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from mqlab import Lab
 from mqlab.client import ConsumeFromWhere, ConsumeMessageHook, Message, MessageModel, MessageQueue
 from mqlab.client.consumer.listener import ListenerRaised
 from mqlab.client.consumer.message_selector import MessageSelector
@@ -15,12 +14,13 @@ from mqlab.errors import LearnerError, MQBrokerException, MQClientException
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.heartbeat import ConsumeType
 from tests.client.lite_pull import NAMESRV, Q, assigned, new_lite, numbered, poll, poll_all, send, subscribed
+from tests.worlds import shop, started_producer
 
 # -- start and shutdown ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.queues(2)
 def test_a_start_asks_for_the_route_and_the_first_pulls_come_with_the_rebalance_a_second_later(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     consumer = new_lite(cluster)
     consumer.subscribe("T")
     begin_ms = cluster.now_ms
@@ -37,7 +37,6 @@ def test_a_start_asks_for_the_route_and_the_first_pulls_come_with_the_rebalance_
 
 
 def test_the_client_id_ends_with_stream_and_the_heartbeat_says_that_it_pulls_actively(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = subscribed(cluster, unit_mode=True)
     instance = consumer.impl.instance
     assert instance.client_id.endswith("@STREAM")
@@ -53,13 +52,11 @@ def test_the_client_id_ends_with_stream_and_the_heartbeat_says_that_it_pulls_act
 
 
 def test_no_retry_topic_is_subscribed(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = subscribed(cluster)
     assert [sub.topic for sub in consumer.impl.subscriptions()] == ["T"]
 
 
 def test_a_second_start_is_refused(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = subscribed(cluster)
     text = "The PullConsumer service state not OK, maybe started once, RUNNING"
     with pytest.raises(MQClientException, match=text):
@@ -71,7 +68,6 @@ def test_a_second_start_is_refused(cluster: Any) -> None:
 
 
 def test_two_consumers_of_one_group_in_one_instance_are_refused(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     first = new_lite(cluster, instance_name="one")
     first.start().play()
     second = new_lite(cluster, instance_name="one")
@@ -110,7 +106,6 @@ def test_an_unknown_setting_names_the_nearest_one(cluster: Any) -> None:
 
 
 def test_shutdown_writes_the_committed_offsets_and_leaves(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 3)
     consumer = subscribed(cluster)
     assert poll(consumer) == numbered(3)
@@ -126,7 +121,6 @@ def test_shutdown_writes_the_committed_offsets_and_leaves(cluster: Any) -> None:
 
 
 def test_what_was_polled_since_the_last_commit_comes_again_after_a_clean_shutdown(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 3)
     first = subscribed(cluster)
     assert poll(first) == numbered(3)
@@ -148,7 +142,6 @@ def test_what_was_polled_since_the_last_commit_comes_again_after_a_clean_shutdow
     ],
 )
 def test_before_the_start_and_after_the_end_nothing_works_and_the_error_says_so(cluster: Any, use: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = new_lite(cluster)
     text = "The consumer not running, please start it first"
     with pytest.raises(MQClientException, match=text):
@@ -163,7 +156,6 @@ def test_before_the_start_and_after_the_end_nothing_works_and_the_error_says_so(
 
 
 def test_subscribe_and_assign_exclude_each_other(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     text = "Subscribe and assign are mutually exclusive"
     one = new_lite(cluster)
     one.subscribe("T")
@@ -204,8 +196,8 @@ def test_bad_input_is_told_with_what_to_do(cluster: Any, use: Any, text: str) ->
         use(new_lite(cluster))
 
 
+@pytest.mark.queues(4)
 def test_assigned_queues_are_pulled_at_once_without_a_rebalance(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
     send(cluster, 8)
     consumer = assigned(cluster, [Q[1], Q[3]])
     begin_ms = cluster.now_ms
@@ -216,8 +208,8 @@ def test_assigned_queues_are_pulled_at_once_without_a_rebalance(cluster: Any) ->
     assert consumer.impl.subscriptions() == []
 
 
+@pytest.mark.queues(2)
 def test_assigning_anew_drops_the_old_queues_and_what_is_cached_of_them(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     send(cluster, 3, queue=Q[0])
     send(cluster, 3, first=3, queue=Q[1])
     consumer = assigned(cluster, [Q[0]])
@@ -233,7 +225,6 @@ def test_assigning_anew_drops_the_old_queues_and_what_is_cached_of_them(cluster:
 
 
 def test_an_assigned_topic_can_be_filtered_by_tags_but_only_before_the_start(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 2, tags="A")
     send(cluster, 2, first=2, tags="B")
     consumer = new_lite(cluster)
@@ -246,14 +237,12 @@ def test_an_assigned_topic_can_be_filtered_by_tags_but_only_before_the_start(clu
 
 
 def test_two_members_that_assign_the_same_queue_both_get_everything(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 5)
     first, second = assigned(cluster, [Q[0]]), assigned(cluster, [Q[0]], "lite-2")
     assert poll_all(first) == poll_all(second) == numbered(5)
 
 
 def test_a_subscription_with_tags_gets_those_and_commits_only_what_it_polled(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 2, tags="A")
     send(cluster, 5, first=2, tags="B")
     consumer = subscribed(cluster, tags="A")
@@ -265,7 +254,6 @@ def test_a_subscription_with_tags_gets_those_and_commits_only_what_it_polled(clu
 
 
 def test_a_tag_that_only_has_the_hash_of_a_wanted_one_is_filtered_by_the_consumer(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 1, tags="Aa")
     send(cluster, 1, first=1, tags="BB")
     consumer = subscribed(cluster, tags="Aa")
@@ -276,7 +264,6 @@ def test_a_tag_that_only_has_the_hash_of_a_wanted_one_is_filtered_by_the_consume
 def test_a_selector_by_tag_is_a_tag_expression_and_one_by_sql_is_refused_by_a_broker_without_filters(
     cluster: Any,
 ) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 1, tags="A")
     send(cluster, 1, first=1, tags="B")
     consumer = new_lite(cluster)
@@ -291,7 +278,6 @@ def test_a_selector_by_tag_is_a_tag_expression_and_one_by_sql_is_refused_by_a_br
 
 
 def test_a_running_consumer_can_subscribe_to_one_more_topic_and_give_one_up(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     cluster.create_topic("U", 1)
     consumer = subscribed(cluster)
     consumer.subscribe("U")
@@ -304,8 +290,8 @@ def test_a_running_consumer_can_subscribe_to_one_more_topic_and_give_one_up(clus
     assert poll_all(consumer, 2_000) == ["m1"]
 
 
+@pytest.mark.queues(4)
 def test_the_listener_of_the_last_subscribe_hears_of_every_change_after_the_queues_are_taken_over(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
     heard: list[tuple[str, int, int, int]] = []
     consumer = new_lite(cluster)
 
@@ -321,7 +307,6 @@ def test_the_listener_of_the_last_subscribe_hears_of_every_change_after_the_queu
 
 
 def test_what_a_queue_listener_raises_is_told_and_the_consumer_goes_on(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 1)
     consumer = new_lite(cluster)
 
@@ -338,8 +323,8 @@ def test_what_a_queue_listener_raises_is_told_and_the_consumer_goes_on(cluster: 
 # -- polling --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.queues(2)
 def test_poll_hands_out_one_pull_of_at_most_ten_messages_of_one_queue(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     send(cluster, 25, queue=Q[0])
     send(cluster, 3, first=25, queue=Q[1])
     consumer = subscribed(cluster)
@@ -352,7 +337,6 @@ def test_poll_hands_out_one_pull_of_at_most_ten_messages_of_one_queue(cluster: A
 
 
 def test_poll_without_a_timeout_waits_five_seconds_for_a_message(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = subscribed(cluster)
     begin_ms = cluster.now_ms
     assert consumer.poll().play() == []
@@ -362,7 +346,6 @@ def test_poll_without_a_timeout_waits_five_seconds_for_a_message(cluster: Any) -
 
 
 def test_a_message_ends_a_poll_that_waits_and_a_pull_that_the_broker_holds(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = subscribed(cluster)
     cluster.run_ms(2_000)
     call = consumer.poll(60_000).start()
@@ -383,7 +366,6 @@ def test_a_timeout_that_cannot_be_is_refused(cluster: Any, timeout: Any) -> None
 
 
 def test_the_broker_holds_a_pull_on_an_empty_queue_for_twenty_seconds_or_up_to_five_more(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     subscribed(cluster)
     cluster.run_ms(120_000)
     asked = cluster.times_ms("PullRequested", "lite")
@@ -394,7 +376,6 @@ def test_the_broker_holds_a_pull_on_an_empty_queue_for_twenty_seconds_or_up_to_f
 
 
 def test_a_pull_that_nobody_answers_ends_after_thirty_seconds_and_comes_again_after_one(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     # Heartbeats that time out would close the connection, and end the pull before its time.
     assigned(cluster, [Q[0]], heartbeat_broker_interval=300_000)
     cluster.run_ms(2_000)
@@ -406,8 +387,8 @@ def test_a_pull_that_nobody_answers_ends_after_thirty_seconds_and_comes_again_af
     assert off[-1] == 1_000
 
 
+@pytest.mark.queues(4)
 def test_each_held_pull_keeps_a_thread_so_more_queues_than_threads_take_turns(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
     consumer = subscribed(cluster, pull_thread_nums=2)
     cluster.run_ms(10_000)
     assert {queue for _, _, _, queue, *_ in cluster.events("PullRequested", "lite")} == {0, 1}
@@ -420,7 +401,6 @@ def test_each_held_pull_keeps_a_thread_so_more_queues_than_threads_take_turns(cl
 
 
 def test_hooks_see_each_batch_and_may_take_messages_out_of_a_pull(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 4)
     consumer = new_lite(cluster)
     seen: list[tuple[str, int, bool, str]] = []
@@ -460,7 +440,6 @@ def test_the_published_thresholds(cluster: Any) -> None:
 
 
 def test_more_than_a_thousand_cached_messages_of_a_queue_stop_its_pulls_for_50_ms_each_time(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 1_100)
     consumer = subscribed(cluster)
     cluster.run_ms(2_000)
@@ -475,7 +454,6 @@ def test_more_than_a_thousand_cached_messages_of_a_queue_stop_its_pulls_for_50_m
 
 
 def test_more_than_the_limit_in_mebibytes_stops_the_pulls_of_a_queue(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 40, size=100_000)
     consumer = subscribed(cluster, pull_threshold_size_for_queue=1)
     cluster.run_ms(1_000)
@@ -485,7 +463,6 @@ def test_more_than_the_limit_in_mebibytes_stops_the_pulls_of_a_queue(cluster: An
 
 
 def test_a_span_of_more_than_the_limit_stops_the_pulls_of_a_queue(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     for number in range(0, 60, 2):
         send(cluster, 1, first=number, tags="A")
         send(cluster, 1, first=number + 1, tags="B")
@@ -495,8 +472,8 @@ def test_a_span_of_more_than_the_limit_stops_the_pulls_of_a_queue(cluster: Any) 
     assert poll_all(consumer) == [f"m{number}" for number in range(0, 60, 2)]
 
 
+@pytest.mark.queues(2)
 def test_the_limit_for_all_queues_counts_ten_messages_for_each_batch_however_small_it_is(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     consumer = subscribed(cluster, pull_threshold_for_all=50)
     cluster.run_ms(1_000)
     for number in range(12):
@@ -510,8 +487,7 @@ def test_the_limit_for_all_queues_counts_ten_messages_for_each_batch_however_sma
 
 
 def test_a_broker_that_asks_for_less_haste_is_asked_again_after_20_ms(make_cluster: Any) -> None:
-    cluster = make_cluster()
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(queues=1)
     consumer = subscribed(cluster)
     task = consumer.impl.task_table[Q[0]]
     assert task._delay_after(MQBrokerException(int(ResponseCode.FLOW_CONTROL), "slow down")) == 20
@@ -524,7 +500,6 @@ def test_a_broker_that_asks_for_less_haste_is_asked_again_after_20_ms(make_clust
 def test_a_paused_queue_is_not_pulled_what_is_cached_is_handed_out_and_resuming_works_within_a_second(
     cluster: Any,
 ) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 2)
     consumer = subscribed(cluster)
     cluster.run_ms(1_000)
@@ -546,8 +521,8 @@ def test_a_paused_queue_is_not_pulled_what_is_cached_is_handed_out_and_resuming_
 # -- queues of a topic ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.queues(3)
 def test_fetch_message_queues_asks_the_name_server(cluster: Any) -> None:
-    cluster.create_topic("T", 3)
     consumer = new_lite(cluster)
     consumer.start().play()
     assert consumer.fetch_message_queues("T").play() == Q[:3]
@@ -555,8 +530,8 @@ def test_fetch_message_queues_asks_the_name_server(cluster: Any) -> None:
         consumer.fetch_message_queues("nope").play()
 
 
+@pytest.mark.queues(2)
 def test_a_topic_listener_hears_of_new_queues_after_ten_and_then_every_thirty_seconds(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     heard: list[tuple[float, int]] = []
     consumer = new_lite(cluster)
     consumer.register_topic_message_queue_change_listener("T", lambda topic, qs: heard.append((0, -1))).play()
@@ -578,8 +553,8 @@ def test_a_topic_listener_hears_of_new_queues_after_ten_and_then_every_thirty_se
     assert len(heard) == 2
 
 
+@pytest.mark.queues(2)
 def test_a_watched_topic_without_a_route_is_told_and_looked_at_again(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     consumer = new_lite(cluster)
     consumer.register_topic_message_queue_change_listener("nope", print).play()
     with pytest.raises(MQClientException, match="Can not find Message Queue for this topic, nope"):
@@ -597,10 +572,7 @@ def test_a_watched_topic_without_a_route_is_told_and_looked_at_again(cluster: An
 
 
 def test_a_restarted_machine_goes_on_with_what_was_subscribed_or_assigned() -> None:
-    lab = Lab(seed=3)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("T", 2)
+    lab = shop(seed=3, queues=2)
     by_subscription = lab.lite_pull_consumer("subscribers", node="one", auto_commit=False)
     by_subscription.subscribe("T", "A")
     by_hand = lab.lite_pull_consumer("assigners", node="two", auto_commit=False)
@@ -613,8 +585,7 @@ def test_a_restarted_machine_goes_on_with_what_was_subscribed_or_assigned() -> N
         lab.crash(node)
         lab.restart(node)
     lab.run_for(seconds=5)
-    producer = lab.producer("orders")
-    lab.run(producer.start())
+    producer = started_producer(lab, "orders")
     for tag in "AB":
         lab.run(producer.send(Message("T", tag, tags=tag), queue=Q[1]))
     for consumer in (by_subscription, by_hand):
@@ -624,7 +595,6 @@ def test_a_restarted_machine_goes_on_with_what_was_subscribed_or_assigned() -> N
 
 
 def test_a_consumer_whose_process_was_killed_says_so(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = subscribed(cluster)
     cluster.node("lite").boot = lambda node: None
     cluster.fault("crash", "lite")
@@ -634,7 +604,6 @@ def test_a_consumer_whose_process_was_killed_says_so(cluster: Any) -> None:
 
 
 def test_its_name_servers_can_be_changed_while_it_runs(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = new_lite(cluster)
     with pytest.raises(MQClientException, match="please start it first"):
         consumer.update_name_server_address(NAMESRV)
@@ -644,7 +613,6 @@ def test_its_name_servers_can_be_changed_while_it_runs(cluster: Any) -> None:
 
 
 def test_what_it_says_of_itself(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = subscribed(cluster)
     assert repr(consumer) == "<DefaultLitePullConsumer G on lite: RUNNING, 1 queues, 0 batches cached>"
     call = consumer.poll(0)

@@ -17,7 +17,6 @@ from tests.client.lite_pull import Q, assigned, new_lite, numbered, poll, poll_a
 
 
 def test_seek_goes_back_throws_away_what_is_cached_and_ends_the_held_pull(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 25)
     consumer = subscribed(cluster, auto_commit=False)
     assert poll(consumer) == numbered(10)
@@ -33,7 +32,6 @@ def test_seek_goes_back_throws_away_what_is_cached_and_ends_the_held_pull(cluste
 
 
 def test_seek_counts_as_consumed_up_to_there_once_the_next_pull_has_begun(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 20)
     consumer = subscribed(cluster, auto_commit=False)
     cluster.run_ms(500)
@@ -44,7 +42,6 @@ def test_seek_counts_as_consumed_up_to_there_once_the_next_pull_has_begun(cluste
 
 
 def test_seek_to_begin_and_to_end(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 5)
     consumer = subscribed(cluster)
     assert poll_all(consumer) == numbered(5)
@@ -58,7 +55,6 @@ def test_seek_to_begin_and_to_end(cluster: Any) -> None:
 
 @pytest.mark.parametrize("offset", [-1, 6, None, 1.5])
 def test_seek_outside_of_the_queue_is_refused(cluster: Any, offset: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 5)
     consumer = subscribed(cluster)
     with pytest.raises(
@@ -67,8 +63,8 @@ def test_seek_outside_of_the_queue_is_refused(cluster: Any, offset: Any) -> None
         consumer.seek(Q[0], offset).play()
 
 
+@pytest.mark.queues(2)
 def test_seek_in_a_queue_of_somebody_else_is_refused(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     with pytest.raises(MQClientException, match="is not in assigned list, may be rebalancing"):
         subscribed(cluster).seek(Q[5], 0).play()
     with pytest.raises(MQClientException, match="is not in assigned list, message queue"):
@@ -76,7 +72,6 @@ def test_seek_in_a_queue_of_somebody_else_is_refused(cluster: Any) -> None:
 
 
 def test_a_seek_from_another_task_waits_for_the_end_of_a_poll(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 1)
     consumer = subscribed(cluster)
     assert poll(consumer) == ["m0"]
@@ -89,7 +84,6 @@ def test_a_seek_from_another_task_waits_for_the_end_of_a_poll(cluster: Any) -> N
 
 
 def test_offset_for_timestamp_and_back_to_it(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 3)
     cluster.run_ms(1_000)
     when_ms = cluster.node("test-producer").now_ms()
@@ -107,7 +101,6 @@ def test_offset_for_timestamp_and_back_to_it(cluster: Any) -> None:
 
 
 def test_poll_commits_every_five_seconds_what_the_polls_before_it_handed_out(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = subscribed(cluster)
     assert consumer.is_auto_commit
     consumer.poll(0).play()
@@ -125,7 +118,6 @@ def test_poll_commits_every_five_seconds_what_the_polls_before_it_handed_out(clu
 
 
 def test_without_auto_commit_nothing_is_committed_until_commit_is_called(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 3)
     consumer = subscribed(cluster, auto_commit=False)
     assert not consumer.is_auto_commit
@@ -141,7 +133,6 @@ def test_without_auto_commit_nothing_is_committed_until_commit_is_called(cluster
 
 
 def test_what_is_cached_but_not_polled_is_never_committed(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 25)
     consumer = subscribed(cluster)
     cluster.run_ms(500)
@@ -150,8 +141,8 @@ def test_what_is_cached_but_not_polled_is_never_committed(cluster: Any) -> None:
     assert consumer.committed(Q[0]).play() == 10
 
 
+@pytest.mark.queues(2)
 def test_commit_of_queues_with_persist_reaches_the_broker_at_once(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     send(cluster, 3, queue=Q[0])
     send(cluster, 3, queue=Q[1])
     consumer = subscribed(cluster, auto_commit=False)
@@ -168,7 +159,6 @@ def test_commit_of_queues_with_persist_reaches_the_broker_at_once(cluster: Any) 
 
 
 def test_a_consumer_without_queues_writes_nothing_and_forgets_nothing(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = new_lite(cluster)
     consumer.start().play()
     consumer.impl.offset_store.update_offset(Q[0], 7, increase_only=False)
@@ -178,7 +168,6 @@ def test_a_consumer_without_queues_writes_nothing_and_forgets_nothing(cluster: A
 
 
 def test_commit_sync_is_the_older_name(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 3)
     consumer = subscribed(cluster, auto_commit=False)
     poll(consumer)
@@ -189,7 +178,6 @@ def test_commit_sync_is_the_older_name(cluster: Any) -> None:
 
 
 def test_commits_of_nothing_of_other_queues_and_of_minus_one_change_nothing(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 1)
     consumer = subscribed(cluster, auto_commit=False)
     cluster.run_ms(100)
@@ -200,7 +188,6 @@ def test_commits_of_nothing_of_other_queues_and_of_minus_one_change_nothing(clus
 
 
 def test_committed_is_minus_one_without_a_record_and_an_error_when_the_broker_cannot_be_asked(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     cluster.create_topic("U", 1)
     consumer = subscribed(cluster)
     assert consumer.committed(MessageQueue("U", "broker-a", 0)).play() == -1
@@ -213,14 +200,12 @@ def test_committed_is_minus_one_without_a_record_and_an_error_when_the_broker_ca
 
 
 def test_a_new_group_on_a_young_topic_begins_at_the_beginning_whatever_it_asks_for(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 3)
     consumer = subscribed(cluster, consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET)
     assert poll_all(consumer) == numbered(3)
 
 
 def test_consume_from_where_counts_where_the_broker_has_no_record(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 3)
     cluster.run_ms(2_000)
     minute_ms = cluster.node("test-producer").now_ms()
@@ -254,7 +239,6 @@ def test_consume_from_where_counts_where_the_broker_has_no_record(cluster: Any) 
 
 
 def test_an_offset_that_cannot_be_read_puts_the_pull_off_for_a_second(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = new_lite(cluster)
 
     class Unreadable(OffsetStore):
@@ -271,7 +255,6 @@ def test_an_offset_that_cannot_be_read_puts_the_pull_off_for_a_second(cluster: A
 
 
 def test_a_first_offset_that_cannot_be_asked_for_puts_the_pull_off_for_three_seconds(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = new_lite(cluster, consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET)
 
     class NoRecord(OffsetStore):
@@ -291,7 +274,6 @@ def test_a_first_offset_that_cannot_be_asked_for_puts_the_pull_off_for_three_sec
 
 
 def test_an_illegal_offset_is_only_corrected_for_the_next_pull(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 3)
     consumer = new_lite(cluster, auto_commit=False)
     consumer.assign([Q[0]])
@@ -306,8 +288,8 @@ def test_an_illegal_offset_is_only_corrected_for_the_next_pull(cluster: Any) -> 
     assert again.committed(Q[0]).play() == 50
 
 
+@pytest.mark.queues(2)
 def test_broadcasting_members_get_everything_and_keep_their_offsets_in_a_file(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     send(cluster, 6)
     settings = {"message_model": MessageModel.BROADCASTING}
     first = subscribed(cluster, **settings)
@@ -325,8 +307,8 @@ def test_broadcasting_members_get_everything_and_keep_their_offsets_in_a_file(cl
 # -- rebalance and faults -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.queues(4)
 def test_two_members_share_the_queues_and_the_one_that_loses_some_drops_what_it_had_cached(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
     first = subscribed(cluster)
     send(cluster, 12)
     cluster.run_ms(1_000)
@@ -341,8 +323,8 @@ def test_two_members_share_the_queues_and_the_one_that_loses_some_drops_what_it_
     assert sorted(polled) == sorted(numbered(12))
 
 
+@pytest.mark.queues(2)
 def test_what_was_polled_but_not_committed_comes_again_at_the_new_owner(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     send(cluster, 4)
     first = subscribed(cluster, auto_commit=False)
     assert sorted(poll_all(first)) == numbered(4)
@@ -351,8 +333,8 @@ def test_what_was_polled_but_not_committed_comes_again_at_the_new_owner(cluster:
     assert len(poll_all(second)) == 2
 
 
+@pytest.mark.queues(4)
 def test_the_queues_of_a_killed_member_are_taken_within_two_seconds(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
     subscribed(cluster)
     second = subscribed(cluster, "lite-2")
     cluster.run_ms(5_000)
@@ -363,7 +345,6 @@ def test_the_queues_of_a_killed_member_are_taken_within_two_seconds(cluster: Any
 
 
 def test_a_pull_consumer_keeps_queues_that_it_does_not_pull_for_more_than_two_minutes(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = subscribed(cluster)
     consumer.pause(Q[:1])
     cluster.run_ms(300_000)
@@ -378,7 +359,6 @@ def test_a_strategy_that_fails_leaves_the_queues_alone(cluster: Any) -> None:
         def allocate(self, *arguments: Any) -> list[MessageQueue]:
             raise RuntimeError("no")
 
-    cluster.create_topic("T", 1)
     consumer = new_lite(cluster, allocate_message_queue_strategy=Broken())
     consumer.subscribe("T")
     consumer.start().play()
@@ -388,7 +368,6 @@ def test_a_strategy_that_fails_leaves_the_queues_alone(cluster: Any) -> None:
 
 
 def test_a_killed_broker_that_comes_back_is_pulled_again(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = subscribed(cluster)
     cluster.run_ms(1_000)
     cluster.fault("crash", "broker-a")
@@ -404,8 +383,7 @@ def test_a_killed_broker_that_comes_back_is_pulled_again(cluster: Any) -> None:
 def test_no_message_is_lost_with_commits_by_hand_when_a_member_is_killed_between_work_and_commit(
     make_cluster: Any, seed: int
 ) -> None:
-    cluster = make_cluster(seed=seed)
-    cluster.create_topic("T", 4)
+    cluster = make_cluster(seed=seed, queues=4)
     got: list[str] = []
     members = [subscribed(cluster, f"lite-{number}", auto_commit=False) for number in (1, 2)]
     for member in members:

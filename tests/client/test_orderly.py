@@ -11,6 +11,7 @@ import pytest
 from mqlab.client import ConsumeOrderlyContext, ConsumeOrderlyStatus, Message, MessageListenerOrderly, MessageQueue
 from mqlab.client.consumer.listener import ListenerReturnedNone
 from mqlab.sim.timer import Timer
+from tests.worlds import slow
 
 SUCCESS = ConsumeOrderlyStatus.SUCCESS
 SUSPEND = ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
@@ -48,13 +49,7 @@ def send(cluster: Any, bodies: list[str]) -> None:
 
 
 def test_a_queue_is_consumed_in_order_by_one_thread_at_a_time(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-
-    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
-        await context.sleep(100)
-        return SUCCESS
-
-    listener = Ordered(cluster, slowly)
+    listener = Ordered(cluster, slow(100, SUCCESS))
     bodies = [f"m{k}" for k in range(10)]
     send(cluster, bodies)
     start(cluster, listener)
@@ -66,8 +61,6 @@ def test_a_queue_is_consumed_in_order_by_one_thread_at_a_time(cluster: Any) -> N
 
 @pytest.mark.parametrize("how", ["suspend", "none", "raises"])
 def test_a_message_that_fails_holds_its_queue_and_comes_again_every_second(cluster: Any, how: str) -> None:
-    cluster.create_topic("T", 1)
-
     def answer(messages: Any, context: ConsumeOrderlyContext) -> Any:
         if messages[0].body == b"bad" and messages[0].reconsume_times < 3:
             if how == "raises":
@@ -86,7 +79,6 @@ def test_a_message_that_fails_holds_its_queue_and_comes_again_every_second(clust
 
 
 def test_the_context_can_choose_the_pause_within_10_ms_and_30_s(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     pauses = iter([1, 500, 60_000])
 
     def answer(messages: Any, context: ConsumeOrderlyContext) -> Any:
@@ -103,7 +95,6 @@ def test_the_context_can_choose_the_pause_within_10_ms_and_30_s(cluster: Any) ->
 
 
 def test_without_auto_commit_success_waits_for_commit_and_rollback_takes_it_back(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     answers = iter([SUCCESS, ConsumeOrderlyStatus.ROLLBACK, SUCCESS, ConsumeOrderlyStatus.COMMIT])
 
     def answer(messages: Any, context: ConsumeOrderlyContext) -> Any:
@@ -120,7 +111,6 @@ def test_without_auto_commit_success_waits_for_commit_and_rollback_takes_it_back
 
 
 def test_after_the_last_try_the_message_goes_to_the_dead_letters_and_the_queue_goes_on(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     listener = Ordered(cluster, lambda messages, context: SUSPEND if messages[0].body == b"bad" else SUCCESS)
     send(cluster, ["bad", "after"])
     start(cluster, listener, max_reconsume_times=2)
@@ -130,8 +120,8 @@ def test_after_the_last_try_the_message_goes_to_the_dead_letters_and_the_queue_g
     assert store.get_max_offset_in_queue("%DLQ%G", 0) == 1
 
 
+@pytest.mark.queues(2)
 def test_locks_are_renewed_every_20_seconds_twice(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     begin_ms = cluster.now_ms
     start(cluster, Ordered(cluster))
     cluster.run_ms(65_000)
@@ -140,14 +130,9 @@ def test_locks_are_renewed_every_20_seconds_twice(cluster: Any) -> None:
     assert [second for second in seconds if second > 5] == [21, 21, 41, 41, 61, 61]
 
 
+@pytest.mark.queues(2)
 def test_a_queue_goes_over_only_when_its_owner_has_let_go(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-
-    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
-        await context.sleep(5_000)
-        return SUCCESS
-
-    first = start(cluster, Ordered(cluster, slowly), "c1")
+    first = start(cluster, Ordered(cluster, slow(5_000, SUCCESS)), "c1")
     cluster.run_ms(3_000)
     send(cluster, ["a", "b", "c", "d"])
     cluster.run_ms(100)
@@ -160,8 +145,8 @@ def test_a_queue_goes_over_only_when_its_owner_has_let_go(cluster: Any) -> None:
     assert cluster.events("QueueAllocated", "c2")
 
 
+@pytest.mark.queues(2)
 def test_a_killed_owner_keeps_its_locks_for_a_minute(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     start(cluster, Ordered(cluster), "c1")
     second = start(cluster, Ordered(cluster), "c2")
     cluster.run_ms(25_000)
@@ -173,8 +158,8 @@ def test_a_killed_owner_keeps_its_locks_for_a_minute(cluster: Any) -> None:
     assert 40_000 <= cluster.now_ms - begin_ms <= 62_000
 
 
+@pytest.mark.queues(2)
 def test_a_clean_end_gives_the_locks_back_at_once(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     first = start(cluster, Ordered(cluster), "c1")
     second = start(cluster, Ordered(cluster), "c2")
     cluster.run_ms(5_000)
@@ -185,9 +170,8 @@ def test_a_clean_end_gives_the_locks_back_at_once(cluster: Any) -> None:
     assert "UNLOCK_BATCH_MQ" in cluster.requests("c1")
 
 
+@pytest.mark.queues(2)
 def test_a_queue_that_is_given_up_while_its_listener_runs_has_its_offset_written_at_once(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-
     async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
         if messages[0].body == b"slow":
             await context.sleep(15_000)
@@ -210,7 +194,6 @@ def test_a_queue_that_is_given_up_while_its_listener_runs_has_its_offset_written
 
 
 def test_messages_of_a_queue_that_is_given_up_while_their_thread_waits_for_it_are_not_consumed(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     listener = Ordered(cluster)
     consumer = start(cluster, listener)
     cluster.run_ms(21_000)
@@ -231,13 +214,7 @@ def test_messages_of_a_queue_that_is_given_up_while_their_thread_waits_for_it_ar
 
 
 def test_a_lock_that_runs_out_between_two_messages_holds_the_queue(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-
-    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
-        await context.sleep(35_000)
-        return SUCCESS
-
-    listener = Ordered(cluster, slowly)
+    listener = Ordered(cluster, slow(35_000, SUCCESS))
     send(cluster, ["a", "b"])
     start(cluster, listener)
     cluster.run_ms(2_000)
@@ -252,7 +229,6 @@ def test_a_lock_that_runs_out_between_two_messages_holds_the_queue(cluster: Any)
 
 @pytest.mark.parametrize("status", [ConsumeOrderlyStatus.COMMIT, ConsumeOrderlyStatus.ROLLBACK])
 def test_with_auto_commit_commit_and_rollback_count_as_consumed(cluster: Any, status: ConsumeOrderlyStatus) -> None:
-    cluster.create_topic("T", 1)
     listener = Ordered(cluster, lambda messages, context: status)
     send(cluster, ["a", "b"])
     consumer = start(cluster, listener)
@@ -264,16 +240,11 @@ def test_with_auto_commit_commit_and_rollback_count_as_consumed(cluster: Any, st
     assert cluster.brokers["broker-a"].consumer_offset_manager.query_offset("G", "T", 0) == 2
 
 
+@pytest.mark.queues(4)
 def test_all_queues_that_are_given_up_are_dropped_at_once_though_they_are_let_go_one_after_the_other(
     cluster: Any,
 ) -> None:
-    cluster.create_topic("T", 4)
-
-    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
-        await context.sleep(15_000)
-        return SUCCESS
-
-    first = start(cluster, Ordered(cluster, slowly), "c1")
+    first = start(cluster, Ordered(cluster, slow(15_000, SUCCESS)), "c1")
     cluster.run_ms(3_000)
     send(cluster, list("abcd"))
     start(cluster, Ordered(cluster), "c2")
@@ -282,7 +253,6 @@ def test_all_queues_that_are_given_up_are_dropped_at_once_though_they_are_let_go
 
 
 def test_an_illegal_offset_lets_an_orderly_queue_go_at_its_broker_before_it_is_taken_anew(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, ["a", "b"])
     cluster.brokers["broker-a"].consumer_offset_manager.commit_offset("G", "T", 0, 50)
     listener = Ordered(cluster)
@@ -295,7 +265,6 @@ def test_an_illegal_offset_lets_an_orderly_queue_go_at_its_broker_before_it_is_t
 
 
 def test_a_listener_that_returns_none_stops_its_queue_for_a_moment_and_is_told_once(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     listener = Ordered(cluster, lambda messages, context: None)
     send(cluster, ["a", "b"])
     start(cluster, listener)
@@ -307,14 +276,9 @@ def test_a_listener_that_returns_none_stops_its_queue_for_a_moment_and_is_told_o
     assert set(listener.bodies) == {"a"}
 
 
+@pytest.mark.queues(2)
 def test_one_queue_does_not_keep_a_thread_longer_than_a_minute(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-
-    async def slowly(messages: Any, context: ConsumeOrderlyContext) -> Any:
-        await context.sleep(1_000)
-        return SUCCESS
-
-    listener = Ordered(cluster, slowly)
+    listener = Ordered(cluster, slow(1_000, SUCCESS))
     send(cluster, [f"{'even' if k % 2 == 0 else 'odd'}{k // 2}" for k in range(200)])
     start(cluster, listener, consume_thread_min=1, consume_thread_max=1)
     cluster.run_ms(150_000)
@@ -325,7 +289,6 @@ def test_one_queue_does_not_keep_a_thread_longer_than_a_minute(cluster: Any) -> 
 
 
 def test_a_consumer_that_ended_renews_no_locks(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     consumer = start(cluster, Ordered(cluster))
     cluster.run_ms(25_000)
     consumer.shutdown().play()

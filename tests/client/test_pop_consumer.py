@@ -24,6 +24,9 @@ from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.message import MessageQueue
 from mqlab.rebalance import AllocateMessageQueueConsistentHash
 from tests.client.scripted_pop import Record, ScriptedPop
+from tests.worlds import slow
+
+pytestmark = pytest.mark.queues(2)
 
 ANY = MessageQueue("T", "broker-a", -1)
 
@@ -31,7 +34,6 @@ ANY = MessageQueue("T", "broker-a", -1)
 @pytest.fixture
 def pop(cluster: Any) -> ScriptedPop:
     """The broker, whose group G pops the topic T of two queues."""
-    cluster.create_topic("T", 2)
     cluster.brokers["broker-a"].set_message_request_mode("T", "G", "POP")
     return ScriptedPop(cluster)
 
@@ -260,11 +262,7 @@ def test_hooks_see_every_call_of_the_listener(cluster: Any, pop: ScriptedPop) ->
 def test_a_listener_that_ends_behind_the_invisible_time_is_given_up_silently(
     cluster: Any, pop: ScriptedPop, seconds: float, in_time: bool
 ) -> None:
-    async def listen(messages: Any, context: Any) -> Any:
-        await context.sleep(seconds * 1_000)
-        return CONSUME_SUCCESS
-
-    consumer = popping(cluster, listener=listen, pop_invisible_time=5_000)
+    consumer = popping(cluster, listener=slow(seconds * 1_000), pop_invisible_time=5_000)
     assert pop.pops[0].header.invisible_time == 5_000
     pop.give(Record(0))
     cluster.run_ms(6_000)
@@ -276,12 +274,8 @@ def test_a_listener_that_ends_behind_the_invisible_time_is_given_up_silently(
 
 
 def test_what_waits_for_a_thread_until_its_time_is_over_is_not_consumed(cluster: Any, pop: ScriptedPop) -> None:
-    async def listen(messages: Any, context: Any) -> Any:
-        await context.sleep(3_000)
-        return CONSUME_SUCCESS
-
     consumer = popping(
-        cluster, listener=listen, pop_invisible_time=5_000, consume_thread_min=1, consume_thread_max=1
+        cluster, listener=slow(3_000), pop_invisible_time=5_000, consume_thread_min=1, consume_thread_max=1
     )
     pop.give(Record(0), Record(1), Record(2))
     cluster.run_ms(10_000)
@@ -323,11 +317,7 @@ def test_illegal_settings_are_refused_at_the_start(cluster: Any, settings: dict[
 
 
 def test_more_than_96_messages_without_an_ack_hold_the_pops_back(cluster: Any, pop: ScriptedPop) -> None:
-    async def listen(messages: Any, context: Any) -> Any:
-        await context.sleep(5_000)
-        return CONSUME_SUCCESS
-
-    consumer = popping(cluster, listener=listen, consume_thread_min=100, consume_thread_max=100)
+    consumer = popping(cluster, listener=slow(5_000), consume_thread_min=100, consume_thread_max=100)
     for batch in range(3):
         pop.give(*(Record(32 * batch + number) for number in range(32)))
         cluster.run_ms(50)
@@ -410,11 +400,7 @@ def test_a_refused_word_to_the_broker_is_said_once_and_never_again(
 
 
 def test_a_broker_that_dies_before_the_ack_is_not_told(cluster: Any, pop: ScriptedPop) -> None:
-    async def listen(messages: Any, context: Any) -> Any:
-        await context.sleep(2_000)
-        return CONSUME_SUCCESS
-
-    popping(cluster, listener=listen)
+    popping(cluster, listener=slow(2_000))
     pop.give(Record(0))
     cluster.run_ms(500)
     cluster.fault("crash", "broker-a")
@@ -461,9 +447,10 @@ def test_from_pop_to_pull_and_back(cluster: Any, pop: ScriptedPop) -> None:
     assert len(pop.pops) == pops + 1
 
 
+@pytest.mark.queues(1)
+@pytest.mark.queues(1)
 def test_whoever_pulls_also_gets_what_was_popped_before_under_its_own_topic(cluster: Any) -> None:
     """Each round makes the subscription anew, so the pulls are refused until the next heartbeat tells of it."""
-    cluster.create_topic("T", 1)
     cluster.create_topic("%RETRY%G_T", 1)
     cluster.consumer(client_rebalance=False)
     cluster.run_ms(25_000)
@@ -473,11 +460,12 @@ def test_whoever_pulls_also_gets_what_was_popped_before_under_its_own_topic(clus
     assert any("subscription not latest" in event[4] for event in cluster.events("PullPutOff"))
 
 
+@pytest.mark.queues(1)
+@pytest.mark.queues(1)
 def test_a_topic_that_is_pulled_is_rebalanced_each_second_while_nothing_was_ever_popped(cluster: Any) -> None:
     def rounds() -> int:
         return len([event for event in cluster.events("AssignmentTaken") if event[2] == "T"])
 
-    cluster.create_topic("T", 1)
     cluster.consumer(client_rebalance=False)
     cluster.run_ms(20_000)
     at_first = rounds()
@@ -510,11 +498,7 @@ def test_a_topic_that_is_no_longer_subscribed_is_no_longer_popped(cluster: Any, 
 
 
 def test_what_a_consumer_holds_at_its_shutdown_is_told_to_nobody(cluster: Any, pop: ScriptedPop) -> None:
-    async def listen(messages: Any, context: Any) -> Any:
-        await context.sleep(1_000)
-        return CONSUME_SUCCESS
-
-    consumer = popping(cluster, listener=listen, consume_thread_min=1, consume_thread_max=1)
+    consumer = popping(cluster, listener=slow(1_000), consume_thread_min=1, consume_thread_max=1)
     pop.give(Record(0), Record(1))
     cluster.run_ms(200)
     consumer.shutdown().play()

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from mqlab.client import CONSUME_SUCCESS, RECONSUME_LATER, Message
+from tests.worlds import slow
+
+pytestmark = pytest.mark.queues(8)
 
 GROUP_OF_NINE = [f"consumer-{number}" for number in range(9)]
 
@@ -34,7 +37,6 @@ def by_consumer(cluster: Any) -> Counter[str]:
 @pytest.fixture
 def eight(cluster: Any) -> Any:
     """A topic of eight queues that the group G pops."""
-    cluster.create_topic("T", 8)
     cluster.brokers["broker-a"].set_message_request_mode("T", "G", "POP")
     return cluster
 
@@ -71,11 +73,7 @@ def test_a_newcomer_pops_at_once_and_the_others_go_on_as_if_nothing_had_happened
 
 
 def test_a_consumer_that_hangs_keeps_the_messages_it_had_and_no_queue(eight: Any) -> None:
-    async def listen(messages: Any, context: Any) -> Any:
-        await context.sleep(300)
-        return CONSUME_SUCCESS
-
-    pops(eight, "hangs", "works", listener=listen, pop_invisible_time=10_000)
+    pops(eight, "hangs", "works", listener=slow(300), pop_invisible_time=10_000)
     send(eight, [str(number) for number in range(20)], each_ms=30)
     eight.fault("freeze", "hangs")
     eight.delivered.clear()
@@ -97,11 +95,7 @@ def test_a_consumer_that_hangs_keeps_the_messages_it_had_and_no_queue(eight: Any
 
 
 def test_what_a_dead_consumer_held_comes_again_two_to_five_seconds_behind_its_time(eight: Any) -> None:
-    async def listen(messages: Any, context: Any) -> Any:
-        await context.sleep(1_000)
-        return CONSUME_SUCCESS
-
-    pops(eight, "dies", listener=listen, pop_invisible_time=10_000)
+    pops(eight, "dies", listener=slow(1_000), pop_invisible_time=10_000)
     send(eight, ["a", "b"])
     eight.run_ms(200)
     assert sorted(eight.bodies) == ["a", "b"]
@@ -167,11 +161,7 @@ def test_what_has_another_tag_is_gone_for_good(eight: Any) -> None:
 
 @pytest.mark.parametrize("fault", ["crash", "clean", "power_off"])
 def test_nothing_is_lost_when_the_broker_stops_and_comes_back(eight: Any, fault: str) -> None:
-    async def listen(messages: Any, context: Any) -> Any:
-        await context.sleep(100)
-        return CONSUME_SUCCESS
-
-    pops(eight, "one", "two", listener=listen, pop_invisible_time=10_000)
+    pops(eight, "one", "two", listener=slow(100), pop_invisible_time=10_000)
     bodies = [str(number) for number in range(60)]
     send(eight, bodies, each_ms=20)
     if fault == "clean":
@@ -193,14 +183,10 @@ def test_nothing_is_lost_when_the_broker_stops_and_comes_back(eight: Any, fault:
 # -- from one way to the other ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.queues(4)
 def test_switching_from_pull_to_pop_and_back_under_load_loses_nothing(cluster: Any) -> None:
-    async def listen(messages: Any, context: Any) -> Any:
-        await context.sleep(40)
-        return CONSUME_SUCCESS
-
-    cluster.create_topic("T", 4)
     broker = cluster.brokers["broker-a"]
-    pops(cluster, "one", "two", "three", listener=listen, consume_thread_min=2, consume_thread_max=2)
+    pops(cluster, "one", "two", "three", listener=slow(40), consume_thread_min=2, consume_thread_max=2)
     sent: list[str] = []
     for mode in ("PULL", "POP", "PULL", "POP"):
         broker.set_message_request_mode("T", "G", mode)

@@ -19,6 +19,8 @@ from mqlab.protocol import MessageSysFlag
 from mqlab.protocol.codes import ClientErrorCode
 from mqlab.protocol.headers import parse_send_header
 
+pytestmark = pytest.mark.queues(2)
+
 Outcomes = list[tuple[float, Any, Exception | None]]
 
 
@@ -29,12 +31,10 @@ def noting(cluster: Any) -> tuple[Outcomes, Any]:
 
 
 @pytest.fixture
-def one(cluster: Any) -> tuple[Any, Any]:
-    """A cluster of one broker, with a producer that has sent once."""
-    cluster.create_topic("T", 2)
-    producer = cluster.producer()
+def producer(producer: Any) -> Any:
+    """A producer that has sent once, and so knows the topic."""
     producer.send(Message("T", "first")).play()
-    return cluster, producer
+    return producer
 
 
 def test_the_defaults_are_rocketmqs(cluster: Any) -> None:
@@ -92,7 +92,6 @@ def test_the_defaults_are_rocketmqs(cluster: Any) -> None:
 
 @pytest.mark.parametrize("retries", [0, 1, 2, 5])
 def test_a_synchronous_send_makes_one_attempt_and_as_many_more_as_the_setting_says(cluster: Any, retries: int) -> None:
-    cluster.create_topic("T", 2)
     producer = cluster.producer(retry_times_when_send_failed=retries)
     producer.send(Message("T", "first")).play()
     cluster.fault("crash", "broker-a")
@@ -103,7 +102,6 @@ def test_a_synchronous_send_makes_one_attempt_and_as_many_more_as_the_setting_sa
 
 @pytest.mark.parametrize("retries", [0, 1, 2, 5])
 def test_an_asynchronous_send_has_a_number_of_retries_of_its_own(cluster: Any, retries: int) -> None:
-    cluster.create_topic("T", 2)
     producer = cluster.producer(retry_times_when_send_async_failed=retries)
     producer.send(Message("T", "first")).play()
     cluster.fault("crash", "broker-a")
@@ -115,7 +113,6 @@ def test_an_asynchronous_send_has_a_number_of_retries_of_its_own(cluster: Any, r
 
 
 def test_each_layer_gives_the_next_what_is_left_of_the_budget(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     cluster.world.network.link("producer", "namesrv").extra_us = 200_000
     cluster.world.network.link("producer", "broker-a").extra_us = 300_000
     producer = cluster.producer()
@@ -141,8 +138,7 @@ def test_each_layer_gives_the_next_what_is_left_of_the_budget(cluster: Any) -> N
 
 
 def test_the_second_attempt_has_what_the_first_has_left(make_cluster: Any) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(brokers=2, queues=1)
     producer = cluster.producer(send_msg_max_timeout_per_request=800)
     for _ in range(2):
         producer.send(Message("T", "x")).play()
@@ -156,7 +152,6 @@ def test_the_second_attempt_has_what_the_first_has_left(make_cluster: Any) -> No
 
 
 def test_an_asynchronous_retry_spends_the_same_budget_and_looks_at_it_between_attempts_only(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     producer = cluster.producer()
     producer.send(Message("T", "first")).play()
     cluster.world.network.break_connections("producer", "broker-a")
@@ -184,9 +179,8 @@ def test_an_asynchronous_retry_spends_the_same_budget_and_looks_at_it_between_at
     ],
 )
 def test_which_failures_of_remoting_an_asynchronous_send_tries_again(
-    one: tuple[Any, Any], error: RemotingException, text: str, tried_again: bool
+    cluster: Any, producer: Any, error: RemotingException, text: str, tried_again: bool
 ) -> None:
-    cluster, producer = one
     cluster.fault("freeze", "broker-a")
     outcomes, callback = noting(cluster)
     producer.send_async(Message("T", "x"), callback).play()
@@ -204,8 +198,7 @@ def test_which_failures_of_remoting_an_asynchronous_send_tries_again(
 
 
 def test_a_retried_asynchronous_request_keeps_its_queue_and_gets_a_new_number(make_cluster: Any) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 4)
+    cluster = make_cluster(brokers=2, queues=4)
     producer = cluster.producer()
     for _ in range(8):
         producer.send(Message("T", "x")).play()
@@ -226,8 +219,8 @@ def test_a_retried_asynchronous_request_keeps_its_queue_and_gets_a_new_number(ma
     ]
 
 
+@pytest.mark.queues(1)
 def test_a_callback_that_takes_long_makes_its_broker_look_slow(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     producer = cluster.producer(send_latency_enable=True)
     producer.send(Message("T", "x")).play()
 
@@ -244,7 +237,6 @@ def test_a_callback_that_takes_long_makes_its_broker_look_slow(cluster: Any) -> 
 
 
 def test_back_pressure_counts_bytes_as_well(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     producer = cluster.producer(enable_backpressure_for_async_mode=True, back_pressure_for_async_send_size=1)
     producer.send(Message("T", "x")).play()
     size = producer.impl.async_sender.semaphore_async_send_size
@@ -266,7 +258,6 @@ def test_back_pressure_counts_bytes_as_well(cluster: Any) -> None:
 
 
 def test_with_back_pressure_a_full_pool_makes_the_caller_do_the_work(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     producer = cluster.producer(enable_backpressure_for_async_mode=True)
     producer.send(Message("T", "x")).play()
     producer.impl.async_sender.pool.shutdown()
@@ -279,8 +270,8 @@ def test_with_back_pressure_a_full_pool_makes_the_caller_do_the_work(cluster: An
 # -- sizes, packing, keys -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.queues(1)
 def test_a_batch_is_limited_as_a_whole(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     producer = cluster.producer(max_message_size=1_000)
     assert len(producer.send([Message("T", b"x" * 300)] * 2).play().offset_msg_id.split(",")) == 2
     with pytest.raises(MQClientException, match="CODE: 13  DESC: the message body size over max value, MAX: 1000"):
@@ -295,9 +286,9 @@ def test_a_batch_is_limited_as_a_whole(cluster: Any) -> None:
         ("ZSTD", MessageSysFlag.COMPRESSION_ZSTD),
     ],
 )
+@pytest.mark.queues(1)
 def test_three_kinds_of_packing_each_with_its_bits(cluster: Any, kind: str, bits: int) -> None:
     pytest.importorskip({"ZLIB": "zlib", "LZ4": "lz4", "ZSTD": "zstandard"}[kind])
-    cluster.create_topic("T", 1)
     producer = cluster.producer(compress_type=kind)
     flags: list[int] = []
     server = cluster.brokers["broker-a"].remoting_server
@@ -321,8 +312,8 @@ def test_three_kinds_of_packing_each_with_its_bits(cluster: Any, kind: str, bits
     assert got[0] == b"a" * 4_096
 
 
+@pytest.mark.queues(1)
 def test_every_message_has_a_unique_key_of_32_digits_and_keeps_one_that_it_has(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     producer = cluster.producer()
     keys = [producer.send(Message("T", "x")).play().msg_id for _ in range(5)]
     keys += producer.send([Message("T", "x"), Message("T", "y")]).play().msg_id.split(",")
@@ -350,8 +341,8 @@ def test_a_new_topic_gets_the_smaller_of_the_clients_number_and_the_templates_ei
     assert cluster.brokers["broker-a"].topic_config_manager.topic_config_table["NEW"].write_queue_nums == got
 
 
+@pytest.mark.queues(1)
 def test_the_address_of_a_broker_that_is_not_known_is_asked_for_only_with_the_topic(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     producer = cluster.producer()
     with pytest.raises(MQClientException, match=r"The broker\[broker-z\] not exist"):
         producer.send(Message("T", "x"), queue=MessageQueue("T", "broker-z", 0)).play()
@@ -392,8 +383,7 @@ class Broken(SendMessageHook):
         raise ValueError("after")
 
 
-def test_hooks_hear_of_each_failed_attempt_with_its_error(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_hooks_hear_of_each_failed_attempt_with_its_error(cluster: Any, producer: Any) -> None:
     hook = Noting()
     producer.register_send_message_hook(hook)
     cluster.fault("crash", "broker-a")
@@ -403,8 +393,9 @@ def test_hooks_hear_of_each_failed_attempt_with_its_error(one: tuple[Any, Any]) 
     assert hook.seen == ["before SYNC NORMAL_MSG", "after RemotingConnectException"] * 3
 
 
-def test_hooks_hear_of_an_asynchronous_send_twice_and_of_a_one_way_send_without_outcome(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_hooks_hear_of_an_asynchronous_send_twice_and_of_a_one_way_send_without_outcome(
+    cluster: Any, producer: Any
+) -> None:
     hook = Noting()
     producer.register_send_message_hook(hook)
     producer.send_async(Message("T", "x"), lambda result, error: None).play()
@@ -420,8 +411,7 @@ def test_hooks_hear_of_an_asynchronous_send_twice_and_of_a_one_way_send_without_
     assert hook.seen == ["before ASYNC NORMAL_MSG", "after NoneType", "after MQClientException"]
 
 
-def test_a_hook_that_raises_changes_nothing_and_is_told(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_a_hook_that_raises_changes_nothing_and_is_told(cluster: Any, producer: Any) -> None:
     noting_hook = Noting()
     producer.register_send_message_hook(Broken())
     producer.register_send_message_hook(noting_hook)
@@ -433,15 +423,13 @@ def test_a_hook_that_raises_changes_nothing_and_is_told(one: tuple[Any, Any]) ->
     ]
 
 
-def test_a_selector_that_raises_is_an_error_that_says_what_it_raised(one: tuple[Any, Any]) -> None:
-    _, producer = one
+def test_a_selector_that_raises_is_an_error_that_says_what_it_raised(producer: Any) -> None:
     with pytest.raises(MQClientException, match=r"select message queue threw exception\. IndexError: ") as caught:
         producer.send_by_selector(Message("T", "x"), lambda queues, message, argument: queues[99], None).play()
     assert isinstance(caught.value.__cause__, IndexError)
 
 
-def test_50000_asynchronous_sends_may_wait_for_a_thread(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_50000_asynchronous_sends_may_wait_for_a_thread(cluster: Any, producer: Any) -> None:
     outcomes, callback = noting(cluster)
     pool = producer.impl.async_sender.pool
     pool.threads = 0

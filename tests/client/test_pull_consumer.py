@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqlab import Lab, Message, MessageQueue
+from mqlab import Message, MessageQueue
 from mqlab.client import (
     ConsumeFromWhere,
     ConsumeMessageHook,
@@ -30,6 +30,7 @@ from mqlab.errors import (
 )
 from mqlab.protocol import RequestCode
 from mqlab.protocol.heartbeat import ConsumeType
+from tests import worlds
 
 Q0, Q1 = MessageQueue("T", "broker-a", 0), MessageQueue("T", "broker-a", 1)
 
@@ -38,10 +39,7 @@ class Shop:
     """A lab with one name server, one broker and the topic T."""
 
     def __init__(self, queues: int = 2, **broker: Any) -> None:
-        self.lab = Lab(seed=7)
-        self.lab.name_server()
-        self.lab.broker("broker-a", **broker)
-        self.lab.create_topic("T", queues)
+        self.lab = worlds.shop(queues=queues, **broker)
         self.producer = self.lab.producer("PG")
         self.run(self.producer.start())
 
@@ -67,6 +65,12 @@ class Shop:
 @pytest.fixture
 def shop() -> Shop:
     return Shop()
+
+
+@pytest.fixture
+def consumer(shop: Shop) -> DefaultMQPullConsumer:
+    """A started consumer that takes no part in sharing queues."""
+    return shop.consumer()
 
 
 def bodies(messages: list[MessageExt]) -> list[str]:
@@ -106,8 +110,7 @@ def test_a_broker_gives_32_messages_however_many_are_asked_for(shop: Shop) -> No
     assert len(result.msg_found_list) == 32
 
 
-def test_a_pull_of_an_empty_queue_is_answered_at_once(shop: Shop) -> None:
-    consumer = shop.consumer()
+def test_a_pull_of_an_empty_queue_is_answered_at_once(shop: Shop, consumer: DefaultMQPullConsumer) -> None:
     shop.run(consumer.pull(Q0, "*", 0, 32))
     begin_ms = shop.lab.now_ms
     result = shop.run(consumer.pull(Q0, "*", 0, 32))
@@ -184,8 +187,9 @@ def test_a_blocking_pull_waits_for_the_next_message(shop: Shop) -> None:
     assert asked.sys_flag == 0b110
 
 
-def test_a_blocking_pull_is_answered_after_20_seconds_at_the_pass_that_finds_it_due(shop: Shop) -> None:
-    consumer = shop.consumer()
+def test_a_blocking_pull_is_answered_after_20_seconds_at_the_pass_that_finds_it_due(
+    shop: Shop, consumer: DefaultMQPullConsumer
+) -> None:
     begin_ms = shop.lab.now_ms
     result = shop.run(consumer.pull_block_if_not_found(Q0, "*", 0, 32))
     assert result.pull_status is PullStatus.NO_NEW_MSG
@@ -415,8 +419,9 @@ def test_the_start_asks_nobody_and_the_broker_hears_of_it_after_a_second(shop: S
 # -- queues ---------------------------------------------------------------------------------------------------------
 
 
-def test_all_queues_of_a_topic_are_those_that_the_name_server_tells(shop: Shop) -> None:
-    consumer = shop.consumer()
+def test_all_queues_of_a_topic_are_those_that_the_name_server_tells(
+    shop: Shop, consumer: DefaultMQPullConsumer
+) -> None:
     assert shop.run(consumer.fetch_subscribe_message_queues("T")) == [Q0, Q1]
     with pytest.raises(MQClientException, match="Can not find Message Queue for this topic, Nowhere"):
         shop.run(consumer.fetch_subscribe_message_queues("Nowhere"))
@@ -459,9 +464,8 @@ def test_a_listener_that_raises_is_told_of_and_changes_nothing(shop: Shop) -> No
     assert shop.run(consumer.fetch_message_queues_in_balance("T")) == [Q0, Q1]
 
 
-def test_whoever_pulls_a_topic_takes_part_in_its_rebalance(shop: Shop) -> None:
+def test_whoever_pulls_a_topic_takes_part_in_its_rebalance(shop: Shop, consumer: DefaultMQPullConsumer) -> None:
     """As in RocketMQ: the first pull subscribes, so that the offsets of the queue are written by the timer, too."""
-    consumer = shop.consumer()
     shop.run(consumer.pull(Q0, "*", 0, 32))
     shop.lab.run_for(seconds=21)
     assert shop.run(consumer.fetch_message_queues_in_balance("T")) == [Q0, Q1]
@@ -506,8 +510,7 @@ def test_a_new_group_has_no_offset_and_memory_comes_before_the_store(shop: Shop)
     assert shop.run(consumer.fetch_consume_offset(Q0, True)) == -1
 
 
-def test_an_offset_that_cannot_be_read_is_minus_2(shop: Shop) -> None:
-    consumer = shop.consumer()
+def test_an_offset_that_cannot_be_read_is_minus_2(shop: Shop, consumer: DefaultMQPullConsumer) -> None:
     shop.run(consumer.pull(Q0, "*", 0, 32))
     shop.lab.crash("broker-a")
     assert shop.run(consumer.fetch_consume_offset(Q0, True)) == -2
@@ -532,8 +535,7 @@ def test_an_offset_of_a_queue_that_is_not_held_is_forgotten_by_the_timer(shop: S
     assert shop.run(consumer.fetch_consume_offset(Q0, False)) == -1
 
 
-def test_an_offset_can_be_written_at_once(shop: Shop) -> None:
-    consumer = shop.consumer()
+def test_an_offset_can_be_written_at_once(shop: Shop, consumer: DefaultMQPullConsumer) -> None:
     shop.run(consumer.pull(Q0, "*", 0, 32))
     shop.run(consumer.update_consume_offset(Q0, 3))
     shop.run(consumer.persist(Q0))
@@ -582,8 +584,7 @@ def test_a_store_of_ones_own_is_used(shop: Shop) -> None:
 # -- questions ------------------------------------------------------------------------------------------------------
 
 
-def test_the_ends_of_a_queue_and_what_lay_there_at_a_time(shop: Shop) -> None:
-    consumer = shop.consumer()
+def test_the_ends_of_a_queue_and_what_lay_there_at_a_time(shop: Shop, consumer: DefaultMQPullConsumer) -> None:
     assert shop.run(consumer.earliest_msg_store_time(Q0)) == -1
     shop.send("a")
     shop.lab.run_for(seconds=10)
@@ -596,8 +597,7 @@ def test_the_ends_of_a_queue_and_what_lay_there_at_a_time(shop: Shop) -> None:
     assert 0 < middle_ms - shop.run(consumer.earliest_msg_store_time(Q0)) <= 10_010
 
 
-def test_a_question_that_nobody_answers_is_an_error_of_the_client(shop: Shop) -> None:
-    consumer = shop.consumer()
+def test_a_question_that_nobody_answers_is_an_error_of_the_client(shop: Shop, consumer: DefaultMQPullConsumer) -> None:
     with pytest.raises(MQClientException, match=r"The broker\[broker-z\] not exist"):
         shop.run(consumer.max_offset(MessageQueue("T", "broker-z", 0)))
     shop.run(consumer.shutdown())
@@ -716,10 +716,7 @@ def test_a_consumer_of_a_dead_process_says_so(shop: Shop) -> None:
 
 def test_the_same_seed_gives_the_same_events_in_objects_and_bytes() -> None:
     def play(wire: str) -> str:
-        lab = Lab(seed=5, wire=wire)
-        lab.name_server()
-        lab.broker("broker-a")
-        lab.create_topic("T", 2)
+        lab = worlds.shop(seed=5, queues=2, wire=wire)
         producer, consumer = lab.producer("PG"), lab.pull_consumer("G")
         lab.run(producer.start())
         consumer.register_message_queue_listener("T")

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from mqlab import Lab, Message, MessageQueue
+from mqlab import MessageQueue
 from mqlab.client import MessageModel, PullTaskCallback, PullTaskContext
 from mqlab.client.consumer.listener import ListenerRaised
 from mqlab.errors import LearnerError, MQClientException
+from tests import worlds
+from tests.worlds import send
 
 T = [MessageQueue("T", "broker-a", queue_id) for queue_id in range(4)]
 
@@ -21,10 +23,7 @@ class Shop:
     """A lab with one name server, one broker and the topic T of four queues; `ran` notes what the tasks did."""
 
     def __init__(self, queues: int = 4) -> None:
-        self.lab = Lab(seed=7)
-        self.lab.name_server()
-        self.lab.broker("broker-a")
-        self.lab.create_topic("T", queues)
+        self.lab = worlds.shop(queues=queues)
         self.ran: list[tuple[float, str, int]] = []
 
     def run(self, call: Any) -> Any:
@@ -60,6 +59,12 @@ class Shop:
 @pytest.fixture
 def shop() -> Shop:
     return Shop()
+
+
+@pytest.fixture
+def service(shop: Shop) -> Any:
+    """A started service whose tasks only note that they ran."""
+    return shop.started()
 
 
 # -- the rhythm -----------------------------------------------------------------------------------------------------
@@ -189,8 +194,7 @@ def test_the_task_of_the_example_gets_every_message_once(shop: Shop) -> None:
     producer = shop.lab.producer("PG")
     shop.run(producer.start())
     sent = [f"m{k}" for k in range(100)]
-    for body in sent:
-        shop.run(producer.send(Message("T", body)))
+    send(producer, *sent)
     shop.lab.run_for(seconds=3)
     assert sorted(found) == sorted(sent)
 
@@ -200,15 +204,13 @@ def test_a_successor_goes_on_where_the_service_ended(shop: Shop) -> None:
     shop.run(producer.start())
     first: list[str] = []
     service = shop.started("S1", lambda queue, context: article(queue, context, first))
-    for k in range(10):
-        shop.run(producer.send(Message("T", f"m{k}")))
+    send(producer, *(f"m{k}" for k in range(10)))
     shop.lab.run_for(seconds=3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         shop.run(service.shutdown())
         shop.lab.run_for(seconds=1)
-    for k in range(10, 20):
-        shop.run(producer.send(Message("T", f"m{k}")))
+    send(producer, *(f"m{k}" for k in range(10, 20)))
     second: list[str] = []
     shop.started("S2", lambda queue, context: article(queue, context, second))
     shop.lab.run_for(seconds=3)
@@ -247,8 +249,7 @@ def test_each_topic_has_its_own_task(shop: Shop) -> None:
     assert service.default_mq_pull_consumer.register_topics == ["T", "Other"]
 
 
-def test_a_task_whose_topic_has_no_callback_ends(shop: Shop) -> None:
-    service = shop.started()
+def test_a_task_whose_topic_has_no_callback_ends(shop: Shop, service: Any) -> None:
     shop.lab.run_for(seconds=2)
     service.callback_table.clear()
     shop.lab.run_for(seconds=1)
@@ -258,8 +259,7 @@ def test_a_task_whose_topic_has_no_callback_ends(shop: Shop) -> None:
     assert len(shop.ran) == before
 
 
-def test_another_task_for_the_same_topic_takes_over_with_the_next_turn(shop: Shop) -> None:
-    service = shop.started()
+def test_another_task_for_the_same_topic_takes_over_with_the_next_turn(shop: Shop, service: Any) -> None:
     shop.lab.run_for(seconds=2)
     seen: list[int] = []
     service.register_pull_task_callback("T", lambda queue, context: seen.append(queue.queue_id))
@@ -312,8 +312,7 @@ def test_a_task_that_runs_while_it_is_cancelled_ends_after_that(shop: Shop) -> N
     assert max(finished) > min(shop.times("S2", 2)), "for a while two consumers work on one queue"
 
 
-def test_a_queue_that_comes_back_gets_a_new_task(shop: Shop) -> None:
-    service = shop.started()
+def test_a_queue_that_comes_back_gets_a_new_task(shop: Shop, service: Any) -> None:
     shop.lab.run_for(seconds=2)
     old = service.task_table[T[3]]
     service.put_task("T", T[:3])
@@ -325,8 +324,7 @@ def test_a_queue_that_comes_back_gets_a_new_task(shop: Shop) -> None:
     assert set(shop.gaps(queue_id=3)[-3:]) == {200.0}
 
 
-def test_tasks_of_other_topics_are_left_alone(shop: Shop) -> None:
-    service = shop.started()
+def test_tasks_of_other_topics_are_left_alone(shop: Shop, service: Any) -> None:
     shop.lab.run_for(seconds=2)
     service.put_task("Other", [])
     assert sorted(service.task_table) == T
@@ -428,8 +426,7 @@ def test_a_wrong_call_says_what_to_write(shop: Shop, name: str) -> None:
         call(shop.lab.pull_schedule_service("G"))
 
 
-def test_a_task_for_a_new_topic_is_refused_after_the_start(shop: Shop) -> None:
-    service = shop.started()
+def test_a_task_for_a_new_topic_is_refused_after_the_start(service: Any) -> None:
     with pytest.raises(LearnerError, match="before the start"):
         service.register_pull_task_callback("Other", print)
     assert service.default_mq_pull_consumer.register_topics == ["T"]
@@ -456,8 +453,7 @@ def test_a_restarted_machine_has_its_service_again(shop: Shop) -> None:
     assert set(shop.gaps()[-3:]) == {200.0}
 
 
-def test_what_it_looks_like(shop: Shop) -> None:
-    service = shop.started()
+def test_what_it_looks_like(shop: Shop, service: Any) -> None:
     shop.lab.run_for(seconds=2)
     assert repr(service) == "<MQPullConsumerScheduleService G on S: RUNNING, 4 tasks>"
     task = service.task_table[T[0]]

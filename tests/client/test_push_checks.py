@@ -25,6 +25,7 @@ from mqlab.client.consumer.push.pull_request import PullRequest
 from mqlab.client.service_state import ServiceState
 from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.sysflag import PullSysFlag
+from tests.worlds import slow
 
 QUEUE = MessageQueue("T", "broker-a", 0)
 
@@ -35,10 +36,8 @@ def send(cluster: Any, bodies: list[Any], **properties: Any) -> None:
         producer.send(Message("T", body, **properties)).play()
 
 
-async def forever(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
-    """A listener that does not come back."""
-    await context.sleep(10_000_000)
-    return CONSUME_SUCCESS
+forever = slow(10_000_000)
+"""A listener that does not come back."""
 
 
 # -- before a pull --------------------------------------------------------------------------------------------------
@@ -46,7 +45,6 @@ async def forever(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
 
 def test_the_checks_before_a_pull_come_in_rocketmqs_order_each_with_its_delay(cluster: Any) -> None:
     """All of them fail at first; what is mended makes the next one show."""
-    cluster.create_topic("T", 1)
     send(cluster, [b"x" * 500_000] * 6)
     consumer = cluster.consumer(
         listener=forever,
@@ -92,7 +90,6 @@ def test_the_checks_before_a_pull_come_in_rocketmqs_order_each_with_its_delay(cl
 
 
 def test_the_orderly_lock_is_asked_for_in_place_of_the_span(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, ["a", "b", "c"])
 
     class Stuck(MessageListenerOrderly):
@@ -116,7 +113,6 @@ def test_the_orderly_lock_is_asked_for_in_place_of_the_span(cluster: Any) -> Non
 
 def test_a_pull_carries_the_progress_and_its_flags(cluster: Any) -> None:
     """Bit 1: commit the offset that comes along; bit 2: hold me; bit 4: the subscription comes along."""
-    cluster.create_topic("T", 1)
     send(cluster, ["a", "b"])
     cluster.consumer("plain", group="G1")
     cluster.consumer("posting", group="G2", post_subscription_when_pull=True)
@@ -144,7 +140,6 @@ def test_a_pull_carries_the_progress_and_its_flags(cluster: Any) -> None:
 
 
 def test_messages_that_no_tag_wants_are_passed_and_count_as_consumed(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, [f"m{k}" for k in range(40)], tags="Other")
     consumer = cluster.consumer(tags="Wanted")
     cluster.run_ms(4_000)
@@ -157,7 +152,6 @@ def test_messages_that_no_tag_wants_are_passed_and_count_as_consumed(cluster: An
 
 
 def test_passed_offsets_wait_while_something_is_cached(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, ["wanted"], tags="Wanted")
     send(cluster, ["other"] * 3, tags="Other")
     consumer = cluster.consumer(tags="Wanted", listener=forever)
@@ -185,7 +179,6 @@ def answer_pulls_with(cluster: Any, code: ResponseCode) -> Callable[[], None]:
 def test_after_an_error_the_queue_is_pulled_again_after_a_second_or_20_ms_if_the_broker_is_hurried(
     cluster: Any, code: ResponseCode, delay_ms: int
 ) -> None:
-    cluster.create_topic("T", 1)
     cluster.consumer()
     cluster.run_ms(1_000)
     end = answer_pulls_with(cluster, code)
@@ -199,9 +192,7 @@ def test_after_an_error_the_queue_is_pulled_again_after_a_second_or_20_ms_if_the
     assert all(delay_ms <= gap <= delay_ms + 3 for gap in gaps)
 
 
-def test_a_queue_that_was_not_pulled_for_two_minutes_is_given_up_and_taken_anew(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    consumer = cluster.consumer()
+def test_a_queue_that_was_not_pulled_for_two_minutes_is_given_up_and_taken_anew(cluster: Any, consumer: Any) -> None:
     cluster.run_ms(3_000)
     stuck = consumer.process_queues[QUEUE]
     consumer.impl.instance.pull_message_service.execute_pull_request_immediately = lambda request: None
@@ -219,8 +210,6 @@ def test_a_queue_that_was_not_pulled_for_two_minutes_is_given_up_and_taken_anew(
 
 
 def test_the_listener_chooses_the_level_of_the_next_delivery_or_the_dead_letters(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-
     def listener(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
         if messages[0].reconsume_times:
             return CONSUME_SUCCESS
@@ -240,8 +229,6 @@ def test_the_listener_chooses_the_level_of_the_next_delivery_or_the_dead_letters
 
 
 def test_messages_that_a_listener_holds_for_15_minutes_are_given_back_for_it(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-
     def listener(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
         return CONSUME_SUCCESS if messages[0].reconsume_times else forever(messages, context)
 
@@ -258,8 +245,6 @@ def test_messages_that_a_listener_holds_for_15_minutes_are_given_back_for_it(clu
 
 
 def test_a_message_held_too_long_that_nobody_takes_back_stays_with_its_listener(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-
     async def slowly(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
         if messages[0].reconsume_times == 0:
             await context.sleep(200_000)
@@ -279,7 +264,6 @@ def test_a_message_held_too_long_that_nobody_takes_back_stays_with_its_listener(
 
 
 def test_hooks_see_orderly_consumption_too(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     seen: list[str] = []
 
     class Noting(ConsumeMessageHook):
@@ -314,8 +298,6 @@ def test_hooks_see_orderly_consumption_too(cluster: Any) -> None:
 
 
 def test_a_consumer_counts_what_it_pulls_and_consumes(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-
     async def listener(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
         await context.sleep(10)
         context.ack_index = 1
@@ -330,9 +312,7 @@ def test_a_consumer_counts_what_it_pulls_and_consumes(cluster: Any) -> None:
     assert 0 < sums.pull_us < 2_000
 
 
-def test_what_a_full_pool_refuses_is_given_to_it_again_after_5_seconds(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    consumer = cluster.consumer()
+def test_what_a_full_pool_refuses_is_given_to_it_again_after_5_seconds(cluster: Any, consumer: Any) -> None:
     cluster.run_ms(3_000)
     service = consumer.impl.consume_message_service
     pool = service.pool
@@ -371,7 +351,6 @@ class Shelf(OffsetStore):
 
 
 def test_an_offset_store_of_ones_own(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     kept = {QUEUE: 1}
     store = type("Shelf", (Shelf,), {"kept": kept})
     send(cluster, ["a", "b", "c"])
@@ -395,8 +374,7 @@ def test_an_offset_store_of_ones_own(cluster: Any) -> None:
 )
 def test_where_a_new_group_begins(make_cluster: Any, where: ConsumeFromWhere, expected: list[str]) -> None:
     """With the first message gone from memory, so that the promise for young topics does not hold."""
-    cluster = make_cluster()
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(queues=1)
     send(cluster, ["old"])
     cluster.run_ms(50 * 60_000)
     send(cluster, ["half an hour old"])

@@ -9,13 +9,13 @@ import pytest
 
 from mqlab.client import (
     RECONSUME_LATER,
-    ConsumeConcurrentlyContext,
     ConsumeOrderlyContext,
     ConsumeOrderlyStatus,
     Message,
     MessageListenerOrderly,
 )
 from mqlab.protocol.codes import RequestCode
+from tests.worlds import slow
 
 MEBIBYTE = 1024 * 1024
 
@@ -26,9 +26,8 @@ def send(cluster: Any, messages: int, size: int = 1) -> None:
         producer.send(Message("T", b"x" * size)).play()
 
 
-async def forever(messages: Any, context: ConsumeConcurrentlyContext) -> Any:
-    """A listener that does not come back."""
-    await context.sleep(10_000_000)
+forever = slow(10_000_000)
+"""A listener that does not come back."""
 
 
 @pytest.mark.parametrize(
@@ -43,7 +42,6 @@ def test_pulling_stops_above_1000_messages_100_mib_and_a_span_of_2000(
     cluster: Any, messages: int, size: int, settings: dict[str, int], first: tuple[str, int, int]
 ) -> None:
     """Above, not at: what a pull of 32 brings on top is taken in."""
-    cluster.create_topic("T", 1)
     send(cluster, messages, size)
     cluster.consumer(listener=forever, **settings)
     cluster.run_ms(4_000)
@@ -51,7 +49,6 @@ def test_pulling_stops_above_1000_messages_100_mib_and_a_span_of_2000(
 
 
 def test_a_pull_asks_for_32_messages_may_be_held_for_15_s_and_is_given_up_after_30_s(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 100)
     cluster.consumer(client_close_socket_if_timeout=False)
     cluster.run_ms(1_600)
@@ -78,7 +75,6 @@ def test_a_pull_asks_for_32_messages_may_be_held_for_15_s_and_is_given_up_after_
 
 
 def test_giving_a_message_back_takes_5_s_of_a_broker_that_hangs(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 1)
 
     def listener(messages: Any, context: Any) -> Any:
@@ -94,7 +90,6 @@ def test_giving_a_message_back_takes_5_s_of_a_broker_that_hangs(cluster: Any) ->
 
 
 def test_a_thread_gives_an_orderly_queue_up_for_10_ms_when_it_has_consumed_for_a_minute(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     send(cluster, 70)
     begun_ms: list[float] = []
 

@@ -10,22 +10,23 @@ import pytest
 from mqlab.client import CONSUME_SUCCESS, RECONSUME_LATER, ConsumeConcurrentlyStatus, Message, MessageQueue
 from mqlab.client.consumer.listener import ListenerRaised
 from mqlab.rebalance import AllocateMessageQueueStrategy
+from tests.worlds import slow
 
 
 def owned(consumer: Any) -> list[int]:
     return sorted(queue.queue_id for queue in consumer.process_queues if queue.topic == "T")
 
 
+@pytest.mark.queues(4)
 def test_two_members_share_the_queues_in_blocks(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
     first = cluster.consumer("c1")
     second = cluster.consumer("c2")
     cluster.run_ms(3_000)
     assert (owned(first), owned(second)) == ([0, 1], [2, 3])
 
 
+@pytest.mark.queues(4)
 def test_a_newcomer_gets_its_share_within_two_seconds_because_the_others_are_told(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
     first = cluster.consumer("c1")
     cluster.run_ms(5_000)
     assert owned(first) == [0, 1, 2, 3]
@@ -36,8 +37,8 @@ def test_a_newcomer_gets_its_share_within_two_seconds_because_the_others_are_tol
     assert [name for name in cluster.requests("broker-a") if name == "NOTIFY_CONSUMER_IDS_CHANGED"]
 
 
+@pytest.mark.queues(4)
 def test_queues_of_a_member_that_leaves_are_taken_at_once(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
     first = cluster.consumer("c1")
     second = cluster.consumer("c2")
     cluster.run_ms(5_000)
@@ -47,8 +48,8 @@ def test_queues_of_a_member_that_leaves_are_taken_at_once(cluster: Any) -> None:
     assert cluster.now_ms - begin_ms < 1_100
 
 
+@pytest.mark.queues(4)
 def test_queues_of_a_killed_member_are_taken_when_its_connection_breaks(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
     cluster.consumer("c1")
     second = cluster.consumer("c2")
     cluster.run_ms(5_000)
@@ -58,8 +59,8 @@ def test_queues_of_a_killed_member_are_taken_when_its_connection_breaks(cluster:
     assert cluster.now_ms - begin_ms < 1_100
 
 
+@pytest.mark.queues(4)
 def test_a_hung_member_keeps_its_queues_for_two_minutes(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
     cluster.consumer("c1")
     second = cluster.consumer("c2")
     cluster.run_ms(5_000)
@@ -69,8 +70,8 @@ def test_a_hung_member_keeps_its_queues_for_two_minutes(cluster: Any) -> None:
     assert 90_000 < cluster.now_ms - begin_ms < 160_000
 
 
+@pytest.mark.queues(8)
 def test_no_message_is_lost_when_members_come_and_go(cluster: Any) -> None:
-    cluster.create_topic("T", 8)
     cluster.consumer("c1")
     producer = cluster.producer()
     sent = []
@@ -88,13 +89,14 @@ def test_no_message_is_lost_when_members_come_and_go(cluster: Any) -> None:
     assert set(cluster.bodies) == set(sent)
 
 
+@pytest.mark.queues(2)
 def test_more_members_than_queues_leave_some_without(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     members = [cluster.consumer(f"c{k}") for k in range(3)]
     cluster.run_ms(5_000)
     assert [owned(member) for member in members] == [[0], [1], []]
 
 
+@pytest.mark.queues(4)
 def test_a_strategy_of_ones_own(cluster: Any) -> None:
     class FirstTakesAll(AllocateMessageQueueStrategy):
         name = "FIRST"
@@ -102,12 +104,12 @@ def test_a_strategy_of_ones_own(cluster: Any) -> None:
         def divide(self, current_cid: Any, mq_all: Any, cid_all: Any) -> Any:
             return list(mq_all) if cid_all.index(current_cid) == 0 else []
 
-    cluster.create_topic("T", 4)
     members = [cluster.consumer(f"c{k}", allocate_message_queue_strategy=FirstTakesAll()) for k in range(2)]
     cluster.run_ms(5_000)
     assert [owned(member) for member in members] == [[0, 1, 2, 3], []]
 
 
+@pytest.mark.queues(2)
 def test_a_strategy_that_raises_leaves_the_queues_and_is_tried_again_every_second(cluster: Any) -> None:
     class Broken(AllocateMessageQueueStrategy):
         name = "BROKEN"
@@ -115,7 +117,6 @@ def test_a_strategy_that_raises_leaves_the_queues_and_is_tried_again_every_secon
         def divide(self, current_cid: Any, mq_all: Any, cid_all: Any) -> Any:
             raise ValueError("no idea")
 
-    cluster.create_topic("T", 2)
     cluster.consumer(allocate_message_queue_strategy=Broken())
     cluster.run_ms(10_000)
     reasons = [event[3] for event in cluster.events("RebalanceSkipped") if event[2] == "T"]
@@ -124,17 +125,16 @@ def test_a_strategy_that_raises_leaves_the_queues_and_is_tried_again_every_secon
     assert [round((b - a) / 1_000_000, 1) for a, b in pairwise(times)] == [1.0] * (len(times) - 1)
 
 
-def test_a_topic_unsubscribed_is_given_up_at_the_next_rebalance(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-    consumer = cluster.consumer()
+@pytest.mark.queues(2)
+def test_a_topic_unsubscribed_is_given_up_at_the_next_rebalance(cluster: Any, consumer: Any) -> None:
     cluster.run_ms(3_000)
     consumer.unsubscribe("T")
     cluster.run_ms(21_000)
     assert owned(consumer) == []
 
 
+@pytest.mark.queues(2)
 def test_the_application_hears_of_changes(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     heard: list[tuple[str, int, int]] = []
     consumer = cluster.new_consumer()
     consumer.message_queue_listener = lambda topic, mq_all, mine: heard.append((topic, len(mq_all), len(mine)))
@@ -143,8 +143,8 @@ def test_the_application_hears_of_changes(cluster: Any) -> None:
     assert ("T", 2, 2) in heard
 
 
+@pytest.mark.queues(2)
 def test_a_queue_listener_that_raises_is_told_of_and_the_consumer_goes_on(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     heard: list[str] = []
 
     async def listener(topic: str, mq_all: list[MessageQueue], mine: list[MessageQueue]) -> None:
@@ -165,8 +165,7 @@ def test_a_queue_listener_that_raises_is_told_of_and_the_consumer_goes_on(cluste
 def test_frames_as_objects_and_as_bytes_give_the_same_trace(make_cluster: Any, seed: int) -> None:
     traces = []
     for wire_bytes in (False, True):
-        cluster = make_cluster(seed=seed, wire_bytes=wire_bytes)
-        cluster.create_topic("T", 4)
+        cluster = make_cluster(seed=seed, wire_bytes=wire_bytes, queues=4)
         cluster.consumer("c1")
         cluster.consumer("c2", tags="TagA || TagB")
         producer = cluster.producer()
@@ -180,15 +179,9 @@ def test_frames_as_objects_and_as_bytes_give_the_same_trace(make_cluster: Any, s
     assert traces[0] == traces[1]
 
 
-def test_the_offset_of_a_queue_is_written_when_the_queue_is_given_up(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-    producer = cluster.producer()
-
-    async def slowly(messages: Any, context: Any) -> Any:
-        await context.sleep(5)
-        return CONSUME_SUCCESS
-
-    cluster.consumer("c1", listener=slowly, persist_consumer_offset_interval=3_600_000)
+@pytest.mark.queues(2)
+def test_the_offset_of_a_queue_is_written_when_the_queue_is_given_up(cluster: Any, producer: Any) -> None:
+    cluster.consumer("c1", listener=slow(5), persist_consumer_offset_interval=3_600_000)
     cluster.run_ms(3_000)
     for k in range(10):
         producer.send(Message("T", f"m{k}")).play()
@@ -202,10 +195,10 @@ def test_the_offset_of_a_queue_is_written_when_the_queue_is_given_up(cluster: An
 
 
 @pytest.mark.parametrize("answer", [CONSUME_SUCCESS, RECONSUME_LATER])
+@pytest.mark.queues(2)
 def test_the_result_of_a_listener_whose_queue_was_given_up_meanwhile_counts_for_nothing(
     cluster: Any, answer: ConsumeConcurrentlyStatus
 ) -> None:
-    cluster.create_topic("T", 2)
     calls: list[str] = []
 
     async def slowly_at_first(messages: Any, context: Any) -> Any:

@@ -61,9 +61,9 @@ def test_the_order_of_an_ordered_topic_comes_before_the_queues_of_its_route() ->
     )
 
 
-def test_a_queue_is_pulled_from_the_broker_that_the_last_answer_suggests_or_the_user_names(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    consumer = cluster.consumer()
+def test_a_queue_is_pulled_from_the_broker_that_the_last_answer_suggests_or_the_user_names(
+    cluster: Any, consumer: Any
+) -> None:
     cluster.run_ms(2_000)
     wrapper, routes = consumer.impl.pull_api_wrapper, consumer.impl.instance.routes
     master, slave = routes.broker_addr_table["broker-a"][0], "10.0.0.77:10911"
@@ -82,7 +82,6 @@ def test_a_queue_is_pulled_from_the_broker_that_the_last_answer_suggests_or_the_
 
 
 def test_the_last_answer_for_a_queue_is_where_the_suggestion_comes_from(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
     cluster.brokers["broker-a"].broker_config.slave_read_enable = True
     cluster.brokers["broker-a"].subscription_group_manager.find_subscription_group_config("G").broker_id = 5
     consumer = cluster.consumer()
@@ -92,8 +91,7 @@ def test_the_last_answer_for_a_queue_is_where_the_suggestion_comes_from(cluster:
 
 
 def test_when_its_broker_is_gone_a_copy_of_the_message_goes_to_the_retry_topic_on_another(make_cluster: Any) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(brokers=2, queues=1)
 
     def listener(messages: Any, context: Any) -> Any:
         if len(cluster.delivered) > 1:
@@ -116,9 +114,7 @@ def test_when_its_broker_is_gone_a_copy_of_the_message_goes_to_the_retry_topic_o
     assert again.reconsume_times == 0
 
 
-def test_a_frozen_offset_stays_until_the_queue_is_taken_anew(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    consumer = cluster.consumer()
+def test_a_frozen_offset_stays_until_the_queue_is_taken_anew(cluster: Any, consumer: Any) -> None:
     cluster.run_ms(2_000)
     store = consumer.impl.offset_store
     store.update_and_freeze_offset(QUEUE, 7)
@@ -132,7 +128,6 @@ def test_a_frozen_offset_stays_until_the_queue_is_taken_anew(cluster: Any) -> No
 
 @pytest.mark.parametrize("kind", ["push", "pull", "lite"])
 def test_a_consumer_needs_no_name_server_of_its_own_where_an_address_server_knows_one(cluster: Any, kind: str) -> None:
-    cluster.create_topic("T", 1)
     cluster.producer().send(Message("T", "x")).play()
     server = AddressServer(cluster.node("addresses"), "10.0.0.1:9876")
     server.start()

@@ -31,9 +31,8 @@ from mqlab.protocol.codes import ClientErrorCode, ResponseCode
 NAMESRV = "10.0.0.1:9876"
 
 
-def test_a_send_says_where_the_message_is(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
-    producer = cluster.producer()
+@pytest.mark.queues(4)
+def test_a_send_says_where_the_message_is(producer: Any) -> None:
     result = producer.send(Message("T", "hello", tags="TagA")).play()
     assert result.send_status is SendStatus.SEND_OK
     assert result.message_queue.topic == "T"
@@ -48,8 +47,7 @@ def test_a_send_says_where_the_message_is(cluster: Any) -> None:
 def test_sends_take_the_queues_in_turn_from_a_random_first_one(make_cluster: Any) -> None:
     first = set()
     for seed in range(8):
-        cluster = make_cluster(seed=seed)
-        cluster.create_topic("T", 4)
+        cluster = make_cluster(seed=seed, queues=4)
         producer = cluster.producer()
         ids = [producer.send(Message("T", "x")).play().message_queue.queue_id for _ in range(8)]
         assert ids == [(ids[0] + k) % 4 for k in range(8)]
@@ -57,9 +55,8 @@ def test_sends_take_the_queues_in_turn_from_a_random_first_one(make_cluster: Any
     assert len(first) > 1
 
 
-def test_start_asks_nobody_and_the_first_send_asks_route_then_sends_then_greets(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-    producer = cluster.producer()
+@pytest.mark.queues(2)
+def test_start_asks_nobody_and_the_first_send_asks_route_then_sends_then_greets(cluster: Any, producer: Any) -> None:
     assert cluster.requests("producer") == []
     for _ in range(3):
         producer.send(Message("T", "x")).play()
@@ -78,8 +75,7 @@ def test_start_asks_nobody_and_the_first_send_asks_route_then_sends_then_greets(
     ]
 
 
-def test_a_topic_that_does_not_exist_gets_the_queues_of_the_template(cluster: Any) -> None:
-    producer = cluster.producer()
+def test_a_topic_that_does_not_exist_gets_the_queues_of_the_template(cluster: Any, producer: Any) -> None:
     begin_ms = cluster.now_ms
     used = []
     for _ in range(16):
@@ -125,8 +121,7 @@ def test_without_name_server_a_send_fails_with_its_own_code(cluster: Any) -> Non
 
 
 def test_a_send_to_a_dead_broker_is_tried_again_on_the_other(make_cluster: Any) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 2)
+    cluster = make_cluster(brokers=2, queues=2)
     producer = cluster.producer()
     for _ in range(4):
         producer.send(Message("T", "x")).play()
@@ -137,8 +132,7 @@ def test_a_send_to_a_dead_broker_is_tried_again_on_the_other(make_cluster: Any) 
 
 
 def test_a_hanging_broker_uses_up_the_whole_budget(make_cluster: Any) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 2)
+    cluster = make_cluster(brokers=2, queues=2)
     producer = cluster.producer()
     while producer.send(Message("T", "x")).play().message_queue.broker_name == "broker-b":
         pass
@@ -152,8 +146,7 @@ def test_a_hanging_broker_uses_up_the_whole_budget(make_cluster: Any) -> None:
 
 
 def test_a_cap_for_each_attempt_leaves_time_for_the_next(make_cluster: Any) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 2)
+    cluster = make_cluster(brokers=2, queues=2)
     producer = cluster.producer(send_msg_max_timeout_per_request=1_000)
     for _ in range(4):
         producer.send(Message("T", "x")).play()
@@ -164,9 +157,8 @@ def test_a_cap_for_each_attempt_leaves_time_for_the_next(make_cluster: Any) -> N
     assert 1_000 <= cluster.now_ms - begin_ms < 2_100
 
 
-def test_one_broker_alone_is_tried_three_times(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-    producer = cluster.producer()
+@pytest.mark.queues(2)
+def test_one_broker_alone_is_tried_three_times(cluster: Any, producer: Any) -> None:
     producer.send(Message("T", "x")).play()
     cluster.fault("crash", "broker-a")
     cluster.run_ms(10)
@@ -177,31 +169,27 @@ def test_one_broker_alone_is_tried_three_times(cluster: Any) -> None:
 
 
 def test_an_answer_that_says_busy_is_retried_and_one_that_says_illegal_is_not(make_cluster: Any) -> None:
-    cluster = make_cluster(start_accept_send_request_time_stamp=1_900_000_000_000)
-    cluster.create_topic("T", 2)
+    cluster = make_cluster(start_accept_send_request_time_stamp=1_900_000_000_000, queues=2)
     producer = cluster.producer()
     with pytest.raises(MQClientException) as caught:
         producer.send(Message("T", "x")).play()
     assert caught.value.response_code == ResponseCode.SYSTEM_ERROR
     assert len(cluster.events("SendAttempted")) == 3
-    other = make_cluster()
-    other.create_topic("T", 2)
+    other = make_cluster(queues=2)
     producer = other.producer()
     with pytest.raises(MQBrokerException) as refused:
         producer.send(Message("T", "x"), queue=MessageQueue("T", "broker-a", 99)).play()
     assert refused.value.response_code == ResponseCode.INVALID_PARAMETER
 
 
-def test_a_budget_of_nothing_is_too_much(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-    producer = cluster.producer()
+@pytest.mark.queues(2)
+def test_a_budget_of_nothing_is_too_much(producer: Any) -> None:
     with pytest.raises(RemotingTooMuchRequestException):
         producer.send(Message("T", "x"), timeout=0).play()
 
 
 def test_latency_faults_keep_a_producer_away_from_a_slow_broker(make_cluster: Any) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 2)
+    cluster = make_cluster(brokers=2, queues=2)
     producer = cluster.producer(send_latency_enable=True)
     for _ in range(4):
         producer.send(Message("T", "x")).play()
@@ -224,9 +212,9 @@ def failures(cluster: Any) -> list[tuple[Any, ...]]:
     return attempts + [(event[2],) for event in cluster.events("SendFailed")]
 
 
-def test_a_send_to_a_given_queue_that_fails_is_told_as_any_other_with_its_one_attempt(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    producer = cluster.producer()
+def test_a_send_to_a_given_queue_that_fails_is_told_as_any_other_with_its_one_attempt(
+    cluster: Any, producer: Any
+) -> None:
     queue = MessageQueue("T", "broker-a", 0)
     producer.send(Message("T", "x"), queue=queue).play()
     cluster.fault("crash", "broker-a")
@@ -239,9 +227,7 @@ def test_a_send_to_a_given_queue_that_fails_is_told_as_any_other_with_its_one_at
     assert attempted[5] == failed[4]
 
 
-def test_a_send_to_a_queue_that_a_selector_names_is_told_too_when_it_fails(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    producer = cluster.producer()
+def test_a_send_to_a_queue_that_a_selector_names_is_told_too_when_it_fails(cluster: Any, producer: Any) -> None:
     producer.send(Message("T", "x")).play()
     cluster.fault("crash", "broker-a")
     cluster.run_ms(10)
@@ -250,9 +236,7 @@ def test_a_send_to_a_queue_that_a_selector_names_is_told_too_when_it_fails(clust
     assert failures(cluster) == [("broker-a", 0, 1, False), (1,)]
 
 
-def test_an_asynchronous_send_to_a_broker_that_nobody_knows_is_told_once(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    producer = cluster.producer()
+def test_an_asynchronous_send_to_a_broker_that_nobody_knows_is_told_once(cluster: Any, producer: Any) -> None:
     heard: list[Any] = []
     producer.send_async(
         Message("T", "x"), lambda result, error: heard.append(error), queue=MessageQueue("T", "broker-z", 0)
@@ -262,9 +246,8 @@ def test_an_asynchronous_send_to_a_broker_that_nobody_knows_is_told_once(cluster
     assert failures(cluster) == [("broker-z", 0, 1, False), (1,)]
 
 
-def test_a_message_can_be_sent_to_a_given_queue_of_its_own_topic(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
-    producer = cluster.producer()
+@pytest.mark.queues(4)
+def test_a_message_can_be_sent_to_a_given_queue_of_its_own_topic(producer: Any) -> None:
     queues = producer.fetch_publish_message_queues("T").play()
     assert [queue.queue_id for queue in queues] == [0, 1, 2, 3]
     assert producer.send(Message("T", "x"), queue=queues[3]).play().message_queue == queues[3]
@@ -272,9 +255,8 @@ def test_a_message_can_be_sent_to_a_given_queue_of_its_own_topic(cluster: Any) -
         producer.send(Message("OTHER", "x"), queue=queues[3]).play()
 
 
-def test_a_selector_keeps_what_belongs_together_in_one_queue(cluster: Any) -> None:
-    cluster.create_topic("T", 4)
-    producer = cluster.producer()
+@pytest.mark.queues(4)
+def test_a_selector_keeps_what_belongs_together_in_one_queue(producer: Any) -> None:
     used = {
         order: {
             producer.send_by_selector(Message("T", "x"), select_message_queue_by_hash, order)
@@ -289,9 +271,7 @@ def test_a_selector_keeps_what_belongs_together_in_one_queue(cluster: Any) -> No
         producer.send_by_selector(Message("T", "x"), lambda queues, message, argument: None, 1).play()
 
 
-def test_a_batch_is_one_request_and_several_messages(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    producer = cluster.producer()
+def test_a_batch_is_one_request_and_several_messages(cluster: Any, producer: Any) -> None:
     result = producer.send([Message("T", f"m{k}") for k in range(3)]).play()
     assert len(result.msg_id.split(",")) == 3
     assert len(result.offset_msg_id.split(",")) == 3
@@ -309,21 +289,17 @@ def test_a_batch_is_one_request_and_several_messages(cluster: Any) -> None:
         ([Message("T", "")], "the message body length is zero"),
     ],
 )
-def test_what_cannot_be_a_batch_is_refused(cluster: Any, messages: list[Message], text: str) -> None:
-    producer = cluster.producer()
+def test_what_cannot_be_a_batch_is_refused(producer: Any, messages: list[Message], text: str) -> None:
     with pytest.raises(MQClientException, match=text):
         producer.send(messages).play()
 
 
-def test_a_batch_holds_messages_only(cluster: Any) -> None:
-    producer = cluster.producer()
+def test_a_batch_holds_messages_only(producer: Any) -> None:
     with pytest.raises(LearnerError, match="a producer sends messages"):
         producer.send("hello").play()
 
 
-def test_long_bodies_travel_packed_and_arrive_as_they_were(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    producer = cluster.producer()
+def test_long_bodies_travel_packed_and_arrive_as_they_were(cluster: Any, producer: Any) -> None:
     message = Message("T", b"a" * 4096)
     producer.send(message).play()
     producer.send(Message("T", b"b" * 4095)).play()
@@ -344,9 +320,7 @@ def test_long_bodies_travel_packed_and_arrive_as_they_were(cluster: Any) -> None
     assert packed.sys_flag & MessageSysFlag.COMPRESSION_MASK == MessageSysFlag.COMPRESSION_ZLIB
 
 
-def test_one_way_sends_and_does_not_wait(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    producer = cluster.producer()
+def test_one_way_sends_and_does_not_wait(cluster: Any, producer: Any) -> None:
     producer.send(Message("T", "x")).play()
     begin_us = cluster.world.now_us
     assert producer.send_oneway(Message("T", "y")).play() is None
@@ -355,9 +329,7 @@ def test_one_way_sends_and_does_not_wait(cluster: Any) -> None:
     assert producer.send(Message("T", "z")).play().queue_offset == 2
 
 
-def test_hooks_see_every_attempt_and_may_forbid_it(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    producer = cluster.producer()
+def test_hooks_see_every_attempt_and_may_forbid_it(producer: Any) -> None:
     seen: list[str] = []
 
     class Noting(SendMessageHook):
@@ -396,8 +368,9 @@ def test_hooks_see_every_attempt_and_may_forbid_it(cluster: Any) -> None:
         (Message("T", b"x" * (4 * 1024 * 1024 + 1)), "the message body size over max value, MAX: 4194304"),
     ],
 )
-def test_what_may_not_be_sent_is_refused_with_rocketmqs_text(cluster: Any, message: Message, text: str) -> None:
-    producer = cluster.producer()
+def test_what_may_not_be_sent_is_refused_with_rocketmqs_text(
+    cluster: Any, producer: Any, message: Message, text: str
+) -> None:
     with pytest.raises(MQClientException, match=text):
         producer.send(message).play()
     assert cluster.requests("producer") == []

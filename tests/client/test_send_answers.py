@@ -13,6 +13,8 @@ from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.headers import SendMessageResponseHeader
 from mqlab.remoting import Channel, RequestProcessor
 
+pytestmark = pytest.mark.queues(2)
+
 STORED = {
     ResponseCode.SUCCESS: SendStatus.SEND_OK,
     ResponseCode.FLUSH_DISK_TIMEOUT: SendStatus.FLUSH_DISK_TIMEOUT,
@@ -53,12 +55,10 @@ def answering(cluster: Any, broker_name: str, *codes: int) -> Answering:
 
 
 @pytest.fixture
-def one(cluster: Any) -> tuple[Any, Any]:
-    """A cluster of one broker, with a producer that knows the topic."""
-    cluster.create_topic("T", 2)
-    producer = cluster.producer()
+def producer(producer: Any) -> Any:
+    """A producer that has sent once, and so knows the topic."""
     producer.send(Message("T", "first")).play()
-    return cluster, producer
+    return producer
 
 
 def send_async(cluster: Any, producer: Any) -> tuple[SendResult | None, Exception | None]:
@@ -70,8 +70,7 @@ def send_async(cluster: Any, producer: Any) -> tuple[SendResult | None, Exceptio
 
 
 @pytest.mark.parametrize("code", STORED)
-def test_four_answers_mean_stored_and_become_a_status(one: tuple[Any, Any], code: ResponseCode) -> None:
-    cluster, producer = one
+def test_four_answers_mean_stored_and_become_a_status(cluster: Any, producer: Any, code: ResponseCode) -> None:
     broker = answering(cluster, "broker-a", code)
     assert producer.send(Message("T", "x")).play().send_status is STORED[code]
     result, error = send_async(cluster, producer)
@@ -83,9 +82,8 @@ def test_four_answers_mean_stored_and_become_a_status(one: tuple[Any, Any], code
 
 @pytest.mark.parametrize("code", sorted(TRIED_AGAIN))
 def test_seven_answers_make_a_synchronous_send_try_again_and_an_asynchronous_one_give_up(
-    one: tuple[Any, Any], code: ResponseCode
+    cluster: Any, producer: Any, code: ResponseCode
 ) -> None:
-    cluster, producer = one
     broker = answering(cluster, "broker-a", code)
     with pytest.raises(MQClientException, match=r"Send \[3\] times, still failed") as caught:
         producer.send(Message("T", "x")).play()
@@ -99,8 +97,7 @@ def test_seven_answers_make_a_synchronous_send_try_again_and_an_asynchronous_one
 
 
 @pytest.mark.parametrize("code", REFUSED_FOR_GOOD)
-def test_every_other_answer_ends_the_send_at_once(one: tuple[Any, Any], code: ResponseCode) -> None:
-    cluster, producer = one
+def test_every_other_answer_ends_the_send_at_once(cluster: Any, producer: Any, code: ResponseCode) -> None:
     broker = answering(cluster, "broker-a", code)
     with pytest.raises(MQBrokerException, match=f"CODE: {int(code)}  DESC: answer {int(code)} BROKER: ") as caught:
         producer.send(Message("T", "x")).play()
@@ -110,8 +107,7 @@ def test_every_other_answer_ends_the_send_at_once(one: tuple[Any, Any], code: Re
     assert broker.seen == 2
 
 
-def test_go_away_is_a_matter_of_remoting_each_attempt_sends_twice(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_go_away_is_a_matter_of_remoting_each_attempt_sends_twice(cluster: Any, producer: Any) -> None:
     broker = answering(cluster, "broker-a", ResponseCode.GO_AWAY)
     with pytest.raises(MQClientException) as caught:
         producer.send(Message("T", "x")).play()
@@ -124,8 +120,7 @@ def test_go_away_is_a_matter_of_remoting_each_attempt_sends_twice(one: tuple[Any
 
 
 def test_a_broker_that_stops_gracefully_costs_its_producers_no_message(make_cluster: Any) -> None:
-    cluster = make_cluster(brokers=2, enable_shutdown_gracefully=True)
-    cluster.create_topic("T", 2)
+    cluster = make_cluster(brokers=2, enable_shutdown_gracefully=True, queues=2)
     producer = cluster.producer()
     for _ in range(4):
         producer.send(Message("T", "x")).play()
@@ -136,8 +131,7 @@ def test_a_broker_that_stops_gracefully_costs_its_producers_no_message(make_clus
         cluster.run_ms(100)
 
 
-def test_an_answer_that_is_not_tried_again_ends_the_send_for_the_listeners_too(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_an_answer_that_is_not_tried_again_ends_the_send_for_the_listeners_too(cluster: Any, producer: Any) -> None:
     answering(cluster, "broker-a", ResponseCode.INVALID_PARAMETER)
     with pytest.raises(MQBrokerException):
         producer.send(Message("T", "x")).play()
@@ -148,8 +142,7 @@ def test_an_answer_that_is_not_tried_again_ends_the_send_for_the_listeners_too(o
 
 
 @pytest.mark.parametrize("code", sorted(TRIED_AGAIN))
-def test_which_answers_are_tried_again_can_be_changed(one: tuple[Any, Any], code: ResponseCode) -> None:
-    cluster, producer = one
+def test_which_answers_are_tried_again_can_be_changed(cluster: Any, producer: Any, code: ResponseCode) -> None:
     producer.retry_response_codes.discard(int(code))
     producer.retry_response_codes.add(int(ResponseCode.INVALID_PARAMETER))
     broker = answering(cluster, "broker-a", code)
@@ -160,8 +153,7 @@ def test_which_answers_are_tried_again_can_be_changed(one: tuple[Any, Any], code
         producer.send(Message("T", "x")).play()
 
 
-def test_a_one_way_send_hears_of_no_answer(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_a_one_way_send_hears_of_no_answer(cluster: Any, producer: Any) -> None:
     broker = answering(cluster, "broker-a", ResponseCode.SYSTEM_ERROR)
     producer.send_oneway(Message("T", "x")).play()
     cluster.run_ms(100)
@@ -170,8 +162,7 @@ def test_a_one_way_send_hears_of_no_answer(one: tuple[Any, Any]) -> None:
 
 
 @pytest.mark.parametrize("send_once", ["queue", "selector"])
-def test_a_queue_of_ones_own_choice_is_tried_once(one: tuple[Any, Any], send_once: str) -> None:
-    cluster, producer = one
+def test_a_queue_of_ones_own_choice_is_tried_once(cluster: Any, producer: Any, send_once: str) -> None:
     broker = answering(cluster, "broker-a", ResponseCode.SYSTEM_BUSY)
     if send_once == "queue":
         call = producer.send(Message("T", "x"), queue=MessageQueue("T", "broker-a", 0))
@@ -186,8 +177,7 @@ def test_a_queue_of_ones_own_choice_is_tried_once(one: tuple[Any, Any], send_onc
 
 
 def two(make_cluster: Any, **settings: Any) -> tuple[Any, Any]:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 1)
+    cluster = make_cluster(brokers=2, queues=1)
     producer = cluster.producer(**settings)
     while producer.send(Message("T", "x")).play().message_queue.broker_name == "broker-a":
         pass
@@ -226,8 +216,9 @@ def test_an_earlier_result_is_better_than_a_later_refusal(make_cluster: Any) -> 
     assert producer.send(Message("T", "x")).play().send_status is SendStatus.FLUSH_DISK_TIMEOUT
 
 
-def test_a_timer_message_is_tried_three_times_and_the_error_says_that_there_is_no_wheel(one: tuple[Any, Any]) -> None:
-    cluster, producer = one
+def test_a_timer_message_is_tried_three_times_and_the_error_says_that_there_is_no_wheel(
+    cluster: Any, producer: Any
+) -> None:
     cluster.brokers["broker-a"].message_store_config.timer_wheel_enable = False
     with pytest.raises(MQClientException, match=r"Send \[3\] times.*accurate timer message is not enabled") as failed:
         producer.send(Message("T", "later", properties={"TIMER_DELAY_SEC": "9"})).play()

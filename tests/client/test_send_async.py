@@ -22,9 +22,8 @@ def noting(cluster: Any) -> tuple[Outcomes, Any]:
     return outcomes, callback
 
 
-def test_the_caller_goes_on_and_the_callback_hears_the_result(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-    producer = cluster.producer()
+@pytest.mark.queues(2)
+def test_the_caller_goes_on_and_the_callback_hears_the_result(cluster: Any, producer: Any) -> None:
     outcomes, callback = noting(cluster)
     begin_us = cluster.world.now_us
     for k in range(5):
@@ -36,9 +35,8 @@ def test_the_caller_goes_on_and_the_callback_hears_the_result(cluster: Any) -> N
     assert producer.impl.instance.api.remoting_client.semaphore_async.permits == 65535
 
 
-def test_a_callback_can_be_an_object(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-    producer = cluster.producer()
+@pytest.mark.queues(2)
+def test_a_callback_can_be_an_object(cluster: Any, producer: Any) -> None:
     heard: list[str] = []
 
     class Mine(SendCallback):
@@ -61,8 +59,7 @@ def test_a_callback_can_be_an_object(cluster: Any) -> None:
 
 
 def test_a_refused_connection_is_retried_on_the_other_broker(make_cluster: Any) -> None:
-    cluster = make_cluster(brokers=2)
-    cluster.create_topic("T", 2)
+    cluster = make_cluster(brokers=2, queues=2)
     producer = cluster.producer()
     for _ in range(4):
         producer.send(Message("T", "x")).play()
@@ -75,9 +72,8 @@ def test_a_refused_connection_is_retried_on_the_other_broker(make_cluster: Any) 
     assert {result.message_queue.broker_name for _, result, _ in outcomes if result} == {"broker-b"}
 
 
-def test_retries_end_after_two_more_attempts(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-    producer = cluster.producer()
+@pytest.mark.queues(2)
+def test_retries_end_after_two_more_attempts(cluster: Any, producer: Any) -> None:
     producer.send(Message("T", "x")).play()
     cluster.fault("crash", "broker-a")
     outcomes, callback = noting(cluster)
@@ -88,9 +84,8 @@ def test_retries_end_after_two_more_attempts(cluster: Any) -> None:
     assert isinstance(error, MQClientException)
 
 
-def test_a_hanging_broker_is_found_by_the_scan_and_leaves_no_time_to_retry(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-    producer = cluster.producer()
+@pytest.mark.queues(2)
+def test_a_hanging_broker_is_found_by_the_scan_and_leaves_no_time_to_retry(cluster: Any, producer: Any) -> None:
     producer.send(Message("T", "x")).play()
     cluster.run_ms(1_500)
     cluster.fault("freeze", "broker-a")
@@ -105,8 +100,7 @@ def test_a_hanging_broker_is_found_by_the_scan_and_leaves_no_time_to_retry(clust
 
 
 def test_an_answer_with_an_error_is_not_retried(make_cluster: Any) -> None:
-    cluster = make_cluster(start_accept_send_request_time_stamp=1_900_000_000_000)
-    cluster.create_topic("T", 2)
+    cluster = make_cluster(start_accept_send_request_time_stamp=1_900_000_000_000, queues=2)
     producer = cluster.producer()
     outcomes, callback = noting(cluster)
     producer.send_async(Message("T", "x"), callback).play()
@@ -116,10 +110,8 @@ def test_an_answer_with_an_error_is_not_retried(make_cluster: Any) -> None:
     assert len(cluster.events("SendAttempted")) == 1
 
 
-def test_a_callback_that_raises_harms_nobody_and_is_told(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-    producer = cluster.producer()
-
+@pytest.mark.queues(2)
+def test_a_callback_that_raises_harms_nobody_and_is_told(cluster: Any, producer: Any) -> None:
     def broken(result: SendResult | None, error: Exception | None) -> None:
         raise ValueError("oh")
 
@@ -132,8 +124,8 @@ def test_a_callback_that_raises_harms_nobody_and_is_told(cluster: Any) -> None:
     assert [event[2] for event in cluster.events("SendCallbackFailed")] == ["ValueError: oh", "ValueError: oh, later"]
 
 
+@pytest.mark.queues(2)
 def test_callbacks_that_take_time_block_their_threads_and_even_synchronous_sends(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     producer = cluster.producer(client_callback_executor_threads=1)
     producer.send(Message("T", "x")).play()
 
@@ -147,8 +139,8 @@ def test_callbacks_that_take_time_block_their_threads_and_even_synchronous_sends
     assert cluster.now_ms - begin_ms == pytest.approx(490, abs=5)
 
 
+@pytest.mark.queues(2)
 def test_back_pressure_makes_the_caller_wait_and_gives_up_with_the_budget(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
     producer = cluster.producer(enable_backpressure_for_async_mode=True, back_pressure_for_async_send_num=1)
     producer.send(Message("T", "x")).play()
     outcomes, callback = noting(cluster)
@@ -168,9 +160,8 @@ def test_back_pressure_makes_the_caller_wait_and_gives_up_with_the_budget(cluste
     assert permits.permits == 10
 
 
-def test_the_senders_queue_has_an_end(cluster: Any) -> None:
-    cluster.create_topic("T", 2)
-    producer = cluster.producer()
+@pytest.mark.queues(2)
+def test_the_senders_queue_has_an_end(cluster: Any, producer: Any) -> None:
     producer.send(Message("T", "x")).play()
     _, callback = noting(cluster)
     producer.impl.async_sender.pool.capacity = 0
@@ -179,9 +170,8 @@ def test_the_senders_queue_has_an_end(cluster: Any) -> None:
         producer.send_async(Message("T", "x"), callback).play()
 
 
-def test_each_thread_that_sends_has_its_own_turn_with_a_start_of_its_own(cluster: Any) -> None:
-    cluster.create_topic("T", 8)
-    producer = cluster.producer()
+@pytest.mark.queues(8)
+def test_each_thread_that_sends_has_its_own_turn_with_a_start_of_its_own(cluster: Any, producer: Any) -> None:
     outcomes, callback = noting(cluster)
     in_turn: list[int] = []
     for k in range(24):

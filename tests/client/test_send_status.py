@@ -13,17 +13,13 @@ import pytest
 from mqlab import Lab
 from mqlab.client import Message, SendStatus
 from mqlab.errors import RemotingTooMuchRequestException
+from tests.worlds import shop, started_producer
 
 
 def lab_with_sync_flush() -> tuple[Lab, Any, Any]:
     """A lab whose broker flushes before it answers, with a producer."""
-    lab = Lab(seed=1)
-    lab.name_server()
-    broker = lab.broker(flush_disk_type="SYNC_FLUSH")
-    broker.create_topic("T", 1)
-    producer = lab.producer("PG")
-    lab.run(producer.start())
-    return lab, broker, producer
+    lab = shop(seed=1, flush_disk_type="SYNC_FLUSH")
+    return lab, lab.brokers[0], started_producer(lab)
 
 
 def test_send_ok_with_synchronous_flush_means_flushed() -> None:

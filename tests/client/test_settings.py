@@ -44,9 +44,7 @@ def test_a_setting_of_a_broker_has_its_type(settings: dict[str, Any], text: str)
         lab.broker(**settings)
 
 
-def test_a_time_out_is_a_whole_number_of_milliseconds(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    producer = cluster.producer()
+def test_a_time_out_is_a_whole_number_of_milliseconds(producer: Any) -> None:
     hint = r"timeout='x' is not a whole number\n  What to do: give milliseconds"
     with pytest.raises(LearnerError, match=hint):
         producer.send(Message("T", "x"), timeout="x").play()
@@ -56,9 +54,7 @@ def test_a_time_out_is_a_whole_number_of_milliseconds(cluster: Any) -> None:
         producer.send_by_selector(Message("T", "x"), lambda queues, message, n: queues[n], 0, timeout="x").play()
 
 
-def test_queues_selectors_and_callbacks_are_what_they_should_be(cluster: Any) -> None:
-    cluster.create_topic("T", 1)
-    producer = cluster.producer()
+def test_queues_selectors_and_callbacks_are_what_they_should_be(producer: Any) -> None:
     with pytest.raises(LearnerError, match="queue=1 is no queue"):
         producer.send(Message("T", "x"), queue=1).play()
     with pytest.raises(LearnerError, match="queue=1 is no queue"):

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from mqlab import Lab, Message
 from mqlab.errors import MQBrokerException, MQClientException
+from tests.worlds import shop, started_producer
 
 
 @pytest.fixture
 def lab() -> Lab:
-    lab = Lab(seed=5)
-    lab.name_server()
-    lab.broker("broker-a", recall_message_enable=True)
-    lab.create_topic("T", 1)
-    return lab
-
-
-def producer_of(lab: Lab) -> Any:
-    producer = lab.producer("PG")
-    lab.run(producer.start())
-    return producer
+    return shop(seed=5, recall_message_enable=True)
 
 
 def delivered(lab: Lab) -> list[str]:
@@ -30,7 +19,7 @@ def delivered(lab: Lab) -> list[str]:
 
 
 def test_a_message_waits_for_seconds_for_ms_or_for_a_moment(lab: Lab) -> None:
-    producer = producer_of(lab)
+    producer = started_producer(lab)
     messages = [Message("T", "x") for _ in range(3)]
     messages[0].delay_time_sec = 3
     messages[1].delay_time_ms = 5_000
@@ -46,11 +35,8 @@ def test_a_message_waits_for_seconds_for_ms_or_for_a_moment(lab: Lab) -> None:
 
 @pytest.mark.parametrize("wire", ["objects", "bytes"])
 def test_a_producer_takes_a_message_back_with_its_handle(wire: str) -> None:
-    lab = Lab(seed=5, wire=wire)
-    lab.name_server()
-    lab.broker("broker-a", recall_message_enable=True)
-    lab.create_topic("T", 1)
-    producer = producer_of(lab)
+    lab = shop(seed=5, wire=wire, recall_message_enable=True)
+    producer = started_producer(lab)
     message = Message("T", "x")
     message.delay_time_sec = 6
     result = lab.run(producer.send(message))
@@ -62,7 +48,7 @@ def test_a_producer_takes_a_message_back_with_its_handle(wire: str) -> None:
 
 
 def test_what_a_producer_cannot_take_back_it_says_itself(lab: Lab) -> None:
-    producer = producer_of(lab)
+    producer = started_producer(lab)
     assert lab.run(producer.send(Message("T", "x"))).recall_handle is None
     for topic, handle, text in (
         ("T", "no handle", "recall handle is invalid"),

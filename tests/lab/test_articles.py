@@ -5,39 +5,19 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab import Lab, Message
 from mqlab.protocol import RemotingCommand, RequestCode, ResponseCode
 from mqlab.remoting import RequestProcessor
-
-SUCCESS = ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+from tests.worlds import noting, send, shop, started_consumer, started_producer
 
 
 def reading(tags: str = "*") -> tuple[Lab, Any, list[bytes]]:
     """A broker with a topic of one queue, and a consumer that has been pulling for 3 s."""
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("T", 1)
+    lab = shop()
     bodies: list[bytes] = []
-
-    def listener(messages: Any, context: Any) -> ConsumeConcurrentlyStatus:
-        bodies.extend(message.body for message in messages)
-        return SUCCESS
-
-    consumer = lab.consumer("readers")
-    consumer.subscribe("T", tags)
-    consumer.register_message_listener(listener)
-    lab.run(consumer.start())
+    consumer = started_consumer(lab, noting(bodies), tags=tags)
     lab.run_for(seconds=3)
     return lab, consumer, bodies
-
-
-def send(lab: Lab, *bodies: str, **properties: Any) -> Any:
-    producer = lab.producer("shop")
-    lab.run(producer.start())
-    for body in bodies:
-        lab.run(producer.send(Message("T", body, **properties)))
-    return producer
 
 
 def put_off(lab: Lab) -> set[tuple[str, int]]:
@@ -48,7 +28,7 @@ def put_off(lab: Lab) -> set[tuple[str, int]]:
 def test_a_suspended_consumer_looks_again_every_1000_ms() -> None:
     lab, consumer, bodies = reading()
     consumer.suspend()
-    send(lab, "answers the pull that waits")
+    send(started_producer(lab), "answers the pull that waits")
     lab.run_for(seconds=3)
     assert put_off(lab) == {("the consumer is suspended", 1_000)}
     times = [record.ts_ms for record in lab.history.find("PullPutOff", topic="T")]
@@ -60,7 +40,7 @@ def test_a_suspended_consumer_looks_again_every_1000_ms() -> None:
 def test_without_a_subscription_a_queue_is_looked_at_again_after_1000_ms() -> None:
     lab, consumer, _ = reading()
     consumer.unsubscribe("T")
-    send(lab, "answers the pull that waits")
+    send(started_producer(lab), "answers the pull that waits")
     lab.run_for(seconds=3)
     assert put_off(lab) == {("there is no subscription of the topic", 1_000)}
 
@@ -80,7 +60,7 @@ def refused_for_a_second(code: int) -> set[int]:
     lab, _, _ = reading()
     server = lab.brokers[0].running().remoting_server
     server.register_processor(RequestCode.PULL_MESSAGE, Refusing(code))
-    send(lab, "answers the pull that waits")
+    send(started_producer(lab), "answers the pull that waits")
     lab.run_for(seconds=1)
     return {delay_ms for _, delay_ms in put_off(lab)}
 
@@ -95,7 +75,7 @@ def test_when_the_broker_asks_for_less_haste_the_next_pull_comes_after_20_ms() -
 
 def test_what_the_filter_passes_over_counts_as_consumed_when_nothing_is_cached() -> None:
     lab, _, bodies = reading("TagB")
-    send(lab, "m0", "m1", "m2", tags="TagA")
+    send(started_producer(lab), "m0", "m1", "m2", tags="TagA")
     lab.run_for(seconds=30)
     assert bodies == []
     assert lab.brokers[0].running().consumer_offset_manager.query_offset("readers", "T", 0) == 3
@@ -103,7 +83,8 @@ def test_what_the_filter_passes_over_counts_as_consumed_when_nothing_is_cached()
 
 def test_a_synchronous_call_needs_a_permit_of_the_asynchronous_ones() -> None:
     lab, _, _ = reading()
-    producer = send(lab, "m0")
+    producer = started_producer(lab)
+    send(producer, "m0")
     lab.run_for(seconds=1)
     client = producer.impl.instance.api.remoting_client
     free = client.semaphore_async.permits
@@ -116,28 +97,14 @@ def test_a_synchronous_call_needs_a_permit_of_the_asynchronous_ones() -> None:
 
 
 def test_a_first_offset_that_was_deleted_is_moved_to_the_oldest_message_by_a_repair() -> None:
-    lab = Lab(seed=7)
-    lab.name_server()
-    broker = lab.broker("broker-a", mapped_file_size_commit_log=65_536, file_reserved_time=0, delete_when="00")
-    lab.create_topic("T", 1)
-    producer = lab.producer("shop", compress_msg_body_over_howmuch=10_000)
-    lab.run(producer.start())
-    for _ in range(40):
-        lab.run(producer.send(Message("T", "x" * 4_000)))
-    store = broker.running().message_store
+    lab = shop(mapped_file_size_commit_log=65_536, file_reserved_time=0, delete_when="00")
+    send(started_producer(lab, compress_msg_body_over_howmuch=10_000), *["x" * 4_000] * 40)
+    store = lab.brokers[0].running().message_store
     lab.run_until(lambda: store.get_min_offset_in_queue("T", 0) > 0)
     lab.run_for(seconds=120)
     oldest = store.get_min_offset_in_queue("T", 0)
     seen: list[int] = []
-
-    def listener(messages: Any, context: Any) -> ConsumeConcurrentlyStatus:
-        seen.extend(message.queue_offset for message in messages)
-        return SUCCESS
-
-    consumer = lab.consumer("readers", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
-    consumer.subscribe("T", "*")
-    consumer.register_message_listener(listener)
-    lab.run(consumer.start())
+    started_consumer(lab, noting(seen, "queue_offset"), consume_from_where="CONSUME_FROM_FIRST_OFFSET")
     lab.run_for(seconds=10)
     statuses = [record.pull_status for record in lab.history.find("PullFinished", topic="T")]
     assert statuses[:2] == ["OFFSET_ILLEGAL", "FOUND"]

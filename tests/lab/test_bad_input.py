@@ -18,6 +18,8 @@ from mqlab.errors import LearnerError, MQBrokerException, MQClientException, Sim
 from mqlab.protocol import RemotingCommand, RequestCode, ResponseCode
 from mqlab.sim import NodeSpec
 from mqlab.store import StoreError
+from tests import worlds
+from tests.worlds import noting, send, started_consumer, started_producer
 
 SUCCESS = ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 LOG = "store/commitlog/00000000000000000000"
@@ -26,27 +28,24 @@ SMALL_LOG_BYTES = 65_536
 
 def shop(**broker: Any) -> tuple[Lab, DefaultMQProducer]:
     """A name server, a broker with a topic T of one queue, and a started producer."""
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker("broker-a", **broker)
-    lab.create_topic("T", 1)
-    producer = lab.producer("shop")
-    lab.run(producer.start())
-    return lab, producer
+    lab = worlds.shop(**broker)
+    return lab, started_producer(lab)
 
 
-def consumer(lab: Lab, listener: Any, *, group: str = "readers", topic: str = "T", **settings: Any) -> Any:
-    started = lab.consumer(group, **settings)
-    started.subscribe(topic, "*")
-    started.register_message_listener(listener)
-    lab.run(started.start())
-    return started
+@pytest.fixture
+def lab() -> Lab:
+    return worlds.shop()
+
+
+@pytest.fixture
+def producer(lab: Lab) -> DefaultMQProducer:
+    return started_producer(lab)
 
 
 def consume_one(listener: Any) -> Lab:
     """A world in which a listener gets one message, 20 s long."""
     lab, producer = shop()
-    consumer(lab, listener)
+    started_consumer(lab, listener)
     lab.run(producer.send(Message("T", "x")))
     return lab.run_for(seconds=20)
 
@@ -68,8 +67,9 @@ def stored(lab: Lab) -> int:
         ("t" * 128, "The specified topic is longer than topic max length 127."),
     ],
 )
-def test_a_wrong_topic_name_is_refused_when_sending_and_when_creating(topic: Any, text: str) -> None:
-    lab, producer = shop()
+def test_a_wrong_topic_name_is_refused_when_sending_and_when_creating(
+    lab: Lab, producer: DefaultMQProducer, topic: Any, text: str
+) -> None:
     with pytest.raises(MQClientException, match=text):
         lab.run(producer.send(Message(topic, b"x")))
     with pytest.raises(MQClientException, match=text):
@@ -77,16 +77,14 @@ def test_a_wrong_topic_name_is_refused_when_sending_and_when_creating(topic: Any
     assert stored(lab) == 0
 
 
-def test_the_topics_that_rocketmq_keeps_for_itself_are_refused() -> None:
-    lab, producer = shop()
+def test_the_topics_that_rocketmq_keeps_for_itself_are_refused(lab: Lab, producer: DefaultMQProducer) -> None:
     with pytest.raises(MQClientException, match=r"Sending message to topic\[SCHEDULE_TOPIC_XXXX\] is forbidden"):
         lab.run(producer.send(Message("SCHEDULE_TOPIC_XXXX", b"x")))
     with pytest.raises(MQClientException, match=r"The topic\[TBW102\] is conflict with system topic"):
         lab.create_topic("TBW102")
 
 
-def test_a_topic_is_created_with_queues_and_settings_that_there_are_on_brokers_that_there_are() -> None:
-    lab, _ = shop()
+def test_a_topic_is_created_with_queues_and_settings_that_there_are_on_brokers_that_there_are(lab: Lab) -> None:
     for queues in (0, -1, "4"):
         with pytest.raises(LearnerError, match=r"cannot have .* queues"):
             lab.create_topic("U", queues)  # type: ignore[arg-type]  # the mistake under test
@@ -102,16 +100,14 @@ def test_without_auto_creation_an_unknown_topic_has_no_route() -> None:
         lab.run(producer.send(Message("Nowhere", b"x")))
 
 
-def test_a_consumer_of_an_unknown_topic_waits_and_the_trace_says_why() -> None:
-    lab, _ = shop()
-    consumer(lab, lambda messages, context: SUCCESS, topic="Nowhere")
+def test_a_consumer_of_an_unknown_topic_waits_and_the_trace_says_why(lab: Lab) -> None:
+    started_consumer(lab, topic="Nowhere")
     lab.run_for(seconds=25)
     reasons = {record.reason for record in lab.history.find("RebalanceSkipped", topic="Nowhere")}
     assert reasons == {"no queues of the topic are known"}
 
 
-def test_what_is_no_text_is_no_name() -> None:
-    lab, _ = shop()
+def test_what_is_no_text_is_no_name(lab: Lab) -> None:
     with pytest.raises(LearnerError, match="the topic of a message is a text, not int"):
         Message(5, b"x")  # type: ignore[arg-type]  # the mistake under test
     with pytest.raises(LearnerError, match="the name of a group is a text, not NoneType"):
@@ -124,8 +120,7 @@ def test_what_is_no_text_is_no_name() -> None:
         lab.consumer("readers").subscribe("T", ["TagA"])  # type: ignore[arg-type]  # the mistake under test
 
 
-def test_what_is_no_message_is_not_sent() -> None:
-    lab, producer = shop()
+def test_what_is_no_message_is_not_sent(lab: Lab, producer: DefaultMQProducer) -> None:
     for nonsense, kind in (("hello", "str"), (5, "int"), ([5], "list")):
         with pytest.raises(LearnerError, match=f"a producer sends messages, not {kind}"):
             lab.run(producer.send(nonsense))  # type: ignore[arg-type]  # the mistake under test
@@ -140,27 +135,25 @@ def test_what_is_no_message_is_not_sent() -> None:
 # -- sizes ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_oversized_message_is_refused_by_the_producer_and_else_by_the_broker() -> None:
-    lab, producer = shop()
+def test_an_oversized_message_is_refused_by_the_producer_and_else_by_the_broker(
+    lab: Lab, producer: DefaultMQProducer
+) -> None:
     body = b"x" * (4 * 1024 * 1024 + 1)
     with pytest.raises(MQClientException, match="CODE: 13  DESC: the message body size over max value, MAX: 4194304"):
         lab.run(producer.send(Message("T", body)))
-    careless = lab.producer("careless", max_message_size=8 * 1024 * 1024, compress_msg_body_over_howmuch=1 << 30)
-    lab.run(careless.start())
+    careless = started_producer(lab, "careless", max_message_size=1 << 23, compress_msg_body_over_howmuch=1 << 30)
     with pytest.raises(MQBrokerException, match="msg body length limit 4194304B") as caught:
         lab.run(careless.send(Message("T", body)))
     assert caught.value.response_code == ResponseCode.MESSAGE_ILLEGAL
     assert stored(lab) == 0
 
 
-def test_properties_of_more_than_32_kb_are_refused_by_the_broker() -> None:
-    lab, producer = shop()
+def test_properties_of_more_than_32_kb_are_refused_by_the_broker(lab: Lab, producer: DefaultMQProducer) -> None:
     with pytest.raises(MQBrokerException, match="msg properties length limit 32KB"):
         lab.run(producer.send(Message("T", b"x", keys="k" * 40_000)))
 
 
-def test_a_batch_is_measured_as_a_whole() -> None:
-    lab, producer = shop()
+def test_a_batch_is_measured_as_a_whole(lab: Lab, producer: DefaultMQProducer) -> None:
     with pytest.raises(MQClientException, match="the message body size over max value"):
         lab.run(producer.send([Message("T", b"x" * 3_000_000), Message("T", b"x" * 3_000_000)]))
     with pytest.raises(MQClientException, match="messages can not be null or empty"):
@@ -170,9 +163,8 @@ def test_a_batch_is_measured_as_a_whole() -> None:
 # -- starts ---------------------------------------------------------------------------------------------------------
 
 
-def test_clients_start_once() -> None:
-    lab, producer = shop()
-    reader = consumer(lab, lambda messages, context: SUCCESS)
+def test_clients_start_once(lab: Lab, producer: DefaultMQProducer) -> None:
+    reader = started_consumer(lab)
     with pytest.raises(MQClientException, match=r"maybe started once, RUNNING. What to do: start a consumer once"):
         lab.run(reader.start())
     with pytest.raises(MQClientException, match=r"maybe started once, RUNNING. What to do: start a producer once"):
@@ -181,16 +173,14 @@ def test_clients_start_once() -> None:
         lab.run(lab.producer("other").send(Message("T", b"x")))
 
 
-def test_one_instance_has_a_group_once() -> None:
-    lab, _ = shop()
+def test_one_instance_has_a_group_once(lab: Lab) -> None:
     together = {"node": "machine", "instance_name": "one"}
-    consumer(lab, lambda messages, context: SUCCESS, **together)
+    started_consumer(lab, **together)
     with pytest.raises(MQClientException, match=r"The consumer group\[readers\] has been created before"):
-        consumer(lab, lambda messages, context: SUCCESS, **together)
+        started_consumer(lab, **together)
 
 
-def test_a_process_starts_once_and_the_running_one_stays() -> None:
-    lab, producer = shop()
+def test_a_process_starts_once_and_the_running_one_stays(lab: Lab, producer: DefaultMQProducer) -> None:
     lab.start("broker-a")
     with pytest.raises(LearnerError, match=r"broker-a runs already\n  What to do: lab.restart\('broker-a'\)"):
         lab.run_for(ms=1)
@@ -198,8 +188,7 @@ def test_a_process_starts_once_and_the_running_one_stays() -> None:
     lab.run(producer.send(Message("T", b"x")))
 
 
-def test_a_process_that_ended_can_be_started() -> None:
-    lab, producer = shop()
+def test_a_process_that_ended_can_be_started(lab: Lab, producer: DefaultMQProducer) -> None:
     lab.crash("broker-a")
     lab.start("broker-a")
     lab.run_for(seconds=1)
@@ -208,15 +197,14 @@ def test_a_process_that_ended_can_be_started() -> None:
 
 
 @pytest.mark.parametrize("group", ["", " ", "a b", "g" * 256, "DEFAULT_CONSUMER"])
-def test_a_wrong_group_name_is_refused_at_the_start(group: str) -> None:
-    lab, _ = shop()
+def test_a_wrong_group_name_is_refused_at_the_start(lab: Lab, group: str) -> None:
     with pytest.raises(MQClientException, match=r"the specified group|consumerGroup can not equal DEFAULT_CONSUMER"):
-        consumer(lab, lambda messages, context: SUCCESS, group=group)
+        started_consumer(lab, group=group)
 
 
 def test_an_unknown_group_gets_nothing_where_groups_are_not_created_and_the_trace_says_why() -> None:
     lab, producer = shop(auto_create_subscription_group=False)
-    consumer(lab, lambda messages, context: SUCCESS)
+    started_consumer(lab)
     lab.run(producer.send(Message("T", b"x")))
     lab.run_for(seconds=5)
     assert list(lab.history.find("ConsumeStarted")) == []
@@ -229,8 +217,7 @@ def test_an_unknown_group_gets_nothing_where_groups_are_not_created_and_the_trac
 
 def killed_with_five_messages() -> tuple[Lab, Any]:
     lab, producer = shop(mapped_file_size_commit_log=SMALL_LOG_BYTES)
-    for number in range(5):
-        lab.run(producer.send(Message("T", f"m{number}")))
+    send(producer, *(f"m{number}" for number in range(5)))
     lab.crash("broker-a")
     return lab, lab.world.nodes["broker-a"].disk
 
@@ -308,8 +295,9 @@ def say(lab: Lab, frame: bytes) -> list[Any]:
         (b'\x00\x00\x00\x09\x00\x00\x00\x05{"a":', "the JSON header cannot be read"),
     ],
 )
-def test_bytes_that_are_no_command_close_the_connection_and_trouble_nobody_else(frame: bytes, reason: str) -> None:
-    lab, producer = shop()
+def test_bytes_that_are_no_command_close_the_connection_and_trouble_nobody_else(
+    lab: Lab, producer: DefaultMQProducer, frame: bytes, reason: str
+) -> None:
     assert say(lab, frame) == []
     (refused,) = lab.history.find("FrameRefused")
     assert refused.node == "broker-a"
@@ -328,8 +316,9 @@ def test_bytes_that_are_no_command_close_the_connection_and_trouble_nobody_else(
         (RemotingCommand.request(RequestCode.HEART_BEAT, body=b"{"), ResponseCode.SYSTEM_ERROR, "HeartbeatData"),
     ],
 )
-def test_a_command_that_makes_no_sense_is_answered_with_an_error(request_: Any, code: int, remark: str) -> None:
-    lab, producer = shop()
+def test_a_command_that_makes_no_sense_is_answered_with_an_error(
+    lab: Lab, producer: DefaultMQProducer, request_: Any, code: int, remark: str
+) -> None:
     (answer,) = say(lab, request_.encode())
     assert answer.code == code
     assert remark in answer.remark
@@ -339,23 +328,20 @@ def test_a_command_that_makes_no_sense_is_answered_with_an_error(request_: Any, 
 # -- calls ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_call_without_await_warns_that_it_never_happened() -> None:
-    lab, producer = shop()
+def test_a_call_without_await_warns_that_it_never_happened(lab: Lab, producer: DefaultMQProducer) -> None:
     with pytest.warns(UserWarning, match=r"producer.send\(...\) was never awaited, so it never happened"):
         producer.send(Message("T", b"x"))
     assert stored(lab) == 0
 
 
 @pytest.mark.filterwarnings("always")
-def test_a_listener_that_forgets_an_await_is_told() -> None:
-    lab, producer = shop()
-
+def test_a_listener_that_forgets_an_await_is_told(lab: Lab, producer: DefaultMQProducer) -> None:
     async def forgetful(messages: Any, context: Any) -> Any:
         context.sleep(100)
         producer.send(Message("Other", b"x"))
         return SUCCESS
 
-    consumer(lab, forgetful)
+    started_consumer(lab, forgetful)
     lab.run(producer.send(Message("T", b"x")))
     with pytest.warns() as caught:
         lab.run_for(seconds=3)
@@ -365,14 +351,12 @@ def test_a_listener_that_forgets_an_await_is_told() -> None:
 
 
 @pytest.mark.parametrize("what", ["producer.send", "send"])
-def test_what_is_no_call_cannot_be_run(what: str) -> None:
-    lab, producer = shop()
+def test_what_is_no_call_cannot_be_run(lab: Lab, producer: DefaultMQProducer, what: str) -> None:
     with pytest.raises(LearnerError, match=r"lab.run plays a call of mqlab, not .*\n  What to do: write lab.run\(prod"):
         lab.run(producer.send if what == "producer.send" else what)  # type: ignore[arg-type]  # the mistake under test
 
 
-def test_a_call_is_awaited_once() -> None:
-    lab, producer = shop()
+def test_a_call_is_awaited_once(lab: Lab, producer: DefaultMQProducer) -> None:
     call = producer.send(Message("T", b"x"))
     lab.run(call)
     with pytest.raises(LearnerError, match="was awaited already"):
@@ -429,8 +413,7 @@ def test_a_coroutine_listener_that_returns_no_status_is_a_loud_error() -> None:
         consume_one(listener)
 
 
-def test_a_listener_with_other_arguments_is_refused_before_it_is_called() -> None:
-    lab, _ = shop()
+def test_a_listener_with_other_arguments_is_refused_before_it_is_called(lab: Lab) -> None:
     with pytest.raises(LearnerError) as refused:
         lab.consumer("readers").register_message_listener(takes_one_argument)  # type: ignore[arg-type]  # the mistake
     assert str(refused.value) == (
@@ -444,8 +427,9 @@ def test_a_listener_with_other_arguments_is_refused_before_it_is_called() -> Non
 
 
 @pytest.mark.parametrize("change", [lambda offset: 99, lambda offset: 1 - offset])
-def test_a_listener_that_changes_the_offset_of_a_message_is_a_loud_error(change: Any) -> None:
-    lab, producer = shop()
+def test_a_listener_that_changes_the_offset_of_a_message_is_a_loud_error(
+    lab: Lab, producer: DefaultMQProducer, change: Any
+) -> None:
     for body in (b"a", b"b"):
         lab.run(producer.send(Message("T", body), queue=MessageQueue("T", "broker-a", 0)))
 
@@ -453,13 +437,12 @@ def test_a_listener_that_changes_the_offset_of_a_message_is_a_loud_error(change:
         messages[0].queue_offset = change(messages[0].queue_offset)
         return SUCCESS
 
-    consumer(lab, listener)
+    started_consumer(lab, listener)
     with pytest.raises(LearnerError, match=r"a listener changed queue_offset of the message at 0 of queue 0 of T to "):
         lab.run_for(seconds=5)
 
 
-def test_what_is_no_listener_is_refused() -> None:
-    lab, _ = shop()
+def test_what_is_no_listener_is_refused(lab: Lab) -> None:
     with pytest.raises(LearnerError, match="is not a listener"):
         lab.consumer("readers").register_message_listener("print")  # type: ignore[arg-type]  # the mistake under test
     with pytest.raises(MQClientException, match=r"messageListener is null. What to do"):
@@ -516,8 +499,7 @@ def fill(lab: Lab, producer: DefaultMQProducer) -> MQClientException:
     raise AssertionError("the disk did not fill")
 
 
-def test_a_full_disk_refuses_messages_until_there_is_room() -> None:
-    lab, producer = shop()
+def test_a_full_disk_refuses_messages_until_there_is_room(lab: Lab, producer: DefaultMQProducer) -> None:
     lab.act("fill_disk", node="broker-a", free_bytes=20_000)
     error = fill(lab, producer)
     assert error.response_code == ResponseCode.SERVICE_NOT_AVAILABLE
@@ -529,17 +511,11 @@ def test_a_full_disk_refuses_messages_until_there_is_room() -> None:
     lab.run(producer.send(Message("T", b"room again")))
 
 
-def test_on_a_full_disk_what_is_stored_is_consumed_all_the_same() -> None:
-    lab, producer = shop()
+def test_on_a_full_disk_what_is_stored_is_consumed_all_the_same(lab: Lab, producer: DefaultMQProducer) -> None:
     lab.act("fill_disk", node="broker-a", free_bytes=20_000)
     fill(lab, producer)
     bodies: list[bytes] = []
-
-    def listener(messages: Any, context: Any) -> Any:
-        bodies.extend(message.body for message in messages)
-        return SUCCESS
-
-    consumer(lab, listener)
+    started_consumer(lab, noting(bodies))
     lab.run_for(seconds=100)
     assert len(bodies) == lab.queue("T").max_offset > 0
 
@@ -560,15 +536,11 @@ def test_a_broker_that_has_no_room_for_its_queues_starts_and_makes_them_when_the
     assert lab.queue("T").max_offset == 5
 
 
-def test_a_broadcasting_consumer_with_a_full_disk_goes_on_with_the_offsets_in_its_memory() -> None:
-    lab, producer = shop()
+def test_a_broadcasting_consumer_with_a_full_disk_goes_on_with_the_offsets_in_its_memory(
+    lab: Lab, producer: DefaultMQProducer
+) -> None:
     bodies: list[bytes] = []
-
-    def listener(messages: Any, context: Any) -> Any:
-        bodies.extend(message.body for message in messages)
-        return SUCCESS
-
-    reader = consumer(lab, listener, message_model=MessageModel.BROADCASTING)
+    reader = started_consumer(lab, noting(bodies), message_model=MessageModel.BROADCASTING)
     lab.run_for(seconds=3)
     lab.act("fill_disk", node=reader.node.name)
     for number in range(3):
@@ -614,8 +586,7 @@ def test_a_machine_whose_address_is_taken_is_not_there() -> None:
     assert lab.node("b", NodeSpec("10.0.0.2")).name == "b"
 
 
-def test_freezing_and_thawing_what_is_not_so_is_told() -> None:
-    lab, _ = shop()
+def test_freezing_and_thawing_what_is_not_so_is_told(lab: Lab) -> None:
     broker = lab.brokers[0].name
     with pytest.raises(LearnerError, match=rf"{broker} is not frozen\n.*lab\.freeze"):
         lab.thaw(broker)
@@ -632,15 +603,13 @@ def test_freezing_and_thawing_what_is_not_so_is_told() -> None:
 
 
 @pytest.mark.parametrize("copies", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_a_lab_can_be_neither_pickled_nor_copied_and_says_what_to_do(copies: Callable[[Any], Any]) -> None:
-    lab, _ = shop()
+def test_a_lab_can_be_neither_pickled_nor_copied_and_says_what_to_do(lab: Lab, copies: Callable[[Any], Any]) -> None:
     with pytest.raises(LearnerError, match=r"neither pickled nor copied[\s\S]*same seed.*lab\.report.*replay"):
         copies(lab)
 
 
 @pytest.mark.parametrize("copies", [pickle.dumps, copy.deepcopy])
-def test_what_belongs_to_a_world_can_be_neither_pickled_nor_copied(copies: Callable[[Any], Any]) -> None:
-    lab, _ = shop()
+def test_what_belongs_to_a_world_can_be_neither_pickled_nor_copied(lab: Lab, copies: Callable[[Any], Any]) -> None:
     node = lab.world.nodes[lab.brokers[0].name]
     for part in (lab.world, node, node.disk, lab.brokers[0], {"lab": lab}):
         with pytest.raises(LearnerError, match="neither pickled nor copied"):

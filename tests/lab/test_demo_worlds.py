@@ -10,9 +10,9 @@ import pytest
 
 from mqlab import Lab
 from mqlab.errors import LearnerError
-from mqlab.scenarios import get
 from mqlab.scenarios.numbered import TOPIC
 from mqlab.sim import FAULTS, ROOM_BYTES
+from tests.worlds import played
 
 WORLDS = ("demo", "demo-two-brokers", "demo-slow-consumer", "demo-retry")
 SOME_FLOW_WITHIN_S, ALL_FLOW_WITHIN_S = 90, 160
@@ -86,7 +86,7 @@ def expect_flow(lab: Lab) -> None:
 @pytest.mark.parametrize("verb", sorted(FAULTS))
 @pytest.mark.parametrize("world", WORLDS)
 def test_messages_flow_again_after_a_fault(world: str, verb: str) -> None:
-    lab = get(world).build(3).run_for(seconds=2)
+    lab = played(world, 2, seed=3)
     for seed in range(3):
         if verb == "hold":
             lab.run_until(lambda: lab.world.pending()[0].holdable)
@@ -100,7 +100,7 @@ def test_messages_flow_again_after_a_fault(world: str, verb: str) -> None:
 def test_messages_flow_again_after_any_sequence_of_faults(world: str) -> None:
     for seed in range(SEQUENCES[world]):
         random = Random(f"{world} {seed}")
-        lab = get(world).build(seed).run_for(seconds=2)
+        lab = played(world, 2, seed=seed)
         for _ in range(LENGTH):
             verb = random.choice(sorted(FAULTS))
             try:
@@ -114,7 +114,7 @@ def test_messages_flow_again_after_any_sequence_of_faults(world: str) -> None:
 
 
 def test_every_send_that_fails_is_seen_to_fail() -> None:
-    lab = get("demo").build(3).run_for(seconds=2)
+    lab = played("demo", 2, seed=3)
     lab.crash("broker-a")
     lab.run_for(seconds=1)
     with_a_route = sum(1 for _ in lab.history.find("SendFailed"))
@@ -127,7 +127,7 @@ def test_every_send_that_fails_is_seen_to_fail() -> None:
 
 
 def test_a_producer_that_is_started_again_goes_on_with_the_next_order() -> None:
-    lab = get("demo").build(3).run_for(seconds=2)
+    lab = played("demo", 2, seed=3)
     lab.crash("producer-1")
     lab.restart("producer-1")
     lab.run_for(seconds=2)
@@ -139,5 +139,5 @@ def test_a_producer_that_is_started_again_goes_on_with_the_next_order() -> None:
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_demo_has_no_end(world: str) -> None:
-    lab = get(world).build(3).run_for(seconds=600)
+    lab = played(world, 600, seed=3)
     assert lab.history.last("ConsumeFinished").ts_ms > lab.now_ms - 10_000

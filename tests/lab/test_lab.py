@@ -7,42 +7,29 @@ from typing import Any
 
 import pytest
 
-from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab import ConsumeConcurrentlyStatus, DefaultMQProducer, Lab, Message
 from mqlab.errors import LearnerError, SimulationError
 from mqlab.trace.events.world import ActionTaken
+from tests.worlds import noting, send, shop, started_consumer, started_producer
 
 
 def cluster(**options: Any) -> Lab:
-    lab = Lab(seed=7, **options)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("TopicTest", 1)
-    return lab
+    return shop(topic="TopicTest", **options)
 
 
-def started_producer(lab: Lab) -> Any:
-    producer = lab.producer("orders")
-    lab.run(producer.start())
-    return producer
+@pytest.fixture
+def lab() -> Lab:
+    return cluster()
 
 
-def started_consumer(lab: Lab, listener: Any) -> Any:
-    consumer = lab.consumer("readers")
-    consumer.subscribe("TopicTest", "*")
-    consumer.register_message_listener(listener)
-    lab.run(consumer.start())
-    return consumer
+@pytest.fixture
+def producer(lab: Lab) -> DefaultMQProducer:
+    return started_producer(lab)
 
 
-def test_a_message_goes_from_send_to_the_listener() -> None:
-    lab = cluster()
+def test_a_message_goes_from_send_to_the_listener(lab: Lab) -> None:
     bodies: list[bytes] = []
-
-    def listener(messages: list[Any], context: Any) -> ConsumeConcurrentlyStatus:
-        bodies.extend(message.body for message in messages)
-        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
-
-    started_consumer(lab, listener)
+    started_consumer(lab, noting(bodies), topic="TopicTest")
     lab.run_for(seconds=3)
     lab.run(started_producer(lab).send(Message("TopicTest", b"hello", tags="TagA")))
     lab.run_for(ms=50)
@@ -58,8 +45,7 @@ def test_the_same_code_and_seed_give_the_same_trace() -> None:
     assert play() == play()
 
 
-def test_step_plays_one_slice_and_step_event_moves_the_cursor_by_one() -> None:
-    lab = cluster()
+def test_step_plays_one_slice_and_step_event_moves_the_cursor_by_one(lab: Lab) -> None:
     before = lab.world.slice_no
     lab.step()
     assert lab.world.slice_no == before + 1
@@ -69,8 +55,7 @@ def test_step_plays_one_slice_and_step_event_moves_the_cursor_by_one() -> None:
     assert lab.history.record(place) == record
 
 
-def test_stepping_notes_the_line_that_emitted_an_event() -> None:
-    lab = cluster()
+def test_stepping_notes_the_line_that_emitted_an_event(lab: Lab) -> None:
     record = lab.step_event()
     assert record.ts_ms >= 20, "the cursor stood at the end, where the last run left it"
     source = lab.source_of(record)
@@ -82,9 +67,7 @@ def test_stepping_notes_the_line_that_emitted_an_event() -> None:
         lab.source_of(lab.history.record(len(lab.history) - 1))
 
 
-def test_a_breakpoint_stops_the_run_at_its_event() -> None:
-    lab = cluster()
-    producer = started_producer(lab)
+def test_a_breakpoint_stops_the_run_at_its_event(lab: Lab, producer: DefaultMQProducer) -> None:
     with lab.break_on("MessageStored", topic="TopicTest") as breakpoint_:
         lab.run(producer.send(Message("TopicTest", b"hello")))
     assert breakpoint_.hits == 1
@@ -92,16 +75,13 @@ def test_a_breakpoint_stops_the_run_at_its_event() -> None:
     assert lab.stopped_at.kind == "MessageStored"
 
 
-def test_run_until_event_returns_the_event_and_leaves_no_breakpoint_behind() -> None:
-    lab = cluster()
+def test_run_until_event_returns_the_event_and_leaves_no_breakpoint_behind(lab: Lab) -> None:
     record = lab.run_until_event("RequestReceived")
     assert record.kind == "RequestReceived"
     assert len(list(lab.world.hooks.sinks)) == 1
 
 
-def test_run_until_event_goes_through_the_breakpoints_that_come_first() -> None:
-    lab = cluster()
-    producer = started_producer(lab)
+def test_run_until_event_goes_through_the_breakpoints_that_come_first(lab: Lab, producer: DefaultMQProducer) -> None:
     first = lab.add_breakpoint("SendAttempted")
     producer.send(Message("TopicTest", b"hello")).start()
     stored = lab.run_until_event("MessageStored", topic="TopicTest")
@@ -119,8 +99,7 @@ def test_run_until_event_names_its_limit_whatever_breakpoints_came_before() -> N
     assert (breakpoint_.hits, lab.now_ms) == (2, 100)
 
 
-def test_run_until_event_says_that_somebody_stopped_the_world() -> None:
-    lab = cluster()
+def test_run_until_event_says_that_somebody_stopped_the_world(lab: Lab) -> None:
     lab.world.nodes["broker-a"].call_later(5, lab.world.request_stop)
     with pytest.raises(LearnerError, match="stopped before an event MessageStored came"):
         lab.run_until_event("MessageStored")
@@ -144,8 +123,7 @@ def test_a_number_that_no_clock_could_hold_is_refused() -> None:
 
 
 @pytest.mark.parametrize("limit_ms", [0.5, float("nan"), "3", -1, True])
-def test_a_limit_is_a_whole_number_of_ms(limit_ms: Any) -> None:
-    lab = cluster()
+def test_a_limit_is_a_whole_number_of_ms(lab: Lab, limit_ms: Any) -> None:
     start = lab.producer("g").start()
     for wait in (
         lambda: lab.run_until(lambda: False, limit_ms=limit_ms),
@@ -158,8 +136,7 @@ def test_a_limit_is_a_whole_number_of_ms(limit_ms: Any) -> None:
     assert type(lab.world.now_us) is int
 
 
-def test_a_thread_that_comes_meanwhile_does_not_hide_why_the_world_stopped() -> None:
-    lab = cluster()
+def test_a_thread_that_comes_meanwhile_does_not_hide_why_the_world_stopped(lab: Lab) -> None:
     node, hooks = lab.world.nodes["broker-a"], lab.world.hooks
     lab.add_breakpoint("ActionTaken")
     came = Event()
@@ -195,15 +172,12 @@ def test_a_client_without_a_name_server_is_told_what_is_missing() -> None:
         Lab().producer("orders")
 
 
-def test_two_nodes_cannot_have_one_name() -> None:
-    lab = cluster()
+def test_two_nodes_cannot_have_one_name(lab: Lab) -> None:
     with pytest.raises(LearnerError, match="already"):
         lab.broker("broker-a")
 
 
-def test_a_crashed_broker_restarts_with_its_messages() -> None:
-    lab = cluster()
-    producer = started_producer(lab)
+def test_a_crashed_broker_restarts_with_its_messages(lab: Lab, producer: DefaultMQProducer) -> None:
     lab.run(producer.send(Message("TopicTest", b"kept")))
     lab.crash("broker-a")
     assert lab.brokers[0].state == "down"
@@ -214,15 +188,9 @@ def test_a_crashed_broker_restarts_with_its_messages() -> None:
     assert lab.queue("TopicTest").max_offset == 1
 
 
-def test_a_restarted_client_machine_starts_what_was_running_with_its_present_settings() -> None:
-    lab = cluster()
-    got: list[Any] = []
-
-    def listener(messages: list[Any], context: Any) -> ConsumeConcurrentlyStatus:
-        got.extend(messages)
-        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
-
-    consumer = started_consumer(lab, listener)
+def test_a_restarted_client_machine_starts_what_was_running_with_its_present_settings(lab: Lab) -> None:
+    bodies: list[bytes] = []
+    consumer = started_consumer(lab, noting(bodies), topic="TopicTest")
     consumer.pull_batch_size = 7
     never_started = lab.producer("sleepers", node="consumer-1")
     first_instance = consumer.instance_name
@@ -234,11 +202,10 @@ def test_a_restarted_client_machine_starts_what_was_running_with_its_present_set
     assert str(never_started.impl.service_state) == "CREATE_JUST"
     lab.run(started_producer(lab).send(Message("TopicTest", b"after")))
     lab.run_for(ms=50)
-    assert [message.body for message in got] == [b"after"]
+    assert bodies == [b"after"]
 
 
-def test_a_wait_that_never_ends_says_who_waits_for_what() -> None:
-    lab = cluster()
+def test_a_wait_that_never_ends_says_who_waits_for_what(lab: Lab) -> None:
     with pytest.raises(SimulationError, match="Who waits for what"):
         lab.run_until(lambda: False, limit_ms=1_000)
 
@@ -246,16 +213,15 @@ def test_a_wait_that_never_ends_says_who_waits_for_what() -> None:
 def test_encoding_every_command_changes_nothing_that_can_be_seen() -> None:
     def play(wire: str) -> str:
         lab = cluster(wire=wire)
-        started_consumer(lab, lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
+        started_consumer(lab, topic="TopicTest")
         lab.run(started_producer(lab).send(Message("TopicTest", b"hello", keys="k1")))
         return lab.run_for(seconds=20).trace_hash()
 
     assert play("objects") == play("bytes")
 
 
-def test_inspectors_show_topics_routes_queues_and_held_pulls() -> None:
-    lab = cluster()
-    started_consumer(lab, lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
+def test_inspectors_show_topics_routes_queues_and_held_pulls(lab: Lab) -> None:
+    started_consumer(lab, topic="TopicTest")
     lab.run_for(seconds=3)
     lab.run(started_producer(lab).send(Message("TopicTest", b"hello")))
     lab.run_for(ms=50)
@@ -272,9 +238,7 @@ def test_inspectors_show_topics_routes_queues_and_held_pulls() -> None:
         lab.queue("TopicTest", 9)
 
 
-def test_a_diagram_draws_each_request_as_an_arrow_between_two_lanes() -> None:
-    lab = cluster()
-    producer = started_producer(lab)
+def test_a_diagram_draws_each_request_as_an_arrow_between_two_lanes(lab: Lab, producer: DefaultMQProducer) -> None:
     start = lab.now_ms
     lab.run(producer.send(Message("TopicTest", b"hello")))
     diagram = lab.space_time(start, requests=["SEND_MESSAGE_V2"])
@@ -285,16 +249,13 @@ def test_a_diagram_draws_each_request_as_an_arrow_between_two_lanes() -> None:
     assert svg.startswith("<svg")
 
 
-def test_a_listener_that_raises_is_told_once_for_each_error() -> None:
-    lab = cluster()
-
+def test_a_listener_that_raises_is_told_once_for_each_error(lab: Lab) -> None:
     def listener(messages: list[Any], context: Any) -> ConsumeConcurrentlyStatus:
         raise KeyError("no such order")
 
-    started_consumer(lab, listener)
+    started_consumer(lab, listener, topic="TopicTest")
     producer = started_producer(lab)
-    for _ in range(3):
-        lab.run(producer.send(Message("TopicTest", b"hello")))
+    send(producer, *[b"hello"] * 3, topic="TopicTest")
     with pytest.warns(UserWarning, match="raised KeyError: 'no such order' in line") as told:
         lab.run_for(seconds=5)
     assert len(told) == 1
@@ -306,9 +267,7 @@ def test_a_node_needs_a_name_that_a_file_could_have() -> None:
         Lab().name_server("name server/1")
 
 
-def test_a_forgotten_await_says_so() -> None:
-    lab = cluster()
-    producer = started_producer(lab)
+def test_a_forgotten_await_says_so(producer: DefaultMQProducer) -> None:
     call = producer.send(Message("TopicTest", b"hello"))
     assert repr(call).startswith("not awaited: producer.send(...)")
     with pytest.warns(UserWarning, match="was never awaited"):

@@ -10,27 +10,21 @@ from typing import Any
 
 import pytest
 
-from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab import Lab, Message
 from mqlab.commands.cli import main
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.ipython import scenario_cell
 from mqlab.replay import read_report, replay
 from mqlab.scenarios import get
+from tests.worlds import shop, started_consumer, started_producer
 
 
 @pytest.fixture
 def lab() -> Lab:
     """A running broker with one topic, a producer and a consumer."""
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("TopicTest", 1)
-    producer = lab.producer("orders", node="producer-1")
-    lab.run(producer.start())
-    consumer = lab.consumer("readers", node="consumer-1")
-    consumer.subscribe("TopicTest", "*")
-    consumer.register_message_listener(lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
-    lab.run(consumer.start())
+    lab = shop(topic="TopicTest")
+    started_producer(lab, "orders", node="producer-1")
+    started_consumer(lab, topic="TopicTest", node="consumer-1")
     lab.run_for(seconds=2)
     return lab
 
@@ -88,8 +82,7 @@ def test_a_fault_that_may_be_below_zero() -> None:
 
 
 def test_the_answer_of_a_call_that_was_not_awaited(lab: Lab) -> None:
-    producer = lab.producer("more", node="producer-1")
-    lab.run(producer.start())
+    producer = started_producer(lab, "more", node="producer-1")
     result: Any = producer.send(Message("TopicTest", b"x"))
     with pytest.raises(LearnerError, match=r"has no 'queue_offset'\n.*write 'await producer.send\(...\)' first"):
         result.queue_offset  # noqa: B018  the access is what is tested
@@ -107,10 +100,7 @@ def test_wrong_arguments_of_a_call_are_told_when_it_is_awaited(lab: Lab) -> None
 
 
 def test_a_running_consumer_keeps_its_listener(lab: Lab) -> None:
-    consumer = lab.consumer("more", node="consumer-1")
-    consumer.subscribe("TopicTest", "*")
-    consumer.register_message_listener(lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
-    lab.run(consumer.start())
+    consumer = started_consumer(lab, group="more", topic="TopicTest", node="consumer-1")
     with pytest.raises(LearnerError, match="keeps the listener with which it was started"):
         consumer.register_message_listener(lambda messages, context: None)
 
@@ -164,8 +154,7 @@ def test_a_trace_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_producer_is_started_anew_with_its_process(lab: Lab) -> None:
-    producer = lab.producer("more", node="producer-1")
-    lab.run(producer.start())
+    producer = started_producer(lab, "more", node="producer-1")
     lab.crash("producer-1")
     lab.run_for(seconds=1)
     lab.restart("producer-1")

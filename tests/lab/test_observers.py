@@ -13,21 +13,16 @@ from mqlab.trace.bus import Row
 from mqlab.trace.monitors import Monitor
 from mqlab.trace.record import Record
 from mqlab.trace.recorder import JsonLinesRecorder
+from tests.worlds import shop, started_consumer, started_producer
 
 KINDS = ("MessageStored", "OffsetCommitted", "MessageDispatched", "RequestReceived", "SendSucceeded", "ConsumeStarted")
 
 
 def busy_lab(kind: str = "", sink: Any = None) -> Lab:
     """A lab in which a message is under way from a producer to a listener; a sink that fails may watch it."""
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("TopicTest", 1)
-    producer, consumer = lab.producer("orders"), lab.consumer("readers")
-    consumer.subscribe("TopicTest", "*")
-    consumer.register_message_listener(lambda messages, context: None)
-    lab.run(producer.start())
-    lab.run(consumer.start())
+    lab = shop(topic="TopicTest")
+    producer = started_producer(lab, "orders")
+    started_consumer(lab, lambda messages, context: None, topic="TopicTest")
     lab.run_for(seconds=25)
     if kind:
         lab.world.hooks.attach(sink or failing_at(kind))

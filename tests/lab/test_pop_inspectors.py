@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab import ConsumeConcurrentlyStatus, Lab
+from tests.worlds import send, shop, started_producer
 
 
 @pytest.fixture
 def lab() -> Lab:
     """A broker with topic T, which the group G shall pop."""
-    lab = Lab(seed=3)
-    lab.name_server()
-    lab.broker("broker-a", enable_pop_buffer_merge=True)
-    lab.create_topic("T", 1)
+    lab = shop(seed=3, enable_pop_buffer_merge=True)
     lab.set_message_request_mode("T", "G", "POP")
     return lab
 
@@ -40,9 +38,7 @@ def test_a_pop_that_waits_a_message_that_is_out_and_the_revive_queues_can_be_see
     assert waits_ms > 500
     assert waits_ms + left_ms == pytest.approx(15_000, abs=5)
 
-    producer = lab.producer("P", node="sender")
-    lab.run(producer.start())
-    lab.run(producer.send(Message("T", b"x")))
+    send(started_producer(lab, "P", node="sender"), b"x")
     lab.run_for(ms=50)
     (point,) = lab.pop_check_points().rows
     assert tuple(point[:9]) == ("broker-a", "G", "T", 0, "0", "0", 1, "buffer", False)

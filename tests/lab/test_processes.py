@@ -6,15 +6,12 @@ import pytest
 
 from mqlab import Lab
 from mqlab.errors import LearnerError
+from tests.worlds import shop, started_consumer
 
 
 @pytest.fixture
 def lab() -> Lab:
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("Kept", 1)
-    return lab
+    return shop(topic="Kept")
 
 
 def test_between_a_restart_and_the_first_slice_there_is_no_process(lab: Lab) -> None:
@@ -42,10 +39,7 @@ def test_a_process_that_is_down_has_nothing_left(lab: Lab) -> None:
 
 
 def test_the_tables_of_a_client_are_those_of_its_present_process(lab: Lab) -> None:
-    consumer = lab.consumer("readers")
-    consumer.subscribe("Kept", "*")
-    consumer.register_message_listener(lambda messages, context: None)
-    lab.run(consumer.start())
+    consumer = started_consumer(lab, lambda messages, context: None, topic="Kept")
     lab.run_for(seconds=25)
     assert len(lab.process_queues(consumer)) == 2
     lab.restart("consumer-1")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab import Lab, Message
 from mqlab.client import (
     ConsumeMessageHook,
     ConsumeOrderlyStatus,
@@ -16,6 +16,7 @@ from mqlab.client import (
     RemoteBrokerOffsetStore,
 )
 from mqlab.client.producer.hooks import CheckForbiddenHook, SendMessageHook
+from tests.worlds import send, shop, started_producer, succeed
 
 NODE = "machine"
 
@@ -48,11 +49,7 @@ class Listening(MessageListenerOrderly):
 
 @pytest.fixture
 def lab() -> Lab:
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("T", 2)
-    return lab
+    return shop(queues=2)
 
 
 def start_again(lab: Lab) -> None:
@@ -60,14 +57,6 @@ def start_again(lab: Lab) -> None:
     lab.crash(NODE)
     lab.restart(NODE)
     lab.run_for(seconds=3)
-
-
-def send(lab: Lab, *bodies: str) -> None:
-    producer = lab.producer("orders", node="sender")
-    lab.run(producer.start())
-    for body in bodies:
-        lab.run(producer.send(Message("T", body)))
-    lab.run_for(ms=100)
 
 
 def drop_bad(context: Any) -> None:
@@ -99,13 +88,10 @@ def test_a_push_consumer_keeps_its_listeners_hooks_and_store(lab: Lab, orderly: 
         made.append(group)
         return RemoteBrokerOffsetStore(instance, group)
 
-    def take(messages: Any, context: Any) -> ConsumeConcurrentlyStatus:
-        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
-
     hook = Watching()
     consumer.subscription["T"] = "*"
     consumer.subscribe("other", "A || B")
-    consumer.register_message_listener(Listening() if orderly else take)
+    consumer.register_message_listener(Listening() if orderly else succeed)
     consumer.register_consume_message_hook(hook)
     consumer.register_filter_message_hook(drop_bad)
     consumer.message_queue_listener = lambda topic, every, mine: heard.append(len(mine))
@@ -116,7 +102,8 @@ def test_a_push_consumer_keeps_its_listeners_hooks_and_store(lab: Lab, orderly: 
     assert heard.count(2) == 2, "both queues of T: at the start and at the restart"
     assert made == ["G", "G"]
     assert consumer.impl.rebalance_impl.subscription_inner["other"].tags_set == {"A", "B"}
-    send(lab, "good", "bad")
+    send(started_producer(lab, "orders", node="sender"), "good", "bad")
+    lab.run_for(ms=100)
     assert hook.seen == [b"good"]
 
 
@@ -125,7 +112,7 @@ def test_a_topic_that_was_given_up_stays_given_up(lab: Lab) -> None:
     consumer.subscribe("T", "*")
     consumer.subscribe("other", "*")
     consumer.unsubscribe("other")
-    consumer.register_message_listener(lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
+    consumer.register_message_listener(succeed)
     lab.run(consumer.start())
     start_again(lab)
     assert sorted(consumer.impl.rebalance_impl.subscription_inner) == ["%RETRY%G", "T"]
@@ -150,7 +137,8 @@ def test_a_consumer_that_pulls_keeps_its_hooks_and_its_queue_listener(lab: Lab, 
     lab.run(consumer.start())
     start_again(lab)
     assert heard == [2, 2]
-    send(lab, *["good", "bad"] * 4)
+    send(started_producer(lab, "orders", node="sender"), *["good", "bad"] * 4)
+    lab.run_for(ms=100)
     queue = MessageQueue("T", "broker-a", 0)
     for _ in range(2):
         lab.run(consumer.pull(queue, "*", 0, 32) if kind == "pull_consumer" else consumer.poll())

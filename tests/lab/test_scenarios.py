@@ -12,6 +12,7 @@ from mqlab import Message, scenarios
 from mqlab.errors import LearnerError, ProtocolError
 from mqlab.replay import read_report, replay, replay_to
 from mqlab.scenarios.source import add_from_source
+from tests.worlds import started_producer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,8 +123,7 @@ def test_a_world_built_cell_by_cell_says_why_it_cannot_be_replayed(tmp_path: Pat
 
 def test_a_world_changed_from_a_cell_says_why_it_cannot_be_replayed(tmp_path: Path) -> None:
     lab = scenarios.get("first-message").build(seed=3)
-    producer = lab.producer("other")
-    lab.run(producer.start())
+    started_producer(lab, "other")
     with pytest.raises(LearnerError, match="changed from outside"):
         lab.report(str(tmp_path / "x"))
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 from zlib import crc32
 
 import pytest
 
-from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
+from mqlab import Lab, scenarios
 from mqlab.protocol.message import MessageExt
 from mqlab.scenarios.store import SMALL_FILES
 from mqlab.sim import MemoryDisk
+from tests.worlds import noting, send, shop, started_producer
 
 DAMAGED_MESSAGE = 127
 
@@ -56,15 +56,11 @@ def test_what_is_flushed_or_only_killed_stays(parameters: dict[str, str]) -> Non
 
 
 def test_a_small_message_is_unsafe_for_up_to_ten_seconds() -> None:
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("Orders", 1)
-    producer = lab.producer("shop")
-    lab.run(producer.start())
-    lab.run(producer.send(Message("Orders", b"hello")))
+    lab = shop(topic="Orders")
+    producer = started_producer(lab)
+    send(producer, b"hello", topic="Orders")
     lab.run_until_event("CommitLogFlushed")
-    lab.run(producer.send(Message("Orders", b"hello")))
+    send(producer, b"hello", topic="Orders")
     stored = lab.history.last("MessageStored")
     assert stored is not None
     assert 9_990 < lab.run_until_event("CommitLogFlushed").ts_ms - stored.ts_ms < 10_000
@@ -91,15 +87,10 @@ def test_after_a_clean_stop_nobody_notices_a_rotten_byte_and_it_is_consumed() ->
     lab = shop_after(rotten_byte, clean=True)
     assert left(lab) == 387
     handled: list[MessageExt] = []
-
-    def listener(messages: Sequence[MessageExt], context: Any) -> ConsumeConcurrentlyStatus:
-        handled.extend(messages)
-        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
-
     consumer = lab.consumer("auditors")
     consumer.subscribe("Orders", "*")
     consumer.subscribe("Payments", "*")
-    consumer.register_message_listener(listener)
+    consumer.register_message_listener(noting(handled, ""))
     lab.run(consumer.start())
     lab.run_for(seconds=60)
     assert len(handled) == 387

@@ -23,6 +23,7 @@ from mqlab.check import (
     lab_check,
 )
 from mqlab.errors import LearnerError
+from tests.worlds import started_producer
 
 
 @pytest.fixture
@@ -194,8 +195,7 @@ def test_a_failed_check_opens_the_world_in_which_it_failed() -> None:
         lab = Lab(seed, history=False)
         lab.name_server()
         lab.broker()
-        producer = lab.producer("shop")
-        lab.run(producer.start())
+        producer = started_producer(lab)
         lab.run(producer.send(Message("Orders", bytes(answer(seed)))))
         return Wrong("too small", "x" * seed) if answer(seed) < 5 else None
 

@@ -21,7 +21,7 @@ from mqlab.protocol.topic_config import (
 )
 from mqlab.remoting import RemotingClient
 from mqlab.sim import FAULTS, Node, World, faults
-from mqlab.trace.events import namesrv as events
+from tests.worlds import events_in
 
 
 class Caller:
@@ -104,12 +104,7 @@ class Server:
         return self.world.now_us / 1_000
 
     def seen(self, kind: str) -> list[dict[str, Any]]:
-        cls = getattr(events, kind)
-        return [
-            {"ts_ms": row[2] / 1_000, **dict(zip(cls._fields, row[8:], strict=True))}
-            for row in self.rows
-            if row[7] == kind
-        ]
+        return events_in(self.rows, kind)
 
 
 @pytest.fixture

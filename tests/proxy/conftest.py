@@ -59,11 +59,19 @@ class Shop:
         """Send these bodies one after the other."""
         return [self.run(self.producer().send(Message(topic, body, **settings))) for body in bodies]
 
-    def push_consumer(self, verdict: Verdict | None = None, group: str = "g", tags: str = "*", **settings: Any) -> Any:
-        """A push consumer that has scanned its assignments; without a verdict everything succeeds."""
+    def push_consumer(
+        self, verdict: Verdict | None = None, group: str = "g", tags: str = "*", takes_ms: float = 0, **settings: Any
+    ) -> Any:
+        """A push consumer that has scanned its assignments; without a verdict everything succeeds, after `takes_ms`."""
         consumer = self.lab.push_consumer_v5(group, **settings)
         consumer.subscribe("T", tags)
-        consumer.set_message_listener(self._noting(consumer, verdict or (lambda _: ConsumeResult.SUCCESS)))
+
+        async def succeed(_: MessageView) -> ConsumeResult:
+            await consumer.node.sleep(takes_ms)
+            return ConsumeResult.SUCCESS
+
+        at_once: Verdict = succeed if takes_ms else lambda _: ConsumeResult.SUCCESS
+        consumer.set_message_listener(self._noting(consumer, verdict or at_once))
         self.run(consumer.start())
         self.run_ms(1_100)
         return consumer

@@ -31,11 +31,7 @@ def test_a_proxy_that_was_killed_and_started_again_goes_on_without_loss(shop: Sh
 
 
 def test_what_a_killed_proxys_clients_had_is_acknowledged_through_the_new_one(shop: Shop) -> None:
-    async def slow(message: Any) -> ConsumeResult:
-        await consumer.node.sleep(8_000)
-        return ConsumeResult.SUCCESS
-
-    consumer = shop.push_consumer(slow)
+    shop.push_consumer(takes_ms=8_000)
     shop.send("a")
     shop.run_ms(1_000)
     shop.lab.crash("proxy-1")

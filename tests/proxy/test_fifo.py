@@ -22,11 +22,7 @@ def shop() -> Shop:
 
 
 def test_messages_of_a_group_come_one_after_the_other(shop: Shop) -> None:
-    async def slow(message: Any) -> ConsumeResult:
-        await consumer.node.sleep(200)
-        return ConsumeResult.SUCCESS
-
-    consumer = shop.push_consumer(slow)
+    shop.push_consumer(takes_ms=200)
     shop.send(*"abcdef", message_group="x")
     shop.run_ms(10_000)
     assert shop.bodies() == list("abcdef")

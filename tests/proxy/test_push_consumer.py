@@ -133,11 +133,7 @@ def test_a_damaged_message_is_given_back_unseen(shop: Shop, monkeypatch: pytest.
 
 
 def test_a_full_cache_lets_the_consumer_wait(shop: Shop) -> None:
-    async def slow(message: Any) -> ConsumeResult:
-        await consumer.node.sleep(500)
-        return ConsumeResult.SUCCESS
-
-    consumer = shop.push_consumer(slow, max_cache_message_count=2, consumption_thread_count=1)
+    consumer = shop.push_consumer(takes_ms=500, max_cache_message_count=2, consumption_thread_count=1)
     shop.send(*"abcdef")
     shop.run_ms(200)
     # As much as fits, but at least one: the first receive had asked for 2, the next for 1.
@@ -182,11 +178,7 @@ def test_topics_can_be_added_and_given_up(shop: Shop) -> None:
 
 
 def test_a_shutdown_waits_for_receives_and_listeners(shop: Shop) -> None:
-    async def slow(message: Any) -> ConsumeResult:
-        await consumer.node.sleep(25_000)
-        return ConsumeResult.SUCCESS
-
-    consumer = shop.push_consumer(slow)
+    consumer = shop.push_consumer(takes_ms=25_000)
     shop.send("slow")
     shop.run_ms(500)
     begin = shop.lab.now_ms

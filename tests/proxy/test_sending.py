@@ -9,6 +9,7 @@ import pytest
 from mqlab.client.v5 import ClientException, Message
 from mqlab.errors import LearnerError
 from mqlab.protocol.hashing import guava_consistent_hash
+from tests.worlds import shop
 
 from .conftest import Shop
 
@@ -147,12 +148,7 @@ def test_a_full_disk_is_told(shop: Shop) -> None:
 
 
 def test_a_flush_that_takes_too_long_is_told() -> None:
-    from mqlab.lab import Lab
-
-    lab = Lab(1)
-    lab.name_server()
-    lab.broker(flush_disk_type="SYNC_FLUSH", sync_flush_timeout=1_000)
-    lab.create_topic("T", 1)
+    lab = shop(seed=1, flush_disk_type="SYNC_FLUSH", sync_flush_timeout=1_000)
     lab.proxy()
     producer = lab.producer_v5()
     lab.run(producer.start())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqlab.client.v5 import ClientException
+from mqlab.client.v5 import ClientException, SimpleConsumer
 from mqlab.errors import LearnerError
 
 from .conftest import Shop
@@ -22,8 +22,12 @@ def test_what_is_received_is_nobody_elses_for_a_while(shop: Shop) -> None:
     assert shop.run(second.receive(16, 10_000)) == []
 
 
-def test_what_is_not_acknowledged_comes_again_by_another_handle(shop: Shop) -> None:
-    consumer = shop.simple_consumer()
+@pytest.fixture
+def consumer(shop: Shop) -> SimpleConsumer:
+    return shop.simple_consumer()
+
+
+def test_what_is_not_acknowledged_comes_again_by_another_handle(shop: Shop, consumer: SimpleConsumer) -> None:
     shop.send("a")
     (first,) = shop.run(consumer.receive(1, 10_000))
     shop.run_ms(20_000)
@@ -32,8 +36,7 @@ def test_what_is_not_acknowledged_comes_again_by_another_handle(shop: Shop) -> N
     assert again.receipt_handle != first.receipt_handle
 
 
-def test_an_ack_comes_too_late_when_the_invisible_time_is_over(shop: Shop) -> None:
-    consumer = shop.simple_consumer()
+def test_an_ack_comes_too_late_when_the_invisible_time_is_over(shop: Shop, consumer: SimpleConsumer) -> None:
     shop.send("a")
     (message,) = shop.run(consumer.receive(1, 10_000))
     shop.run_ms(10_000)
@@ -64,8 +67,7 @@ def test_a_longer_time_counts_from_now_on_and_changes_the_handle(shop: Shop) -> 
     assert not shop.events("MessageRevived")
 
 
-def test_a_shorter_time_brings_the_message_back_soon(shop: Shop) -> None:
-    consumer = shop.simple_consumer()
+def test_a_shorter_time_brings_the_message_back_soon(shop: Shop, consumer: SimpleConsumer) -> None:
     shop.send("a")
     (message,) = shop.run(consumer.receive(1, 600_000))
     shop.run(consumer.change_invisible_duration(message, 1_000))
@@ -74,8 +76,7 @@ def test_a_shorter_time_brings_the_message_back_soon(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("invisible_ms", [9_999, 12 * 3_600_000 + 1])
-def test_invisible_times_have_limits(shop: Shop, invisible_ms: int) -> None:
-    consumer = shop.simple_consumer()
+def test_invisible_times_have_limits(shop: Shop, consumer: SimpleConsumer, invisible_ms: int) -> None:
     shop.send("a")
     with pytest.raises(ClientException, match="ILLEGAL_INVISIBLE_TIME"):
         shop.run(consumer.receive(1, invisible_ms))
@@ -112,8 +113,7 @@ def test_an_old_client_is_refused_with_a_code_that_it_knows(shop: Shop, version:
         shop.run(consumer.receive(1, 10_000))
 
 
-def test_32_messages_come_at_once_at_most(shop: Shop) -> None:
-    consumer = shop.simple_consumer()
+def test_32_messages_come_at_once_at_most(shop: Shop, consumer: SimpleConsumer) -> None:
     shop.send(*[str(number) for number in range(40)])
     assert len(shop.run(consumer.receive(100, 10_000))) <= 32
 
@@ -154,8 +154,7 @@ def test_what_a_consumer_cannot_do(shop: Shop) -> None:
         consumer.subscribe("T", 3)  # type: ignore[arg-type]
 
 
-def test_a_handle_that_is_none_is_refused(shop: Shop) -> None:
-    consumer = shop.simple_consumer()
+def test_a_handle_that_is_none_is_refused(shop: Shop, consumer: SimpleConsumer) -> None:
     shop.send("a")
     (message,) = shop.run(consumer.receive(1, 10_000))
     message.receipt_handle = "1 2 3"
@@ -163,8 +162,7 @@ def test_a_handle_that_is_none_is_refused(shop: Shop) -> None:
         shop.run(consumer.ack(message))
 
 
-def test_a_handle_of_a_broker_that_nobody_knows_is_refused(shop: Shop) -> None:
-    consumer = shop.simple_consumer()
+def test_a_handle_of_a_broker_that_nobody_knows_is_refused(shop: Shop, consumer: SimpleConsumer) -> None:
     shop.send("a")
     (message,) = shop.run(consumer.receive(1, 10_000))
     message.receipt_handle = message.receipt_handle.replace("broker-a", "broker-z")

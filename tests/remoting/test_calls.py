@@ -92,6 +92,11 @@ class Setting:
         return [row[8:] for row in self.rows if row[7] == kind]
 
 
+@pytest.fixture
+def setting() -> Setting:
+    return Setting()
+
+
 @pytest.mark.parametrize("wire_bytes", [False, True])
 def test_a_synchronous_call_returns_the_answer_to_its_own_request(wire_bytes: bool) -> None:
     setting = Setting(wire_bytes=wire_bytes)
@@ -110,8 +115,7 @@ def test_commands_as_objects_and_as_bytes_give_the_same_trace() -> None:
     assert traces[0] == traces[1]
 
 
-def test_every_frame_can_be_matched_between_its_sender_and_its_receiver() -> None:
-    setting = Setting()
+def test_every_frame_can_be_matched_between_its_sender_and_its_receiver(setting: Setting) -> None:
     setting.call()
     setting.call(LATER)
     for sent, received in (("RequestSent", "RequestReceived"), ("ResponseSent", "ResponseReceived")):
@@ -121,8 +125,7 @@ def test_every_frame_can_be_matched_between_its_sender_and_its_receiver() -> Non
         assert len(out) == 2
 
 
-def test_an_asynchronous_call_calls_back_once_with_the_answer() -> None:
-    setting = Setting()
+def test_an_asynchronous_call_calls_back_once_with_the_answer(setting: Setting) -> None:
     outcomes: list[ResponseFuture] = []
     setting.client.invoke_async(setting.address, RemotingCommand.request(ECHO, body=b"x"), 3000, outcomes.append)
     setting.world.run_for(1_000_000)
@@ -130,16 +133,14 @@ def test_an_asynchronous_call_calls_back_once_with_the_answer() -> None:
     assert setting.client.semaphore_async.permits == 65535
 
 
-def test_a_one_way_request_is_processed_and_never_answered() -> None:
-    setting = Setting()
+def test_a_one_way_request_is_processed_and_never_answered(setting: Setting) -> None:
     setting.client.invoke_oneway(setting.address, RemotingCommand.request(ECHO), 3000)
     setting.world.run_for(1_000_000)
     assert setting.echo.seen == [ECHO]
     assert setting.events("ResponseSent") == []
 
 
-def test_callers_that_come_at_the_same_time_share_one_connection() -> None:
-    setting = Setting()
+def test_callers_that_come_at_the_same_time_share_one_connection(setting: Setting) -> None:
     for _ in range(5):
         setting.client.invoke_async(setting.address, RemotingCommand.request(ECHO), 3000, lambda _: None)
     setting.world.run_for(1_000_000)
@@ -147,8 +148,7 @@ def test_callers_that_come_at_the_same_time_share_one_connection() -> None:
     assert len(setting.echo.seen) == 5
 
 
-def test_a_timed_out_synchronous_call_raises_at_once_and_closes_its_channel() -> None:
-    setting = Setting()
+def test_a_timed_out_synchronous_call_raises_at_once_and_closes_its_channel(setting: Setting) -> None:
     with pytest.raises(
         RemotingTimeoutException, match=r"wait response on the channel <10.0.0.1:10911> timeout, 3000\(ms\)"
     ):
@@ -157,8 +157,7 @@ def test_a_timed_out_synchronous_call_raises_at_once_and_closes_its_channel() ->
     assert setting.client.channel_table == {}
 
 
-def test_a_channel_survives_a_time_out_for_which_connecting_left_hardly_any_time() -> None:
-    setting = Setting()
+def test_a_channel_survives_a_time_out_for_which_connecting_left_hardly_any_time(setting: Setting) -> None:
     setting.world.network.link("client", "server").extra_us = 2_950_000
     with pytest.raises(RemotingTimeoutException):
         setting.call()
@@ -176,8 +175,7 @@ def test_closing_on_time_out_can_be_switched_off() -> None:
     assert kept.client.response_table == {}
 
 
-def test_the_scan_finds_expired_requests_a_second_after_their_time_out_on_its_own_grid() -> None:
-    setting = Setting()
+def test_the_scan_finds_expired_requests_a_second_after_their_time_out_on_its_own_grid(setting: Setting) -> None:
     outcomes: list[tuple[int, ResponseFuture]] = []
 
     def note(future: ResponseFuture) -> None:
@@ -191,15 +189,13 @@ def test_the_scan_finds_expired_requests_a_second_after_their_time_out_on_its_ow
     assert setting.client.semaphore_async.permits == 65535
 
 
-def test_an_answer_after_the_scan_is_dropped() -> None:
-    setting = Setting()
+def test_an_answer_after_the_scan_is_dropped(setting: Setting) -> None:
     setting.client.invoke_async(setting.address, RemotingCommand.request(SLOW, body=b"6000"), 500, lambda _: None)
     setting.world.run_for(10_000_000)
     assert [event[2] for event in setting.events("ResponseDropped")] == [0]
 
 
-def test_nobody_listens_is_a_connect_exception_for_sync_and_async_alike() -> None:
-    setting = Setting()
+def test_nobody_listens_is_a_connect_exception_for_sync_and_async_alike(setting: Setting) -> None:
     request = RemotingCommand.request(ECHO)
     with pytest.raises(RemotingConnectException, match=r"connect to 10.0.0.1:1 failed"):
         setting.play(setting.client.invoke_sync("10.0.0.1:1", request, 3000))
@@ -210,8 +206,7 @@ def test_nobody_listens_is_a_connect_exception_for_sync_and_async_alike() -> Non
     assert [type(future.error) for future in outcomes] == [RemotingConnectException]
 
 
-def test_a_closed_connection_fails_at_once_whatever_waits_for_it() -> None:
-    setting = Setting()
+def test_a_closed_connection_fails_at_once_whatever_waits_for_it(setting: Setting) -> None:
     outcomes: list[int] = []
     setting.client.invoke_async(
         setting.address, RemotingCommand.request(SILENT), 30_000, lambda _: outcomes.append(setting.world.now_us)
@@ -251,15 +246,13 @@ def test_without_permits_async_calls_wait_and_one_way_calls_are_refused() -> Non
         client.invoke_oneway(address, RemotingCommand.request(ECHO), 0)
 
 
-def test_an_unknown_request_code_is_answered_with_code_3() -> None:
-    setting = Setting()
+def test_an_unknown_request_code_is_answered_with_code_3(setting: Setting) -> None:
     setting.server.default_processor = None
     answer = setting.call(9999)
     assert (answer.code, answer.remark) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, " request type 9999 not supported")
 
 
-def test_a_processor_that_rejects_makes_the_server_answer_busy() -> None:
-    setting = Setting()
+def test_a_processor_that_rejects_makes_the_server_answer_busy(setting: Setting) -> None:
     setting.echo.refusal = ""
     answer = setting.call()
     assert (answer.code, answer.remark) == (2, "[REJECTREQUEST]system busy, start flow control for a while")
@@ -277,16 +270,14 @@ def test_a_full_pool_makes_the_server_answer_busy() -> None:
     assert remarks == ["[OVERLOAD]system busy, start flow control for a while", None, None]
 
 
-def test_errors_of_a_processor_reach_the_caller_as_short_texts() -> None:
-    setting = Setting()
+def test_errors_of_a_processor_reach_the_caller_as_short_texts(setting: Setting) -> None:
     broken, aborted = setting.call(BROKEN), setting.call(ABORT)
     assert (broken.code, broken.remark) == (ResponseCode.SYSTEM_ERROR, "ValueError: no such thing")
     assert (aborted.code, aborted.remark) == (16, "not allowed")
     assert len(setting.events("ProcessorFailed")) == 2
 
 
-def test_a_server_can_call_its_clients() -> None:
-    setting = Setting()
+def test_a_server_can_call_its_clients(setting: Setting) -> None:
     setting.client.register_processor(CALL_BACK, Echo(setting.client_node))
     setting.call()
     channel = setting.echo.channels[0]
@@ -298,8 +289,7 @@ def test_a_server_can_call_its_clients() -> None:
     assert setting.server.semaphore_oneway.permits == 256
 
 
-def test_rpc_hooks_see_requests_and_answers_on_both_sides() -> None:
-    setting = Setting()
+def test_rpc_hooks_see_requests_and_answers_on_both_sides(setting: Setting) -> None:
     seen: list[str] = []
 
     class Noting(RPCHook):
@@ -358,8 +348,7 @@ def test_an_error_is_answered_and_the_hooks_behind_the_call_see_only_what_a_proc
     assert shown == seen
 
 
-def test_go_away_is_answered_by_one_more_attempt_on_a_new_channel() -> None:
-    setting = Setting()
+def test_go_away_is_answered_by_one_more_attempt_on_a_new_channel(setting: Setting) -> None:
     setting.call()
     setting.server.shutting_down = True
     with pytest.raises(RemotingSendRequestException):

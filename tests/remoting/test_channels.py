@@ -28,6 +28,11 @@ class Ok(RequestProcessor):
         return RemotingCommand.response(0)
 
 
+@pytest.fixture
+def world() -> World:
+    return World(1)
+
+
 def serve(world: World, name: str, port: int = 9876) -> tuple[Node, RemotingServer]:
     node = world.node(name)
     server = RemotingServer(node, port)
@@ -42,8 +47,7 @@ def ask(world: World, node: Node, client: RemotingClient, address: str | None) -
     return answer
 
 
-def test_a_channel_that_is_idle_for_120_seconds_is_closed_and_not_a_moment_earlier() -> None:
-    world = World(1)
+def test_a_channel_that_is_idle_for_120_seconds_is_closed_and_not_a_moment_earlier(world: World) -> None:
     _, server = serve(world, "server")
     node = world.node("client")
     client = RemotingClient(node)
@@ -59,8 +63,7 @@ def test_a_channel_that_is_idle_for_120_seconds_is_closed_and_not_a_moment_earli
     assert not server.channels
 
 
-def test_an_idle_channel_costs_no_slice_per_frame() -> None:
-    world = World(1)
+def test_an_idle_channel_costs_no_slice_per_frame(world: World) -> None:
     serve(world, "server")
     node = world.node("client")
     client = RemotingClient(node)
@@ -71,8 +74,7 @@ def test_an_idle_channel_costs_no_slice_per_frame() -> None:
     assert world.slice_no - before <= 2
 
 
-def test_listeners_hear_of_connections_that_come_and_go() -> None:
-    world = World(1)
+def test_listeners_hear_of_connections_that_come_and_go(world: World) -> None:
     _, server = serve(world, "server")
     node = world.node("client")
     client = RemotingClient(node)
@@ -101,8 +103,7 @@ def test_listeners_hear_of_connections_that_come_and_go() -> None:
     ]
 
 
-def test_bytes_that_are_no_command_close_the_connection() -> None:
-    world = World(1)
+def test_bytes_that_are_no_command_close_the_connection(world: World) -> None:
     _, server = serve(world, "server")
     node = world.node("client")
     rows: list[tuple[Any, ...]] = []
@@ -120,8 +121,7 @@ def test_bytes_that_are_no_command_close_the_connection() -> None:
     assert [row[7] for row in rows].count("FrameRefused") == 1
 
 
-def test_a_command_that_comes_in_pieces_is_answered_once_it_is_whole() -> None:
-    world = World(1)
+def test_a_command_that_comes_in_pieces_is_answered_once_it_is_whole(world: World) -> None:
     serve(world, "server")
     node = world.node("client")
     heard: list[RemotingCommand] = []
@@ -139,8 +139,7 @@ def test_a_command_that_comes_in_pieces_is_answered_once_it_is_whole() -> None:
     assert [answer.code for answer in heard] == [0, 0]
 
 
-def test_a_server_that_was_shut_down_refuses_connections() -> None:
-    world = World(1)
+def test_a_server_that_was_shut_down_refuses_connections(world: World) -> None:
     _, server = serve(world, "server")
     node = world.node("client")
     server.shutdown()
@@ -183,15 +182,13 @@ def test_a_started_client_connects_to_every_name_server_and_comes_back_to_one_th
     assert sorted(client.channel_table) == ["10.0.0.1:9876", "10.0.0.2:9876"]
 
 
-def test_without_a_name_server_a_call_to_it_fails() -> None:
-    world = World(1)
+def test_without_a_name_server_a_call_to_it_fails(world: World) -> None:
     node = world.node("client")
     with pytest.raises(RemotingConnectException, match="connect to null failed"):
         ask(world, node, RemotingClient(node), None)
 
 
-def test_a_job_of_a_pool_tells_which_request_waits_in_it() -> None:
-    world = World(1)
+def test_a_job_of_a_pool_tells_which_request_waits_in_it(world: World) -> None:
     server_node, server = serve(world, "server")
     pool = server_node.pool("narrow", 1)
     server.register_processor(7, Ok(), pool, service_us=500_000)
@@ -225,8 +222,7 @@ def silent_pair(world: World) -> tuple[list[RemotingCommand], Channel, Node]:
     return heard, channel, node
 
 
-def test_a_channel_that_only_writes_is_not_idle() -> None:
-    world = World(1)
+def test_a_channel_that_only_writes_is_not_idle(world: World) -> None:
     heard, channel, _ = silent_pair(world)
     for _ in range(5):
         world.run_for(100_000_000)
@@ -238,8 +234,7 @@ def test_a_channel_that_only_writes_is_not_idle() -> None:
     assert not channel.is_active
 
 
-def test_a_channel_that_only_reads_is_not_idle() -> None:
-    world = World(1)
+def test_a_channel_that_only_reads_is_not_idle(world: World) -> None:
     _, server = serve(world, "server")
     node = world.node("client")
 
@@ -258,8 +253,7 @@ def test_a_channel_that_only_reads_is_not_idle() -> None:
     assert not server.channels
 
 
-def test_what_was_written_is_not_changed_by_its_writer_afterwards() -> None:
-    world = World(1)
+def test_what_was_written_is_not_changed_by_its_writer_afterwards(world: World) -> None:
     heard, channel, _ = silent_pair(world)
     command = RemotingCommand.request(1)
     command.remark = "as written"
@@ -269,16 +263,14 @@ def test_what_was_written_is_not_changed_by_its_writer_afterwards() -> None:
     assert [each.remark for each in heard] == ["as written"]
 
 
-def test_a_closed_channel_takes_no_command() -> None:
-    world = World(1)
+def test_a_closed_channel_takes_no_command(world: World) -> None:
     _, channel, _ = silent_pair(world)
     channel.close()
     with pytest.raises(EndpointClosed, match="is closed"):
         channel.write(RemotingCommand.request(1))
 
 
-def test_what_comes_behind_bytes_that_are_no_command_is_not_looked_at() -> None:
-    world = World(1)
+def test_what_comes_behind_bytes_that_are_no_command_is_not_looked_at(world: World) -> None:
     serve(world, "server")
     node = world.node("client")
     rows: list[tuple[Any, ...]] = []
@@ -295,8 +287,7 @@ def test_what_comes_behind_bytes_that_are_no_command_is_not_looked_at() -> None:
     assert (kinds.count("FrameRefused"), kinds.count("RequestReceived")) == (1, 0)
 
 
-def test_behind_a_command_that_closes_the_channel_nothing_is_read() -> None:
-    world = World(1)
+def test_behind_a_command_that_closes_the_channel_nothing_is_read(world: World) -> None:
     server, node = world.node("server"), world.node("client")
     heard: list[int] = []
 
@@ -330,8 +321,7 @@ class Outside(Transport):
         self.open = False
 
 
-def test_one_connection_may_be_bytes_in_a_world_where_commands_travel_as_they_are() -> None:
-    world = World(1)
+def test_one_connection_may_be_bytes_in_a_world_where_commands_travel_as_they_are(world: World) -> None:
     node, server = serve(world, "server")
     outside = Outside()
     server.accept(outside)
@@ -349,8 +339,7 @@ def test_one_connection_may_be_bytes_in_a_world_where_commands_travel_as_they_ar
     assert ask(world, world.node("inside"), RemotingClient(world.nodes["inside"]), "10.0.0.1:9876").code == 0
 
 
-def test_what_no_link_carries_is_closed_when_it_is_idle_or_the_server_ends() -> None:
-    world = World(1)
+def test_what_no_link_carries_is_closed_when_it_is_idle_or_the_server_ends(world: World) -> None:
     _, server = serve(world, "server")
     idle, left = Outside(), Outside()
     server.accept(idle)

@@ -82,11 +82,15 @@ class Setting:
         return self.client.semaphore_async.permits
 
 
+@pytest.fixture
+def setting() -> Setting:
+    return Setting()
+
+
 # -- the three ways out of the response table -----------------------------------------------------------------------
 
 
-def test_the_answer_takes_the_entry_out_and_gives_the_permit_back() -> None:
-    setting = Setting()
+def test_the_answer_takes_the_entry_out_and_gives_the_permit_back(setting: Setting) -> None:
     setting.begin()
     setting.world.run_until(lambda: setting.client.response_table)
     ((number, future),) = setting.client.response_table.items()
@@ -97,8 +101,7 @@ def test_the_answer_takes_the_entry_out_and_gives_the_permit_back() -> None:
     assert (len(setting.outcomes), setting.client.response_table, setting.permits) == (1, {}, 65_535)
 
 
-def test_a_failure_to_send_takes_the_entry_out_at_once_with_a_send_error() -> None:
-    setting = Setting()
+def test_a_failure_to_send_takes_the_entry_out_at_once_with_a_send_error(setting: Setting) -> None:
     setting.call()
     channel = setting.client.channel_table[setting.address]
     setting.world.network.break_connections("client", "server")
@@ -109,8 +112,7 @@ def test_a_failure_to_send_takes_the_entry_out_at_once_with_a_send_error() -> No
     assert (future.send_request_ok, setting.client.response_table, setting.permits) == (False, {}, 65_535)
 
 
-def test_the_end_of_a_channel_fails_all_that_wait_on_it_and_nobody_else() -> None:
-    setting = Setting()
+def test_the_end_of_a_channel_fails_all_that_wait_on_it_and_nobody_else(setting: Setting) -> None:
     other_node = setting.world.node("other")
     other = RemotingServer(other_node, 10911)
     other.register_default_processor(Some())
@@ -157,8 +159,7 @@ def test_a_synchronous_caller_leaves_at_its_time_out_and_its_entry_stays_for_the
     assert (len(setting.client.response_table), setting.permits) == (0, 65_535)
 
 
-def test_a_callback_is_called_once_although_the_answer_comes_after_the_end() -> None:
-    setting = Setting()
+def test_a_callback_is_called_once_although_the_answer_comes_after_the_end(setting: Setting) -> None:
     setting.begin(SILENT)
     setting.run_ms(10)
     (future,) = setting.client.response_table.values()
@@ -172,8 +173,7 @@ def test_a_callback_is_called_once_although_the_answer_comes_after_the_end() -> 
 # -- the budget -----------------------------------------------------------------------------------------------------
 
 
-def test_connecting_is_taken_off_the_time_for_the_answer() -> None:
-    setting = Setting()
+def test_connecting_is_taken_off_the_time_for_the_answer(setting: Setting) -> None:
     setting.world.network.link("client", "server").extra_us = 400_000
     setting.begin(SILENT)
     setting.world.run_until(lambda: setting.client.response_table)
@@ -198,8 +198,7 @@ def test_a_connection_that_takes_longer_than_the_budget_is_too_much_for_async_an
         assert setting.some.seen == []
 
 
-def test_making_a_connection_is_given_up_after_3_seconds() -> None:
-    setting = Setting()
+def test_making_a_connection_is_given_up_after_3_seconds(setting: Setting) -> None:
     FAULTS["cut"](setting.world, "client", "server")
     with pytest.raises(RemotingConnectException, match=r"connect to 10\.0\.0\.1:10911 failed"):
         setting.call(ANSWERED, 60_000)
@@ -296,8 +295,7 @@ def test_without_a_permit_a_one_way_call_is_an_error_for_its_caller() -> None:
         setting.client.invoke_oneway(setting.address, RemotingCommand.request(ANSWERED), 0)
 
 
-def test_65535_requests_are_under_way_at_most() -> None:
-    setting = Setting()
+def test_65535_requests_are_under_way_at_most(setting: Setting) -> None:
     setting.call()
     asynchronous, oneway = setting.client.semaphore_async, setting.client.semaphore_oneway
     assert all(asynchronous.try_acquire() for _ in range(65_534))
@@ -313,8 +311,7 @@ def test_65535_requests_are_under_way_at_most() -> None:
         setting.client.invoke_oneway(setting.address, RemotingCommand.request(ANSWERED), 100)
 
 
-def test_a_server_has_fewer_permits_for_calls_to_its_clients() -> None:
-    setting = Setting()
+def test_a_server_has_fewer_permits_for_calls_to_its_clients(setting: Setting) -> None:
     assert (setting.server.semaphore_async.permits, setting.server.semaphore_oneway.permits) == (64, 256)
 
 

@@ -80,16 +80,20 @@ def connect(world: World, node: Node, address: str = "10.0.0.2:10911", ms: int =
     return client
 
 
-def test_frames_arrive_in_the_order_in_which_they_were_sent(world: World, node: Node, server: Server) -> None:
-    client = connect(world, node)
+@pytest.fixture
+def client(world: World, node: Node, server: Server) -> Client:
+    """The client's side of a connection from "alpha" to the server."""
+    return connect(world, node)
+
+
+def test_frames_arrive_in_the_order_in_which_they_were_sent(world: World, client: Client, server: Server) -> None:
     for number in range(200):
         client.endpoint.send(number)
     world.run_for(10_000)
     assert server.frames == list(range(200))
 
 
-def test_a_connection_that_is_held_back_keeps_its_order(world: World, node: Node, server: Server) -> None:
-    client = connect(world, node)
+def test_a_connection_that_is_held_back_keeps_its_order(world: World, client: Client, server: Server) -> None:
     for number in range(3):
         client.endpoint.send(number)
     (delivery,) = [entry for entry in world.pending() if entry.source == "alpha"]
@@ -127,8 +131,7 @@ def test_the_delay_of_a_frame_is_a_choice_that_can_be_overridden(node: Node) -> 
     assert server.arrived_us == [sent + 300]
 
 
-def test_both_sides_know_their_addresses(world: World, node: Node, server: Server) -> None:
-    client = connect(world, node)
+def test_both_sides_know_their_addresses(world: World, client: Client, node: Node, server: Server) -> None:
     assert (client.endpoint.local, client.endpoint.remote) == ("10.0.0.1:40000", "10.0.0.2:10911")
     assert (server.endpoints[0].local, server.endpoints[0].remote) == ("10.0.0.2:10911", "10.0.0.1:40000")
     assert connect(world, node).endpoint.local == "10.0.0.1:40001"
@@ -305,15 +308,13 @@ def test_closing_lets_what_was_sent_before_arrive_and_then_the_other_side_sees_t
     assert client.closed == 0
 
 
-def test_sending_on_a_closed_connection_is_an_error(world: World, node: Node, server: Server) -> None:
-    client = connect(world, node)
+def test_sending_on_a_closed_connection_is_an_error(client: Client, server: Server) -> None:
     client.endpoint.close()
     with pytest.raises(EndpointClosed, match=r"10\.0\.0\.1:40000 -> 10\.0\.0\.2:10911 is closed"):
         client.endpoint.send("too late")
 
 
-def test_both_sides_may_close_at_once(world: World, node: Node, server: Server) -> None:
-    client = connect(world, node)
+def test_both_sides_may_close_at_once(world: World, client: Client, server: Server) -> None:
     client.endpoint.close()
     server.endpoints[0].close()
     world.run_for(10_000)
@@ -380,8 +381,7 @@ def test_a_partition_holds_frames_back_and_healing_delivers_them_in_order(
     assert (server.frames, client.frames) == (list(range(11)), ["back"])
 
 
-def test_a_frame_in_flight_when_the_cut_comes_is_held_back_too(world: World, node: Node, server: Server) -> None:
-    client = connect(world, node)
+def test_a_frame_in_flight_when_the_cut_comes_is_held_back_too(world: World, client: Client, server: Server) -> None:
     client.endpoint.send("frame")
     FAULTS["cut"](world, "alpha", "beta")
     world.run_for(10_000)
@@ -391,8 +391,9 @@ def test_a_frame_in_flight_when_the_cut_comes_is_held_back_too(world: World, nod
     assert server.frames == ["frame"]
 
 
-def test_a_cut_that_is_healed_before_the_frame_is_due_changes_nothing(world: World, node: Node, server: Server) -> None:
-    client = connect(world, node)
+def test_a_cut_that_is_healed_before_the_frame_is_due_changes_nothing(
+    world: World, client: Client, server: Server
+) -> None:
     client.endpoint.send("frame")
     FAULTS["cut"](world, "alpha", "beta")
     FAULTS["heal"](world, "alpha", "beta")
@@ -400,8 +401,7 @@ def test_a_cut_that_is_healed_before_the_frame_is_due_changes_nothing(world: Wor
     assert server.frames == ["frame"]
 
 
-def test_an_asymmetric_cut_stops_one_direction_only(world: World, node: Node, server: Server) -> None:
-    client = connect(world, node)
+def test_an_asymmetric_cut_stops_one_direction_only(world: World, client: Client, server: Server) -> None:
     FAULTS["cut"](world, "beta", "alpha")
     client.endpoint.send("request")
     server.endpoints[0].send("response")
@@ -417,8 +417,7 @@ def test_a_partition_of_groups_leaves_the_others_alone(world: World, node: Node,
     assert len(server.endpoints) == 2
 
 
-def test_the_end_of_a_connection_is_held_back_by_a_cut_too(world: World, node: Node, server: Server) -> None:
-    client = connect(world, node)
+def test_the_end_of_a_connection_is_held_back_by_a_cut_too(world: World, client: Client, server: Server) -> None:
     FAULTS["cut"](world, "alpha", "beta")
     client.endpoint.close()
     world.run_for(1_000_000)
@@ -485,8 +484,7 @@ def test_a_crash_closes_the_connections_after_what_was_sent_has_arrived(
     assert world.network.open_sides == 0
 
 
-def test_a_power_loss_is_silent(world: World, node: Node, server: Server) -> None:
-    client = connect(world, node)
+def test_a_power_loss_is_silent(world: World, client: Client, server: Server) -> None:
     server.endpoints[0].send("never arrives")
     FAULTS["power_off"](world, "beta")
     client.endpoint.send("into the dark")
@@ -509,8 +507,9 @@ def test_a_machine_that_is_back_after_a_power_loss_resets_its_old_connections(
     assert server.frames == ["hello"]
 
 
-def test_a_frozen_process_sees_the_end_of_a_connection_when_it_thaws(world: World, node: Node, server: Server) -> None:
-    client = connect(world, node)
+def test_a_frozen_process_sees_the_end_of_a_connection_when_it_thaws(
+    world: World, client: Client, server: Server
+) -> None:
     FAULTS["freeze"](world, "beta")
     client.endpoint.send("frame")
     client.endpoint.close()
@@ -532,8 +531,9 @@ def test_a_port_can_be_opened_once_by_a_process_and_again_by_the_next(world: Wor
     assert world.run_for(1_000)
 
 
-def test_a_port_that_was_closed_refuses_and_can_be_opened_again(world: World, node: Node, server: Server) -> None:
-    client = connect(world, node)
+def test_a_port_that_was_closed_refuses_and_can_be_opened_again(
+    world: World, client: Client, node: Node, server: Server
+) -> None:
     server.node.stop_listening(10911)
     with pytest.raises(ConnectionRefused):
         connect(world, node)

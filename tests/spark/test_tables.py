@@ -25,6 +25,7 @@ from mqlab_spark.place import LOCK, Place
 from mqlab_spark.tables import ALL, EVENTS, MARTS
 from mqlab_spark.tables.table import TEXT, Column, Table
 from tests.spark.conftest import TraceOf
+from tests.worlds import shop, started_consumer, started_producer
 
 MESSAGES = 20
 
@@ -34,22 +35,15 @@ def lossy_world() -> tuple[Lab, list[str]]:
 
     Returns the world and the ids of the messages that a producer was told are stored.
     """
-    lab = Lab(seed=6)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("T", 1)
-    producer = lab.producer("senders")
-    lab.run(producer.start())
+    lab = shop(seed=6)
+    producer = started_producer(lab, "senders")
     sent = [lab.run(producer.send(Message("T", b"%d" % n))).msg_id for n in range(MESSAGES)]
 
     async def listen(messages: list[MessageExt], context: object) -> ConsumeConcurrentlyStatus:
         await lab.world.nodes["consumer-1"].sleep(50)
         return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 
-    consumer = lab.consumer("readers", consume_thread_min=1, consume_thread_max=1)
-    consumer.subscribe("T")
-    consumer.register_message_listener(listen)
-    lab.run(consumer.start())
+    started_consumer(lab, listen, consume_thread_min=1, consume_thread_max=1)
     lab.run_until(lambda: sum(1 for _ in lab.history.find("ConsumeFinished")) > MESSAGES / 2)
     lab.crash("consumer-1")
     lab.restart("consumer-1")

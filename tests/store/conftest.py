@@ -134,3 +134,9 @@ class StoreWorld:
 def store_world() -> Callable[..., StoreWorld]:
     """store_world(flush_disk_type=...): a running store with small files in a world with seed 7."""
     return StoreWorld
+
+
+@pytest.fixture
+def sw() -> StoreWorld:
+    """A running store with small files in a world with seed 7."""
+    return StoreWorld()

@@ -98,8 +98,7 @@ def test_a_log_without_files_may_begin_with_any_file(store_world: Any, disk_was_
 # -- dispatchers ----------------------------------------------------------------------------------------------------
 
 
-def test_each_message_is_shown_to_all_dispatchers_once_also_after_a_crash(store_world: Any) -> None:
-    sw = store_world()
+def test_each_message_is_shown_to_all_dispatchers_once_also_after_a_crash(sw: Any) -> None:
     seen: list[DispatchRequest] = []
     sw.store.dispatcher_list.append(seen.append)
     sw.put(3)
@@ -111,8 +110,7 @@ def test_each_message_is_shown_to_all_dispatchers_once_also_after_a_crash(store_
     assert [request.fields() for request in again] == [request.fields() for request in seen]
 
 
-def test_what_finds_no_room_for_an_entry_is_shown_to_all_again(store_world: Any) -> None:
-    sw = store_world()
+def test_what_finds_no_room_for_an_entry_is_shown_to_all_again(sw: Any) -> None:
     seen: list[DispatchRequest] = []
     sw.store.dispatcher_list.append(seen.append)
     sw.store.put_message(sw.message())

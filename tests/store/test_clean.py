@@ -76,8 +76,7 @@ def test_a_queue_that_lost_all_its_messages_begins_at_its_end(store_world: Any) 
     assert sw.put(1, topic="Old")[0].logics_offset == 5
 
 
-def test_when_space_is_short_files_go_before_their_time(store_world: Any) -> None:
-    sw = store_world()
+def test_when_space_is_short_files_go_before_their_time(sw: Any) -> None:
     sw.put(600, size=1_000)
     deleted = _deleted(sw)
     sw.node.disk.capacity_bytes = sw.node.disk.used_bytes * 100 // 87
@@ -86,8 +85,7 @@ def test_when_space_is_short_files_go_before_their_time(store_world: Any) -> Non
     assert {reason for _, path, reason in deleted if "commitlog" in path} == {"space"}
 
 
-def test_over_ninety_percent_messages_are_refused_until_files_are_gone(store_world: Any) -> None:
-    sw = store_world()
+def test_over_ninety_percent_messages_are_refused_until_files_are_gone(sw: Any) -> None:
     sw.put(600, size=1_000)
     changes: list[tuple[Any, ...]] = []
     sw.world.hooks.attach(lambda row: changes.append(row[8:]) if row[7] == DiskFullChanged.__name__ else None)

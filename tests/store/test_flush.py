@@ -22,9 +22,8 @@ def _events(sw: Any, kind: type) -> list[Any]:
     return found
 
 
-def test_asynchronous_flush_waits_for_four_pages_or_ten_seconds(store_world: Any) -> None:
+def test_asynchronous_flush_waits_for_four_pages_or_ten_seconds(sw: Any) -> None:
     """The first turn, after 500 ms, flushes whatever there is; the next such turn comes 10 s later."""
-    sw = store_world()
     flushed = _events(sw, CommitLogFlushed)
     sw.run(1_000)
     sw.put(1)
@@ -36,8 +35,7 @@ def test_asynchronous_flush_waits_for_four_pages_or_ten_seconds(store_world: Any
     assert _flushed(sw) == sw.store.max_phy_offset
 
 
-def test_an_idle_store_plays_no_slices(store_world: Any) -> None:
-    sw = store_world()
+def test_an_idle_store_plays_no_slices(sw: Any) -> None:
     sw.put(10)
     sw.run(120_000)
     before = sw.world.slice_no
@@ -112,8 +110,7 @@ def test_a_stop_answers_those_that_wait(store_world: Any) -> None:
     assert future.result().is_ok
 
 
-def test_the_checkpoint_is_written_each_second_and_says_up_to_when_all_is_safe(store_world: Any) -> None:
-    sw = store_world()
+def test_the_checkpoint_is_written_each_second_and_says_up_to_when_all_is_safe(sw: Any) -> None:
     sw.run(400)
     sw.put(1)
     stored = sw.world.epoch_ms + 400

@@ -47,16 +47,14 @@ def test_the_offset_decides_before_anything_is_read(
     assert (result.min_offset, result.max_offset) == (0, 5)
 
 
-def test_a_queue_that_nobody_knows_has_no_messages(store_world: Any) -> None:
-    sw = store_world()
+def test_a_queue_that_nobody_knows_has_no_messages(sw: Any) -> None:
     result = sw.store.get_message("group", "Nothing", 0, 7, 32)
     assert (result.status, result.next_begin_offset) == (GetMessageStatus.NO_MATCHED_LOGIC_QUEUE, 0)
     assert sw.store.get_min_offset_in_queue("Nothing", 0) == -1
     assert sw.store.get_max_offset_in_queue("Nothing", 0) == 0
 
 
-def test_a_slave_does_not_correct_an_offset(store_world: Any) -> None:
-    sw = store_world()
+def test_a_slave_does_not_correct_an_offset(sw: Any) -> None:
     sw.put(5)
     sw.store.config.broker_role = BrokerRole.SLAVE
     assert _get(sw, 9).next_begin_offset == 9
@@ -104,8 +102,7 @@ def test_the_first_message_is_always_given(store_world: Any) -> None:
     assert _get(sw, 0, max_total_msg_size=100).message_count == 1
 
 
-def test_the_caller_s_limit_on_bytes_holds(store_world: Any) -> None:
-    sw = store_world()
+def test_the_caller_s_limit_on_bytes_holds(sw: Any) -> None:
     size = sw.put(10)[0].wrote_bytes
     assert _get(sw, 0, max_total_msg_size=3 * size).message_count == 3
 
@@ -131,14 +128,12 @@ def test_one_pull_looks_at_801_entries(store_world: Any) -> None:
     assert (result.status, result.next_begin_offset) == (GetMessageStatus.NO_MATCHED_MESSAGE, 801)
 
 
-def test_reading_stops_at_the_end_of_a_queue_file(store_world: Any) -> None:
-    sw = store_world()
+def test_reading_stops_at_the_end_of_a_queue_file(sw: Any) -> None:
     sw.put(30)
     assert _get(sw, 15).next_begin_offset == 20
 
 
-def test_offsets_are_found_by_store_time(store_world: Any) -> None:
-    sw = store_world()
+def test_offsets_are_found_by_store_time(sw: Any) -> None:
     for i in range(5):
         sw.store.put_message(sw.message(i))
         sw.store.put_message(sw.message(i))
@@ -153,8 +148,7 @@ def test_offsets_are_found_by_store_time(store_world: Any) -> None:
     assert sw.store.get_offset_in_queue_by_time("Nothing", 0, start) == 0
 
 
-def test_messages_are_found_by_key_and_by_unique_key(store_world: Any) -> None:
-    sw = store_world()
+def test_messages_are_found_by_key_and_by_unique_key(sw: Any) -> None:
     results = sw.put(30)
     found = sw.store.query_message("TopicTest", "k7", 32, 0, sw.node.now_ms())
     assert found.messages == [sw.store.select_one_message_by_offset(results[7].wrote_offset)]
@@ -178,8 +172,7 @@ def test_a_query_gives_the_newest_64_at_most_and_keeps_to_its_time(store_world: 
     assert len(sw.store.query_message("TopicTest", "same", 32, start + 10_000, start + 14_000).messages) == 5
 
 
-def test_the_index_rolls_over_and_finds_across_its_files(store_world: Any) -> None:
-    sw = store_world()
+def test_the_index_rolls_over_and_finds_across_its_files(sw: Any) -> None:
     sw.put(500)
     assert sw.store.query_message("TopicTest", "k3", 32, 0, sw.node.now_ms()).messages
     assert sw.store.query_message("TopicTest", "k499", 32, 0, sw.node.now_ms()).messages
@@ -187,8 +180,7 @@ def test_the_index_rolls_over_and_finds_across_its_files(store_world: Any) -> No
     assert sw.store.store_checkpoint.index_msg_timestamp == sw.store.index_service.files[1].end_timestamp
 
 
-def test_the_index_is_built_when_it_is_asked_and_only_then(store_world: Any) -> None:
-    sw = store_world()
+def test_the_index_is_built_when_it_is_asked_and_only_then(sw: Any) -> None:
     sw.put(10)
     assert sw.store.index_service.watermark == 0
     assert sw.store.build_index() == 20
@@ -196,9 +188,8 @@ def test_the_index_is_built_when_it_is_asked_and_only_then(store_world: Any) -> 
     assert sw.store.build_index() == 0
 
 
-def test_on_a_full_disk_a_query_finds_what_is_in_the_index_and_the_rest_once_there_is_room(store_world: Any) -> None:
+def test_on_a_full_disk_a_query_finds_what_is_in_the_index_and_the_rest_once_there_is_room(sw: Any) -> None:
     """No key is lost by it and none is there twice."""
-    sw = store_world()
     sw.put(60)
     assert sw.store.build_index() == 120
     for i in range(60, 500):
@@ -222,8 +213,7 @@ def test_on_a_full_disk_a_query_finds_what_is_in_the_index_and_the_rest_once_the
         assert len(sw.store.query_message("TopicTest", f"{i:032X}", 32, 0, now).messages) == 1
 
 
-def test_a_deleted_topic_can_no_longer_be_read(store_world: Any) -> None:
-    sw = store_world()
+def test_a_deleted_topic_can_no_longer_be_read(sw: Any) -> None:
     sw.put(3)
     assert sw.store.delete_topics(["TopicTest"]) == 1
     assert _get(sw, 0).status is GetMessageStatus.NO_MATCHED_LOGIC_QUEUE
@@ -232,8 +222,7 @@ def test_a_deleted_topic_can_no_longer_be_read(store_world: Any) -> None:
     assert _get(sw, 0).message_count == 1
 
 
-def test_the_earliest_time_is_that_of_the_first_message(store_world: Any) -> None:
-    sw = store_world()
+def test_the_earliest_time_is_that_of_the_first_message(sw: Any) -> None:
     assert sw.store.get_earliest_message_time() == -1
     sw.run(50)
     sw.put(2)

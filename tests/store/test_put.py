@@ -16,8 +16,7 @@ from mqlab.protocol.sysflag import MessageSysFlag
 from mqlab.store import BrokerRole, PutMessageResult, PutMessageStatus, RunningFlags
 
 
-def test_a_message_is_stored_dispatched_and_readable(store_world: Any) -> None:
-    sw = store_world()
+def test_a_message_is_stored_dispatched_and_readable(sw: Any) -> None:
     result = sw.store.put_message(sw.message(1))
     assert (result.status, result.wrote_offset, result.logics_offset) == (PutMessageStatus.PUT_OK, 0, 0)
     assert sw.store.dispatch_behind_bytes == result.wrote_bytes
@@ -61,14 +60,12 @@ def test_a_put_costs_the_same_behind_a_backlog_that_nobody_consumes(store_world:
     assert sw.node.disk.used_bytes - used_bytes <= 4_096
 
 
-def test_each_queue_counts_its_own_messages(store_world: Any) -> None:
-    sw = store_world()
+def test_each_queue_counts_its_own_messages(sw: Any) -> None:
     offsets = [sw.store.put_message(sw.message(i, queue_id=i % 2)).logics_offset for i in range(5)]
     assert offsets == [0, 0, 1, 1, 2]
 
 
-def test_the_listener_hears_of_each_message_that_can_be_read(store_world: Any) -> None:
-    sw = store_world()
+def test_the_listener_hears_of_each_message_that_can_be_read(sw: Any) -> None:
     heard: list[tuple[Any, ...]] = []
     sw.store.message_arriving_listener = lambda *arrived: heard.append(arrived)
     message = sw.message(1)
@@ -78,8 +75,7 @@ def test_the_listener_hears_of_each_message_that_can_be_read(store_world: Any) -
     assert heard == [("TopicTest", 0, 1, tags_code("Tag1"), sw.world.epoch_ms, None, message.properties)]
 
 
-def test_a_record_never_crosses_the_end_of_a_file(store_world: Any) -> None:
-    sw = store_world()
+def test_a_record_never_crosses_the_end_of_a_file(sw: Any) -> None:
     results = sw.put(20, size=10_000)
     size = results[0].wrote_bytes
     per_file = 65536 // size
@@ -91,9 +87,8 @@ def test_a_record_never_crosses_the_end_of_a_file(store_world: Any) -> None:
     assert sw.store.get_max_offset_in_queue("TopicTest", 0) == 20
 
 
-def test_a_file_keeps_eight_bytes_for_the_blank(store_world: Any) -> None:
+def test_a_file_keeps_eight_bytes_for_the_blank(store_world: Any, sw: Any) -> None:
     """A record that would fit exactly goes to the next file."""
-    sw = store_world()
     empty = sw.store.put_message(sw.message(0, size=10)).wrote_bytes
     room = 65536 - empty
     overhead = empty - 10
@@ -103,16 +98,14 @@ def test_a_file_keeps_eight_bytes_for_the_blank(store_world: Any) -> None:
     assert sw.store.put_message(sw.message(0, size=room - overhead - 8)).wrote_offset == empty
 
 
-def test_the_next_file_is_made_ahead_and_dropped_at_a_clean_stop(store_world: Any) -> None:
-    sw = store_world()
+def test_the_next_file_is_made_ahead_and_dropped_at_a_clean_stop(sw: Any) -> None:
     sw.put()
     assert sw.node.disk.list("store/commitlog") == ["00000000000000000000", "00000000000000065536"]
     sw.store.shutdown()
     assert sw.node.disk.list("store/commitlog") == ["00000000000000000000"]
 
 
-def test_prepared_and_rolled_back_messages_have_no_queue_entry(store_world: Any) -> None:
-    sw = store_world()
+def test_prepared_and_rolled_back_messages_have_no_queue_entry(sw: Any) -> None:
     for kind in (MessageSysFlag.TRANSACTION_PREPARED, MessageSysFlag.TRANSACTION_ROLLBACK):
         assert sw.store.put_message(sw.message(sys_flag=kind)).logics_offset == 0
     committed = sw.store.put_message(sw.message(7, sys_flag=MessageSysFlag.TRANSACTION_COMMIT))
@@ -122,8 +115,7 @@ def test_prepared_and_rolled_back_messages_have_no_queue_entry(store_world: Any)
     assert sw.store.dispatch_behind_bytes == 0
 
 
-def test_the_schedule_topic_keeps_times_of_delivery(store_world: Any) -> None:
-    sw = store_world()
+def test_the_schedule_topic_keeps_times_of_delivery(sw: Any) -> None:
     for level in ("3", "99"):
         message = sw.message(topic="SCHEDULE_TOPIC_XXXX", queue_id=2)
         message.properties["DELAY"] = level
@@ -143,8 +135,7 @@ def _batch(sw: Any, bodies: list[bytes], **settings: Any) -> Any:
     return batch
 
 
-def test_a_batch_becomes_one_record_for_each_message(store_world: Any) -> None:
-    sw = store_world()
+def test_a_batch_becomes_one_record_for_each_message(sw: Any) -> None:
     sw.put(2)
     result = sw.store.put_messages(_batch(sw, [b"a", b"bb", b"ccc"]))
     sw.run()
@@ -156,8 +147,7 @@ def test_a_batch_becomes_one_record_for_each_message(store_world: Any) -> None:
     assert stored[0].properties == {"WAIT": "true", "TAGS": "TagA", "CLUSTER": "DefaultCluster"}
 
 
-def test_a_batch_that_does_not_fit_moves_to_the_next_file_as_a_whole(store_world: Any) -> None:
-    sw = store_world()
+def test_a_batch_that_does_not_fit_moves_to_the_next_file_as_a_whole(sw: Any) -> None:
     sw.put(1, size=60_000)
     result = sw.store.put_messages(_batch(sw, [b"x" * 3_000] * 4))
     assert result.msg_offsets[0] == 65536
@@ -170,8 +160,7 @@ def test_a_batch_over_the_limit_is_refused_with_the_broker_s_words(store_world: 
     assert result.remark.startswith("java.lang.RuntimeException: message body size exceeded, ")
 
 
-def test_a_batch_that_can_not_be_is_refused(store_world: Any) -> None:
-    sw = store_world()
+def test_a_batch_that_can_not_be_is_refused(sw: Any) -> None:
     delayed = _batch(sw, [b"a"])
     delayed.properties["DELAY"] = "3"
     empty = _batch(sw, [])
@@ -184,8 +173,7 @@ def test_a_batch_that_can_not_be_is_refused(store_world: Any) -> None:
     assert sw.store.max_phy_offset == 0
 
 
-def test_a_whole_batch_needs_a_topic_that_keeps_batches(store_world: Any) -> None:
-    sw = store_world()
+def test_a_whole_batch_needs_a_topic_that_keeps_batches(sw: Any) -> None:
     flags = MessageSysFlag.INNER_BATCH | MessageSysFlag.NEED_UNWRAP
     refused = sw.store.put_message(sw.message(sys_flag=flags))
     assert (refused.status, refused.is_stored) == (PutMessageStatus.MESSAGE_ILLEGAL, False)
@@ -226,14 +214,12 @@ def test_what_can_not_be_stored_is_refused(store_world: Any, settings: Any, stat
     assert _refusal(store_world(), **settings).status is status
 
 
-def test_the_longest_topics_and_properties_are_stored(store_world: Any) -> None:
-    sw = store_world()
+def test_the_longest_topics_and_properties_are_stored(sw: Any) -> None:
     for settings in ({"topic": "t" * 127}, {"topic": "%RETRY%" + "g" * 248}, {"properties": {"a": "x" * 32_764}}):
         assert sw.store.put_message(sw.message(**settings)).is_ok
 
 
-def test_a_message_without_body_is_refused(store_world: Any) -> None:
-    sw = store_world()
+def test_a_message_without_body_is_refused(sw: Any) -> None:
     message = sw.message()
     message.body = None
     assert sw.store.put_message(message).status is PutMessageStatus.MESSAGE_ILLEGAL
@@ -246,22 +232,18 @@ def test_a_slave_and_a_stopped_store_take_nothing(store_world: Any) -> None:
     assert "shut down" in _refusal(sw).remark
 
 
-def test_a_store_that_may_not_write_says_why(store_world: Any) -> None:
-    sw = store_world()
+def test_a_store_that_may_not_write_says_why(sw: Any) -> None:
     sw.store.running_flags.set(RunningFlags.FENCED)
     assert _refusal(sw).remark == "FENCED"
 
 
-def test_a_put_that_hangs_makes_the_page_cache_busy(store_world: Any) -> None:
-    sw = store_world()
+def test_a_put_that_hangs_makes_the_page_cache_busy(sw: Any) -> None:
     sw.store.commit_log.begin_time_in_lock_ms = sw.node.now_ms()
     sw.run(1_002)
     assert sw.store.is_os_page_cache_busy()
 
 
-def test_a_hook_may_rewrite_or_refuse_a_message(store_world: Any) -> None:
-    sw = store_world()
-
+def test_a_hook_may_rewrite_or_refuse_a_message(sw: Any) -> None:
     def hook(message: Any) -> PutMessageResult | None:
         message.queue_id = 3
         if message.keys == "k1":
@@ -275,8 +257,7 @@ def test_a_hook_may_rewrite_or_refuse_a_message(store_world: Any) -> None:
     assert sw.store.consume_queue_store.topics() == {"TopicTest": [3]}
 
 
-def test_a_full_disk_refuses_until_there_is_room(store_world: Any) -> None:
-    sw = store_world()
+def test_a_full_disk_refuses_until_there_is_room(sw: Any) -> None:
     sw.put()
     sw.node.disk.capacity_bytes = sw.node.disk.used_bytes
     refused = [r for r in sw.put(100, size=1_000) if not r.is_stored]
@@ -307,9 +288,8 @@ def test_a_broker_whose_first_message_for_a_while_meets_a_full_disk_writes_again
 
 
 @pytest.mark.parametrize("free_bytes", [0, 4096, 8192])
-def test_a_batch_that_meets_a_full_disk_stores_all_of_its_messages_or_none(store_world: Any, free_bytes: int) -> None:
+def test_a_batch_that_meets_a_full_disk_stores_all_of_its_messages_or_none(sw: Any, free_bytes: int) -> None:
     """None of a refused batch is ever consumed, and no acknowledged message after it is lost."""
-    sw = store_world()
     sw.put(2, size=10)
     before = sw.store.max_phy_offset
     sw.node.disk.capacity_bytes = sw.node.disk.used_bytes + free_bytes
@@ -327,8 +307,7 @@ def test_a_batch_that_meets_a_full_disk_stores_all_of_its_messages_or_none(store
     assert not sw.node.disk.exists("store/abort")
 
 
-def test_a_whole_batch_that_meets_a_full_disk_leaves_nothing(store_world: Any) -> None:
-    sw = store_world()
+def test_a_whole_batch_that_meets_a_full_disk_leaves_nothing(sw: Any) -> None:
     sw.batch_topics.add("Batches")
     flags = MessageSysFlag.INNER_BATCH | MessageSysFlag.NEED_UNWRAP
 
@@ -348,9 +327,8 @@ def test_a_whole_batch_that_meets_a_full_disk_leaves_nothing(store_world: Any) -
     assert [unit.queue_offset for unit in sw.store.find_consume_queue("Batches", 0).units()] == [0, 3]
 
 
-def test_what_is_larger_than_a_file_of_the_commit_log_is_refused(store_world: Any) -> None:
+def test_what_is_larger_than_a_file_of_the_commit_log_is_refused(sw: Any) -> None:
     """RocketMQ's own limits (4 MB in files of 1 GB) rule it out; with small files it has to be said."""
-    sw = store_world()
     alone = sw.store.put_message(sw.message(size=70_000))
     together = sw.store.put_messages(_batch(sw, [b"x" * 30_000] * 3))
     for refused in (alone, together):
@@ -360,9 +338,8 @@ def test_what_is_larger_than_a_file_of_the_commit_log_is_refused(store_world: An
     assert sw.store.put_message(sw.message()).wrote_offset == 0
 
 
-def test_dispatching_waits_for_room_and_loses_nothing(store_world: Any) -> None:
+def test_dispatching_waits_for_room_and_loses_nothing(sw: Any) -> None:
     """The commit log still has room in its page, the first entry of a queue would need a page of its own."""
-    sw = store_world()
     sw.store.put_message(sw.message())
     sw.node.disk.capacity_bytes = sw.node.disk.used_bytes
     sw.run()
@@ -374,9 +351,8 @@ def test_dispatching_waits_for_room_and_loses_nothing(store_world: Any) -> None:
     assert sw.store.running_flags.is_writeable
 
 
-def test_what_put_hands_over_is_what_the_bytes_say(store_world: Any) -> None:
+def test_what_put_hands_over_is_what_the_bytes_say(sw: Any) -> None:
     """Recovery reads the log; dispatching does not: both must make the same queues."""
-    sw = store_world()
     for i in range(300):
         transaction = (0, 0, 0, MessageSysFlag.TRANSACTION_PREPARED, MessageSysFlag.TRANSACTION_COMMIT)[i % 5]
         message = sw.message(i, topic=f"Topic{i % 3}", queue_id=i % 4, size=i * 7, sys_flag=transaction)

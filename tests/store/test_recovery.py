@@ -31,8 +31,7 @@ def _again(sw: Any) -> Any:
     return sw.store
 
 
-def test_a_clean_stop_is_seen_by_the_missing_abort_file(store_world: Any) -> None:
-    sw = store_world()
+def test_a_clean_stop_is_seen_by_the_missing_abort_file(sw: Any) -> None:
     sw.put(30)
     assert sw.node.disk.exists("store/abort")
     sw.store.shutdown()
@@ -43,8 +42,7 @@ def test_a_clean_stop_is_seen_by_the_missing_abort_file(store_world: Any) -> Non
     assert sw.put(1)[0].logics_offset == 30
 
 
-def test_a_killed_process_loses_nothing_that_it_wrote(store_world: Any) -> None:
-    sw = store_world()
+def test_a_killed_process_loses_nothing_that_it_wrote(sw: Any) -> None:
     sw.put(30)
     results = [sw.store.put_message(sw.message(30 + i)) for i in range(5)]
     crash(sw.world, "broker-a")
@@ -55,8 +53,7 @@ def test_a_killed_process_loses_nothing_that_it_wrote(store_world: Any) -> None:
     assert store.get_max_offset_in_queue("TopicTest", 0) == 35
 
 
-def test_a_store_goes_on_where_it_stopped(store_world: Any) -> None:
-    sw = store_world()
+def test_a_store_goes_on_where_it_stopped(sw: Any) -> None:
     sw.put(250, size=1_000)
     crash(sw.world, "broker-a")
     store = _again(sw)
@@ -66,8 +63,7 @@ def test_a_store_goes_on_where_it_stopped(store_world: Any) -> None:
     assert store.query_message("TopicTest", "k249", 32, 0, sw.node.now_ms()).messages
 
 
-def test_a_crash_reads_only_what_the_checkpoint_does_not_know(store_world: Any) -> None:
-    sw = store_world()
+def test_a_crash_reads_only_what_the_checkpoint_does_not_know(sw: Any) -> None:
     for _ in range(10):
         sw.put(60, size=1_000)
         sw.run(3_000)
@@ -78,8 +74,7 @@ def test_a_crash_reads_only_what_the_checkpoint_does_not_know(store_world: Any) 
     assert store.get_max_offset_in_queue("TopicTest", 0) == 600
 
 
-def test_what_recovery_did_is_an_event(store_world: Any) -> None:
-    sw = store_world()
+def test_what_recovery_did_is_an_event(sw: Any) -> None:
     sw.put(3)
     crash(sw.world, "broker-a")
     sw.node.disk.open(LOG).write(700, b"\xff")
@@ -92,8 +87,7 @@ def test_what_recovery_did_is_an_event(store_world: Any) -> None:
     assert "CRC" in event.reason or "parts" in event.reason
 
 
-def test_without_a_commit_log_all_queues_go(store_world: Any) -> None:
-    sw = store_world()
+def test_without_a_commit_log_all_queues_go(sw: Any) -> None:
     sw.put(3)
     sw.store.shutdown()
     sw.node.disk.rmtree("store/commitlog")
@@ -111,9 +105,8 @@ def test_without_a_commit_log_all_queues_go(store_world: Any) -> None:
     assert sw.put(1)[0].logics_offset == 0
 
 
-def test_after_a_clean_stop_damage_in_old_files_goes_unnoticed(store_world: Any) -> None:
+def test_after_a_clean_stop_damage_in_old_files_goes_unnoticed(sw: Any) -> None:
     """Only the newest files are read: as in RocketMQ, a bad body in an older one is found by whoever reads it."""
-    sw = store_world()
     sw.put(200, size=1_000)
     sw.store.shutdown()
     sw.node.disk.open(LOG).write(500, b"\xff")
@@ -156,8 +149,7 @@ def test_a_power_loss_takes_only_what_was_not_flushed(
     assert store.max_phy_offset >= flushed
 
 
-def test_asynchronous_flush_may_lose_what_was_acknowledged(store_world: Any) -> None:
-    sw = store_world()
+def test_asynchronous_flush_may_lose_what_was_acknowledged(sw: Any) -> None:
     sw.put(5)
     sw.world.choose = lambda point, n: 0
     power_off(sw.world, "broker-a")
@@ -229,9 +221,8 @@ def test_an_empty_directory_is_an_empty_store() -> None:
     assert (recovery.clean, store.max_phy_offset, store.min_phy_offset) == (True, 0, -1)
 
 
-def test_of_a_last_queue_file_of_zeros_an_entry_is_kept_when_the_queues_are_cut(store_world: Any) -> None:
+def test_of_a_last_queue_file_of_zeros_an_entry_is_kept_when_the_queues_are_cut(sw: Any) -> None:
     """A real 5.3.3 does so, too: truncation asks of the first entry of a file only where it points to."""
-    sw = store_world()
     sw.put(21)
     sw.put(1, topic="Other")
     sw.store.shutdown()
@@ -244,9 +235,8 @@ def test_of_a_last_queue_file_of_zeros_an_entry_is_kept_when_the_queues_are_cut(
     assert store.consume_queue_store.topic_queue_table["TopicTest", 0] == 21
 
 
-def test_queues_that_end_before_the_log_are_not_cut(store_world: Any) -> None:
+def test_queues_that_end_before_the_log_are_not_cut(sw: Any) -> None:
     """What counts is what they knew before recovery dispatched the rest, so the file of zeros stays empty here."""
-    sw = store_world()
     sw.put(21)
     sw.put(1, topic="Other")
     sw.store.shutdown()
@@ -258,9 +248,8 @@ def test_queues_that_end_before_the_log_are_not_cut(store_world: Any) -> None:
     assert store.get_max_offset_in_queue("Other", 0) == 1
 
 
-def test_the_first_message_of_a_queue_is_appended_even_to_a_longer_one(store_world: Any) -> None:
+def test_the_first_message_of_a_queue_is_appended_even_to_a_longer_one(sw: Any) -> None:
     """As in RocketMQ: only from the second one on it asks whether the queue is longer already."""
-    sw = store_world()
     sw.put(3)
     queue = sw.store.find_consume_queue("TopicTest", 0)
     end = sw.store.max_phy_offset
@@ -277,12 +266,11 @@ def test_a_queue_file_holds_whole_entries(store_world: Any, asked: int, size: in
     assert sw.node.disk.open("store/consumequeue/TopicTest/0/00000000000000000000").size == size
 
 
-def test_entries_of_lost_messages_come_back_after_one_more_clean_restart(store_world: Any) -> None:
+def test_entries_of_lost_messages_come_back_after_one_more_clean_restart(sw: Any) -> None:
     """As in RocketMQ: cutting a queue moves its end and leaves the bytes behind it, which the next start finds again.
 
     By then the log has grown over their offsets: here they point to the messages of another queue.
     """
-    sw = store_world()
     sw.put(5)
     sw.run(11_000)
     sw.put(5)
@@ -339,8 +327,7 @@ def test_keys_of_messages_stored_before_and_after_a_crash_are_found_once(
     assert _times_found(_again(sw), 329) == (1, 1)
 
 
-def test_a_store_without_room_for_queue_entries_starts_and_dispatches_when_there_is_room(store_world: Any) -> None:
-    sw = store_world()
+def test_a_store_without_room_for_queue_entries_starts_and_dispatches_when_there_is_room(sw: Any) -> None:
     sw.put(10)
     crash(sw.world, "broker-a")
     disk = sw.node.disk

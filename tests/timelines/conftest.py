@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,24 +24,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("phase_ms", [0, 1_700, 3_400, 4_999])
 
 
+@pytest.fixture(scope="module")
+def once() -> Callable[..., Any]:
+    """once(play, stage, phase_ms): what `play` makes of these arguments, made once for all tests of a file."""
+    return cache(lambda play, *arguments: play(*arguments))
+
+
 @pytest.fixture
 def recorded() -> Callable[[str], Event]:
     """The recorded time-line of this name."""
     return lambda name: json.loads((TIMELINES / f"{name}.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
-class Stage:
-    """One name server, one broker and clients; `start` (t = 0) is when the scenario of the time-line begins."""
+class Timed:
+    """A lab in which a scenario begins at `start_us` (t = 0); what happened, with its time as `t_ms`."""
 
-    def __init__(self, seed: int = 7, queues: int = 1, phase_ms: int = 0, **broker: Any) -> None:
+    def __init__(self, seed: int) -> None:
         self.lab = Lab(seed=seed)
-        self.lab.name_server()
-        self.lab.broker("broker-a", **broker)
-        if queues:
-            self.lab.create_topic("T", queues)
-        self.lab.run_for(ms=phase_ms)
-        self.start_us = self.lab.world.now_us
-        self.delivered: list[tuple[float, str, str, int]] = []
+        self.start_us = 0
 
     def at(self, ms: float) -> None:
         """Play up to `ms` of the scenario's time."""
@@ -50,6 +51,27 @@ class Stage:
     def now_ms(self) -> float:
         """The scenario's time."""
         return (self.lab.world.now_us - self.start_us) / 1_000
+
+    def events(self, kind: str, **fields: Any) -> list[Event]:
+        """The events of a kind as dicts."""
+        return [{"t_ms": self.time(r), "node": r.node, **r.fields} for r in self.lab.history.find(kind, **fields)]
+
+    def time(self, record: Any) -> float:
+        return float((record.ts_us - self.start_us) / 1_000)
+
+
+class Stage(Timed):
+    """One name server, one broker and clients; t = 0 is when the scenario of the time-line begins."""
+
+    def __init__(self, seed: int = 7, queues: int = 1, phase_ms: int = 0, **broker: Any) -> None:
+        super().__init__(seed)
+        self.lab.name_server()
+        self.lab.broker("broker-a", **broker)
+        if queues:
+            self.lab.create_topic("T", queues)
+        self.lab.run_for(ms=phase_ms)
+        self.start_us = self.lab.world.now_us
+        self.delivered: list[tuple[float, str, str, int]] = []
 
     def consumer(self, name: str = "A", listen_ms: float = 0, **settings: Any) -> Any:
         """A push consumer of group G on topic T from the first offset, on the machine `name`; not started."""
@@ -82,19 +104,12 @@ class Stage:
         """The requests of a client with this code: time and header fields."""
         found = []
         for record in self.lab.history.find("RequestSent", node=who, request_code=int(code)):
-            found.append({"t_ms": self._time(record), "opaque": record.opaque, "connection": record.connection})
+            found.append({"t_ms": self.time(record), "opaque": record.opaque, "connection": record.connection})
         return found
 
     def sequence(self, who: str) -> list[str]:
         """All requests of a client, in the order in which they went out, by name."""
         return [record.request_name for record in self.lab.history.find("RequestSent", node=who)]
-
-    def events(self, kind: str, **fields: Any) -> list[Event]:
-        """The events of a kind as dicts, with their time in the scenario as `t_ms`."""
-        return [{"t_ms": self._time(r), "node": r.node, **r.fields} for r in self.lab.history.find(kind, **fields)]
-
-    def _time(self, record: Any) -> float:
-        return float((record.ts_us - self.start_us) / 1_000)
 
 
 @pytest.fixture
@@ -124,7 +139,7 @@ class Sent(NamedTuple):
     error: str
 
 
-class Senders:
+class Senders(Timed):
     """Two brokers with four queues of T each, and producers that send once in a period; a blocking call delays all
     later ones.
 
@@ -133,14 +148,13 @@ class Senders:
     """
 
     def __init__(self, settings: dict[str, dict[str, Any]], period_ms: int, phase_ms: int, seed: int = 7) -> None:
-        self.lab = Lab(seed=seed)
+        super().__init__(seed)
         self.lab.name_server()
         self.lab.broker("broker-a")
         self.lab.broker("broker-b")
         self.lab.create_topic("T", 4)
         self.lab.run_for(ms=phase_ms)
         self.period_ms = period_ms
-        self.start_us = 0
         self.calls: dict[str, list[Sent]] = {name: [] for name in settings}
         self.producers = {}
         for number, (name, config) in enumerate(settings.items()):
@@ -148,15 +162,6 @@ class Senders:
             self.lab.run(producer.start())
             producer.node.spawn(self._load(name, producer), "load")
             self.lab.run_for(ms=37 + number)
-
-    @property
-    def now_ms(self) -> float:
-        """The scenario's time."""
-        return (self.lab.world.now_us - self.start_us) / 1_000
-
-    def at(self, ms: float) -> None:
-        """Play up to `ms` of the scenario's time."""
-        self.lab.world.run_to(self.start_us + round(ms * 1_000))
 
     async def _load(self, name: str, producer: Any) -> None:
         number = 0
@@ -203,12 +208,7 @@ class Senders:
         """When messages of a producer really went out on a channel to a broker."""
         address = f"{self.lab.processes[broker].node.spec.ip}:10911"
         sent = self.lab.history.find("RequestSent", node=name, request_code=int(RequestCode.SEND_MESSAGE_V2))
-        return [(r.ts_us - self.start_us) / 1_000 for r in sent if r.remote == address]
-
-    def events(self, kind: str, **fields: Any) -> list[Event]:
-        """The events of a kind as dicts, with their time in the scenario as `t_ms`."""
-        found = self.lab.history.find(kind, **fields)
-        return [{"t_ms": (r.ts_us - self.start_us) / 1_000, "node": r.node, **r.fields} for r in found]
+        return [self.time(record) for record in sent if record.remote == address]
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from .recordings import step_of
+
 PRODUCERS: dict[str, dict[str, Any]] = {
     "sync_default": {},
     "sync_latency_fault": {"send_latency_enable": True},
@@ -39,27 +41,14 @@ def play(senders: Any, phase_ms: int) -> Any:
     return scene
 
 
-@pytest.fixture(scope="module")
-def played() -> dict[int, Any]:
-    """Scenarios that were played already, by phase."""
-    return {}
-
-
 @pytest.fixture
-def scene(senders: Any, played: dict[int, Any], phase_ms: int) -> Any:
-    if phase_ms not in played:
-        played[phase_ms] = play(senders, phase_ms)
-    return played[phase_ms]
+def scene(senders: Any, once: Any, phase_ms: int) -> Any:
+    return once(play, senders, phase_ms)
 
 
 @pytest.fixture
 def timeline(recorded: Any) -> Any:
     return recorded("producer.broker-killed")
-
-
-def step_of(timeline: Any, step: str) -> Any:
-    (found,) = [s for s in timeline["summary"] if s["step"].startswith(step)]
-    return found
 
 
 def route_changed_ms(scene: Any, kind: str) -> float:

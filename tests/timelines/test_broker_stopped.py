@@ -9,12 +9,13 @@ here, and at the recording's own phase with the recorded numbers themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
 import pytest
+
+from .recordings import step_of
 
 PRODUCERS: dict[str, dict[str, Any]] = {
     "sync_default": {},
@@ -54,35 +55,19 @@ def play(senders: Any, phase_ms: int) -> Any:
     return scene
 
 
-@pytest.fixture(scope="module")
-def played() -> dict[int, Any]:
-    """Scenarios that were played already, by phase."""
-    return {}
-
-
-@pytest.fixture(scope="module")
-def play_once(senders: Any, played: dict[int, Any]) -> Callable[[int], Any]:
-    def at(phase_ms: int) -> Any:
-        if phase_ms not in played:
-            played[phase_ms] = play(senders, phase_ms)
-        return played[phase_ms]
-
-    return at
+@pytest.fixture
+def scene(senders: Any, once: Any, stop_phase_ms: int) -> Any:
+    return once(play, senders, stop_phase_ms)
 
 
 @pytest.fixture
-def scene(play_once: Any, stop_phase_ms: int) -> Any:
-    return play_once(stop_phase_ms)
+def like_the_recording(senders: Any, once: Any) -> Any:
+    return once(play, senders, LIKE_THE_RECORDING_MS)
 
 
 @pytest.fixture
 def timeline(recorded: Any) -> Any:
     return recorded("producer.broker-stopped")
-
-
-def step_of(timeline: Any, step: str) -> Any:
-    (found,) = [s for s in timeline["summary"] if s["step"].startswith(step)]
-    return found
 
 
 def failed_and_slow(timeline: Any, who: str) -> list[list[int]]:
@@ -335,17 +320,17 @@ def test_one_way_sends_notice_nothing(scene: Any, timeline: Any) -> None:
 @pytest.mark.parametrize(
     "who", ["sync_default", "sync_latency_fault", "sync_1s_per_request", "sync_latency_detector_1s_per_request"]
 )
-def test_at_the_recordings_phase_as_many_calls_meet_it(play_once: Any, timeline: Any, who: str) -> None:
+def test_at_the_recordings_phase_as_many_calls_meet_it(like_the_recording: Any, timeline: Any, who: str) -> None:
     """18 of 143 calls with a single budget, 8 with latency faults, 27 to 33 with a limit for each attempt."""
-    scene = play_once(LIKE_THE_RECORDING_MS)
+    scene = like_the_recording
     expired = step_of(timeline, "broker-b stopped (SIGSTOP) -> name server route without it")["per_run_ms"]
     assert min(expired) <= route_changed_ms(scene, "TopicRouteRemoved") <= max(expired)
     real = [sum(counts) for counts in failed_and_slow(timeline, who)]
     assert min(real) <= len(met(scene, who)) <= max(real) + 1
 
 
-def test_at_the_recordings_phase_as_many_calls_fail(play_once: Any, timeline: Any) -> None:
-    scene = play_once(LIKE_THE_RECORDING_MS)
+def test_at_the_recordings_phase_as_many_calls_fail(like_the_recording: Any, timeline: Any) -> None:
+    scene = like_the_recording
     for who, least in (("sync_default", 15), ("sync_latency_fault", 8)):
         real = [failed for failed, _ in failed_and_slow(timeline, who)]
         assert min(real) == least

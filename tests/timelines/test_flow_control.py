@@ -12,6 +12,8 @@ import pytest
 
 from mqlab import ConsumeConcurrentlyStatus, Message, MessageQueue
 
+from .recordings import recorded_events, step_of
+
 MESSAGES = 150
 ONE_CALL_MS = 60
 """What a real process was late by inside one process, at most, unless a pool or a new connection was involved."""
@@ -86,20 +88,6 @@ def play_span(stage: Any, phase_ms: int) -> Played:
     )  # fmt: skip
 
 
-def recorded_events(run: list[Any], event: str) -> list[Any]:
-    return [e for e in run if e["event"] == event]
-
-
-def constant_of(timeline: Any, step: str) -> str:
-    (found,) = [s["constant"] for s in timeline["summary"] if s["step"].startswith(step)]
-    return str(found)
-
-
-def step_of(timeline: Any, step: str) -> Any:
-    (found,) = [s for s in timeline["summary"] if s["step"].startswith(step)]
-    return found
-
-
 def pulls(played: Played) -> list[tuple[int, int, int]]:
     asked = played.events("PullRequested")
     return [(e["queue_offset"], e["sys_flag"], e["commit_offset"]) for e in asked]
@@ -135,7 +123,7 @@ def test_a_new_queue_is_first_pulled_half_a_second_after_it_was_taken(
 ) -> None:
     timeline = recorded(name)
     step = "process queue created (rebalance) -> first pull"
-    assert constant_of(timeline, step) == "dispatch delay 500"
+    assert step_of(timeline, step)["constant"] == "dispatch delay 500"
     played = play_it(stage, phase_ms)
     (taken,) = played.events("QueueAllocated")
     ours = played.attempts[0].t_ms - taken["t_ms"]
@@ -149,7 +137,7 @@ def test_a_refused_pull_tries_again_every_50_ms(
 ) -> None:
     timeline = recorded(name)
     step = "distance of pull attempts while flow control refuses (median)"
-    assert constant_of(timeline, step).endswith(" 50")
+    assert step_of(timeline, step)["constant"].endswith(" 50")
     played = play_it(stage, phase_ms)
     distances = {
         round(later.t_ms - earlier.t_ms, 3) for earlier, later in pairwise(played.attempts) if not earlier.let_through
@@ -164,7 +152,7 @@ def test_after_an_answer_the_next_attempt_comes_at_once(
 ) -> None:
     timeline = recorded(name)
     step = "answer -> next attempt"
-    assert constant_of(timeline, step).startswith("none")
+    assert step_of(timeline, step)["constant"].startswith("none")
     played = play_it(stage, phase_ms)
     for answered in played.events("PullFinished"):
         (after, *_) = [attempt.t_ms for attempt in played.attempts if attempt.t_ms >= answered["t_ms"]]

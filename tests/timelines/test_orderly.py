@@ -12,6 +12,8 @@ from mqlab import Message, MessageQueue
 from mqlab.client import ConsumeOrderlyStatus, MessageListenerOrderly
 from mqlab.protocol import RequestCode
 
+from .recordings import recorded_events, step_of
+
 SHORT_LEVELS = "1s 2s 3s 4s 5s 6s 7s 8s 9s 10s 11s 12s 13s 14s 15s 16s 17s 18s"
 ONE_CALL_MS = 60
 LOCK_INTERVAL_MS = 20_000
@@ -22,21 +24,6 @@ SEND_EVERY_MS = 254
 """The real producer slept 250 ms between two messages, and sent one each 254 to 255 ms."""
 STOPPED_MS, CONTINUED_MS, STOP_END_MS = 75_000, 225_000, 262_000
 KILLED_MS, KILL_END_MS = 33_020, 105_000
-
-
-@pytest.fixture(scope="module")
-def played() -> dict[Any, Any]:
-    """Scenarios that were played already, by name and phase."""
-    return {}
-
-
-def step_of(timeline: Any, step: str) -> Any:
-    (found,) = [s for s in timeline["summary"] if s["step"].startswith(step)]
-    return found
-
-
-def recorded_events(run: list[Any], event: str, **fields: Any) -> list[Any]:
-    return [e for e in run if e["event"] == event and all(e.get(name) == value for name, value in fields.items())]
 
 
 # -- suspend ----------------------------------------------------------------------------------------------------------
@@ -235,19 +222,13 @@ def play_killed_owner(stage: Any, phase_ms: int) -> Owners:
 
 
 @pytest.fixture
-def stopped_owner(stage: Any, played: dict[Any, Any], phase_ms: int) -> Owners:
-    key = ("stopped", phase_ms)
-    if key not in played:
-        played[key] = play_stopped_owner(stage, phase_ms)
-    return played[key]  # type: ignore[no-any-return]
+def stopped_owner(stage: Any, once: Any, phase_ms: int) -> Owners:
+    return once(play_stopped_owner, stage, phase_ms)  # type: ignore[no-any-return]
 
 
 @pytest.fixture
-def killed_owner(stage: Any, played: dict[Any, Any], phase_ms: int) -> Owners:
-    key = ("killed", phase_ms)
-    if key not in played:
-        played[key] = play_killed_owner(stage, phase_ms)
-    return played[key]  # type: ignore[no-any-return]
+def killed_owner(stage: Any, once: Any, phase_ms: int) -> Owners:
+    return once(play_killed_owner, stage, phase_ms)  # type: ignore[no-any-return]
 
 
 STOPPED, KILLED = "orderly.lock-renewal-and-stopped-owner", "orderly.owner-killed"

@@ -52,16 +52,14 @@ def play(stage: Any) -> Any:
     return scene
 
 
-@pytest.fixture(scope="module")
-def played() -> dict[str, Any]:
-    return {}
+@pytest.fixture
+def scene(stage: Any, once: Any) -> Any:
+    return once(play, stage)
 
 
 @pytest.fixture
-def scene(stage: Any, played: dict[str, Any]) -> Any:
-    if "scene" not in played:
-        played["scene"] = play(stage)
-    return played["scene"]
+def timeline(recorded: Any) -> Any:
+    return recorded("rebalance.join-leave-kill-stop")
 
 
 def changes(scene: Any, who: str) -> list[tuple[float, frozenset[int]]]:
@@ -94,14 +92,13 @@ def notices(scene: Any, who: str, after_ms: float, before_ms: float) -> list[flo
     return [e["t_ms"] for e in received if after_ms <= e["t_ms"] < before_ms]
 
 
-def test_a_consumer_alone_owns_all_queues_after_a_second(scene: Any, recorded: Any) -> None:
+def test_a_consumer_alone_owns_all_queues_after_a_second(scene: Any) -> None:
     at = owns_since(scene, "A", 8, 0)
     assert 1_000 <= at <= 1_060
     assert first_pull(scene, "A", range(8), 0) == pytest.approx(at + 500, abs=15)
 
 
-def test_one_that_joins_makes_the_other_give_up_half_at_once(scene: Any, recorded: Any, smallest: Any) -> None:
-    timeline = recorded("rebalance.join-leave-kill-stop")
+def test_one_that_joins_makes_the_other_give_up_half_at_once(scene: Any, timeline: Any, smallest: Any) -> None:
     (notice, *_) = notices(scene, "A", STEPS_MS["B joins"], STEPS_MS["C joins"])
     gave_up = owns_since(scene, "A", 4, STEPS_MS["B joins"])
     assert 0 <= gave_up - notice <= max(60, smallest(timeline, "A: notice -> owns only 4"))
@@ -112,10 +109,10 @@ def test_one_that_joins_makes_the_other_give_up_half_at_once(scene: Any, recorde
     assert smallest(timeline, "B: owns 4 -> first pull request") >= 390
 
 
-def test_the_averaging_strategy_deals_out_blocks_as_the_real_one_did(scene: Any, recorded: Any) -> None:
+def test_the_averaging_strategy_deals_out_blocks_as_the_real_one_did(scene: Any, timeline: Any) -> None:
     """Which client gets which block follows the order of their client ids, so compare the blocks, not the names."""
     blocks = set()
-    for run in recorded("rebalance.join-leave-kill-stop")["runs"]:
+    for run in timeline["runs"]:
         for event in run:
             if event["event"] == "owns" and len(event["queues"]) in (2, 3, 4):
                 blocks.add(tuple(sorted(int(q) for q in event["queues"])))
@@ -128,18 +125,16 @@ def test_the_averaging_strategy_deals_out_blocks_as_the_real_one_did(scene: Any,
 
 
 def test_one_that_leaves_in_good_order_is_replaced_within_milliseconds(
-    scene: Any, recorded: Any, smallest: Any
+    scene: Any, timeline: Any, smallest: Any
 ) -> None:
-    timeline = recorded("rebalance.join-leave-kill-stop")
     limit = smallest(timeline, "B leaves cleanly -> C owns 4") + 60
     for who in "AC":
         assert owns_since(scene, who, 4, STEPS_MS["B leaves"]) - STEPS_MS["B leaves"] <= limit
 
 
 def test_a_killed_one_is_replaced_at_once_because_its_connection_closes(
-    scene: Any, recorded: Any, smallest: Any
+    scene: Any, timeline: Any, smallest: Any
 ) -> None:
-    timeline = recorded("rebalance.join-leave-kill-stop")
     at = owns_since(scene, "A", 8, STEPS_MS["C killed"])
     assert at - STEPS_MS["C killed"] <= smallest(timeline, "C killed -> A owns all 8") + 60
     moved = [q for q in range(8) if q not in [o for t, o in changes(scene, "A") if t < STEPS_MS["C killed"]][-1]]
@@ -147,16 +142,16 @@ def test_a_killed_one_is_replaced_at_once_because_its_connection_closes(
     assert pulled - STEPS_MS["C killed"] == pytest.approx(smallest(timeline, "C killed -> first pull by A"), abs=60)
 
 
-def test_one_that_hangs_is_dropped_120_to_130_seconds_after_its_last_heartbeat(scene: Any, recorded: Any) -> None:
+def test_one_that_hangs_is_dropped_120_to_130_seconds_after_its_last_heartbeat(scene: Any, timeline: Any) -> None:
     beats = scene.events("HeartbeatAnswered", node="D")
     last = max(e["t_ms"] for e in beats if e["t_ms"] <= D_STOPS_MS)
     (dropped, *_) = [e["t_ms"] for e in scene.events("ClientExpired", group="G")]
     assert 120_000 <= dropped - last <= 130_050
-    (step,) = [s for s in recorded("rebalance.join-leave-kill-stop")["summary"] if s["step"].startswith("last heartb")]
+    (step,) = [s for s in timeline["summary"] if s["step"].startswith("last heartb")]
     assert all(120_000 <= value <= 130_000 for value in step["per_run_ms"])
 
 
-def test_nobody_is_told_of_it_so_the_other_finds_out_at_its_own_rebalance(scene: Any, recorded: Any) -> None:
+def test_nobody_is_told_of_it_so_the_other_finds_out_at_its_own_rebalance(scene: Any) -> None:
     (dropped, *_) = [e["t_ms"] for e in scene.events("ClientExpired", group="G")]
     at = owns_since(scene, "A", 8, D_STOPS_MS)
     assert 0 <= at - dropped <= 20_050
@@ -164,10 +159,9 @@ def test_nobody_is_told_of_it_so_the_other_finds_out_at_its_own_rebalance(scene:
 
 
 def test_when_it_goes_on_it_gets_its_half_back_and_many_messages_come_twice(
-    scene: Any, recorded: Any, smallest: Any
+    scene: Any, timeline: Any, smallest: Any
 ) -> None:
     """It pulls on from its old offsets, and delivers again what the other consumed meanwhile."""
-    timeline = recorded("rebalance.join-leave-kill-stop")
     back = owns_since(scene, "A", 4, D_CONTINUES_MS)
     assert back - D_CONTINUES_MS <= 1_100
     assert smallest(timeline, "D continues (SIGCONT) -> broker list") <= 500
@@ -187,9 +181,9 @@ def test_when_it_goes_on_it_gets_its_half_back_and_many_messages_come_twice(
     ],
 )
 def test_few_messages_come_twice_when_members_come_and_go(
-    scene: Any, recorded: Any, phase: str, begin: int, end: int
+    scene: Any, timeline: Any, phase: str, begin: int, end: int
 ) -> None:
     seen = Counter(key for t, _, key, _ in scene.delivered if begin <= t < end)
-    summary = recorded("rebalance.join-leave-kill-stop")["summary"]
+    summary = timeline["summary"]
     steps = [s for s in summary if phase in s["step"] and "twice" in s["step"]]
     assert sum(n - 1 for n in seen.values()) <= max(steps[0]["per_run"])

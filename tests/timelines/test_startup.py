@@ -31,21 +31,12 @@ def play_push_consumer(stage: Any) -> Any:
     return scene
 
 
-@pytest.fixture(scope="module")
-def push_consumer_scene() -> Any:
-    return {}
+@pytest.fixture
+def scene(stage: Any, once: Any) -> Any:
+    return once(play_push_consumer, stage)
 
 
-def scene_of(stage: Any, cache: dict[str, Any]) -> Any:
-    if "scene" not in cache:
-        cache["scene"] = play_push_consumer(stage)
-    return cache["scene"]
-
-
-def test_a_push_consumer_sends_its_first_requests_in_the_recorded_order(
-    stage: Any, recorded: Any, push_consumer_scene: Any
-) -> None:
-    scene = scene_of(stage, push_consumer_scene)
+def test_a_push_consumer_sends_its_first_requests_in_the_recorded_order(scene: Any, recorded: Any) -> None:
     timeline = recorded("startup.push-consumer")
     runs = [names(step["sequence"]) for step in timeline["summary"][:3]]
     ours = scene.sequence("A")
@@ -57,10 +48,7 @@ def test_a_push_consumer_sends_its_first_requests_in_the_recorded_order(
     assert until_pulls.count("HEART_BEAT") in {run.count("HEART_BEAT") for run in runs}
 
 
-def test_the_notice_of_new_members_comes_before_the_answer_to_the_heartbeat(
-    stage: Any, recorded: Any, push_consumer_scene: Any
-) -> None:
-    scene = scene_of(stage, push_consumer_scene)
+def test_the_notice_of_new_members_comes_before_the_answer_to_the_heartbeat(scene: Any, recorded: Any) -> None:
     (notice, *_) = scene.events("RequestReceived", node="A")
     assert notice["request_name"] == "NOTIFY_CONSUMER_IDS_CHANGED"
     (answer, *_) = scene.events("HeartbeatAnswered", node="A")
@@ -68,20 +56,16 @@ def test_the_notice_of_new_members_comes_before_the_answer_to_the_heartbeat(
 
 
 def test_the_retry_queue_of_a_new_group_is_pulled_only_after_21_seconds(
-    stage: Any, recorded: Any, smallest: Any, push_consumer_scene: Any
+    scene: Any, recorded: Any, smallest: Any
 ) -> None:
     """Its route is unknown at the first rebalance; the next one comes 20 s later, and the pull 500 ms after it."""
-    scene = scene_of(stage, push_consumer_scene)
     (first, *_) = scene.events("PullRequested", topic="%RETRY%G")
     real = smallest(recorded("startup.push-consumer"), "start returned -> first PULL_MESSAGE of %RETRY%G")
     assert first["t_ms"] - scene.returned_ms == pytest.approx(real, abs=1_000)
     assert first["t_ms"] >= 1_000 + 20_000 + 500
 
 
-def test_offsets_are_reported_every_5_seconds_from_the_10th_on(
-    stage: Any, recorded: Any, smallest: Any, push_consumer_scene: Any
-) -> None:
-    scene = scene_of(stage, push_consumer_scene)
+def test_offsets_are_reported_every_5_seconds_from_the_10th_on(scene: Any, recorded: Any, smallest: Any) -> None:
     assert smallest(recorded("startup.push-consumer"), "first UPDATE_CONSUMER_OFFSET") >= 10_000
     times = [e["t_ms"] for e in scene.events("RequestSent", node="A", request_name="UPDATE_CONSUMER_OFFSET")]
     ticks = sorted({round(t, -2) for t in times if t < 46_900})
@@ -89,11 +73,8 @@ def test_offsets_are_reported_every_5_seconds_from_the_10th_on(
     assert {b - a for a, b in pairwise(ticks)} == {5_000}
 
 
-def test_members_are_asked_for_at_each_rebalance_20_seconds_apart(
-    stage: Any, recorded: Any, push_consumer_scene: Any
-) -> None:
+def test_members_are_asked_for_at_each_rebalance_20_seconds_apart(scene: Any, recorded: Any) -> None:
     """One query per topic: the topic and the retry topic."""
-    scene = scene_of(stage, push_consumer_scene)
     times = [e["t_ms"] for e in scene.events("RequestSent", node="A", request_name="GET_CONSUMER_LIST_BY_GROUP")]
     real = recorded("startup.push-consumer")["summary"]
     (step,) = [s for s in real if s["step"].startswith("GET_CONSUMER_LIST_BY_GROUP")]
@@ -103,10 +84,7 @@ def test_members_are_asked_for_at_each_rebalance_20_seconds_apart(
     assert rounds[0] == pytest.approx(1_000, abs=20)
 
 
-def test_heartbeats_and_route_queries_keep_their_rhythm_of_30_seconds(
-    stage: Any, recorded: Any, push_consumer_scene: Any
-) -> None:
-    scene = scene_of(stage, push_consumer_scene)
+def test_heartbeats_and_route_queries_keep_their_rhythm_of_30_seconds(scene: Any, recorded: Any) -> None:
     beats = [e["t_ms"] for e in scene.events("RequestSent", node="A", request_name="HEART_BEAT")]
     assert any(b == pytest.approx(1_000, abs=5) for b in beats)
     assert any(b == pytest.approx(31_000, abs=5) for b in beats)
@@ -116,11 +94,8 @@ def test_heartbeats_and_route_queries_keep_their_rhythm_of_30_seconds(
     assert any(t == pytest.approx(30_010, abs=5) for t in routes)
 
 
-def test_a_clean_shutdown_sends_its_requests_in_the_recorded_order(
-    stage: Any, recorded: Any, push_consumer_scene: Any
-) -> None:
+def test_a_clean_shutdown_sends_its_requests_in_the_recorded_order(scene: Any, recorded: Any) -> None:
     """Offsets first, then the group and at last the inner producer take leave."""
-    scene = scene_of(stage, push_consumer_scene)
     ours = scene.sequence("A")[scene.shutdown_at :]
     assert ours.count("UNREGISTER_CLIENT") == 2
     assert ours.count("UPDATE_CONSUMER_OFFSET") == 3

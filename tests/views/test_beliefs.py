@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from mqlab import Lab, Message
+from mqlab import Lab
 from mqlab.views import Beliefs
+from tests.worlds import send, shop, started_producer
 
 
 def two_brokers() -> Lab:
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.broker("broker-b")
-    lab.create_topic("Orders", 4)
-    producer = lab.producer("shop")
-    lab.run(producer.start())
-    lab.run(producer.send(Message("Orders", b"first")))
+    lab = shop(brokers=2, topic="Orders", queues=4)
+    send(started_producer(lab), b"first", topic="Orders")
     return lab.run_for(seconds=12)
 
 

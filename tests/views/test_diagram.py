@@ -9,27 +9,21 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from mqlab import ConsumeConcurrentlyStatus, Lab, Message, scenarios
+from mqlab import Lab, scenarios
 from mqlab.errors import LearnerError
 from mqlab.views.diagram import GAP_US, HOLD, ROW, SpaceTimeDiagram
+from tests.worlds import send, shop, started_consumer, started_producer
 
 
 @pytest.fixture(scope="module")
 def lab() -> Lab:
     """A consumer that waits with its pull held, then two messages, 50 ms apart."""
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("TopicTest", 1)
-    consumer = lab.consumer("readers")
-    consumer.subscribe("TopicTest", "*")
-    consumer.register_message_listener(lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
-    lab.run(consumer.start())
-    producer = lab.producer("orders")
-    lab.run(producer.start())
+    lab = shop(topic="TopicTest")
+    started_consumer(lab, topic="TopicTest")
+    producer = started_producer(lab, "orders")
     lab.run_for(seconds=3)
     for body in (b"one", b"two"):
-        lab.run(producer.send(Message("TopicTest", body)))
+        send(producer, body, topic="TopicTest")
         lab.run_for(ms=50)
     return lab
 
@@ -60,9 +54,7 @@ def test_a_client_stands_in_its_lane_by_what_it_does_not_by_its_name() -> None:
     lab.name_server()
     lab.broker("archive")
     lab.create_topic("TopicTest", 1)
-    shop = lab.producer("orders", node="a-shop")
-    lab.run(shop.start())
-    lab.run(shop.send(Message("TopicTest", b"hello")))
+    send(started_producer(lab, "orders", node="a-shop"), b"hello", topic="TopicTest")
     assert lab.space_time(0).lanes == ["namesrv-1", "a-shop", "archive"]
 
 

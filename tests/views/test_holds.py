@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 
 from mqlab import Lab, scenarios
 from mqlab.views import Holds
+from tests.worlds import shop, started_consumer
 
 
 def waiting() -> Lab:
@@ -15,14 +16,8 @@ def waiting() -> Lab:
 
 
 def test_every_hold_is_told_with_its_age_at_the_passes() -> None:
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("Orders", 1)
-    consumer = lab.consumer("readers")
-    consumer.subscribe("Orders", "*")
-    consumer.register_message_listener(lambda messages, context: None)
-    lab.run(consumer.start())
+    lab = shop(topic="Orders")
+    started_consumer(lab, lambda messages, context: None, topic="Orders")
     lab.run_for(seconds=50)
     first, second, third = Holds.of(lab.history, "Orders", 0, lab.now_ms).holds
     assert (first.reason, second.reason, third.reason) == ("timed out", "timed out", "still held")

@@ -10,6 +10,7 @@ from mqlab import Lab, Message, scenarios
 from mqlab.errors import LearnerError
 from mqlab.scenarios.delivered_again import SHORT_LEVELS, add_group, never, open_shop
 from mqlab.views import Journey
+from tests.worlds import played, send, shop, started_producer
 
 
 def sent(lab: Lab) -> str:
@@ -87,13 +88,8 @@ def test_an_attempt_that_has_not_ended_runs_to_the_edge() -> None:
 
 
 def test_a_delayed_message_is_parked_first() -> None:
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker()
-    lab.create_topic("Orders", 1)
-    producer = lab.producer("shop")
-    lab.run(producer.start())
-    lab.run(producer.send(Message("Orders", b"later", delay_level=1)))
+    lab = shop(topic="Orders")
+    send(started_producer(lab), b"later", topic="Orders", delay_level=1)
     lab.run_for(seconds=2)
     journey = Journey.of(lab.history, sent(lab), "billing")
     assert [copy.topic for copy in journey.copies] == ["SCHEDULE_TOPIC_XXXX", "Orders"]
@@ -109,7 +105,7 @@ def test_what_is_unknown_is_told(failing: Lab) -> None:
 
 
 def test_a_timer_message_waits_on_the_wheel_and_comes_into_its_own_topic() -> None:
-    lab = scenarios.get("timer-messages").build(7).run_for(seconds=40)
+    lab = played("timer-messages", 40)
     accepted = next(lab.history.find("TimerMessageAccepted", delay_ms=7_000))
     journey = Journey.of(lab.history, accepted.unique_key, "readers")
     assert [(copy.topic, copy.level) for copy in journey.copies] == [("rmq_sys_wheel_timer", -1), ("Orders", 0)]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mqlab import Lab, Message
 from mqlab.errors import LearnerError
 from mqlab.views import LabelledBytes, label_consume_queue_entry, label_frame, label_record
+from tests.worlds import send, shop, started_producer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -67,13 +67,8 @@ def test_bytes_that_end_too_early_are_a_clear_error() -> None:
 
 
 def test_each_property_can_be_a_field_of_its_own() -> None:
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker()
-    lab.create_topic("T", 1)
-    producer = lab.producer("P")
-    lab.run(producer.start())
-    lab.run(producer.send(Message("T", b"x", keys="k-1", tags="red")))
+    lab = shop()
+    send(started_producer(lab), b"x", keys="k-1", tags="red")
     lab.run_for(ms=2)
     labelled = lab.queue("T").record(0, each_property=True)
     assert labelled["KEYS"].value == "k-1"

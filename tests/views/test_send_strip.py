@@ -9,6 +9,7 @@ import pytest
 from mqlab import Lab, Message, scenarios
 from mqlab.errors import LearnerError
 from mqlab.views import SendStrip
+from tests.worlds import started_producer
 
 
 def strip(lab: Lab, zero_ms: float, before_ms: float = 5_000, producers: list[str] | None = None) -> SendStrip:
@@ -94,8 +95,7 @@ def test_an_answer_that_is_an_error_ends_the_call() -> None:
     lab.name_server()
     broker = lab.broker("broker-b", max_message_size=1_000)
     lab.create_topic("Orders", 1)
-    producer = lab.producer("shop")
-    lab.run(producer.start())
+    producer = started_producer(lab)
     with pytest.raises(Exception, match="CODE: 13"):
         lab.run(producer.send(Message("Orders", b"." * 2_000)))
     (call,) = strip(lab, lab.now_ms).calls["producer-1"]

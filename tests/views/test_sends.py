@@ -10,17 +10,14 @@ import pytest
 from mqlab import Lab, Message
 from mqlab.errors import LearnerError, RemotingTooMuchRequestException
 from mqlab.views import BudgetBars, Waits
+from tests import worlds
+from tests.worlds import send, started_producer
 
 
 def shop(brokers: int = 1, queues: int = 4, **settings: Any) -> tuple[Lab, Any]:
-    lab = Lab(seed=7)
-    lab.name_server()
-    for _ in range(brokers):
-        lab.broker()
-    lab.create_topic("Orders", queues)
-    producer = lab.producer("shop", **settings)
-    lab.run(producer.start())
-    lab.run(producer.send(Message("Orders", b"first")))
+    lab = worlds.shop(brokers=brokers, topic="Orders", queues=queues)
+    producer = started_producer(lab, **settings)
+    send(producer, b"first", topic="Orders")
     return lab.run_for(seconds=2), producer
 
 

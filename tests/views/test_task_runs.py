@@ -7,17 +7,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from mqlab import Lab, Message
+from mqlab import Lab
 from mqlab.errors import LearnerError
 from mqlab.views import TaskRuns
+from tests.worlds import send, shop, started_producer
 
 
-def shop() -> Lab:
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("Orders", 2)
-    return lab
+def two_queues() -> Lab:
+    return shop(topic="Orders", queues=2)
 
 
 def service(lab: Lab, ms_each: int = 100, raises: bool = False) -> Any:
@@ -37,16 +34,13 @@ def service(lab: Lab, ms_each: int = 100, raises: bool = False) -> Any:
     return made
 
 
-def send(lab: Lab, count: int) -> None:
-    producer = lab.producer("till")
-    lab.run(producer.start())
-    for number in range(count):
-        lab.run(producer.send(Message("Orders", f"order {number}")))
+def order(lab: Lab, count: int) -> None:
+    send(started_producer(lab, "till"), *(f"order {number}" for number in range(count)), topic="Orders")
 
 
 def test_each_run_is_a_bar_with_what_it_brought() -> None:
-    lab = shop()
-    send(lab, 6)
+    lab = two_queues()
+    order(lab, 6)
     began_ms = lab.now_ms
     service(lab)
     lab.run_for(seconds=2)
@@ -65,14 +59,14 @@ def test_each_run_is_a_bar_with_what_it_brought() -> None:
 
 
 def test_a_failed_run_and_one_under_way_have_colours_of_their_own() -> None:
-    lab = shop()
+    lab = two_queues()
     began_ms = lab.now_ms
     service(lab, raises=True)
     with pytest.warns(UserWarning, match="raised ValueError: no"):
         lab.run_for(seconds=2)
     assert "failed" in str(TaskRuns.of(lab.history, start_ms=began_ms, end_ms=lab.now_ms))
-    other = shop()
-    send(other, 2)
+    other = two_queues()
+    order(other, 2)
     began_ms = other.now_ms
     service(other, ms_each=10_000)
     other.run_for(seconds=3)
@@ -82,7 +76,7 @@ def test_a_failed_run_and_one_under_way_have_colours_of_their_own() -> None:
 
 
 def test_a_task_whose_queue_moves_ends_with_a_cross() -> None:
-    lab = shop()
+    lab = two_queues()
     service(lab)
     lab.run_for(seconds=2)
     joined_ms = lab.now_ms
@@ -96,6 +90,6 @@ def test_a_task_whose_queue_moves_ends_with_a_cross() -> None:
 
 
 def test_a_stretch_without_tasks_is_refused() -> None:
-    lab = shop()
+    lab = two_queues()
     with pytest.raises(LearnerError, match="no pull task ran then"):
         TaskRuns.of(lab.history, start_ms=0, end_ms=lab.now_ms)

@@ -14,17 +14,14 @@ from mqlab.errors import LearnerError
 from mqlab.namesrv import AddressServer
 from mqlab.views import label_frame
 from mqlab.views.json_header import json_header_members
+from tests.worlds import shop, started_producer
 
 FRAMES = Path(__file__).parents[1] / "golden" / "frames"
 
 
 def lab_with_a_message_under_way(**options: Any) -> Lab:
-    lab = Lab(seed=7, **options)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("TopicTest", 1)
-    producer = lab.producer("orders")
-    lab.run(producer.start())
+    lab = shop(topic="TopicTest", **options)
+    producer = started_producer(lab, "orders")
     lab.run_for(seconds=1)
     producer.send(Message("TopicTest", b"hello", tags="TagA")).start()
     lab.run_until_event("RequestSent", request_name="SEND_MESSAGE_V2")

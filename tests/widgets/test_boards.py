@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
-from mqlab import Lab, Message
+from mqlab import Lab
 from mqlab.errors import LearnerError
 from mqlab.scenarios import get
 from mqlab.trace.catalogue import CATALOGUE
@@ -20,13 +20,10 @@ from mqlab_widgets.boards.responses import ResponsesBoard
 from mqlab_widgets.boards.routes import RoutesBoard
 from mqlab_widgets.boards.stage import StageBoard
 from mqlab_widgets.scene.scene import Look, scene_of
+from tests.widgets.folds import expect_the_same_whichever_way, folded
+from tests.worlds import played, send, shop, started_consumer, started_producer
 
 BOARDS = (StageBoard, HeldPullsBoard, OffsetsBoard, ResponsesBoard, RoutesBoard, LightsBoard)
-
-
-def played(name: str, seconds: float, seed: int = 7, **parameters: Any) -> Lab:
-    """A scenario's world after some seconds."""
-    return get(name).build(seed, parameters=parameters).run_for(seconds=seconds)
 
 
 @pytest.fixture(scope="module")
@@ -51,16 +48,9 @@ class Counting(Board):
 
 
 def test_a_fold_says_the_same_whichever_way_it_came(crashed: Lab) -> None:
-    there = Fold(crashed.history, [board(crashed) for board in BOARDS])
     length = len(crashed.history)
     assert length > 3_000
-    for place in (length, 1, 2_500, 0, 1_999, 2_000, 2_001, length, 3_000):
-        there.go_to(place)
-        straight = Fold(crashed.history, [board(crashed) for board in BOARDS])
-        straight.go_to(place)
-        for mine, fresh in zip(there.boards, straight.boards, strict=True):
-            assert mine.text() == fresh.text()
-            assert mine.html() == fresh.html()
+    expect_the_same_whichever_way(crashed, BOARDS, (length, 1, 2_500, 0, 1_999, 2_000, 2_001, length, 3_000))
 
 
 def test_the_copies_of_a_long_history_stay_few(crashed: Lab) -> None:
@@ -159,30 +149,19 @@ def test_what_is_on_its_way_is_what_the_network_has(crashed: Lab) -> None:
 def test_a_cut_link_is_drawn_and_told() -> None:
     lab = played("first-message", 1)
     lab.partition("producer-1", "broker-a")
-    stage = StageBoard(lab)
-    Fold(lab.history, [stage]).go_to(len(lab.history))
+    stage = folded(StageBoard, lab)
     assert "the link from producer-1 to broker-a is cut" in stage.text()
     assert "wire cut" in stage.html()
 
 
 def test_many_machines_and_queues_are_summed_up() -> None:
-    lab = Lab(seed=1)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("Wide", 400)
-    producer = lab.producer("orders")
-    lab.run(producer.start())
-    for _ in range(200):
-        lab.run(producer.send(Message("Wide", b"x")))
+    lab = shop(seed=1, topic="Wide", queues=400)
+    send(started_producer(lab, "orders"), *[b"x"] * 200, topic="Wide")
     for number in range(30):
         lab.node(f"consumer-x{number}")
     for _ in range(30):
-        consumer = lab.consumer("readers")
-        consumer.subscribe("Wide", "*")
-        consumer.register_message_listener(lambda messages, context: None)
-        lab.run(consumer.start())
-    stage = StageBoard(lab)
-    Fold(lab.history, [stage]).go_to(len(lab.history))
+        started_consumer(lab, lambda messages, context: None, topic="Wide")
+    stage = folded(StageBoard, lab)
     drawn = stage.html()
     assert "25 more consumers" in drawn
     assert "Wide: 200 messages, 200 not consumed, 200 queues" in drawn
@@ -197,22 +176,19 @@ def test_many_machines_and_queues_are_summed_up() -> None:
 
 
 def test_held_pulls_are_those_of_the_broker(crashed: Lab) -> None:
-    board = HeldPullsBoard(crashed)
-    Fold(crashed.history, [board]).go_to(len(crashed.history))
+    board = folded(HeldPullsBoard, crashed)
     assert len(board.held) == len(crashed.held_pulls())
     assert any("broker-a" in line and "readers" in line for line in board.text())
 
 
 def test_the_open_requests_are_those_of_the_response_tables(crashed: Lab) -> None:
-    board = ResponsesBoard(crashed)
-    Fold(crashed.history, [board]).go_to(len(crashed.history))
+    board = folded(ResponsesBoard, crashed)
     opaques = {opaque for node, _, opaque in board.open if node == "consumer-1"}
     assert opaques == {row[0] for row in crashed.response_table(crashed.processes["consumer-1"].clients[0][0]).rows}
 
 
 def test_offsets_are_those_of_the_broker(crashed: Lab) -> None:
-    board = OffsetsBoard(crashed)
-    Fold(crashed.history, [board]).go_to(len(crashed.history))
+    board = folded(OffsetsBoard, crashed)
     manager = crashed.processes["broker-a"].running().consumer_offset_manager
     for queue in range(4):
         committed = board.committed["broker-a", "TopicTest", queue, "readers"]
@@ -234,7 +210,6 @@ def test_what_is_consumed_and_not_committed_is_a_figure_of_its_own() -> None:
 
 
 def test_a_route_that_nobody_asked_for_again_is_still_believed(crashed: Lab) -> None:
-    board = RoutesBoard(crashed)
-    Fold(crashed.history, [board]).go_to(len(crashed.history))
+    board = folded(RoutesBoard, crashed)
     assert board.truth["namesrv-1", "TopicTest"] == {"broker-a": None}
     assert board.beliefs["producer-1", "TopicTest"][0] == "broker-a,broker-b"

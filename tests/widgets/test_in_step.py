@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mqlab import Lab
-from mqlab.scenarios import get
 from mqlab_widgets.stepper import Stepper
 from tests.widgets.screen import Time
+from tests.worlds import played
 
 
 class Pages:
@@ -45,7 +45,7 @@ class Pages:
 @pytest.fixture
 def pages() -> Pages:
     """A world that is played by steps of the test."""
-    return Pages(get("steady-load").build(7).run_for(seconds=2))
+    return Pages(played("steady-load", 2))
 
 
 def test_each_message_has_the_next_number(pages: Pages) -> None:

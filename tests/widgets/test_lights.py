@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from mqlab import Lab, Message
+from mqlab import Lab
 from mqlab.explore import RULES
 from mqlab.explore.rule import Rule
 from mqlab.scenarios import get
@@ -13,6 +15,7 @@ from mqlab.trace.record import Record
 from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.lights import LEFT_OUT, LightsBoard
 from mqlab_widgets.boards.lights_judges import WhilePlaying
+from tests.worlds import played, send, started_consumer, started_producer
 
 
 def shown(lab: Lab, kind: type[LightsBoard] = LightsBoard) -> tuple[LightsBoard, Fold]:
@@ -47,7 +50,7 @@ def test_an_offset_that_goes_back_is_red_in_fair_weather_and_excused_in_foul(is_
 
 
 def test_what_rocketmq_does_not_promise_is_named() -> None:
-    lab = get("power-cut").build(7).run_for(seconds=3)
+    lab = played("power-cut", 3)
     board, _ = shown(lab)
     assert states(board)["AcknowledgedSurvives"] == "excused"
     assert "as RocketMQ may (acknowledged before the flush)" in board.text()[0]
@@ -103,7 +106,7 @@ def test_a_lamp_is_red_from_the_event_that_broke_its_rule() -> None:
 
 
 def test_rules_that_look_at_the_world_say_from_when_on_they_judge() -> None:
-    lab = get("held-back-by-count").build(7).run_for(seconds=3)
+    lab = played("held-back-by-count", 3)
     passed = len(lab.history)
     late, _ = shown(lab)
     assert f"(judged from event {passed:,} on, when this view was opened)" in late.text()[-1]
@@ -136,10 +139,7 @@ def test_a_view_that_was_there_first_judges_every_start_of_a_broker() -> None:
     lab.name_server()
     lab.broker("broker-a", flush_disk_type="ASYNC_FLUSH")
     lab.create_topic("Orders", 1)
-    producer = lab.producer("shop")
-    lab.run(producer.start())
-    for number in range(20):
-        lab.run(producer.send(Message("Orders", b"%d" % number)))
+    send(started_producer(lab), *(b"%d" % number for number in range(20)), topic="Orders")
     lab.power_off("broker-a")
     lab.restart("broker-a")
     lab.run_for(seconds=2)
@@ -162,18 +162,13 @@ def test_thresholds_are_kept_up_to_one_answer_while_pulls_are_refused() -> None:
     lab.name_server()
     lab.broker("broker-a")
     lab.create_topic("Orders", 1)
-    producer = lab.producer("shop")
-    lab.run(producer.start())
-    for number in range(80):
-        lab.run(producer.send(Message("Orders", b"%d" % number)))
-    consumer = lab.consumer("readers", pull_threshold_for_queue=10, consume_thread_min=1, consume_thread_max=1)
-    consumer.subscribe("Orders", "*")
+    send(started_producer(lab), *(b"%d" % number for number in range(80)), topic="Orders")
 
-    async def slowly(messages: object, context: object) -> None:
-        await consumer.node.sleep(100_000)
+    async def slowly(messages: object, context: Any) -> None:
+        await context.sleep(100_000)
 
-    consumer.register_message_listener(slowly)
-    lab.run(consumer.start())
+    one_by_one = {"pull_threshold_for_queue": 10, "consume_thread_min": 1, "consume_thread_max": 1}
+    started_consumer(lab, slowly, topic="Orders", **one_by_one)
     lab.run_for(seconds=5)
     fold.go_to(len(lab.history))
     assert lab.history.last("FlowControlled") is not None

@@ -11,16 +11,16 @@ import pytest
 
 from mqlab import Lab
 from mqlab.errors import LearnerError
-from mqlab.scenarios import get
 from mqlab_widgets.machine import machine_html
 from mqlab_widgets.part_tree import MOST_FIELDS, fields_of, is_leaf, lines, roots_of, told, tree_html
 from mqlab_widgets.session import Session
+from tests.worlds import played
 
 
 @pytest.fixture(scope="module")
 def lab() -> Lab:
     """Two brokers after four seconds."""
-    return get("two-brokers").build(7).run_for(seconds=4)
+    return played("two-brokers", 4)
 
 
 def shown(lab: Lab, node: str, **state: Any) -> str:
@@ -49,7 +49,7 @@ def test_every_machine_has_its_views(lab: Lab) -> None:
 def test_a_broker_shows_its_pops_once_somebody_pops(lab: Lab) -> None:
     lab.history.move_to(len(lab.history))
     assert "held pops" not in shown(lab, "broker-a")
-    popped = get("four-ways").build(7, parameters={"messages": 2}).run_for(seconds=4)
+    popped = played("four-ways", 4, messages=2)
     html = shown(popped, "broker-a")
     for title in ("held pulls", "held pops", "check points in memory", "revive queues"):
         assert f">{title}<" in html
@@ -92,7 +92,7 @@ def test_the_past_of_a_machine_needs_a_world_of_its_own(lab: Lab) -> None:
 
 
 def test_what_is_down_says_so_and_can_be_started() -> None:
-    crashed = get("two-brokers").build(7).run_for(seconds=2)
+    crashed = played("two-brokers", 2)
     crashed.crash("broker-b")
     html = shown(crashed, "broker-b")
     assert "Nothing is in its memory: it is down." in html
@@ -101,7 +101,7 @@ def test_what_is_down_says_so_and_can_be_started() -> None:
 
 @pytest.mark.parametrize("node", ["broker-b", "consumer-1", "producer-1", "namesrv-1"])
 def test_nothing_of_a_dead_process_is_shown_for_the_one_that_comes_after_it(node: str) -> None:
-    lab = get("two-brokers").build(7).run_for(seconds=4)
+    lab = played("two-brokers", 4)
     lab.crash(node)
     lab.restart(node)
     html = shown(lab, node)

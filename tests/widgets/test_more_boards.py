@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -13,25 +12,17 @@ from mqlab.explore.ledger import Ledger
 from mqlab.scenarios import get
 from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder
 from mqlab.views.diagram import SpaceTimeDiagram
-from mqlab_widgets.boards.board import Board, Fold
+from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.flow_control import FlowControlBoard
 from mqlab_widgets.boards.lights import LightsBoard
 from mqlab_widgets.boards.owners import OwnersBoard
 from mqlab_widgets.boards.owners_picture import owners_svg
 from mqlab_widgets.boards.space_time import SpaceTimeBoard
 from mqlab_widgets.world_numbers import WorldNumbers
+from tests.widgets.folds import expect_the_same_whichever_way, folded
+from tests.worlds import played
 
 BOARDS = (FlowControlBoard, OwnersBoard, SpaceTimeBoard, LightsBoard)
-
-
-B = TypeVar("B", bound=Board)
-
-
-def at_the_end(kind: type[B], lab: Lab) -> B:
-    board = kind(lab)
-    Fold(lab.history, [board]).go_to(len(lab.history))
-    return board
-
 
 def push_consumers(lab: Lab) -> list[tuple[str, DefaultMQPushConsumer]]:
     return [
@@ -44,16 +35,9 @@ def push_consumers(lab: Lab) -> list[tuple[str, DefaultMQPushConsumer]]:
 
 @pytest.mark.parametrize("scenario", ["push-orderly", "retry-and-dead-letters", "two-brokers"])
 def test_a_fold_says_the_same_whichever_way_it_came(scenario: str) -> None:
-    lab = get(scenario).build(7).run_for(seconds=16)
-    there = Fold(lab.history, [board(lab) for board in BOARDS])
+    lab = played(scenario, 16)
     length = len(lab.history)
-    for place in (length, 1, 1_100, 0, 999, 1_000, 1_001, length, length - 7):
-        there.go_to(place)
-        straight = Fold(lab.history, [board(lab) for board in BOARDS])
-        straight.go_to(place)
-        for mine, fresh in zip(there.boards, straight.boards, strict=True):
-            assert mine.text() == fresh.text()
-            assert mine.html() == fresh.html()
+    expect_the_same_whichever_way(lab, BOARDS, (length, 1, 1_100, 0, 999, 1_000, 1_001, length, length - 7))
 
 
 # -- flow control ---------------------------------------------------------------------------------------------------
@@ -77,27 +61,27 @@ def test_the_messages_in_hand_are_those_of_the_process_queues(scenario: str) -> 
 
 
 def test_the_limit_that_refuses_a_pull_is_named_until_one_goes_out() -> None:
-    lab = get("held-back-by-count").build(7).run_for(seconds=2)
-    board = at_the_end(FlowControlBoard, lab)
+    lab = played("held-back-by-count", 2)
+    board = folded(FlowControlBoard, lab)
     (line,) = board.text()
     assert "messages in hand, threshold 20; the last pull was refused by the count: " in line
     assert "refused by the count" in board.html()
     lab.run_until_event("PullRequested")
-    board = at_the_end(FlowControlBoard, lab)
+    board = folded(FlowControlBoard, lab)
     assert board.limited == {}
 
 
 def test_a_consumer_that_dies_holds_nothing() -> None:
-    lab = get("held-back-by-count").build(7).run_for(seconds=2)
+    lab = played("held-back-by-count", 2)
     lab.crash("consumer-1")
-    assert at_the_end(FlowControlBoard, lab).text() == ["no consumer has a queue"]
+    assert folded(FlowControlBoard, lab).text() == ["no consumer has a queue"]
 
 
 # -- ownership ------------------------------------------------------------------------------------------------------
 
 
 def test_owners_are_those_who_have_the_process_queue() -> None:
-    lab = get("push-orderly").build(7).run_for(seconds=1.5)
+    lab = played("push-orderly", 1.5)
     board = OwnersBoard(lab)
     fold = Fold(lab.history, [board])
     members = set()
@@ -113,25 +97,25 @@ def test_owners_are_those_who_have_the_process_queue() -> None:
 
 
 def test_the_lock_of_an_orderly_group_is_the_brokers() -> None:
-    lab = get("push-orderly").build(7).run_for(seconds=8)
-    board = at_the_end(OwnersBoard, lab)
+    lab = played("push-orderly", 8)
+    board = folded(OwnersBoard, lab)
     assert board.text() == [
         "readers, Orders queue 0 on broker-a: consumer-1, locked for consumer-1",
         "readers, Orders queue 1 on broker-a: consumer-2, locked for consumer-2",
     ]
     assert board.html().count('class="lock"') == 2
     lab.crash("broker-a")
-    assert at_the_end(OwnersBoard, lab).text()[0] == "readers, Orders queue 0 on broker-a: consumer-1"
+    assert folded(OwnersBoard, lab).text()[0] == "readers, Orders queue 0 on broker-a: consumer-1"
 
 
 def test_a_slave_is_not_mistaken_for_its_master() -> None:
     lab = get("push-orderly").build(7)
     lab.broker("slave", broker_name="broker-a", broker_id=1, broker_role="SLAVE")
     lab.run_for(seconds=8)
-    locked = at_the_end(OwnersBoard, lab).text()
+    locked = folded(OwnersBoard, lab).text()
     assert locked[0].endswith("locked for consumer-1")
     lab.crash("slave")
-    assert at_the_end(OwnersBoard, lab).text() == locked
+    assert folded(OwnersBoard, lab).text() == locked
     ledger = Ledger(lab)
     assert (ledger.names.broker_of("broker-a"), ledger.names.broker_of("broker-a", 1)) == ("broker-a", "broker-a")
     lab.restart("slave")
@@ -144,9 +128,9 @@ def test_a_slave_is_not_mistaken_for_its_master() -> None:
 
 
 def test_a_queue_without_an_owner_is_seen() -> None:
-    lab = get("push-orderly").build(7).run_for(seconds=8)
+    lab = played("push-orderly", 8)
     lab.crash("consumer-2")
-    board = at_the_end(OwnersBoard, lab)
+    board = folded(OwnersBoard, lab)
     assert "nobody" in board.text()[1]
     assert 'class="none"' in board.html()
 
@@ -162,8 +146,8 @@ def test_of_many_queues_some_are_drawn() -> None:
 
 
 def test_the_board_shows_what_the_diagram_of_the_same_stretch_shows() -> None:
-    lab = get("first-message").build(7).run_for(seconds=2)
-    board = at_the_end(SpaceTimeBoard, lab)
+    lab = played("first-message", 2)
+    board = folded(SpaceTimeBoard, lab)
     lines = board.text()
     assert len(lines) == SpaceTimeBoard.rows
     begin_ms = board.recent[0][0][2] / 1_000
@@ -171,21 +155,21 @@ def test_the_board_shows_what_the_diagram_of_the_same_stretch_shows() -> None:
 
 
 def test_an_answer_is_named_by_its_request_however_long_ago_that_was() -> None:
-    lab = get("held-pulls").build(7).run_for(seconds=30)
+    lab = played("held-pulls", 30)
     lab.run_until_event("PullWoken", reason="timed out")
     lab.run_for(ms=2)
-    assert any("PULL_MESSAGE: PULL_" in line for line in at_the_end(SpaceTimeBoard, lab).text())
+    assert any("PULL_MESSAGE: PULL_" in line for line in folded(SpaceTimeBoard, lab).text())
 
 
 def test_requests_that_were_answered_are_forgotten() -> None:
-    lab = get("two-brokers").build(7).run_for(seconds=40)
-    board = at_the_end(SpaceTimeBoard, lab)
+    lab = played("two-brokers", 40)
+    board = folded(SpaceTimeBoard, lab)
     assert len(board.asked) < 40
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
 def test_a_recorded_trace_is_drawn_as_the_world_was(tmp_path: Path, suffix: str) -> None:
-    lab = get("first-message").build(7).run_for(seconds=2)
+    lab = played("first-message", 2)
     path = tmp_path / f"trace.{suffix}"
     with (JsonLinesRecorder if suffix == "jsonl" else ParquetRecorder)(path) as recorder:
         for row in lab.history.rows():
@@ -220,7 +204,7 @@ def test_very_many_queues_are_summed_up_by_their_owners() -> None:
         consumer.register_message_listener(lambda messages, context: None)
         lab.run(consumer.start())
     lab.run_for(seconds=25)
-    board = at_the_end(OwnersBoard, lab)
+    board = folded(OwnersBoard, lab)
     assert board.text()[:2] == ["readers, Wide0: consumer-1 has 50 queues", "readers, Wide0: consumer-2 has 50 queues"]
     assert board.html().count("<svg") == 6
     assert "and 2 more groups and topics" in board.html()

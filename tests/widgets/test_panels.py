@@ -9,18 +9,18 @@ import pytest
 
 from mqlab import Lab
 from mqlab.protocol.extra_info import ReceiptHandle, parse_handle
-from mqlab.scenarios import get
 from mqlab.sim import Node
 from mqlab_widgets.controls import more_html
 from mqlab_widgets.next_up import pending_of
 from mqlab_widgets.panels import MOST_PENDING, next_html, said, step_html, worlds_html
 from mqlab_widgets.session import Session
+from tests.worlds import played
 
 
 @pytest.fixture
 def session() -> Session:
     """Two brokers after four seconds, in the present."""
-    session = Session(get("two-brokers").build(7).run_for(seconds=4), changed=lambda: None)
+    session = Session(played("two-brokers", 4), changed=lambda: None)
     session.do({"do": "now"})
     return session
 
@@ -105,7 +105,7 @@ def test_the_line_to_share_stands_in_a_field_with_a_button_that_copies_it(sessio
 
 
 def test_of_a_popped_message_the_step_names_the_eight_fields_of_its_handle() -> None:
-    lab = get("demo-pop").build(7).run_for(seconds=2)
+    lab = played("demo-pop", 2)
     session = Session(lab, changed=lambda: None)
     popped = lab.run_until_event("MessagePopped")
     assert popped is not None

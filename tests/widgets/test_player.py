@@ -12,21 +12,26 @@ import pytest
 
 from mqlab import Lab
 from mqlab.errors import LearnerError
-from mqlab.scenarios import get
 from mqlab_widgets.player import AHEAD_MS, player_of
 from mqlab_widgets.session import Session
 from tests.widgets.screen import Screen, Time
+from tests.worlds import played
 
 
 def world(name: str = "steady-load", seconds: float = 2) -> Lab:
-    return get(name).build(7).run_for(seconds=seconds)
+    return played(name, seconds)
+
+
+@pytest.fixture
+def screen() -> Screen:
+    """A viewer of two seconds of steady load."""
+    return Screen(world())
 
 
 # -- the record and the world -----------------------------------------------------------------------------------------
 
 
-def test_playing_goes_on_in_the_world_and_a_pause_leaves_the_cursor_at_its_present() -> None:
-    screen = Screen(world())
+def test_playing_goes_on_in_the_world_and_a_pause_leaves_the_cursor_at_its_present(screen: Screen) -> None:
     before = len(screen.lab.history)
     screen.played(10)
     assert len(screen.lab.history) > before + 30
@@ -42,8 +47,7 @@ def test_what_is_played_for_the_eye_is_what_would_have_happened() -> None:
     assert plain.trace_hash() == screen.lab.trace_hash()
 
 
-def test_play_in_the_past_shows_the_record_and_plays_no_world() -> None:
-    screen = Screen(world())
+def test_play_in_the_past_shows_the_record_and_plays_no_world(screen: Screen) -> None:
     slices = screen.lab.world.slice_no
     screen.do("goto", place=300)
     screen.played(5)
@@ -53,8 +57,7 @@ def test_play_in_the_past_shows_the_record_and_plays_no_world() -> None:
     assert screen.beats[0]["place"] > 300
 
 
-def test_the_record_goes_over_into_the_world() -> None:
-    screen = Screen(world())
+def test_the_record_goes_over_into_the_world(screen: Screen) -> None:
     length = len(screen.lab.history)
     screen.do("goto", place=length - 20)
     screen.played(12)
@@ -64,9 +67,7 @@ def test_the_record_goes_over_into_the_world() -> None:
     assert screen.session.cursor.at_end
 
 
-def test_the_kernel_is_hardly_ahead_of_the_screen() -> None:
-    screen = Screen(world())
-
+def test_the_kernel_is_hardly_ahead_of_the_screen(screen: Screen) -> None:
     async def cell() -> None:
         screen.do("play")
         while screen.time.now < 10:
@@ -123,8 +124,7 @@ def test_a_breakpoint_stops_the_world_and_says_so() -> None:
     assert screen.time.now < 119
 
 
-def test_a_breakpoint_stops_the_record_right_there() -> None:
-    screen = Screen(world())
+def test_a_breakpoint_stops_the_record_right_there(screen: Screen) -> None:
     stored = screen.lab.history.find("MessageStored", start=300)
     screen.lab.add_breakpoint("MessageStored")
     screen.do("goto", place=300)
@@ -152,16 +152,13 @@ def test_a_dead_task_stops_it_with_a_sentence_and_play_goes_on_without_it() -> N
     assert len(lab.history) > length
 
 
-def test_a_broken_world_is_told() -> None:
-    screen = Screen(world())
+def test_a_broken_world_is_told(screen: Screen) -> None:
     screen.lab.world.broken = "somebody broke it"
     screen.played(5)
     assert "this world is broken: somebody broke it" in screen.session.said
 
 
-def test_a_command_that_says_where_to_go_ends_playing() -> None:
-    screen = Screen(world())
-
+def test_a_command_that_says_where_to_go_ends_playing(screen: Screen) -> None:
     async def cell() -> None:
         screen.do("play")
         await screen.watch(1)
@@ -172,8 +169,7 @@ def test_a_command_that_says_where_to_go_ends_playing() -> None:
     assert screen.cursor == 30
 
 
-def test_without_a_loop_there_is_a_sentence() -> None:
-    screen = Screen(world())
+def test_without_a_loop_there_is_a_sentence(screen: Screen) -> None:
     assert "no loop" in screen.do("play")
     assert not screen.session.playing
 
@@ -181,9 +177,7 @@ def test_without_a_loop_there_is_a_sentence() -> None:
 # -- what others do meanwhile -----------------------------------------------------------------------------------------
 
 
-def test_a_fault_while_playing_is_part_of_the_story() -> None:
-    screen = Screen(world())
-
+def test_a_fault_while_playing_is_part_of_the_story(screen: Screen) -> None:
     async def cell() -> None:
         screen.do("play")
         await screen.watch(2)
@@ -198,9 +192,7 @@ def test_a_fault_while_playing_is_part_of_the_story() -> None:
     assert places == sorted(places)
 
 
-def test_when_a_cell_has_played_on_the_story_goes_on_from_there() -> None:
-    screen = Screen(world())
-
+def test_when_a_cell_has_played_on_the_story_goes_on_from_there(screen: Screen) -> None:
     async def cell() -> None:
         screen.do("play")
         await screen.watch(2)
@@ -216,9 +208,7 @@ def test_when_a_cell_has_played_on_the_story_goes_on_from_there() -> None:
     assert screen.session.cursor.at_end
 
 
-def test_after_the_kernel_was_busy_the_story_goes_on_at_its_pace() -> None:
-    screen = Screen(world())
-
+def test_after_the_kernel_was_busy_the_story_goes_on_at_its_pace(screen: Screen) -> None:
     async def cell() -> None:
         screen.do("play")
         await screen.watch(2)
@@ -237,8 +227,7 @@ def test_after_the_kernel_was_busy_the_story_goes_on_at_its_pace() -> None:
 
 
 @pytest.mark.parametrize("pace", [0.01, 0.1, 1, 10])
-def test_at_a_pace_the_world_passes_so_fast(pace: float) -> None:
-    screen = Screen(world())
+def test_at_a_pace_the_world_passes_so_fast(screen: Screen, pace: float) -> None:
     began_ms = screen.lab.now_ms
     assert screen.do("pace", value=str(pace)) == ""
     screen.played(10)
@@ -262,9 +251,7 @@ def test_slow_motion_has_flights_and_speed_has_streams() -> None:
     assert ats == list(range(100, ats[-1] + 1, 100))
 
 
-def test_the_pace_can_be_changed_while_it_plays() -> None:
-    screen = Screen(world())
-
+def test_the_pace_can_be_changed_while_it_plays(screen: Screen) -> None:
     async def cell() -> None:
         screen.do("play")
         await screen.watch(2)
@@ -282,8 +269,7 @@ def test_the_pace_can_be_changed_while_it_plays() -> None:
 
 
 @pytest.mark.parametrize("pace", ["0", "-1", "inf", "nan", "quick", None])
-def test_what_is_no_pace_is_refused(pace: Any) -> None:
-    screen = Screen(world())
+def test_what_is_no_pace_is_refused(screen: Screen, pace: Any) -> None:
     assert screen.do("pace", value=pace) != ""
     assert screen.session.player.pace == "story"
 
@@ -311,8 +297,7 @@ def test_two_views_of_one_world_play_together() -> None:
     assert one.session.player.pace == 0.5
 
 
-def test_a_view_that_no_page_shows_is_drawn_nothing_and_told_all_when_it_is_shown() -> None:
-    screen = Screen(world())
+def test_a_view_that_no_page_shows_is_drawn_nothing_and_told_all_when_it_is_shown(screen: Screen) -> None:
     screen.session.watched = False
     screen.played(5)
     assert screen.beats == []

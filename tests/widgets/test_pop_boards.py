@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -21,23 +21,18 @@ from mqlab_widgets.boards.pop_state import ACKED, CHANGED, HIDDEN, MEMORY, REVIV
 from mqlab_widgets.boards.popped_messages import PoppedMessagesBoard
 from mqlab_widgets.boards.revive_queue import ReviveQueueBoard
 from mqlab_widgets.boards.revive_ruler import ReviveRulerBoard
+from tests.widgets.folds import expect_the_same_whichever_way, folded
+from tests.worlds import shop, started_producer
 
 BOARDS = (PoppedMessagesBoard, CheckPointsBoard, ReviveQueueBoard, ReviveRulerBoard, MergeBufferBoard)
 TOPIC, GROUP = "Orders", "packers"
 INVISIBLE_MS = 6_000
 
-B = TypeVar("B", bound=PopBoard)
-
-
 def popping(seconds: float, *, merges: bool = True) -> Lab:
     """Two consumers pop what one producer sends; of seven messages one is kept for too long, and another one fails."""
-    lab = Lab(seed=7)
-    lab.name_server()
-    lab.broker(enable_pop_buffer_merge=merges)
-    lab.create_topic(TOPIC, 2)
+    lab = shop(topic=TOPIC, queues=2, enable_pop_buffer_merge=merges)
     lab.set_message_request_mode(TOPIC, GROUP, "POP")
-    producer = lab.producer("shop")
-    lab.run(producer.start())
+    producer = started_producer(lab)
     for _ in range(2):
         consumer = lab.consumer(
             GROUP, client_rebalance=False, pop_invisible_time=INVISIBLE_MS, pop_batch_nums=2,
@@ -69,12 +64,6 @@ def played() -> Lab:
     return popping(12, merges=False)
 
 
-def at_the_end(kind: type[B], lab: Lab) -> B:
-    board = kind(lab)
-    Fold(lab.history, [board]).go_to(len(lab.history))
-    return board
-
-
 def records(lab: Lab, kind: str, since: int = 0) -> list[Record]:
     return [record for record in lab.history.records(since, len(lab.history)) if record.kind == kind]
 
@@ -84,7 +73,7 @@ def records(lab: Lab, kind: str, since: int = 0) -> list[Record]:
 
 def test_what_a_crash_is_said_to_lose_is_popped_again_and_no_more() -> None:
     lab = popping(11.7)
-    before = at_the_end(MergeBufferBoard, lab)
+    before = folded(MergeBufferBoard, lab)
     foretold = {queue: before.loss_of(queue) for queue in before.committed}
     assert sum(loss.again for loss in foretold.values()) > sum(loss.acked for loss in foretold.values()) > 0
     assert all(0 < before.persisted[queue] < before.committed[queue] for queue in foretold if queue[2] == TOPIC)
@@ -100,7 +89,7 @@ def test_what_a_crash_is_said_to_lose_is_popped_again_and_no_more() -> None:
             if (record.node, record.group, record.topic, record.queue_id) == queue
         }
         assert len(known & popped) == loss.again
-    after = at_the_end(CheckPointsBoard, lab)
+    after = folded(CheckPointsBoard, lab)
     assert any(point.done == "lost in the crash" for point in after.points.values())
 
 
@@ -110,15 +99,15 @@ def test_a_board_knows_the_time_though_nothing_has_happened_for_long() -> None:
         lab.crash(node)
     lab.run_for(seconds=30)
     assert lab.history.row(len(lab.history) - 1)[2] < 1_000 * (lab.now_ms - 29_000)
-    assert at_the_end(CheckPointsBoard, lab).now_us == pytest.approx(1_000 * lab.now_ms, abs=1)
+    assert folded(CheckPointsBoard, lab).now_us == pytest.approx(1_000 * lab.now_ms, abs=1)
 
 
 def test_after_a_crash_no_batch_is_shown_that_was_in_memory_alone() -> None:
     lab = popping(11.7)
-    before = at_the_end(MergeBufferBoard, lab)
+    before = folded(MergeBufferBoard, lab)
     assert any(not point.is_open for queue in before.committed for _, point in before._batches(queue))
     lab.crash("broker-a")
-    after = at_the_end(MergeBufferBoard, lab)
+    after = folded(MergeBufferBoard, lab)
     assert [key for queue in after.committed for key, point in after._batches(queue) if not point.stored] == []
 
 
@@ -150,7 +139,7 @@ def test_what_is_in_memory_is_what_the_buffer_holds_bit_by_bit() -> None:
 
 
 def test_a_message_that_failed_is_hidden_anew_and_one_that_hangs_goes_to_the_retry_topic() -> None:
-    board = at_the_end(PoppedMessagesBoard, played())
+    board = folded(PoppedMessagesBoard, played())
     by_message: dict[str, list[str]] = {}
     for delivery in board.deliveries.values():
         by_message.setdefault(delivery.unique_key, []).append(delivery.state)
@@ -167,7 +156,7 @@ def test_a_message_that_failed_is_hidden_anew_and_one_that_hangs_goes_to_the_ret
 
 def test_a_bit_is_set_where_the_broker_has_stored_an_acknowledgement() -> None:
     lab = played()
-    board = at_the_end(CheckPointsBoard, lab)
+    board = folded(CheckPointsBoard, lab)
     told = {
         (key.topic, key.queue_id, offset, key.pop_time)
         for key, point in board.points.items() for offset in point.acked
@@ -183,7 +172,7 @@ def test_a_bit_is_set_where_the_broker_has_stored_an_acknowledgement() -> None:
 
 def test_a_reviver_stands_where_the_broker_says_and_decides_2_s_behind() -> None:
     lab = played()
-    board = at_the_end(ReviveQueueBoard, lab)
+    board = folded(ReviveQueueBoard, lab)
     services = lab.processes["broker-a"].controller.pop.ack_message_processor.revive_services
     for (_, revive_qid), reviver in board.revivers.items():
         assert reviver.committed == services[revive_qid].revive_offset
@@ -284,25 +273,18 @@ async def _six_orders(lab: Lab) -> None:
 
 def test_a_fold_says_the_same_whichever_way_it_came() -> None:
     lab = played()
-    there = Fold(lab.history, [board(lab) for board in BOARDS])
     length = len(lab.history)
-    for place in (length, 1, length // 2, 0, length // 2 + 1, length - 7):
-        there.go_to(place)
-        straight = Fold(lab.history, [board(lab) for board in BOARDS])
-        straight.go_to(place)
-        for mine, fresh in zip(there.boards, straight.boards, strict=True):
-            assert mine.text() == fresh.text()
-            assert mine.html() == fresh.html()
+    expect_the_same_whichever_way(lab, BOARDS, (length, 1, length // 2, 0, length // 2 + 1, length - 7))
 
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_each_picture_is_well_formed_says_what_its_shapes_mean_and_has_a_twin(board: type[PopBoard]) -> None:
     lab = Lab(seed=1)
     lab.name_server()
-    empty = at_the_end(board, lab)
+    empty = folded(board, lab)
     assert "<svg" not in empty.html()
     assert len(empty.text()) == 1
-    full = at_the_end(board, popping(4) if board is MergeBufferBoard else played())
+    full = folded(board, popping(4) if board is MergeBufferBoard else played())
     picture = ET.fromstring(full.html())
     width, height = (float(picture.get(side, "0")) for side in ("width", "height"))
     for element in picture.iter():
@@ -314,7 +296,7 @@ def test_each_picture_is_well_formed_says_what_its_shapes_mean_and_has_a_twin(bo
 
 def test_a_stored_check_point_outlives_a_crash_and_an_ack_in_memory_does_not() -> None:
     lab = popping(2)
-    board = at_the_end(CheckPointsBoard, lab)
+    board = folded(CheckPointsBoard, lab)
     key, point = next((key, one) for key, one in board.points.items() if MEMORY in one.acked.values())
     point.stored = True
     place = DeliveryKey(*key[:4], next(iter(point.acked)), key.pop_time)

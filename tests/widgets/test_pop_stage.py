@@ -6,23 +6,22 @@ import re
 
 import pytest
 
-from mqlab import ConsumeConcurrentlyStatus, DefaultMQPushConsumer, Lab, Message
-from mqlab.scenarios import get
+from mqlab import ConsumeConcurrentlyStatus, DefaultMQPushConsumer, Lab
 from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.stage import StageBoard
 from mqlab_widgets.scene.scene import Look, scene_of
 from mqlab_widgets.scene.signs import drawn_in
+from tests.widgets.folds import folded
 from tests.widgets.screen import Screen
+from tests.worlds import played, send, started_producer
 
 
 def board_of(lab: Lab) -> StageBoard:
-    board = StageBoard(lab)
-    Fold(lab.history, [board]).go_to(len(lab.history))
-    return board
+    return folded(StageBoard, lab)
 
 
 def popping(seconds: float, every_ms: int = 500) -> Lab:
-    return get("demo-pop").build(7, parameters={"every_ms": every_ms}).run_for(seconds=seconds)
+    return played("demo-pop", seconds, every_ms=every_ms)
 
 
 def test_pops_that_are_held_are_rings_at_no_queue_of_their_own() -> None:
@@ -68,10 +67,8 @@ def test_what_is_handed_out_waits_no_more_although_the_offset_is_committed_later
     broker = lab.broker("broker-a", enable_pop_buffer_merge=True)
     lab.create_topic("Orders", 1)
     lab.set_message_request_mode("Orders", "readers", "POP")
-    producer = lab.producer("orders")
-    lab.run(producer.start())
-    for number in range(40):
-        lab.run(producer.send(Message("Orders", f"order {number}".encode())))
+    producer = started_producer(lab, "orders")
+    send(producer, *(f"order {number}".encode() for number in range(40)), topic="Orders")
     consumer = lab.consumer("readers", client_rebalance=False, consume_from_where="CONSUME_FROM_FIRST_OFFSET")
     consumer.subscribe("Orders", "*")
     consumer.register_message_listener(lambda messages, context: ConsumeConcurrentlyStatus.CONSUME_SUCCESS)
@@ -129,7 +126,7 @@ def test_a_revived_message_is_marked_where_it_was_and_what_is_put_aside_is_count
 
 @pytest.mark.parametrize("merge", [False, True])
 def test_the_parts_of_all_beats_make_the_picture_of_the_end(merge: bool) -> None:
-    screen = Screen(get("demo-pop").build(7, parameters={"merge": merge}).run_for(seconds=12))
+    screen = Screen(played("demo-pop", 12, merge=merge))
     shown = dict(screen.session.scene().parts)
     screen.played(10)
     for beat in screen.beats:
@@ -140,7 +137,7 @@ def test_the_parts_of_all_beats_make_the_picture_of_the_end(merge: bool) -> None
 
 
 def test_a_proxy_stands_below_its_broker_and_messages_of_5_x_clients_have_their_numbers() -> None:
-    lab = get("through-a-proxy").build(1).run_for(seconds=5)
+    lab = played("through-a-proxy", 5, seed=1)
     board = board_of(lab)
     assert "proxy-1 (proxy) is running" in board.text()
     sent = [record.msg_id for record in lab.history.find("SendAttempted")]

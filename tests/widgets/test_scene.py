@@ -16,6 +16,8 @@ from mqlab_widgets.scene.acts import Moves, acts_of
 from mqlab_widgets.scene.scene import Look, Scene, scene_of
 from mqlab_widgets.session import Session
 from mqlab_widgets.story_clock import FLIGHT_MS
+from tests.widgets.folds import folded
+from tests.worlds import played
 
 WORLDS = (
     ("steady-load", 6),
@@ -30,17 +32,13 @@ WORLDS = (
 WIDTHS = (480, 760, 800, 1000, 1280, 1920)
 
 
-@cache
-def played(name: str, seconds: float) -> Lab:
-    """A scenario's world after some seconds; no test changes it."""
-    return get(name).build(7).run_for(seconds=seconds)
+kept = cache(played)
+"""A scenario's world after some seconds; no test changes it."""
 
 
 def board_of(lab: Lab, place: int | None = None) -> StageBoard:
     """The stage of a world behind so many events."""
-    board = StageBoard(lab)
-    Fold(lab.history, [board]).go_to(len(lab.history) if place is None else place)
-    return board
+    return folded(StageBoard, lab, place)
 
 
 def story(lab: Lab, most: int = 10_000) -> list[tuple[str, Moves]]:
@@ -63,7 +61,7 @@ def story(lab: Lab, most: int = 10_000) -> list[tuple[str, Moves]]:
 def test_each_picture_is_well_formed_and_its_cards_lie_apart_and_inside(
     name: str, seconds: float, width: float
 ) -> None:
-    scene = scene_of(board_of(played(name, seconds)), Look(width))
+    scene = scene_of(board_of(kept(name, seconds)), Look(width))
     ET.fromstring(scene.svg())
     cards = list({id(card): card for card in scene.cards.values()}.values())
     for card in cards:
@@ -87,7 +85,7 @@ def test_the_height_is_the_same_whatever_happens() -> None:
 
 
 def test_every_part_is_one_element_with_its_name() -> None:
-    scene = scene_of(board_of(played("two-brokers", 21)), Look())
+    scene = scene_of(board_of(kept("two-brokers", 21)), Look())
     for name, svg in scene.parts.items():
         element = ET.fromstring(svg)
         assert element.get("data-key") == name
@@ -98,7 +96,7 @@ def test_every_part_is_one_element_with_its_name() -> None:
 
 
 def test_a_message_has_one_colour_and_one_number_wherever_it_is() -> None:
-    lab = get("steady-load").build(7).run_for(seconds=4)
+    lab = played("steady-load", 4)
     lab.run_until_event("MessageDispatched")
     board = board_of(lab)
     key = lab.history.records(0, len(lab.history))[-1]
@@ -115,7 +113,7 @@ def test_a_message_has_one_colour_and_one_number_wherever_it_is() -> None:
 
 
 def test_a_trail_lights_the_machines_and_wires_of_a_message_and_dims_the_rest() -> None:
-    lab = played("two-brokers", 21)
+    lab = kept("two-brokers", 21)
     stored = lab.history.last("MessageStored", node="broker-a")
     assert stored is not None
     board = board_of(lab)
@@ -132,7 +130,7 @@ def test_a_trail_lights_the_machines_and_wires_of_a_message_and_dims_the_rest() 
 
 
 def test_a_message_moves_on_every_part_of_its_way_in_order() -> None:
-    lab = played("steady-load", 2)
+    lab = kept("steady-load", 2)
     told = story(lab)
     stored = [record for record in lab.history.records(0, len(lab.history)) if record.kind == "MessageStored"]
     assert len(stored) > 10
@@ -146,7 +144,7 @@ def test_a_message_moves_on_every_part_of_its_way_in_order() -> None:
 @pytest.mark.parametrize(("name", "seconds"), WORLDS)
 def test_what_flies_lands_or_dies_once(name: str, seconds: float) -> None:
     flying: set[str] = set()
-    for kind, moves in story(played(name, seconds), most=1_200):
+    for kind, moves in story(kept(name, seconds), most=1_200):
         for act in moves.acts:
             if act.act == "fly":
                 assert act.id not in flying
@@ -160,7 +158,7 @@ def test_what_flies_lands_or_dies_once(name: str, seconds: float) -> None:
 
 
 def test_a_power_cut_takes_what_was_not_flushed_and_the_recovery_says_what_is_left() -> None:
-    lab = get("steady-load").build(7).run_for(seconds=4)
+    lab = played("steady-load", 4)
     before = board_of(lab).logs["broker-a"]
     assert before.end > before.flushed > 0
     lab.power_off("broker-a")
@@ -177,7 +175,7 @@ def test_a_power_cut_takes_what_was_not_flushed_and_the_recovery_says_what_is_le
 
 
 def test_done_but_not_noted_is_hatched() -> None:
-    lab = get("held-back-by-count").build(7).run_for(seconds=5)
+    lab = played("held-back-by-count", 5)
     board = board_of(lab)
     strip = next(strip for strip in board.strips.values() if strip.unnoted())
     assert strip.waiting() + strip.unnoted() <= strip.end
@@ -185,7 +183,7 @@ def test_done_but_not_noted_is_hatched() -> None:
 
 
 def test_narrow_pages_and_projectors_have_their_own_plan() -> None:
-    board = board_of(get("steady-load").build(7).run_for(seconds=4))
+    board = board_of(played("steady-load", 4))
     wide, narrow, big = (scene_of(board, look) for look in (Look(1000), Look(600), Look(1280, big=True)))
     assert wide.cards["producer-1"].x + wide.cards["producer-1"].width < wide.cards["broker-a"].x
     assert narrow.cards["producer-1"].y + narrow.cards["producer-1"].height < narrow.cards["broker-a"].y
@@ -197,12 +195,12 @@ def test_narrow_pages_and_projectors_have_their_own_plan() -> None:
 
 @pytest.mark.parametrize("look", [Look(400, big=True), Look(669, height=273, big=True), Look(320, height=200)])
 def test_in_the_smallest_windows_too_no_side_is_negative(look: Look) -> None:
-    svg = scene_of(board_of(played("two-brokers", 21)), look).svg()
+    svg = scene_of(board_of(kept("two-brokers", 21)), look).svg()
     assert not re.findall(r'(?:width|height|r)="-[^"]*"', svg)
 
 
 def test_in_projector_mode_the_machine_is_lit_to_which_the_caption_points() -> None:
-    session = Session(get("demo").build(7).run_for(seconds=4), changed=lambda: None)
+    session = Session(played("demo", 4), changed=lambda: None)
     assert "halo" not in session.scene().svg().split("</style>")[1]
     session.page.seen(big=True)
     pointed = []
@@ -216,15 +214,15 @@ def test_in_projector_mode_the_machine_is_lit_to_which_the_caption_points() -> N
 
 
 def test_a_delayed_message_leaves_its_level_when_it_is_delivered() -> None:
-    board = board_of(played("delayed-messages", 60))
+    board = board_of(kept("delayed-messages", 60))
     delayed = [strip for (_, topic, _), strip in board.strips.items() if topic == "SCHEDULE_TOPIC_XXXX"]
     assert sum(strip.end for strip in delayed) > 0
-    parked = played("delayed-messages", 60).history.find("ParkedMessageDelivered")
+    parked = kept("delayed-messages", 60).history.find("ParkedMessageDelivered")
     assert sum(strip.end - strip.waiting() for strip in delayed) == sum(1 for _ in parked) > 0
 
 
 def test_a_full_disk_is_said_until_there_is_room_again() -> None:
-    lab = get("steady-load").build(7).run_for(seconds=1)
+    lab = played("steady-load", 1)
     lab.act("fill_disk", node="broker-a")
     assert "its disk is full" in board_of(lab).text()[1]
     assert "its disk is full" in scene_of(board_of(lab), Look()).svg()
@@ -233,7 +231,7 @@ def test_a_full_disk_is_said_until_there_is_room_again() -> None:
 
 
 def test_a_message_that_could_not_be_sent_stands_crossed_out_at_its_producer_until_another_is_sent() -> None:
-    lab = get("demo").build(7).run_for(seconds=5)
+    lab = played("demo", 5)
     lab.crash("broker-a")
     lab.run_for(seconds=1)
     failed = lab.history.last("SendFailed")
@@ -247,7 +245,7 @@ def test_a_message_that_could_not_be_sent_stands_crossed_out_at_its_producer_unt
 
 
 def test_the_frame_that_gives_a_message_back_has_the_number_of_that_message() -> None:
-    lab = get("demo-retry").build(7).run_for(seconds=5)
+    lab = played("demo-retry", 5)
     for _ in range(2):
         assert lab.run_until_event("RequestSent", request_name="CONSUMER_SEND_MSG_BACK") is not None
         failed = lab.history.last("ConsumeFinished")
@@ -257,7 +255,7 @@ def test_the_frame_that_gives_a_message_back_has_the_number_of_that_message() ->
 
 
 def test_nothing_is_left_in_a_cache_that_is_empty_also_of_retried_messages() -> None:
-    lab = played("retry-and-dead-letters", 70)
+    lab = kept("retry-and-dead-letters", 70)
     board = board_of(lab)
     for name, consumer in board.consumers.items():
         waiting = sum(high - low for ranges in consumer.ranges.values() for low, high in ranges)
@@ -267,7 +265,7 @@ def test_nothing_is_left_in_a_cache_that_is_empty_also_of_retried_messages() -> 
 
 
 def test_a_restarted_machine_is_up_before_its_first_slice() -> None:
-    lab = get("steady-load").build(7).run_for(seconds=2)
+    lab = played("steady-load", 2)
     lab.crash("broker-a")
     assert board_of(lab).states["broker-a"] == "down"
     lab.restart("broker-a")

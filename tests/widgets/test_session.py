@@ -11,7 +11,6 @@ import pytest
 import mqlab
 from mqlab import Lab
 from mqlab.errors import LearnerError, ProtocolError
-from mqlab.scenarios import get
 from mqlab_widgets import sharing
 from mqlab_widgets.breaking import link_verbs, machine_verbs
 from mqlab_widgets.commands import offered
@@ -19,13 +18,14 @@ from mqlab_widgets.controls import menu_html
 from mqlab_widgets.next_up import pending_groups, pending_of
 from mqlab_widgets.session import Session
 from mqlab_widgets.verbs import LINKS, MACHINES
+from tests.worlds import played
 
 
 class Viewed:
     """A session on a scenario's world; `do("crash", node="broker-a")` returns what was said."""
 
     def __init__(self, name: str = "two-brokers", seconds: float = 4, **parameters: Any) -> None:
-        self.lab = get(name).build(7, parameters=parameters).run_for(seconds=seconds)
+        self.lab = played(name, seconds, **parameters)
         self.changes = 0
         self.session = Session(self.lab, changed=self._count)
 

@@ -19,6 +19,7 @@ from mqlab_widgets.boards.own_and_take import OwnAndTakeBoard
 from mqlab_widgets.scene.scene import Look, Scene
 from mqlab_widgets.scene.side_by_side import scene_of
 from mqlab_widgets.side_by_side import SideBySide
+from tests.widgets.folds import folded
 
 HANGS, NINE, JOINS = range(3)
 
@@ -30,9 +31,7 @@ def acts() -> list[Act]:
 
 
 def board_of(lab: Lab, place: int | None = None) -> OwnAndTakeBoard:
-    board = OwnAndTakeBoard(lab)
-    Fold(lab.history, [board]).go_to(len(lab.history) if place is None else place)
-    return board
+    return folded(OwnAndTakeBoard, lab, place)
 
 
 def picture(lab: Lab, **look: Any) -> Scene:

@@ -7,13 +7,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from mqlab.scenarios import get
 from mqlab.scenarios.storyboards import STORYBOARDS
 from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.stage import StageBoard
 from mqlab_widgets.scene.scene import Look, Scene, scene_of
 from mqlab_widgets.scene.signs import SIGNS, drawn_in
 from mqlab_widgets.scene.signs import legend as legend_of
+from tests.widgets.folds import folded
+from tests.worlds import played
 
 SCENES = sorted({*(name for names in STORYBOARDS.values() for name in names), "retry-and-dead-letters", "power-cut"})
 SECONDS = 14
@@ -36,7 +37,7 @@ def entries(scene: Scene) -> list[str]:
 
 def moments(name: str, looks: tuple[Look, ...] = LOOKS) -> list[Scene]:
     """Scenes of many moments of a world."""
-    lab = get(name).build(7).run_for(seconds=SECONDS)
+    lab = played(name, SECONDS)
     board = StageBoard(lab)
     fold = Fold(lab.history, [board])
     length = len(lab.history)
@@ -79,7 +80,7 @@ def unexplained(element: ET.Element, *, inside: bool = False) -> set[str]:
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_the_legend_has_room_for_all_signs_at_once(look: Look) -> None:
-    board = StageBoard(get("demo").build(7).run_for(seconds=3))
+    board = StageBoard(played("demo", 3))
     scene = scene_of(board, look)
     every = "".join(f'<g data-sign="{name}"/>' for name in SIGNS)
     legend = legend_of([every], scene.width, scene.height, big=look.big)
@@ -100,7 +101,7 @@ def test_no_two_signs_look_alike_or_mean_the_same() -> None:
 
 
 def test_a_woken_pull_is_a_ring_of_its_own_until_the_broker_looks_at_it() -> None:
-    lab = get("demo").build(7).run_for(seconds=4)
+    lab = played("demo", 4)
     woken = lab.run_until_event("PullWoken")
     assert woken is not None
     board = StageBoard(lab)
@@ -116,9 +117,8 @@ def test_a_woken_pull_is_a_ring_of_its_own_until_the_broker_looks_at_it() -> Non
 
 
 def test_what_is_not_on_the_disk_and_what_is_not_noted_are_two_signs() -> None:
-    lab = get("demo").build(7).run_for(seconds=5)
-    board = StageBoard(lab)
-    Fold(lab.history, [board]).go_to(len(lab.history))
+    lab = played("demo", 5)
+    board = folded(StageBoard, lab)
     svg = scene_of(board, Look()).svg()
     assert {"unflushed", "unnoted"} <= drawn_in([svg])
     for tile in re.findall(r'<g class="mq-token[^>]*data-sign="unnoted"[^>]*>.*?</g>', svg):

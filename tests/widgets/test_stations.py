@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
 from mqlab import Lab
-from mqlab.scenarios import get
 from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.lives import MOST_LIVES, Lives
 from mqlab_widgets.labels import label_of
 from mqlab_widgets.stations import TIPS, Station, stations_html, stations_of, stations_text
-
-
-def played(name: str, seconds: float, **parameters: Any) -> Lab:
-    """A scenario's world after some seconds."""
-    return get(name).build(7, parameters=parameters).run_for(seconds=seconds)
+from tests.widgets.folds import folded
+from tests.worlds import played
 
 
 def lives_of(lab: Lab, place: int | None = None) -> Lives:
     """The lives at a place of the history."""
-    lives = Lives(lab)
-    Fold(lab.history, [lives]).go_to(len(lab.history) if place is None else place)
-    return lives
+    return folded(Lives, lab, place)
 
 
 def way(lives: Lives, label: str, group: str = "") -> list[Station]:
@@ -229,7 +222,7 @@ def others(lab: Lab, place: int | None = None) -> list[tuple[str, str]]:
 
 
 def test_a_message_that_failed_stays_in_sight_until_it_is_done_though_newer_ones_pass() -> None:
-    lab = get("demo-retry").build(7).run_for(seconds=3)
+    lab = played("demo-retry", 3)
     failed = lab.run_until_event("MessageGivenBack")
     assert failed is not None
     label = label_of(failed.msg_id, lab)
@@ -270,9 +263,8 @@ def test_where_all_goes_well_nobody_is_named_but_the_line_has_its_room() -> None
 
 
 def test_a_popped_message_passes_the_stations_of_pop_and_one_that_is_revived_begins_a_new_lap() -> None:
-    lab = get("demo-pop").build(7).run_for(seconds=24)
-    lives = Lives(lab)
-    Fold(lab.history, [lives]).go_to(len(lab.history))
+    lab = played("demo-pop", 24)
+    lives = lives_of(lab)
     ways: dict[str, str] = {}
     for key, life in lives.lives.items():
         shown = [station.name for station in stations_of(life) if station.at_us is not None]
@@ -288,12 +280,11 @@ def test_a_popped_message_passes_the_stations_of_pop_and_one_that_is_revived_beg
 
 
 def test_an_acknowledgement_of_an_old_check_point_is_none_of_the_message() -> None:
-    lab = get("demo-pop").build(7).run_for(seconds=2)
+    lab = played("demo-pop", 2)
     changed = lab.run_until_event("InvisibleTimeChanged")
     assert changed is not None
     lab.run_for(ms=50)
-    lives = Lives(lab)
-    Fold(lab.history, [lives]).go_to(len(lab.history))
+    lives = lives_of(lab)
     key = lives.keys["broker-a", changed.topic, changed.queue_id][changed.queue_offset]
     at = lives.lives[key].laps["packers"].at
     assert "put off" in at

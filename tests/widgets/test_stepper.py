@@ -20,12 +20,18 @@ from mqlab_widgets.stepper import Stepper
 from mqlab_widgets.viewer import FramePump
 from mqlab_widgets.weak_sink import WeakSink
 from mqlab_widgets.world_charts import WorldCharts
+from tests.worlds import played
 
 
 @pytest.fixture
 def lab() -> Lab:
     """Two brokers after four seconds."""
-    return get("two-brokers").build(7).run_for(seconds=4)
+    return played("two-brokers", 4)
+
+
+@pytest.fixture
+def stepper(lab: Lab) -> Stepper:
+    return Stepper(lab)
 
 
 def said(stepper: Stepper, content: dict[str, Any]) -> None:
@@ -56,8 +62,7 @@ def test_a_frame_is_whole_and_can_be_sent_as_json(lab: Lab) -> None:
     assert "What must always hold" in frame["boards"]
 
 
-def test_only_what_has_changed_goes_to_the_page(lab: Lab) -> None:
-    stepper = Stepper(lab)
+def test_only_what_has_changed_goes_to_the_page(stepper: Stepper) -> None:
     messages = sent(stepper)
     said(stepper, {"do": "shown"})
     (whole,) = messages
@@ -69,8 +74,7 @@ def test_only_what_has_changed_goes_to_the_page(lab: Lab) -> None:
     assert stepper.get_state()["frame"] == stepper.frame
 
 
-def test_another_page_gets_all_of_it(lab: Lab) -> None:
-    stepper = Stepper(lab)
+def test_another_page_gets_all_of_it(stepper: Stepper) -> None:
     messages = sent(stepper)
     for page in "ab":
         said(stepper, {"do": "shown", "view": page})
@@ -91,8 +95,7 @@ def test_only_the_tab_that_is_open_is_drawn(lab: Lab) -> None:
     assert "broker-b (broker) is running" in stepper.frame["text"]
 
 
-def test_what_the_page_says_is_done_and_shown(lab: Lab) -> None:
-    stepper = Stepper(lab)
+def test_what_the_page_says_is_done_and_shown(stepper: Stepper) -> None:
     said(stepper, {"do": "shown"})
     said(stepper, {"do": "goto", "place": "100"})
     assert stepper.frame["_place"] == "100"
@@ -105,8 +108,7 @@ def test_what_the_page_says_is_done_and_shown(lab: Lab) -> None:
     assert stepper.frame == before
 
 
-def test_the_menu_offers_what_can_be_done_to_whom_was_clicked(lab: Lab) -> None:
-    stepper = Stepper(lab)
+def test_the_menu_offers_what_can_be_done_to_whom_was_clicked(stepper: Stepper) -> None:
     said(stepper, {"do": "shown"})
     assert "Break what?" in stepper.frame["menu"]
     said(stepper, {"do": "choose", "node": "broker-a"})
@@ -123,8 +125,7 @@ def test_the_menu_offers_what_can_be_done_to_whom_was_clicked(lab: Lab) -> None:
     assert 'aria-label="producer-1, producer, running, other end of the link"' in stage
 
 
-def test_the_bar_offers_what_can_be_done_now(lab: Lab) -> None:
-    stepper = Stepper(lab)
+def test_the_bar_offers_what_can_be_done_now(stepper: Stepper) -> None:
     said(stepper, {"do": "shown"})
     assert 'data-do="share"' in stepper.frame["bar"]
     assert "Now</button>" not in stepper.frame["bar"]
@@ -202,8 +203,7 @@ def test_a_view_that_shall_play_begins_when_a_page_shows_it(lab: Lab) -> None:
     asyncio.run(cell())
 
 
-def test_nobody_draws_for_a_view_that_nobody_looks_at(lab: Lab) -> None:
-    stepper = Stepper(lab)
+def test_nobody_draws_for_a_view_that_nobody_looks_at(lab: Lab, stepper: Stepper) -> None:
     drawn = stepper._pump.sent
     lab.run_for(seconds=5)
     said(stepper, {"do": "step_event"})
@@ -243,8 +243,7 @@ def test_a_cell_that_plays_a_world_gathers_no_source_lines_and_a_search_only_the
     assert lab.source_of(newest).line > 0
 
 
-def test_a_thread_without_a_loop_does_not_keep_the_last_frame_from_coming(lab: Lab) -> None:
-    stepper = Stepper(lab)
+def test_a_thread_without_a_loop_does_not_keep_the_last_frame_from_coming(lab: Lab, stepper: Stepper) -> None:
     said(stepper, {"do": "shown"})
     thread = Thread(target=lab.step)
     thread.start()
@@ -299,7 +298,7 @@ def test_a_world_that_was_shown_is_freed_when_its_views_are_closed() -> None:
     """Every part of a view has looked at it before: the time line, labels, lights, charts, a step and its causes."""
 
     def show() -> weakref.ref[Lab]:
-        lab = get("demo").build(7).run_for(seconds=2)
+        lab = played("demo", 2)
         stepper, charts = Stepper(lab, [LightsBoard]), WorldCharts(lab).live()
         said(stepper, {"do": "shown"})
         said(stepper, {"do": "step_event"})
@@ -368,8 +367,7 @@ def test_a_view_that_plays_is_closed_at_rest(lab: Lab) -> None:
 # -- what the step changed ------------------------------------------------------------------------------------------
 
 
-def test_what_a_step_changed_is_marked(lab: Lab) -> None:
-    stepper = Stepper(lab)
+def test_what_a_step_changed_is_marked(stepper: Stepper) -> None:
     said(stepper, {"do": "shown"})
     said(stepper, {"do": "set_kind", "kind": "MessageDispatched"})
     said(stepper, {"do": "next_kind"})
@@ -380,8 +378,7 @@ def test_what_a_step_changed_is_marked(lab: Lab) -> None:
     assert "dispatched after" in message
 
 
-def test_the_source_of_what_was_played_is_shown(lab: Lab) -> None:
-    stepper = Stepper(lab)
+def test_the_source_of_what_was_played_is_shown(stepper: Stepper) -> None:
     said(stepper, {"do": "shown"})
     said(stepper, {"do": "step_slice"})
     said(stepper, {"do": "step_event"})
@@ -398,7 +395,7 @@ def test_a_page_keeps_the_picture_and_the_text_of_the_moment(lab: Lab) -> None:
     assert "<svg" in data["text/html"]
     assert data["text/plain"].splitlines()[0] == f"<Stepper: event {len(lab.history)} of {len(lab.history)}>"
     assert "namesrv-1 (namesrv) is running" in data["text/plain"]
-    again, _ = Stepper(get("two-brokers").build(7).run_for(seconds=4), [LightsBoard])._repr_mimebundle_()
+    again, _ = Stepper(played("two-brokers", 4), [LightsBoard])._repr_mimebundle_()
     assert (again["text/html"], again["text/plain"]) == (data["text/html"], data["text/plain"])
 
 

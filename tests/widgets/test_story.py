@@ -7,16 +7,16 @@ from html import unescape
 
 import pytest
 
-from mqlab.scenarios import get
 from mqlab_widgets import panels
 from mqlab_widgets.scene.scene import scene_of
 from mqlab_widgets.story import gap_text
 from mqlab_widgets.story_clock import LONGEST_FLIGHT_MS, SHORT_FLIGHT_MS
 from tests.widgets.screen import Screen
+from tests.worlds import played
 
 
 def test_the_parts_of_all_beats_make_the_picture_of_the_end() -> None:
-    screen = Screen(get("steady-load").build(7).run_for(seconds=2))
+    screen = Screen(played("steady-load", 2))
     shown = dict(screen.session.scene().parts)
     screen.played(20)
     for beat in screen.beats:
@@ -30,7 +30,7 @@ def test_the_parts_of_all_beats_make_the_picture_of_the_end() -> None:
 
 
 def test_only_what_has_changed_is_sent() -> None:
-    screen = Screen(get("steady-load").build(7).run_for(seconds=2)).played(10)
+    screen = Screen(played("steady-load", 2)).played(10)
     shown: dict[str, str] = {}
     for beat in screen.beats:
         assert all(shown.get(key) != svg for key, svg in beat["parts"].items())
@@ -40,7 +40,7 @@ def test_only_what_has_changed_is_sent() -> None:
 
 @pytest.mark.parametrize(("name", "seconds"), [("steady-load", 2), ("lite-pull", 3), ("demo-two-brokers", 20)])
 def test_every_message_is_seen_on_each_wire_that_it_takes(name: str, seconds: float) -> None:
-    screen = Screen(get(name).build(7).run_for(seconds=seconds))
+    screen = Screen(played(name, seconds))
     first = len(screen.lab.history)
     screen.played(20)
     frames = [
@@ -57,7 +57,7 @@ def test_every_message_is_seen_on_each_wire_that_it_takes(name: str, seconds: fl
 
 
 def test_a_message_is_told_station_by_station() -> None:
-    screen = Screen(get("steady-load").build(7).run_for(seconds=2)).played(6)
+    screen = Screen(played("steady-load", 2)).played(6)
     said = [beat["say"] for beat in screen.beats if "say" in beat]
     stations = ("sends message", "has reached", "stored", "is in queue", "got 1 message", "listener got", "is done")
     found = [next(n for n, words in enumerate(said) if station in words) for station in stations]
@@ -68,7 +68,7 @@ def test_a_message_is_told_station_by_station() -> None:
 
 @pytest.mark.parametrize("scenario", ["demo", "demo-retry", "demo-pop", "two-brokers", "three-ways", "broker-hangs"])
 def test_the_line_at_a_place_is_the_same_when_it_is_played_and_when_it_is_gone_back_to(scenario: str) -> None:
-    screen = Screen(get(scenario).build(7).run_for(seconds=2)).played(25)
+    screen = Screen(played(scenario, 2)).played(25)
     line, lines = "", {}
     for beat in screen.beats:
         line = beat.get("say", line)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from mqlab.scenarios import get
 from mqlab_widgets.thread_pools import pools_html
+from tests.worlds import played
 
 
 def test_a_pool_that_had_no_work_is_left_out() -> None:
-    lab = get("first-message").build(7).run_for(seconds=2)
+    lab = played("first-message", 2)
     drawn = pools_html(lab.brokers[0].running().executors.all())
     assert "SendMessageThread" in drawn
     assert "EndTransactionThread" not in drawn

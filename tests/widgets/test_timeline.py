@@ -12,6 +12,7 @@ from mqlab.scenarios import get
 from mqlab_widgets.next_up import pending_of
 from mqlab_widgets.session import Session
 from mqlab_widgets.timeline import TimelineNumbers, axis_end, timeline_html
+from tests.worlds import played
 
 
 def session_of(lab: Lab) -> Session:
@@ -22,7 +23,7 @@ def session_of(lab: Lab) -> Session:
 @pytest.fixture
 def broken() -> Session:
     """Two brokers, of which one was killed after 20 s and started again after 40 s."""
-    return session_of(get("two-brokers").build(7).run_for(seconds=50))
+    return session_of(played("two-brokers", 50))
 
 
 def text_of(session: Session) -> str:
@@ -55,7 +56,7 @@ def test_the_axis_ends_at_a_round_time_and_stands_still_for_a_while() -> None:
 def test_the_ticks_are_round_times_with_their_unit(broken: Session) -> None:
     words = [text.text for text in drawn(broken).iter("text") if text.get("class") == "axis"]
     assert words == ["0", "10 s", "20 s", "30 s", "40 s", "50 s", "60 s"]
-    early = session_of(get("first-message").build(7).run_for(seconds=1))
+    early = session_of(played("first-message", 1))
     words = [text.text for text in drawn(early).iter("text") if text.get("class") == "axis"]
     assert words[:3] == ["0", "0.5 s", "1 s"]
 
@@ -94,7 +95,7 @@ def test_each_fault_has_a_flag_that_leads_to_it(broken: Session) -> None:
 
 
 def test_a_flag_for_what_a_lab_does_and_none_for_choosing_what_comes_next() -> None:
-    lab = get("steady-load").build(7).run_for(seconds=1)
+    lab = played("steady-load", 1)
     session = session_of(lab)
     session.do({"do": "now"})
     session.do({"do": "pick", "entry": next(iter(pending_of(session.lab)))})
@@ -108,7 +109,7 @@ def test_a_flag_for_what_a_lab_does_and_none_for_choosing_what_comes_next() -> N
 
 
 def test_flags_that_stand_close_together_are_one() -> None:
-    lab = get("steady-load").build(7).run_for(seconds=1)
+    lab = played("steady-load", 1)
     for _ in range(50):
         lab.freeze("consumer-1")
         lab.run_for(ms=50)
@@ -121,7 +122,7 @@ def test_flags_that_stand_close_together_are_one() -> None:
 
 
 def test_a_flag_says_as_much_as_it_has_room_for() -> None:
-    lab = get("steady-load").build(7).run_for(seconds=1)
+    lab = played("steady-load", 1)
     for name, ms in (("producer-1", 100), ("broker-a", 500), ("consumer-1", 2_000)):
         lab.freeze(name)
         lab.run_for(ms=ms)
@@ -138,7 +139,7 @@ def test_a_flag_says_as_much_as_it_has_room_for() -> None:
 
 
 def test_stored_consumed_and_waiting_are_those_of_the_worlds_numbers() -> None:
-    lab = get("held-back-by-count").build(7).run_for(seconds=10)
+    lab = played("held-back-by-count", 10)
     numbers = TimelineNumbers(lab)
     numbers.follow(lab)
     stored, consumed = (

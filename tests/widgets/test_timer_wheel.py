@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 
 from mqlab import Lab
-from mqlab.scenarios import get
-from mqlab_widgets.boards.board import Fold
 from mqlab_widgets.boards.timer_wheel import TimerWheelBoard
+from tests.widgets.folds import expect_the_same_whichever_way, folded
+from tests.worlds import played
 
 
 def board_of(lab: Lab, place: int | None = None) -> TimerWheelBoard:
-    board = TimerWheelBoard(lab)
-    Fold(lab.history, [board]).go_to(len(lab.history) if place is None else place)
-    return board
+    return folded(TimerWheelBoard, lab, place)
 
 
 def counts(board: TimerWheelBoard, broker: str = "broker-a") -> dict[int, int]:
@@ -22,7 +20,7 @@ def counts(board: TimerWheelBoard, broker: str = "broker-a") -> dict[int, int]:
 
 @pytest.mark.parametrize("seconds", [3, 9, 21])
 def test_the_board_has_the_slots_of_the_brokers_wheel(seconds: int) -> None:
-    lab = get("timer-messages").build(7).run_for(seconds=seconds)
+    lab = played("timer-messages", seconds)
     timer = lab.brokers[0].running().timer
     assert timer is not None
     waiting = {slot.time_ms: slot.num for slot in timer.timer_wheel.waiting_slots(timer.curr_read_time_ms)}
@@ -35,7 +33,7 @@ def test_the_board_has_the_slots_of_the_brokers_wheel(seconds: int) -> None:
 
 
 def test_a_crash_leaves_the_board_with_what_the_next_broker_reads_from_its_files() -> None:
-    lab = get("timer-messages").build(7).run_for(seconds=9)
+    lab = played("timer-messages", 9)
     lab.act("crash", node="broker-a")
     lab.run_for(seconds=2)
     lab.act("restart", node="broker-a")
@@ -46,13 +44,9 @@ def test_a_crash_leaves_the_board_with_what_the_next_broker_reads_from_its_files
 
 
 def test_the_board_can_be_scrubbed_and_says_in_words_what_it_draws() -> None:
-    lab = get("timer-messages").build(7).run_for(seconds=9)
+    lab = played("timer-messages", 9)
     length = len(lab.history)
-    there = Fold(lab.history, [TimerWheelBoard(lab)])
-    for place in (length, 1, length // 2, 0, length - 7):
-        there.go_to(place)
-        assert there.boards[0].text() == board_of(lab, place).text()
-        assert there.boards[0].html() == board_of(lab, place).html()
+    expect_the_same_whichever_way(lab, [TimerWheelBoard], (length, 1, length // 2, 0, length - 7))
     text = "\n".join(board_of(lab).text())
     assert "broker-a: read up to 9 s, written up to 9 s" in text
     assert "not on the wheel yet" in "\n".join(

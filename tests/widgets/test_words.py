@@ -16,6 +16,7 @@ from mqlab.trace.record import FIRST_FIELD, Record
 from mqlab_widgets.labels import label_of
 from mqlab_widgets.sentences import SENTENCES, SILENT
 from mqlab_widgets.words import action_words, clock, say, span_words
+from tests.worlds import played
 
 SAID_OF = {
     "steady-load": 2.2,
@@ -36,7 +37,7 @@ SAID_OF = {
 @pytest.fixture(scope="module")
 def labs() -> dict[str, Lab]:
     """Worlds in which most of what can happen does."""
-    return {name: get(name).build(7).run_for(seconds=seconds) for name, seconds in SAID_OF.items()}
+    return {name: played(name, seconds) for name, seconds in SAID_OF.items()}
 
 
 def sentences(lab: Lab) -> Iterator[tuple[Record, str]]:
@@ -118,7 +119,7 @@ def test_faults_retries_and_limits_are_told(labs: dict[str, Lab], scenario: str,
 
 
 def test_what_was_done_from_outside_is_named_with_its_machines(labs: dict[str, Lab]) -> None:
-    lab = get("first-message").build(7).run_for(seconds=1)
+    lab = played("first-message", 1)
     lab.partition("producer-1", ["broker-a", "namesrv-1"])
     lab.disconnect("consumer-1", "broker-a")
     done = [action_words(record) for record in lab.history.find("ActionTaken")]
@@ -126,7 +127,7 @@ def test_what_was_done_from_outside_is_named_with_its_machines(labs: dict[str, L
 
 
 def test_messages_of_the_second_sender_have_a_letter_whatever_was_asked_first(labs: dict[str, Lab]) -> None:
-    lab = get("broker-hangs").build(7).run_for(seconds=20)
+    lab = played("broker-hangs", 20)
     sent = [record.msg_id for record in lab.history.find("SendAttempted")]
     for key in reversed(sent):
         label_of(key, lab)

@@ -8,17 +8,18 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from mqlab import Lab, Message
+from mqlab import Lab
 from mqlab.errors import LearnerError
 from mqlab.scenarios import get
 from mqlab_widgets.world_charts import MOST, OTHERS, WorldCharts
 from mqlab_widgets.world_numbers import FIRST_WIDTH_US, MOST_INTERVALS, WorldNumbers
+from tests.worlds import played, send, shop, started_consumer, started_producer
 
 
 @pytest.fixture(scope="module")
 def slow() -> Lab:
     """One consumer that needs 100 ms for a message, in a queue of which it may hold 20."""
-    return get("held-back-by-count").build(7).run_for(seconds=4)
+    return played("held-back-by-count", 4)
 
 
 def numbers_of(lab: Lab) -> WorldNumbers:
@@ -67,14 +68,14 @@ def test_lag_is_the_age_of_the_oldest_message_that_is_not_consumed(slow: Lab) ->
 
 
 def test_when_all_is_consumed_there_is_no_lag_although_the_broker_does_not_know_yet() -> None:
-    lab = get("held-back-by-count").build(7).run_for(seconds=17)
+    lab = played("held-back-by-count", 17)
     last = to_the_end_of_an_interval(lab).intervals[-1]
     assert consumed_by(lab) == 150
     assert (last.backlog, last.lag_ms, last.unnoted) == ({"readers": 0}, {"readers": 0}, {"readers": 16})
 
 
 def test_what_a_killed_consumer_had_not_committed_waits_again() -> None:
-    lab = get("held-back-by-count").build(7).run_for(seconds=17)
+    lab = played("held-back-by-count", 17)
     lab.crash("consumer-1")
     last = to_the_end_of_an_interval(lab).intervals[-1]
     assert (last.backlog, last.unnoted) == ({"readers": 16}, {"readers": 0})
@@ -97,7 +98,7 @@ def test_the_lag_of_many_queues_is_that_of_the_oldest_of_their_messages() -> Non
 
 
 def test_nothing_is_counted_twice_or_left_out_when_intervals_become_one() -> None:
-    lab = get("rebalance").build(7).run_for(seconds=20)
+    lab = played("rebalance", 20)
     numbers = to_the_end_of_an_interval(lab)
     assert numbers.width_us > FIRST_WIDTH_US
     assert MOST_INTERVALS / 2 <= len(numbers.intervals) < MOST_INTERVALS
@@ -146,18 +147,10 @@ def test_a_world_in_which_nothing_happened_has_charts_too() -> None:
 
 
 def test_more_groups_than_colours_share_the_last_line() -> None:
-    lab = Lab(seed=2)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("Orders", 1)
+    lab = shop(seed=2, topic="Orders")
     for number in range(MOST + 2):
-        consumer = lab.consumer(f"group-{number}")
-        consumer.subscribe("Orders", "*")
-        consumer.register_message_listener(lambda messages, context: None)
-        lab.run(consumer.start())
-    producer = lab.producer("shop")
-    lab.run(producer.start())
-    lab.run(producer.send(Message("Orders", b"x")))
+        started_consumer(lab, lambda messages, context: None, group=f"group-{number}", topic="Orders")
+    send(started_producer(lab), b"x", topic="Orders")
     lab.run_for(seconds=12)
     backlog = WorldCharts(lab).charts()[1]
     assert list(backlog.series) == [*(f"group-{number}" for number in range(MOST - 1)), OTHERS]

@@ -10,8 +10,26 @@ import pytest
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode
 from mqlab.protocol.command import RemotingCommand
+from mqlab.protocol.extra_info import ReceiptHandle
+from mqlab.protocol.pop_check_point import BatchAck, BatchAckMessageRequestBody, bits_of
 from mqlab.protocol.record import scan_records
-from mqlab.trace.events import pop as events
+
+
+def batch_ack_of(op: dict[str, Any], handles: list[ReceiptHandle]) -> bytes:
+    """The body in which the recorded client acknowledged the messages of these handles as one."""
+    first = handles[0]
+    ack = BatchAck(
+        op["group"],
+        op["topic"],
+        first.retry,
+        first.start_offset,
+        first.queue_id,
+        first.revive_qid,
+        first.pop_time,
+        first.invisible_time,
+        bits_of(handle.queue_offset - first.start_offset for handle in handles),
+    )
+    return BatchAckMessageRequestBody("broker-a", [ack]).encode()
 
 
 class Popper:
@@ -46,6 +64,24 @@ class Popper:
         """Pop and play until the answer is there."""
         answer: RemotingCommand = self.raw.call(RequestCode.POP_MESSAGE, self.header(topic, **more))
         return answer
+
+    def pop_again(self, op: dict[str, Any]) -> RemotingCommand:
+        """Ask what a real broker was asked; the random number is one that begins where it began."""
+        found = op.get("messages") or [{"queueId": 0, "POP_CK": "0 0 0 0 0"}]
+        first = next((m for m in found if m["POP_CK"].split()[4] == "0"), found[0])
+        self.random_q(40 + first["queueId"])
+        return self.pop(
+            op["topic"],
+            consumer_group=op["group"],
+            queue_id=op["queueId"],
+            max_msg_nums=op["maxMsgNums"],
+            invisible_time=op["invisibleTime"],
+            poll_time=op["pollTime"],
+            order=op["order"],
+            exp=op["exp"],
+            attempt_id=op.get("attemptId"),
+            init_mode=op["initMode"],
+        )
 
     def bodies(self, topic: str = "T", **more: Any) -> list[bytes]:
         """Pop; the bodies of what came."""
@@ -91,13 +127,8 @@ class Popper:
         return offset
 
     def seen(self, kind: str) -> list[dict[str, Any]]:
-        """The events of Pop of a kind so far."""
-        fields = getattr(events, kind)._fields
-        return [
-            {"ts_ms": row[2] / 1_000, **dict(zip(fields, row[8:], strict=True))}
-            for row in self.cluster.events
-            if row[7] == kind
-        ]
+        """The events of a kind so far."""
+        return self.cluster.seen(kind)  # type: ignore[no-any-return]
 
 
 @pytest.fixture
@@ -116,9 +147,3 @@ def make_popper(make_cluster: Callable[..., Any]) -> Callable[..., Popper]:
         return Popper(cluster, cluster.client())
 
     return make
-
-
-@pytest.fixture
-def popped() -> Callable[[RemotingCommand], list[Any]]:
-    """The messages in the answer to a pop."""
-    return lambda response: list(scan_records(response.body or b""))

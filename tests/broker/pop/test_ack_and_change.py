@@ -21,10 +21,9 @@ from mqlab.store import FlushDiskType
 class Acker:
     """A client of group G that pops from T, and acknowledges or changes what it got."""
 
-    def __init__(self, popper: Any, popped: Callable[[RemotingCommand], list[Any]], messages: int = 5) -> None:
+    def __init__(self, popper: Any, messages: int = 5) -> None:
         self.popper = popper
         self.cluster = popper.cluster
-        self._popped = popped
         popper.send(*(b"body %d" % i for i in range(messages)))
 
     def pop(self, **more: Any) -> h.PopMessageResponseHeader:
@@ -83,9 +82,15 @@ class Acker:
 
 
 @pytest.fixture
-def acker(popper: Any, popped: Callable[[RemotingCommand], list[Any]]) -> Acker:
+def acker(popper: Any) -> Acker:
     """Five messages in T, and a client that pops them."""
-    return Acker(popper, popped)
+    return Acker(popper)
+
+
+@pytest.fixture
+def answer(acker: Acker) -> h.PopMessageResponseHeader:
+    """The header of the answer to its first pop."""
+    return acker.pop()
 
 
 def batch(answer: h.PopMessageResponseHeader, *offsets: int, **changes: Any) -> BatchAck:
@@ -108,8 +113,9 @@ def batch(answer: h.PopMessageResponseHeader, *offsets: int, **changes: Any) -> 
 # -- the plain way ----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_acknowledged_stays_away_and_the_rest_comes_back(acker: Acker) -> None:
-    answer = acker.pop()
+def test_what_is_acknowledged_stays_away_and_the_rest_comes_back(
+    answer: h.PopMessageResponseHeader, acker: Acker
+) -> None:
     for offset in (0, 2, 3):
         response = acker.ack(acker.handle(answer, offset), offset)
         assert (response.code, response.remark) == (0, None)
@@ -120,8 +126,9 @@ def test_what_is_acknowledged_stays_away_and_the_rest_comes_back(acker: Acker) -
     assert counter.number("T", "G", 0) == 0
 
 
-def test_an_ack_waits_in_the_timer_and_becomes_readable_when_the_message_could_be_seen_again(acker: Acker) -> None:
-    answer = acker.pop()
+def test_an_ack_waits_in_the_timer_and_becomes_readable_when_the_message_could_be_seen_again(
+    answer: h.PopMessageResponseHeader, acker: Acker
+) -> None:
     acker.ack(acker.handle(answer, 0), 0)
     due_ms = answer.pop_time + answer.invisible_time
     acker.cluster.run(15_000)
@@ -130,8 +137,7 @@ def test_an_ack_waits_in_the_timer_and_becomes_readable_when_the_message_could_b
     assert due_ms <= read_ms <= due_ms + 1_200
 
 
-def test_several_acks_in_one_request(acker: Acker) -> None:
-    answer = acker.pop()
+def test_several_acks_in_one_request(answer: h.PopMessageResponseHeader, acker: Acker) -> None:
     response = acker.batch_ack(batch(answer, 0, 1, 4))
     assert (response.code, response.remark) == (0, None)
     acker.cluster.run(20_000)
@@ -152,8 +158,7 @@ def test_acks_of_a_retry_topic(acker: Acker) -> None:
     assert acker.revived()[5:] == [3, 4]
 
 
-def test_more_time_and_then_an_ack(acker: Acker) -> None:
-    answer = acker.pop()
+def test_more_time_and_then_an_ack(answer: h.PopMessageResponseHeader, acker: Acker) -> None:
     acker.batch_ack(batch(answer, 1, 2, 3, 4))
     acker.cluster.run(5_000)
     changed = acker.change(acker.handle(answer, 0), 0, 30_000)
@@ -182,8 +187,7 @@ def test_less_time_brings_a_message_back_sooner(acker: Acker) -> None:
     assert sorted(acker.revived()) == [0, 1, 2, 3, 4]
 
 
-def test_an_ack_with_the_old_handle_does_not_end_the_new_time(acker: Acker) -> None:
-    answer = acker.pop()
+def test_an_ack_with_the_old_handle_does_not_end_the_new_time(answer: h.PopMessageResponseHeader, acker: Acker) -> None:
     acker.batch_ack(batch(answer, 1, 2, 3, 4))
     acker.change(acker.handle(answer, 0), 0, 20_000)
     assert acker.ack(acker.handle(answer, 0), 0).code == 0
@@ -225,10 +229,10 @@ def test_in_order_what_does_not_fit_is_ignored_or_refused(acker: Acker) -> None:
 
 @pytest.mark.parametrize(("records", "key"), [(False, "T@G@0"), (True, "G T 0")])
 def test_in_order_one_bad_handle_of_a_batch_hinders_no_other_one(
-    make_popper: Callable[..., Any], popped: Callable[[RemotingCommand], list[Any]], records: bool, key: str
+    make_popper: Callable[..., Any], records: bool, key: str
 ) -> None:
     """The answer is that of the last bad one, and all good ones count, before it and behind it, in both engines."""
-    acker = Acker(make_popper(pop_consumer_kv_service_enable=records), popped, messages=6)
+    acker = Acker(make_popper(pop_consumer_kv_service_enable=records), messages=6)
     answer = acker.pop(order=True, max_msg_nums=3)
     refused = acker.batch_ack(batch(answer, 5), batch(answer, 0, 1, 4), batch(answer, 2))
     assert refused.code == ResponseCode.MESSAGE_ILLEGAL
@@ -299,8 +303,9 @@ def test_a_bad_ack_is_refused_as_by_a_real_broker(
     assert acker.cluster.broker.message_store.max_phy_offset == before
 
 
-def test_an_ack_of_the_end_of_the_queue_is_taken_and_changes_nothing(acker: Acker) -> None:
-    answer = acker.pop()
+def test_an_ack_of_the_end_of_the_queue_is_taken_and_changes_nothing(
+    answer: h.PopMessageResponseHeader, acker: Acker
+) -> None:
     assert acker.ack(acker.handle(answer, 5), 5).code == 0
     acker.cluster.run(20_000)
     assert acker.revived() == [0, 1, 2, 3, 4]
@@ -310,38 +315,35 @@ def test_an_ack_of_the_end_of_the_queue_is_taken_and_changes_nothing(acker: Acke
     "forged",
     [{"start": 1}, {"pop_time": 1_700_000_000_000}, {"broker": "broker-b"}, {"revive_qid": 5}, {"revive_qid": 12}],
 )
-def test_a_forged_handle_is_answered_with_success_and_settles_nothing(acker: Acker, forged: dict[str, Any]) -> None:
-    answer = acker.pop()
+def test_a_forged_handle_is_answered_with_success_and_settles_nothing(
+    answer: h.PopMessageResponseHeader, acker: Acker, forged: dict[str, Any]
+) -> None:
     assert acker.ack(acker.handle(answer, 0, **forged), 0).code == 0
     acker.cluster.run(25_000)
     assert 0 in acker.revived()
 
 
-def test_another_groups_ack_settles_nothing(acker: Acker) -> None:
-    answer = acker.pop()
+def test_another_groups_ack_settles_nothing(answer: h.PopMessageResponseHeader, acker: Acker) -> None:
     assert acker.ack(acker.handle(answer, 0), 0, group="H").code == 0
     acker.cluster.run(20_000)
     assert acker.revived() == [0, 1, 2, 3, 4]
 
 
-def test_an_ack_twice_is_one(acker: Acker) -> None:
-    answer = acker.pop()
+def test_an_ack_twice_is_one(answer: h.PopMessageResponseHeader, acker: Acker) -> None:
     for _ in range(2):
         assert acker.ack(acker.handle(answer, 0), 0).code == 0
     acker.cluster.run(20_000)
     assert acker.revived() == [1, 2, 3, 4]
 
 
-def test_a_cut_handle_with_all_that_is_used_of_it_is_enough(acker: Acker) -> None:
-    answer = acker.pop()
+def test_a_cut_handle_with_all_that_is_used_of_it_is_enough(answer: h.PopMessageResponseHeader, acker: Acker) -> None:
     cut = " ".join(acker.handle(answer, 0).split(" ")[:6])
     assert acker.ack(cut, 0).code == 0
     acker.cluster.run(20_000)
     assert acker.revived() == [1, 2, 3, 4]
 
 
-def test_bad_batches(acker: Acker) -> None:
-    answer = acker.pop()
+def test_bad_batches(answer: h.PopMessageResponseHeader, acker: Acker) -> None:
     empty = acker.batch_ack()
     assert (empty.code, empty.remark) == (ResponseCode.NO_MESSAGE, None)
     assert acker.popper.raw.call(RequestCode.BATCH_ACK_MESSAGE).code == ResponseCode.NO_MESSAGE
@@ -355,8 +357,9 @@ def test_bad_batches(acker: Acker) -> None:
 
 
 @pytest.mark.parametrize("offset", [-1, 5])
-def test_a_change_of_a_message_that_is_not_there_is_refused(acker: Acker, offset: int) -> None:
-    answer = acker.pop()
+def test_a_change_of_a_message_that_is_not_there_is_refused(
+    answer: h.PopMessageResponseHeader, acker: Acker, offset: int
+) -> None:
     response = acker.change(acker.handle(answer, 0), offset, 20_000)
     assert (response.code, response.remark) == (ResponseCode.NO_MESSAGE, "not set any response code")
     assert response.header_as(h.ChangeInvisibleTimeResponseHeader) == h.ChangeInvisibleTimeResponseHeader(0, 0, 0)
@@ -366,8 +369,9 @@ def test_a_change_of_a_message_that_is_not_there_is_refused(acker: Acker, offset
 
 
 @pytest.mark.parametrize("invisible_ms", [-5_000, 0, 4 * 24 * 3_600_000])
-def test_a_change_to_any_time_is_taken_if_the_timer_takes_it(acker: Acker, invisible_ms: int) -> None:
-    answer = acker.pop()
+def test_a_change_to_any_time_is_taken_if_the_timer_takes_it(
+    answer: h.PopMessageResponseHeader, acker: Acker, invisible_ms: int
+) -> None:
     response = acker.change(acker.handle(answer, 0), 0, invisible_ms)
     # The timer reaches three days ahead: what is due later is no check point, and the old one stays as it is.
     refused = invisible_ms > 3 * 24 * 3_600_000
@@ -380,8 +384,9 @@ def test_a_change_to_any_time_is_taken_if_the_timer_takes_it(acker: Acker, invis
 # -- a store that takes nothing, or takes its time --------------------------------------------------------------------
 
 
-def test_an_ack_that_cannot_be_written_is_answered_with_success_and_the_message_comes_back(acker: Acker) -> None:
-    answer = acker.pop()
+def test_an_ack_that_cannot_be_written_is_answered_with_success_and_the_message_comes_back(
+    answer: h.PopMessageResponseHeader, acker: Acker
+) -> None:
     flags = acker.cluster.broker.message_store.running_flags
     flags.set(2)
     assert not flags.is_writeable
@@ -396,10 +401,10 @@ def test_an_ack_that_cannot_be_written_is_answered_with_success_and_the_message_
 
 @pytest.mark.parametrize("append_ack_async", [False, True])
 def test_where_the_store_waits_for_its_disk_an_ack_waits_with_it_unless_it_is_told_not_to(
-    make_popper: Callable[..., Any], popped: Any, append_ack_async: bool
+    make_popper: Callable[..., Any], append_ack_async: bool
 ) -> None:
     popper = make_popper(store={"flush_disk_type": FlushDiskType.SYNC_FLUSH}, append_ack_async=append_ack_async)
-    acker = Acker(popper, popped, 2)
+    acker = Acker(popper, 2)
     answer = acker.pop()
     acker.cluster.do("hang_disk", node="broker-a")
     acking = popper.raw.begin(
@@ -428,8 +433,7 @@ def test_check_points_that_lie_on_the_wheel_alone_are_found_after_a_crash_though
         acker.ack(acker.handle(answer, offset), offset)
     acker.cluster.run(6_000)
     acker.cluster.do("crash", node="broker-a")
-    acker.cluster.do("restart", node="broker-a")
-    acker.cluster.run(20_000)
+    acker.cluster.restart(20_000)
     assert acker.cluster.broker.made_pop is None
     acker.cluster.run(20_000)
     assert acker.revived() == list(range(acked, 5))

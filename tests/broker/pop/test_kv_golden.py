@@ -19,9 +19,9 @@ from mqlab.protocol.extra_info import (
     queue_key,
     retry_flag,
 )
-from mqlab.protocol.pop_check_point import BatchAck, BatchAckMessageRequestBody, bits_of
 from mqlab.protocol.record import scan_records
 from mqlab.sim import EPOCH_MS
+from tests.broker.pop.conftest import batch_ack_of
 from tests.golden.recorded import manifest, properties_text, record_sha256
 
 STATUS = {
@@ -138,21 +138,8 @@ class Replay:
         assert op["status"] in STATUS[ResponseCode(response.code)], op
 
     def batch_ack(self, op: dict[str, Any]) -> None:
-        handles = [parse_handle(self.handle(text)) for text in op["extraInfoList"]]
-        first = handles[0]
-        batch = BatchAck(
-            op["group"],
-            op["topic"],
-            first.retry,
-            first.start_offset,
-            first.queue_id,
-            first.revive_qid,
-            first.pop_time,
-            first.invisible_time,
-            bits_of(handle.queue_offset - first.start_offset for handle in handles),
-        )
-        body = BatchAckMessageRequestBody("broker-a", [batch])
-        response = self.client.call(RequestCode.BATCH_ACK_MESSAGE, None, body.encode())
+        body = batch_ack_of(op, [parse_handle(self.handle(text)) for text in op["extraInfoList"]])
+        response = self.client.call(RequestCode.BATCH_ACK_MESSAGE, None, body)
         assert response.code == ResponseCode.SUCCESS
 
     def change(self, op: dict[str, Any]) -> None:

@@ -218,8 +218,7 @@ def test_records_that_are_due_while_the_broker_is_down_are_found_when_it_is_back
     engine.cluster.run(100)
     engine.cluster.do("crash", node="broker-a")
     engine.cluster.run(60_000)
-    engine.cluster.do("restart", node="broker-a")
-    engine.cluster.run(1_000)
+    engine.cluster.restart(1_000)
     assert engine.retried() == [("m0", 1), ("m1", 1)]
 
 
@@ -272,8 +271,7 @@ def test_records_survive_and_what_the_last_pop_took_is_given_once_more(engine: E
     engine.pop(3, 60_000)
     engine.cluster.run(20_000)
     engine.cluster.do(end, node="broker-a")
-    engine.cluster.do("restart", node="broker-a")
-    engine.cluster.run(500)
+    engine.cluster.restart(500)
     assert len(engine.service.records.store) == 6
     assert engine.seen("PopRecordsRecovered")[-1] == (6, 0)
     assert engine.bodies(engine.pop(4)) == ["m3", "m4", "m5", "m6"]
@@ -284,8 +282,7 @@ def test_records_survive_and_what_the_last_pop_took_is_given_once_more(engine: E
 def test_a_clean_stop_keeps_the_records(engine: Engine) -> None:
     engine.pop(3, 30_000)
     engine.cluster.world.wait_for(engine.cluster.broker_node.spawn(engine.broker.shutdown(), "stop").join())
-    engine.cluster.do("restart", node="broker-a")
-    engine.cluster.run(1_000)
+    engine.cluster.restart(1_000)
     assert len(engine.service.records.store) == 3
 
 
@@ -409,8 +406,7 @@ def test_a_stop_forgets_the_cache_and_all_comes_again_acknowledged_messages_too(
     cached.ack(first, 1)
     cached.cluster.run(1_500)
     cached.cluster.world.wait_for(cached.cluster.broker_node.spawn(cached.broker.shutdown(), "stop").join())
-    cached.cluster.do("restart", node="broker-a")
-    cached.cluster.run(1_000)
+    cached.cluster.restart(1_000)
     assert len(cached.service.records.store) == 0
     assert cached.bodies(cached.pop(3)) == ["m0", "m1", "m2"]
 
@@ -541,8 +537,7 @@ def test_a_real_broker_refuses_our_records_and_opens_a_store_without_any(engine:
     text = disk.read_bytes(current)
     assert b"POP_ROLLBACK" in text
     assert not text.endswith(b"\n")
-    engine.cluster.do("restart", node="broker-a")
-    engine.cluster.run(1_000)
+    engine.cluster.restart(1_000)
     assert len(engine.service.records.store) == 1
     engine.ack(popped)
     stop(engine)

@@ -223,8 +223,7 @@ def test_a_killed_broker_forgets_what_was_in_memory(popped: Popped) -> None:
     assert popped.ack(point, 0)
     popped.cluster.run(5_000)
     popped.cluster.do("crash", node="broker-a")
-    popped.cluster.do("restart", node="broker-a")
-    popped.cluster.run(20_000)
+    popped.cluster.restart(20_000)
     assert popped.committed == -1
     assert popped.service.buffer == {}
     assert popped.fields("CheckPointStored") == []

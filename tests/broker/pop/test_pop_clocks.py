@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from mqlab import ConsumeConcurrentlyStatus, Lab, Message
+from mqlab import ConsumeConcurrentlyStatus, Message
+from tests.worlds import shop, started_producer
 
 POLL_TIME_MS = 15_000
 
@@ -18,10 +19,7 @@ def test_a_broker_whose_clock_is_ahead_by_the_polling_time_hands_nothing_out_and
     """RocketMQ's own: PopMessageProcessor refuses what is too old, and onSuccess of the client's PopCallback pops again
     at once when nothing was found.
     """
-    lab = Lab(seed=1)
-    lab.name_server()
-    lab.broker("broker-a")
-    lab.create_topic("Orders", 1)
+    lab = shop(seed=1, topic="Orders")
     lab.set_message_request_mode("Orders", "readers", "POP")
     consumer = lab.consumer(
         "readers", node="reader", client_rebalance=False, consume_from_where="CONSUME_FROM_FIRST_OFFSET"
@@ -35,8 +33,7 @@ def test_a_broker_whose_clock_is_ahead_by_the_polling_time_hands_nothing_out_and
 
     consumer.register_message_listener(listen)
     lab.run(consumer.start())
-    producer = lab.producer("orders")
-    lab.run(producer.start())
+    producer = started_producer(lab, "orders")
     lab.run_for(seconds=5)
 
     lab.act("drift", node=machine, jump_ms=jump_ms)

@@ -20,6 +20,7 @@ from mqlab.protocol.extra_info import ReceiptHandle, parse_msg_offset_info, pars
 from mqlab.protocol.properties import encode_properties
 from mqlab.protocol.record import decode_record
 from mqlab.protocol.topic_config import SubscriptionGroupConfig
+from tests.broker.conftest import messages_of
 from tests.golden.recorded import manifest
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -57,25 +58,6 @@ class Replay:
                 properties={"UNIQ_KEY": message["msgId"], **({"TAGS": tags} if (tags := message.get("tags")) else {})},
             )
         self.cluster.run(10)
-
-    def pop(self, op: dict[str, Any]) -> RemotingCommand:
-        """Ask what was asked; the random number is one that begins where the real broker began."""
-        found = op.get("messages") or [{"queueId": 0, "POP_CK": "0 0 0 0 0"}]
-        first = next((m for m in found if m["POP_CK"].split()[4] == "0"), found[0])
-        self.popper.random_q(40 + first["queueId"])
-        answer: RemotingCommand = self.popper.pop(
-            op["topic"],
-            consumer_group=op["group"],
-            queue_id=op["queueId"],
-            max_msg_nums=op["maxMsgNums"],
-            invisible_time=op["invisibleTime"],
-            poll_time=op["pollTime"],
-            order=op["order"],
-            exp=op["exp"],
-            attempt_id=op.get("attemptId"),
-            init_mode=op["initMode"],
-        )
-        return answer
 
     def told(self, response: RemotingCommand, popped: list[Any]) -> Iterator[tuple[Any, ...]]:
         """Each message as the client sees it: its place, and the handle that the client makes for it."""
@@ -125,7 +107,7 @@ def real(op: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def test_every_pop_before_the_revival_is_answered_as_a_real_broker_answered_it(
-    recorded: dict[str, Any], make_cluster: Callable[..., Any], popped: Any
+    recorded: dict[str, Any], make_cluster: Callable[..., Any]
 ) -> None:
     replay = Replay(recorded, make_cluster)
     begin = recorded["ops"][0]["at"]
@@ -134,14 +116,14 @@ def test_every_pop_before_the_revival_is_answered_as_a_real_broker_answered_it(
         if op["op"] != "pop" or op["note"].startswith("R") or op["order"]:
             continue
         replay.cluster.run(max(0, op["at"] - begin - replay.cluster.now_ms))
-        response = replay.pop(op)
+        response = replay.popper.pop_again(op)
         if "error" in op:
             code, remark = re.fullmatch(r"MQBrokerException code=(\d+) remark=(.*)", op["error"], re.DOTALL).groups()
             told = re.sub(r"\[/?\d+\.\d+\.\d+\.\d+(:\d+)?\]", "[HOST]", f"{response.code} {response.remark}")
             assert told.startswith(re.sub(r"\[/?\d+\.\d+\.\d+\.\d+(:\d+)?\]", "[HOST]", f"{code} {remark.strip()}"))
         else:
             assert response.code == STATUS[op["status"]], op["note"]
-            assert list(replay.told(response, popped(response))) == real(op), op["note"]
+            assert list(replay.told(response, messages_of(response))) == real(op), op["note"]
             if op["messages"]:
                 assert response.header_as(h.PopMessageResponseHeader).rest_num == op["restNum"], op["note"]
         compared += 1

@@ -10,6 +10,7 @@ from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.topics import pop_retry_topic
 from mqlab.store import MessageExtBrokerInner
+from tests.broker.conftest import messages_of
 
 POLL_MS = 15_000
 
@@ -78,14 +79,14 @@ def test_a_broker_in_which_pops_wait_has_hardly_anything_to_do(cluster: Any, pop
     assert cluster.world.slice_no - before < 30
 
 
-def test_a_last_look_may_find_what_woke_nobody(popper: Any, popped: Any) -> None:
+def test_a_last_look_may_find_what_woke_nobody(popper: Any) -> None:
     """What comes into a retry topic of the first form: seen at a real broker, too."""
     answer = hold(popper, 2_000)
     store(popper, pop_retry_topic("T", "G"), b"again")
     popper.cluster.run(1_900)
     assert not answer.done
     popper.cluster.run(100)
-    assert [message.body for message in popped(answer.result())] == [b"again"]
+    assert [message.body for message in messages_of(answer.result())] == [b"again"]
     assert reasons(popper) == ["timed out"]
 
 
@@ -106,14 +107,14 @@ def test_a_pop_that_is_woken_too_early_waits_again_with_the_time_that_it_has_lef
 # -- messages that arrive ---------------------------------------------------------------------------------------------
 
 
-def test_a_message_wakes_it_within_milliseconds(cluster: Any, popper: Any, popped: Any) -> None:
+def test_a_message_wakes_it_within_milliseconds(cluster: Any, popper: Any) -> None:
     answer = hold(popper)
     cluster.run(5_000)
     sent_ms = cluster.now_ms
     popper.raw.send("T", b"wake")
     response = cluster.world.wait_for(answer)
     assert cluster.now_ms - sent_ms < 5
-    assert [message.body for message in popped(response)] == [b"wake"]
+    assert [message.body for message in messages_of(response)] == [b"wake"]
     (woken,) = popper.seen("PopWoken")
     assert (woken["reason"], woken["held_us"] // 1_000_000) == ("arrived", 5)
 
@@ -132,13 +133,13 @@ def test_a_message_wakes_one_that_waits_for_any_queue_and_one_that_waits_for_its
     assert (of_queue_0.done, of_queue_1.done, of_any.done) == (False, True, True)
 
 
-def test_one_that_does_not_want_the_message_goes_on_waiting(popper: Any, popped: Any) -> None:
+def test_one_that_does_not_want_the_message_goes_on_waiting(popper: Any) -> None:
     answer = hold(popper, exp="TagB")
     popper.send(b"1", properties={"TAGS": "TagA"})
     assert not answer.done
     assert popper.seen("PopWoken") == []
     popper.send(b"2", properties={"TAGS": "TagB"})
-    assert [message.body for message in popped(answer.result())] == [b"2"]
+    assert [message.body for message in messages_of(answer.result())] == [b"2"]
 
 
 def test_every_800th_message_wakes_even_one_that_does_not_want_it(make_popper: Any) -> None:
@@ -158,22 +159,22 @@ def test_a_retry_message_of_the_first_form_wakes_nobody(popper: Any) -> None:
     assert not answer.done
 
 
-def test_a_retry_message_of_the_second_form_wakes_a_pop_of_its_topic(make_popper: Any, popped: Any) -> None:
+def test_a_retry_message_of_the_second_form_wakes_a_pop_of_its_topic(make_popper: Any) -> None:
     popper = make_popper(enable_retry_topic_v2=True)
     answer = hold(popper)
     popper.random_q(41)
     store(popper, pop_retry_topic("T", "G", version_2=True), b"again")
-    assert [message.body for message in popped(answer.result())] == [b"again"]
+    assert [message.body for message in messages_of(answer.result())] == [b"again"]
 
 
-def test_who_leaves_something_behind_wakes_the_next(make_popper: Any, popped: Any) -> None:
+def test_who_leaves_something_behind_wakes_the_next(make_popper: Any) -> None:
     popper = make_popper(long_polling_enable=False)
     waiting = [hold(popper, max_msg_nums=1) for _ in range(3)]
     popper.send(b"1", b"2", b"3")
     assert popper.seen("PopWoken") == []
     popper.cluster.broker.pop.pop_message_processor.pop_long_polling_service.notify_message_arriving("T", -1, "G")
     popper.cluster.run(5)
-    assert [popped(answer.result())[0].body for answer in waiting] == [b"1", b"2", b"3"]
+    assert [messages_of(answer.result())[0].body for answer in waiting] == [b"1", b"2", b"3"]
     assert reasons(popper) == ["arrived", "left over", "left over"]
 
 
@@ -383,25 +384,25 @@ def peek(popper: Any, number: int = 32, topic: str = "T", queue_id: int = -1) ->
     return popper.raw.call(RequestCode.PEEK_MESSAGE, h.PeekMessageRequestHeader("G", topic, queue_id, number))
 
 
-def test_peek_shows_what_a_pop_would_get_as_often_as_it_is_asked(make_popper: Any, popped: Any) -> None:
+def test_peek_shows_what_a_pop_would_get_as_often_as_it_is_asked(make_popper: Any) -> None:
     popper = make_popper(queues=2)
     popper.send(b"1", b"2", queue_id=1)
     store(popper, pop_retry_topic("T", "G"), b"again")
     popper.random_q(40, 41, point="peek-random-q")
     first, second = peek(popper), peek(popper, 2)
-    assert [message.body for message in popped(first)] == [b"again", b"1", b"2"]
-    assert popped(first)[0].topic == pop_retry_topic("T", "G")
-    assert [message.body for message in popped(second)] == [b"1", b"2"]
+    assert [message.body for message in messages_of(first)] == [b"again", b"1", b"2"]
+    assert messages_of(first)[0].topic == pop_retry_topic("T", "G")
+    assert [message.body for message in messages_of(second)] == [b"1", b"2"]
     assert [answer.header_as(h.PopMessageResponseHeader).rest_num for answer in (first, second)] == [3, 2]
     assert popper.offset(1) == -1
     assert popper.bodies(queue_id=1, max_msg_nums=2) == [b"1", b"2"]
 
 
-def test_peek_with_the_key_value_engine_shows_what_is_in_hand_too(make_popper: Any, popped: Any) -> None:
+def test_peek_with_the_key_value_engine_shows_what_is_in_hand_too(make_popper: Any) -> None:
     popper = make_popper(pop_consumer_kv_service_enable=True)
     popper.send(b"1", b"2", b"3")
     assert popper.bodies(max_msg_nums=2) == [b"1", b"2"]
-    assert [message.body for message in popped(peek(popper))] == [b"1", b"2", b"3"]
+    assert [message.body for message in messages_of(peek(popper))] == [b"1", b"2", b"3"]
     assert popper.ask() == (True, False)
     assert popper.bodies() == [b"3"]
     assert popper.ask() == (False, False), "NOTIFICATION goes by what was handed out"
@@ -428,12 +429,12 @@ def test_a_group_without_a_name_is_made_as_any_other(make_popper: Any) -> None:
 
 
 def test_peek_goes_on_behind_the_beginning_of_the_queue_and_finds_nothing_behind_the_end(
-    popper: Any, cluster: Any, popped: Any
+    popper: Any, cluster: Any
 ) -> None:
     popper.send(b"1", b"2")
     offsets = cluster.broker.consumer_offset_manager
     offsets.commit_offset("G", "T", 0, 1)
-    assert [message.body for message in popped(peek(popper))] == [b"2"]
+    assert [message.body for message in messages_of(peek(popper))] == [b"2"]
     offsets.commit_offset("G", "T", 0, 9)
     nothing = peek(popper)
     assert (nothing.code, nothing.remark) == (ResponseCode.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE")

@@ -12,8 +12,9 @@ import pytest
 from mqlab.protocol import fastjson
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode
-from mqlab.protocol.pop_check_point import BatchAck, BatchAckMessageRequestBody, bits_of
+from mqlab.protocol.extra_info import parse_handle
 from mqlab.protocol.record import scan_records
+from tests.broker.pop.conftest import batch_ack_of
 from tests.broker.pop.test_pop_golden import Replay
 from tests.golden.recorded import STORES, manifest
 
@@ -56,7 +57,7 @@ class MergeReplay(Replay):
         return " ".join([fields[0], str(self.popped.get(int(fields[1]), int(fields[1]))), *fields[2:]])
 
     def _pop(self, op: dict[str, Any]) -> None:
-        response = self.pop(op)
+        response = self.popper.pop_again(op)
         if op.get("messages"):
             header = response.header_as(h.PopMessageResponseHeader)
             self.popped[op["popTime"]] = header.pop_time
@@ -65,14 +66,7 @@ class MergeReplay(Replay):
             assert header.revive_qid == int(op["messages"][0]["POP_CK"].split()[3]), op["note"]
 
     def _batch_ack(self, op: dict[str, Any]) -> None:
-        handles = [self.ours(handle).split(" ") for handle in op["extraInfoList"]]
-        start, pop_time, invisible, revive_qid, retry, broker, queue_id, _ = handles[0]
-        bits = bits_of(int(handle[7]) - int(start) for handle in handles)
-        ack = BatchAck(
-            op["group"], op["topic"], retry, int(start), int(queue_id), int(revive_qid), int(pop_time), int(invisible),
-            bits,
-        )  # fmt: skip
-        body = BatchAckMessageRequestBody(broker, [ack]).encode()
+        body = batch_ack_of(op, [parse_handle(self.ours(handle)) for handle in op["extraInfoList"]])
         assert self.popper.raw.call(RequestCode.BATCH_ACK_MESSAGE, None, body).code == 0
 
     def _change(self, op: dict[str, Any]) -> None:

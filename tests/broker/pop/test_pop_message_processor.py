@@ -14,6 +14,7 @@ from mqlab.protocol.sysflag import PermName
 from mqlab.protocol.topic_config import SubscriptionGroupConfig
 from mqlab.protocol.topics import pop_retry_topic
 from mqlab.store import MessageExtBrokerInner
+from tests.broker.conftest import messages_of
 
 RETRY_V1 = pop_retry_topic("T", "G")
 RETRY_V2 = pop_retry_topic("T", "G", version_2=True)
@@ -186,9 +187,7 @@ def revived(cluster: Any, *bodies: bytes, topic: str = RETRY_V1) -> None:
 
 
 @pytest.mark.parametrize(("random_q", "first"), [(0, b"again"), (19, b"again"), (20, b"new"), (99, b"new")])
-def test_one_pop_of_five_looks_at_the_retry_topic_first(
-    cluster: Any, popper: Any, random_q: int, first: bytes
-) -> None:
+def test_one_pop_of_five_looks_at_the_retry_topic_first(cluster: Any, popper: Any, random_q: int, first: bytes) -> None:
     popper.send(b"new")
     revived(cluster, b"again")
     popper.random_q(random_q)
@@ -211,10 +210,10 @@ def test_a_full_batch_does_not_even_count_the_retry_topic(cluster: Any, popper: 
     assert info(popper.pop(max_msg_nums=1)).rest_num == 0
 
 
-def test_a_retry_message_comes_under_the_plain_topic_with_its_handle(cluster: Any, popper: Any, popped: Any) -> None:
+def test_a_retry_message_comes_under_the_plain_topic_with_its_handle(cluster: Any, popper: Any) -> None:
     revived(cluster, b"again")
     response = popper.pop(invisible_time=7_000)
-    (message,) = popped(response)
+    (message,) = messages_of(response)
     handle = parse_handle(message.properties["POP_CK"])
     assert (message.topic, message.body, message.reconsume_times) == ("T", b"again", 1)
     assert handle == (0, info(response).pop_time, 7_000, info(response).revive_qid, "1", "broker-a", 0, 0, None)
@@ -223,20 +222,20 @@ def test_a_retry_message_comes_under_the_plain_topic_with_its_handle(cluster: An
     assert b"POP_CK" not in stored
 
 
-def test_a_retry_message_can_be_answered_under_its_own_topic(make_popper: Any, popped: Any) -> None:
+def test_a_retry_message_can_be_answered_under_its_own_topic(make_popper: Any) -> None:
     popper = make_popper(pop_response_return_actual_retry_topic=True)
     revived(popper.cluster, b"again")
-    (message,) = popped(popper.pop())
+    (message,) = messages_of(popper.pop())
     assert message.topic == RETRY_V1
     assert "POP_CK" not in message.properties
 
 
-def test_of_both_forms_of_retry_topics_an_even_number_takes_the_first(make_popper: Any, popped: Any) -> None:
+def test_of_both_forms_of_retry_topics_an_even_number_takes_the_first(make_popper: Any) -> None:
     popper = make_popper(enable_retry_topic_v2=True)
     revived(popper.cluster, b"v1")
     revived(popper.cluster, b"v2", topic=RETRY_V2)
     popper.random_q(41, 42)
-    (second, first) = (popped(popper.pop())[0], popped(popper.pop())[0])
+    (second, first) = (messages_of(popper.pop())[0], messages_of(popper.pop())[0])
     flags = [(m.body, parse_handle(m.properties["POP_CK"]).retry) for m in (first, second)]
     assert flags == [(b"v1", "1"), (b"v2", "2")]
 

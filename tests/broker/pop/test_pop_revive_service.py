@@ -524,7 +524,6 @@ def test_a_restarted_broker_goes_on_where_it_was(reviving: Reviving) -> None:
     reviving.put(revive_log.ck_message(reviving.broker, reviving.point(1), 0))
     reviving.cluster.world.wait_for(reviving.cluster.broker_node.spawn(reviving.broker.shutdown(), "stop").join())
     reviving.cluster.do("crash", node="broker-a")
-    reviving.cluster.do("restart", node="broker-a")
-    reviving.cluster.run(20_000)
+    reviving.cluster.restart(20_000)
     assert reviving.cluster.broker is not reviving.broker
     assert [event.queue_offset for event in reviving.seen(events.MessageRevived)] == [0, 1]

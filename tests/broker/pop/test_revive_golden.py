@@ -14,14 +14,13 @@ import pytest
 
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode
-from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.extra_info import parse_handle
-from mqlab.protocol.pop_check_point import BatchAck, BatchAckMessageRequestBody, bits_of, revive_topic
+from mqlab.protocol.pop_check_point import revive_topic
 from mqlab.protocol.properties import DECODED_MAP_CAPACITY, encode_properties
 from mqlab.protocol.record import decode_record
 from mqlab.store import MessageExtBrokerInner
 from tests.broker.conftest import Cluster
-from tests.broker.pop.conftest import Popper
+from tests.broker.pop.conftest import Popper, batch_ack_of
 from tests.golden.recorded import manifest, properties_text, record_sha256
 
 REVIVE_TOPIC = revive_topic("DefaultCluster")
@@ -86,40 +85,13 @@ class Again:
             self._change(op)
 
     def _pop(self, op: dict[str, Any]) -> None:
-        found = op.get("messages") or [{"queueId": 0, "POP_CK": "0 0 0 0 0"}]
-        first = next((m for m in found if m["POP_CK"].split()[4] == "0"), found[0])
-        self.popper.random_q(40 + first["queueId"])
-        answer: RemotingCommand = self.popper.pop(
-            op["topic"],
-            consumer_group=op["group"],
-            queue_id=op["queueId"],
-            max_msg_nums=op["maxMsgNums"],
-            invisible_time=op["invisibleTime"],
-            poll_time=op["pollTime"],
-            order=op["order"],
-            exp=op["exp"],
-            attempt_id=op.get("attemptId"),
-            init_mode=op["initMode"],
-        )
+        answer = self.popper.pop_again(op)
         if op.get("messages"):
             header = answer.header_as(h.PopMessageResponseHeader)
             assert header.pop_time == op["popTime"], op["note"]
 
     def _batch_ack(self, op: dict[str, Any]) -> None:
-        handles = [parse_handle(text) for text in op["extraInfoList"]]
-        first = handles[0]
-        ack = BatchAck(
-            op["group"],
-            op["topic"],
-            first.retry,
-            first.start_offset,
-            first.queue_id,
-            first.revive_qid,
-            first.pop_time,
-            first.invisible_time,
-            bits_of(handle.queue_offset - first.start_offset for handle in handles),
-        )
-        body = BatchAckMessageRequestBody("broker-a", [ack]).encode()
+        body = batch_ack_of(op, [parse_handle(text) for text in op["extraInfoList"]])
         assert self.popper.raw.call(RequestCode.BATCH_ACK_MESSAGE, None, body).code == 0
 
     def _change(self, op: dict[str, Any]) -> None:
