@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
 from mqlab.views.round_numbers import round_seconds
-from mqlab.views.svg import FAINT, INK, box, line, picture, text
+from mqlab.views.svg import FAINT, INK, Picture, box, legend, line, picture, text
 
 RIGHT, STALE, HANGS, AWAY = PALETTE[0], PALETTE[5], PALETTE[1], "#d9d9d9"
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 120, 760, 80, 36, 22, 6.4
@@ -31,7 +31,7 @@ class Span(NamedTuple):
     state: str
 
 
-class Beliefs:
+class Beliefs(Picture):
     """One row says what a broker did, the others what name servers and clients thought of it.
 
     A stretch in which somebody has the broker in a route although it does not run is stale, and drawn so.
@@ -89,11 +89,6 @@ class Beliefs:
             if name != self.broker:
                 lines.append(f"  {'':<12} of that stale: {self.stale_ms(name) / 1_000:.3f}")
         return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     # -- drawing ----------------------------------------------------------------------------------------------------
 
@@ -170,14 +165,10 @@ def _bar(span: Span, begin_us: int, scale: float, y: float, fill: str) -> str:
 
 
 def _legend() -> list[str]:
-    body: list[str] = []
-    x = 12.0
-    for colour, words in (
+    keys = (
         (RIGHT, "runs, and is in the route"),
         (STALE, "in the route although it does not run: stale"),
         (HANGS, "hangs"),
         (AWAY, "down, or not in the route"),
-    ):
-        body += [box(x, 42, 14, 14, colour), text(x + 20, 54, words)]
-        x += 40 + len(words) * _LETTER
-    return body
+    )
+    return legend(keys, 42, _LETTER)[0]

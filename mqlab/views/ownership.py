@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mqlab.errors import LearnerError
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, box, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, circle, line, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 84, 700, 92, 26, 18, 6.6
@@ -44,7 +44,7 @@ class Mark(NamedTuple):
     what: str
 
 
-class Ownership:
+class Ownership(Picture):
     """One row for each queue, coloured by its owner; hatched where several hold it at once, or nobody does.
 
     Who owns is what the consumers themselves believe: a queue is owned from the moment at which a consumer takes it
@@ -126,11 +126,6 @@ class Ownership:
             lines.append(f"  {broker}, queue {queue_id}: {'; '.join(told)}")
         return "\n".join(lines)
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
-
     # -- drawing ----------------------------------------------------------------------------------------------------
 
     def svg(self) -> str:
@@ -168,7 +163,7 @@ class Ownership:
         return [bar, text(x + 5, y + 13, owner, colour=colour, bold=True)]
 
     def _pull(self, at_us: int, y: float) -> str:
-        return f'<circle cx="{self._axis.x(at_us):g}" cy="{y + _BAR / 2:g}" r="3" fill="#ffffff" stroke="{INK}"/>'
+        return circle(self._axis.x(at_us), y + _BAR / 2, 3, PAPER, stroke=INK)
 
     def _fill(self, owners: tuple[str, ...]) -> str:
         return (
@@ -196,8 +191,7 @@ class Ownership:
             body += [box(x, 36, 16, 14, self._fill(owners), stroke=stroke), text(x + 22, 48, words)]
             x += 40 + len(words) * _LETTER
         if self.pulls:
-            body.append(f'<circle cx="{x + 6:g}" cy="43" r="3" fill="#ffffff" stroke="{INK}"/>')
-            body.append(text(x + 16, 48, "a pull"))
+            body += [circle(x + 6, 43, 3, PAPER, stroke=INK), text(x + 16, 48, "a pull")]
         return body
 
     def _levels(self) -> list[tuple[Mark, int]]:

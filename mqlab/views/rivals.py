@@ -12,7 +12,7 @@ from mqlab.errors import LearnerError
 from mqlab.trace.bus import Row
 from mqlab.trace.record import KIND, Record
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, PAPER, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Picture, line, picture, text
 from mqlab.views.table import Table
 
 _LEFT, _TOP, _WIDTH, _HEIGHT, _RIGHT, _BELOW = 76, 76, 620, 330, 40, 56
@@ -123,7 +123,7 @@ class RivalMeter:
         return Rival(name, span_ms, self.requests, self.empty_answers, delays_ms, len(self._stored), family)
 
 
-class RivalsChart:
+class RivalsChart(Picture):
     """Each rival as a mark: its requests per minute to the right, its median delay upwards, both in powers of ten.
 
     A thin stroke goes up to the delay that 95 of 100 messages do not exceed. Rivals of one family are joined by a line.
@@ -157,11 +157,6 @@ class RivalsChart:
 
     def __str__(self) -> str:
         return str(self.table())
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     # -- drawing ----------------------------------------------------------------------------------------------------
 

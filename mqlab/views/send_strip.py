@@ -11,7 +11,7 @@ from mqlab.trace.record import Record
 from mqlab.views.beliefs import IN_ROUTE, Beliefs, Span
 from mqlab.views.labelled_bytes import PALETTE
 from mqlab.views.round_numbers import round_seconds
-from mqlab.views.svg import FAINT, INK, box, line, picture, text
+from mqlab.views.svg import FAINT, INK, Picture, box, line, picture, text
 from mqlab.views.table import Table
 
 STORED, SAVED, FAILED, RESTS = PALETTE[0], PALETTE[1], PALETTE[5], PALETTE[3]
@@ -55,7 +55,7 @@ class SendCall(NamedTuple):
         return not self.failed and self.ms > SLOW_MS
 
 
-class SendStrip:
+class SendStrip(Picture):
     """Calls of `send` over time: a lane for each broker and producer, a box for each attempt.
 
     It reads synchronous sends from a history; a call belongs to the stretch in which it begins. Behind the boxes
@@ -130,17 +130,12 @@ class SendStrip:
             lines += [f"  {'':<12} {self._told(call)}" for call in calls if call.failed or len(call.attempts) > 1]
         return "\n".join(lines)
 
-    __repr__ = __str__
-
     def _stretch(self, span: Span | SendCall) -> str:
         return f"{self._seconds(span.begin_us):>9} to {self._seconds(span.end_us):>9}"
 
     def _told(self, call: SendCall) -> str:
         way = ", ".join(f"{a.broker} {'fails' if a.reason else 'stores it'}" for a in call.attempts)
         return f"{self._stretch(call)}  call: {way}{'; the application sees an error' if call.failed else ''}"
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     # -- drawing ----------------------------------------------------------------------------------------------------
 

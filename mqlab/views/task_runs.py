@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mqlab.errors import LearnerError
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import INK, box, picture, text
+from mqlab.views.svg import INK, Picture, box, legend, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 FOUND, NOTHING, FAILED, UNDER_WAY = PALETTE[0], PALETTE[1], PALETTE[5], "#d9d9d9"
@@ -28,7 +28,7 @@ class TaskRun(NamedTuple):
     messages: int
 
 
-class TaskRuns:
+class TaskRuns(Picture):
     """One row for each machine and queue, a bar for each run of the pull task, a cross where the task ended for good.
 
     `str(runs)` says the same as text; times are counted from `zero_ms`.
@@ -87,11 +87,6 @@ class TaskRuns:
             ]
         return "\n".join(lines)
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
-
     # -- drawing ----------------------------------------------------------------------------------------------------
 
     def svg(self) -> str:
@@ -115,13 +110,8 @@ class TaskRuns:
         return picture(self.title, _LEFT + _WIDTH + 24, bottom + 44, body)
 
     def _legend(self) -> list[str]:
-        body: list[str] = []
-        x = 12.0
         present = {run.outcome for runs in self.runs.values() for run in runs}
-        for words, colour in _COLOURS.items():
-            if words in present:
-                body += [box(x, 40, 14, 14, colour), text(x + 20, 52, words)]
-                x += 40 + len(words) * _LETTER
+        body, x = legend([(colour, words) for words, colour in _COLOURS.items() if words in present], 40, _LETTER)
         if any(self.ends.values()):
             body.append(text(x, 52, "\u00d7 ended for good"))
         return body

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mqlab.views.colours import BLUE, GREEN, ORANGE, VERMILION
 from mqlab.views.round_numbers import round_step
-from mqlab.views.svg import FAINT, line, picture, text
+from mqlab.views.svg import FAINT, Picture, line, picture, text
 
 # Notebooks find the colours here, too.
 __all__ = ["BLUE", "GREEN", "ORANGE", "VERMILION", "Limit", "Point", "Series", "TimeChart"]
@@ -39,7 +39,7 @@ class Limit(NamedTuple):
     value: float
 
 
-class TimeChart:
+class TimeChart(Picture):
     """A picture over time with a title, two axes named with their units, and a text twin that sums the series up."""
 
     def __init__(
@@ -57,11 +57,6 @@ class TimeChart:
             lines.append(f"  {drawn.name}: {_summary(drawn, self.y_label)}")
         lines += [f"  limit: {limit.name}, {limit.value:g}" for limit in self.limits]
         return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     # -- drawing ----------------------------------------------------------------------------------------------------
 

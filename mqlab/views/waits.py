@@ -6,14 +6,14 @@ from mqlab.errors import LearnerError
 from mqlab.trace.history import History
 from mqlab.views.labelled_bytes import PALETTE
 from mqlab.views.sends import ANSWER, Sent, read_sends, short
-from mqlab.views.svg import FAINT, INK, box, picture, text
+from mqlab.views.svg import FAINT, INK, Picture, box, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 CALLER, TABLE, WELL, BADLY = PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[5]
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER, _MOST = 190, 630, 78, 52, 14, 6.4, 16
 
 
-class Waits:
+class Waits(Picture):
     """Two bars for each send: how long the caller waits, and how long the request is in the response table.
 
     A diamond is the moment at which a broker has stored the message, a triangle the moment at which the application
@@ -50,8 +50,6 @@ class Waits:
             lines += [name, *(f"    {part}" for part in self._told(sent))]
         return "\n".join(lines if self.sends else [*lines, "(nothing was sent in this stretch)"])
 
-    __repr__ = __str__
-
     def _told(self, sent: Sent) -> list[str]:
         told, begin = self._axis.told, sent.begin_us
         until = sent.caller_until_us
@@ -75,9 +73,6 @@ class Waits:
         if sent.told_us is None:
             return "nothing yet"
         return f"at {self._axis.told(sent.told_us)}: {sent.outcome}"
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     # -- drawing ----------------------------------------------------------------------------------------------------
 

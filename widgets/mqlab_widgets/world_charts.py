@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import LearnerError
-from mqlab.views.svg import PAPER
+from mqlab.views.svg import sheet
 from mqlab_widgets.chart_scale import number
 from mqlab_widgets.chart_svg import PALETTE
 from mqlab_widgets.charts import LineChart
@@ -129,12 +129,7 @@ def side_by_side(charts: Sequence[LineChart], title: str) -> str:
         if place % 2 or place == len(pictures) - 1:
             height, row_height = height + row_height + GAP, 0
     width = 2 * WIDTH + GAP
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'style="max-width:100%;height:auto" role="img" aria-label="{title}">'
-        f'<title>{title}</title><rect width="100%" height="100%" fill="{PAPER}"/>'
-        f"{''.join(placed)}</svg>"
-    )
+    return sheet(title, width, height, placed)
 
 
 def _hold_of(reason: str) -> Callable[[Interval], float | None]:
