@@ -9,10 +9,9 @@ from mqlab.errors import LearnerError
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, dlq_topic, retry_topic
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.log_time_axis import LogTimeAxis
 from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, circle, legend, line, picture, text
 from mqlab.views.table import Table
-from mqlab.views.time_axis import TimeAxis
+from mqlab.views.time_axis import LogTimeAxis, TimeAxis
 
 WAITS, GOOD, BAD, DOWN = PALETTE[1], PALETTE[0], PALETTE[5], "#e4e4e4"
 _TOP, _ROW, _WIDTH, _RIGHT, _DOT = 84, 46, 620, 24, 8
@@ -93,11 +92,11 @@ class Journey(Picture):
         used = {copy.topic for copy in copies}
         self.topics = [topic for topic in order if topic in used]
         self._left = 34 + _BOLD_LETTER * max(len(topic) for topic in self.topics)
-        self._axis: TimeAxis | LogTimeAxis
-        if scale == "log":
-            self._axis = LogTimeAxis(zero_us, end_us, self._left, _WIDTH)
-        else:
-            self._axis = TimeAxis(zero_us, end_us, zero_us, self._left, _WIDTH)
+        self._axis = (
+            LogTimeAxis(zero_us, end_us, self._left, _WIDTH)
+            if scale == "log"
+            else TimeAxis(zero_us, end_us, zero_us, self._left, _WIDTH)
+        )
 
     @classmethod
     def of(

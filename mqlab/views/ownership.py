@@ -9,6 +9,7 @@ from typing import NamedTuple
 from mqlab.errors import LearnerError
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.stretches import states_between
 from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, circle, line, picture, text
 from mqlab.views.time_axis import TimeAxis
 
@@ -96,7 +97,10 @@ class Ownership(Picture):
             reading.note(record)
         if not reading.changes:
             raise LearnerError(f"nobody has owned a queue of {topic!r} until then", "start a consumer, and let it run")
-        rows = {queue: _stretches(found, begin_us, end_us) for queue, found in sorted(reading.changes.items())}
+        rows = {
+            queue: [Stretch(*found) for found in states_between([(begin_us, ()), *changes], begin_us, end_us)]
+            for queue, changes in sorted(reading.changes.items())
+        }
         asked = {queue: [at for at in found if at >= begin_us] for queue, found in reading.pulls.items() if pulls}
         marks = [mark for mark in reading.marks if mark.at_us >= begin_us]
         zero_us = begin_us if zero_ms is None else round(zero_ms * 1_000)
@@ -258,18 +262,6 @@ class _Reading:
         after = owners | {who} if owns else owners - {who}
         if after != owners:
             found.append((at_us, tuple(sorted(after))))
-
-
-def _stretches(changes: list[tuple[int, tuple[str, ...]]], begin_us: int, end_us: int) -> list[Stretch]:
-    """The owners of a queue between two times, each until the next change; before the first change nobody."""
-    points = [(min(begin_us, changes[0][0]), ()), *changes]
-    stretches = []
-    for number, (at_us, owners) in enumerate(points):
-        until_us = points[number + 1][0] if number + 1 < len(points) else end_us
-        begin, end = max(at_us, begin_us), min(until_us, end_us)
-        if begin < end:
-            stretches.append(Stretch(begin, end, owners))
-    return stretches
 
 
 def _owners_told(stretch: Stretch) -> str:

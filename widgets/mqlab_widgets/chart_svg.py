@@ -9,8 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mqlab.views.colours import BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
+from mqlab.views.scale import Scale, height_scale, number, value_scale
 from mqlab.views.svg import FAINT, INK, box, line, picture, text
-from mqlab_widgets.chart_scale import Scale, height_scale, number, value_scale
 
 if TYPE_CHECKING:
     from mqlab_widgets.charts import BarChart, DotChart, Histogram, LineChart

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from mqlab.errors import LearnerError
 from mqlab.views import Table
+from mqlab.views.scale import number
 from mqlab.views.svg import Picture
-from mqlab_widgets.chart_scale import number
 from mqlab_widgets.chart_svg import PALETTE, WIDTH, bars_svg, dots_svg, histogram_svg, lines_svg
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.errors import LearnerError
+from mqlab.views.scale import number
 from mqlab.views.svg import Picture, sheet
-from mqlab_widgets.chart_scale import number
 from mqlab_widgets.chart_svg import PALETTE
 from mqlab_widgets.charts import LineChart
 from mqlab_widgets.world_numbers import Interval, WorldNumbers
