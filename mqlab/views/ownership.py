@@ -9,6 +9,7 @@ from typing import NamedTuple
 from mqlab.errors import LearnerError
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
+from mqlab.views.owners import Owners, Queue, Read, queue_of, read_of
 from mqlab.views.stretches import states_between
 from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, circle, line, picture, text
 from mqlab.views.time_axis import TimeAxis
@@ -24,9 +25,8 @@ _MARKS = {
     "NodeFrozen": "hangs",
     "NodeThawed": "goes on",
 }
-
-Queue = tuple[str, int]
-"""(broker, queue id)."""
+_MOVES = ("QueueAllocated", "QueueDropped", "ClientStopped", "NodeCrashed", "PowerLost")
+"""What makes somebody an owner, or no owner any more."""
 
 
 class Stretch(NamedTuple):
@@ -48,9 +48,8 @@ class Mark(NamedTuple):
 class Ownership(Picture):
     """One row for each queue, coloured by its owner; hatched where several hold it at once, or nobody does.
 
-    Who owns is what the consumers themselves believe: a queue is owned from the moment at which a consumer takes it
-    into its table until it gives it up or its process ends. One that hangs has given nothing up. Circles are pulls.
-    `str(ownership)` says the same as text.
+    Who owns is what the consumers themselves believe (`Owners`). Circles are pulls. `str(ownership)` says the same as
+    text.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class Ownership(Picture):
         """
         begin_us, end_us = round(start_ms * 1_000), round(end_ms * 1_000)
         reading = _Reading(topic, group)
-        for record in history:
+        for record in reading.follow(history):
             if record.ts_us > end_us:
                 break
             reading.note(record)
@@ -222,46 +221,46 @@ class Ownership(Picture):
         return body
 
 
-class _Reading:
+class _Reading(Owners):
     """What the events say of the queues of one topic."""
 
     def __init__(self, topic: str, group: str) -> None:
-        self.topic = topic
-        self.group = group
+        super().__init__()
         self.changes: dict[Queue, list[tuple[int, tuple[str, ...]]]] = {}
         self.pulls: dict[Queue, list[int]] = {}
         self.marks: list[Mark] = []
+        self._topic = topic
+        self._group = group
         self._members: set[str] = set()
 
     def note(self, record: Record) -> None:
-        """Take one event in."""
+        """Note what has come of an event that was taken."""
         kind = record.kind
-        if kind in ("QueueAllocated", "QueueDropped", "PullRequested"):
-            if record.topic == self.topic and self.group in ("", record.group):
-                self._note_queue(record)
+        if kind == "PullRequested":
+            if self._is_mine(read_of(record)):
+                self.pulls.setdefault(queue_of(record), []).append(record.ts_us)
         elif kind in ("ClientStarted", "ClientStopped"):
-            if record.role == "consumer" and self.group in ("", record.group):
+            if record.role == "consumer" and self._group in ("", record.group):
                 self._members.add(record.node)
                 self.marks.append(Mark(record.ts_us, record.node, _MARKS[kind]))
         elif kind in _MARKS and record.target in self._members:
             self.marks.append(Mark(record.ts_us, record.target, _MARKS[kind]))
-            if kind in ("NodeCrashed", "PowerLost"):
-                for queue in self.changes:
-                    self._set(queue, record.target, record.ts_us, owns=False)
+        if kind in _MOVES:
+            self._compare(record.ts_us)
 
-    def _note_queue(self, record: Record) -> None:
-        queue = (record.broker_name, record.queue_id)
-        if record.kind == "PullRequested":
-            self.pulls.setdefault(queue, []).append(record.ts_us)
-        else:
-            self._set(queue, record.node, record.ts_us, owns=record.kind == "QueueAllocated")
+    def _is_mine(self, read: Read) -> bool:
+        return read[1] == self._topic and self._group in ("", read[0])
 
-    def _set(self, queue: Queue, who: str, at_us: int, *, owns: bool) -> None:
-        found = self.changes.setdefault(queue, [])
-        owners = set(found[-1][1]) if found else set()
-        after = owners | {who} if owns else owners - {who}
-        if after != owners:
-            found.append((at_us, tuple(sorted(after))))
+    def _compare(self, at_us: int) -> None:
+        """Note which queues have other owners than before."""
+        now: dict[Queue, set[str]] = {}
+        for read in filter(self._is_mine, self.known):
+            for queue, names in self.of(read).items():
+                now.setdefault(queue, set()).update(names)
+        for queue, who in now.items():
+            found, owners = self.changes.setdefault(queue, []), tuple(sorted(who))
+            if owners != (found[-1][1] if found else ()):
+                found.append((at_us, owners))
 
 
 def _owners_told(stretch: Stretch) -> str:
