@@ -57,17 +57,14 @@ class Ownership(Picture):
         rows: dict[Queue, list[Stretch]],
         pulls: dict[Queue, list[int]],
         marks: Sequence[Mark],
-        *,
+        axis: TimeAxis,
         title: str,
-        begin_us: int,
-        end_us: int,
-        zero_us: int,
     ) -> None:
         self.rows = rows
         self.pulls = pulls
         self.marks = list(marks)
         self.title = title
-        self._axis = TimeAxis(begin_us, end_us, zero_us, _LEFT, _WIDTH)
+        self._axis = axis
         owners = sorted({owner for stretches in rows.values() for stretch in stretches for owner in stretch.owners})
         self._colours = {owner: PALETTE[number % len(PALETTE)] for number, owner in enumerate(owners)}
 
@@ -88,7 +85,8 @@ class Ownership(Picture):
 
         Times are told from `zero_ms` (else from `start_ms`). LearnerError when nobody ever owned one.
         """
-        begin_us, end_us = round(start_ms * 1_000), round(end_ms * 1_000)
+        axis = TimeAxis.between(start_ms, end_ms, _LEFT, _WIDTH, zero_ms=zero_ms)
+        begin_us, end_us = axis.begin_us, axis.end_us
         reading = _Reading(topic, group)
         for record in reading.follow(history):
             if record.ts_us > end_us:
@@ -102,9 +100,7 @@ class Ownership(Picture):
         }
         asked = {queue: [at for at in found if at >= begin_us] for queue, found in reading.pulls.items() if pulls}
         marks = [mark for mark in reading.marks if mark.at_us >= begin_us]
-        zero_us = begin_us if zero_ms is None else round(zero_ms * 1_000)
-        title = title or f"Who owns which queue of {topic}"
-        return cls(rows, asked, marks, title=title, begin_us=begin_us, end_us=end_us, zero_us=zero_us)
+        return cls(rows, asked, marks, axis, title or f"Who owns which queue of {topic}")
 
     def shared_ms(self) -> float:
         """For how long, at most, one queue had several owners at once, in ms."""

@@ -35,19 +35,12 @@ class TaskRuns(Picture):
     """
 
     def __init__(
-        self,
-        runs: dict[Lane, list[TaskRun]],
-        ends: dict[Lane, list[int]],
-        *,
-        title: str,
-        begin_us: int,
-        end_us: int,
-        zero_us: int,
+        self, runs: dict[Lane, list[TaskRun]], ends: dict[Lane, list[int]], axis: TimeAxis, title: str
     ) -> None:
         self.runs = runs
         self.ends = ends
         self.title = title
-        self._axis = TimeAxis(begin_us, end_us, zero_us, _LEFT, _WIDTH)
+        self._axis = axis
 
     @classmethod
     def of(
@@ -60,7 +53,8 @@ class TaskRuns(Picture):
         title: str = "Pull tasks",
     ) -> TaskRuns:
         """The runs from `start_ms` to `end_ms` of the world's time. LearnerError if there are none."""
-        begin_us, end_us = round(start_ms * 1_000), round(end_ms * 1_000)
+        axis = TimeAxis.between(start_ms, end_ms, _LEFT, _WIDTH, zero_ms=zero_ms)
+        begin_us, end_us = axis.begin_us, axis.end_us
         reading = _Reading(end_us)
         for record in history:
             if record.ts_us <= end_us:
@@ -71,8 +65,7 @@ class TaskRuns(Picture):
         runs = {lane: found for lane, found in runs.items() if found or ends.get(lane)}
         if not runs:
             raise LearnerError("no pull task ran then", "give a stretch in which a schedule service was at work")
-        zero_us = begin_us if zero_ms is None else round(zero_ms * 1_000)
-        return cls(runs, ends, title=title, begin_us=begin_us, end_us=end_us, zero_us=zero_us)
+        return cls(runs, ends, axis, title)
 
     def __str__(self) -> str:
         lines = [self.title]

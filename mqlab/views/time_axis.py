@@ -49,6 +49,14 @@ class TimeAxis:
         self.width = width
         self.in_seconds = self.end_us - begin_us >= _SECONDS_FROM_US
 
+    @classmethod
+    def between(
+        cls, start_ms: float, end_ms: float, left: float, width: float, *, zero_ms: float | None = None
+    ) -> TimeAxis:
+        """The axis of a stretch of the world's time, told from `zero_ms` on (else from `start_ms`)."""
+        begin_us, end_us = round(start_ms * 1_000), round(end_ms * 1_000)
+        return cls(begin_us, end_us, begin_us if zero_ms is None else round(zero_ms * 1_000), left, width)
+
     def x(self, at_us: int) -> float:
         """Where a time stands; times outside stand at the edge."""
         inside = min(max(at_us, self.begin_us), self.end_us)

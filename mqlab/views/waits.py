@@ -41,7 +41,7 @@ class Waits(Picture):
         sends = read_sends(history, start_ms, end_ms)[:_MOST]
         if names is not None and len(names) != len(sends):
             raise LearnerError(f"{len(names)} names for {len(sends)} sends", "give one for each send, in their order")
-        axis = TimeAxis(round(start_ms * 1_000), round(end_ms * 1_000), round(start_ms * 1_000), _LEFT, _WIDTH)
+        axis = TimeAxis.between(start_ms, end_ms, _LEFT, _WIDTH)
         return cls(sends, axis, title, names or [sent.way for sent in sends])
 
     def __str__(self) -> str:
@@ -124,17 +124,15 @@ class Waits(Picture):
 
 
 def _diamond(x: float, y: float) -> str:
-    return (
-        f'<path d="M{x:g} {y - 6:g}l6 6l-6 6l-6 -6z" fill="{INK}" stroke="#ffffff">'
-        "<title>stored by a broker</title></path>"
-    )
+    return _shape(f"M{x:g} {y - 6:g}l6 6l-6 6l-6 -6z", INK, "stored by a broker")
 
 
 def _triangle(x: float, y: float, fill: str) -> str:
-    return (
-        f'<path d="M{x:g} {y - 7:g}l8 7l-8 7z" fill="{fill}" stroke="#ffffff">'
-        "<title>the application hears how it went</title></path>"
-    )
+    return _shape(f"M{x:g} {y - 7:g}l8 7l-8 7z", fill, "the application hears how it went")
+
+
+def _shape(path: str, fill: str, tip: str) -> str:
+    return f'<path d="{path}" fill="{fill}" stroke="#ffffff"><title>{tip}</title></path>'
 
 
 def _cross(x: float, y: float) -> str:
