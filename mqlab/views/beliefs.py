@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.round_numbers import round_seconds
-from mqlab.views.svg import FAINT, INK, box, line, picture, text
+from mqlab.views.stretches import states_between
+from mqlab.views.svg import INK, Picture, box, legend, picture, text
+from mqlab.views.time_axis import SecondsAxis
 
 RIGHT, STALE, HANGS, AWAY = PALETTE[0], PALETTE[5], PALETTE[1], "#d9d9d9"
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 120, 760, 80, 36, 22, 6.4
@@ -31,7 +32,7 @@ class Span(NamedTuple):
     state: str
 
 
-class Beliefs:
+class Beliefs(Picture):
     """One row says what a broker did, the others what name servers and clients thought of it.
 
     A stretch in which somebody has the broker in a route although it does not run is stale, and drawn so.
@@ -55,7 +56,10 @@ class Beliefs:
             if told is not None:
                 changes.setdefault(told[0], []).append((record.ts_us, told[1]))
         begin_us, end_us = round(start_ms * 1_000), round(end_ms * 1_000)
-        rows = {name: _spans(changed, begin_us, end_us) for name, changed in changes.items()}
+        rows = {
+            name: [Span(*found) for found in states_between(changed, begin_us, end_us)]
+            for name, changed in changes.items()
+        }
         return cls(broker, topic, rows, round(zero_ms * 1_000))
 
     def stale_ms(self, name: str) -> float:
@@ -73,7 +77,8 @@ class Beliefs:
                     parts.append(Span(begin, end, "stale" if wrong else span.state))
         return parts
 
-    def _seconds(self, at_us: int) -> str:
+    def seconds(self, at_us: int) -> str:
+        """A time in words: "4.278"."""
         return f"{(at_us - self.zero_us) / 1_000_000:.3f}"
 
     @property
@@ -84,58 +89,41 @@ class Beliefs:
         lines = [f"{self._title}; seconds"]
         for name, spans in self.rows.items():
             for span in spans:
-                begin, end = self._seconds(span.begin_us), self._seconds(span.end_us)
+                begin, end = self.seconds(span.begin_us), self.seconds(span.end_us)
                 lines.append(f"  {name:<12} {begin:>9} to {end:>9}  {span.state}")
             if name != self.broker:
                 lines.append(f"  {'':<12} of that stale: {self.stale_ms(name) / 1_000:.3f}")
         return "\n".join(lines)
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
-
     # -- drawing ----------------------------------------------------------------------------------------------------
 
     def svg(self) -> str:
         """The picture as SVG text."""
-        begin_us, end_us = self.rows[self.broker][0].begin_us, self.rows[self.broker][-1].end_us
-        scale = _WIDTH / (end_us - begin_us)
+        truth = self.rows[self.broker]
+        axis = SecondsAxis(truth[0].begin_us, truth[-1].end_us, self.zero_us, _LEFT, _WIDTH, "seconds")
+        bottom = _TOP + len(self.rows) * _ROW
         body = _legend()
         for number, name in enumerate(self.rows):
             y = _TOP + number * _ROW
             body.append(text(12, y + 16, name, bold=True))
             for span in self.rows[name]:
-                body.append(_bar(span, begin_us, scale, y, _COLOURS[span.state]))
+                body.append(_bar(span, axis, y, _COLOURS[span.state]))
             if name != self.broker:
                 stale = [span for span in self._split(name) if span.state == "stale"]
-                body += [_bar(span, begin_us, scale, y, STALE) for span in stale]
-                body += [self._length(span, begin_us, scale, y) for span in stale]
-        body += self._axis(begin_us, end_us, scale, _TOP + len(self.rows) * _ROW)
-        return picture(self._title, _LEFT + _WIDTH + 24, _TOP + len(self.rows) * _ROW + 44, body)
+                body += [_bar(span, axis, y, STALE) for span in stale]
+                body += [self._length(span, axis, y) for span in stale]
+        body += axis.drawn(_TOP, bottom)
+        return picture(self._title, _LEFT + _WIDTH + 24, bottom + 44, body)
 
     @staticmethod
-    def _length(span: Span, begin_us: int, scale: float, y: float) -> str:
+    def _length(span: Span, axis: SecondsAxis, y: float) -> str:
         """How long the stale stretch lasts, beside its end (or inside, where there is no room behind it)."""
         ms = (span.end_us - span.begin_us) / 1_000
         words = f"wrong for {ms / 1_000:.1f} s" if ms >= 1_000 else f"wrong for {ms:.1f} ms"
-        x = _LEFT + (span.end_us - begin_us) * scale
+        x = axis.x(span.end_us)
         if x + len(words) * _LETTER < _LEFT + _WIDTH:
             return text(x + 6, y + 16, words, colour=INK)
         return text(x - 6, y + 16, words, colour="#ffffff", anchor="end", bold=True)
-
-    def _axis(self, begin_us: int, end_us: int, scale: float, y: float) -> list[str]:
-        step = round_seconds(end_us - begin_us)
-        body = [line(_LEFT, y, _LEFT + _WIDTH, y, FAINT, width=1)]
-        first = -(-(begin_us - self.zero_us) // (step * 1_000_000)) * step
-        at_us = self.zero_us + first * 1_000_000
-        while at_us <= end_us:
-            x = _LEFT + (at_us - begin_us) * scale
-            second = (at_us - self.zero_us) // 1_000_000
-            body += [line(x, y, x, y + 4, FAINT, width=1), text(x, y + 18, f"{second}", colour=FAINT, anchor="middle")]
-            at_us += step * 1_000_000
-        body.append(text(_LEFT + _WIDTH, y + 36, "seconds", colour=FAINT, anchor="end"))
-        return body
 
 
 def _told(record: Record, topic: str, broker: str) -> tuple[str, str] | None:
@@ -150,34 +138,16 @@ def _told(record: Record, topic: str, broker: str) -> tuple[str, str] | None:
     return None
 
 
-def _spans(changes: list[tuple[int, str]], begin_us: int, end_us: int) -> list[Span]:
-    """The states between two times; a state goes on until the next one, and equal neighbours are one."""
-    spans: list[Span] = []
-    for number, (at_us, state) in enumerate(changes):
-        until_us = changes[number + 1][0] if number + 1 < len(changes) else end_us
-        begin, end = max(at_us, begin_us), min(until_us, end_us)
-        if begin >= end:
-            continue
-        if spans and spans[-1].state == state:
-            begin = spans.pop().begin_us
-        spans.append(Span(begin, end, state))
-    return spans
-
-
-def _bar(span: Span, begin_us: int, scale: float, y: float, fill: str) -> str:
-    x, width = _LEFT + (span.begin_us - begin_us) * scale, (span.end_us - span.begin_us) * scale
-    return box(x, y, width, _BAR, fill, tip=span.state)
+def _bar(span: Span, axis: SecondsAxis, y: float, fill: str) -> str:
+    x = axis.x(span.begin_us)
+    return box(x, y, axis.x(span.end_us) - x, _BAR, fill, tip=span.state)
 
 
 def _legend() -> list[str]:
-    body: list[str] = []
-    x = 12.0
-    for colour, words in (
+    keys = (
         (RIGHT, "runs, and is in the route"),
         (STALE, "in the route although it does not run: stale"),
         (HANGS, "hangs"),
         (AWAY, "down, or not in the route"),
-    ):
-        body += [box(x, 42, 14, 14, colour), text(x + 20, 54, words)]
-        x += 40 + len(words) * _LETTER
-    return body
+    )
+    return legend(keys, 42, _LETTER)[0]

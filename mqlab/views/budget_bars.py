@@ -5,14 +5,14 @@ from __future__ import annotations
 from mqlab.trace.history import History
 from mqlab.views.labelled_bytes import PALETTE
 from mqlab.views.sends import Attempt, Sent, read_sends, short
-from mqlab.views.svg import FAINT, INK, PAPER, box, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, legend, line, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 WELL, BADLY, ALLOWED = PALETTE[0], PALETTE[5], "#e9e9e9"
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 210, 610, 78, 30, 20, 6.4
 
 
-class BudgetBars:
+class BudgetBars(Picture):
     """A row for each attempt of the sends of a stretch: its share of the budget, and what it used of it.
 
     Time is counted from the beginning of each send, so that several can be compared. `str(bars)` says it as text.
@@ -49,11 +49,6 @@ class BudgetBars:
                 f"may take {attempt.budget_ms:>5}, {_took(attempt)}"
             )
         return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     # -- drawing ----------------------------------------------------------------------------------------------------
 
@@ -104,10 +99,5 @@ def _took(attempt: Attempt) -> str:
 
 
 def _legend() -> list[str]:
-    body: list[str] = []
-    x = 12.0
     keys = ((ALLOWED, "what the attempt may take"), (BADLY, "what it took, and failed"), (WELL, "and went well"))
-    for colour, words in keys:
-        body += [box(x, 40, 14, 14, colour, stroke=FAINT), text(x + 20, 52, words)]
-        x += 40 + len(words) * _LETTER
-    return body
+    return legend(keys, 40, _LETTER, stroke=FAINT)[0]

@@ -18,9 +18,10 @@ from mqlab.trace.record import Record
 from mqlab.trace.recorded import read_json_lines, read_parquet
 from mqlab.views.colours import BLUE, VERMILION
 from mqlab.views.diagram_reading import SHOWN_AS_DOTS, WHO_AND_WHAT, Mark, Reading, in_words
+from mqlab.views.svg import INK, Picture, picture
 
 REQUEST, RESPONSE, DOT, HOLD = BLUE, "#007A5A", VERMILION, "#F3D08A"
-INK, FAINT, LINE, BAND = "#1a1a1a", "#6e6e6e", "#9a9a9a", "#f2f2f2"
+FAINT, LINE, BAND = "#6e6e6e", "#9a9a9a", "#f2f2f2"
 ROW, LANE, LEFT, TOP, HEAD = 24, 204, 128, 96, 14
 DASHED = 'stroke-dasharray="7 3"'
 TIP = "M1.6,0 L-11,-6.3 L-11,6.3 z"
@@ -36,7 +37,7 @@ TIME_EDGE = LEFT - 56
 """Where the numbers of the time column end."""
 
 
-class SpaceTimeDiagram:
+class SpaceTimeDiagram(Picture):
     """A drawn stretch of history. `str(diagram)` is its text twin; `save(path)` writes the SVG."""
 
     def __init__(
@@ -139,13 +140,8 @@ class SpaceTimeDiagram:
         ]
         return "\n".join([*lines, *self._notes()]) or "(nothing happened in this stretch)"
 
-    __repr__ = __str__
-
     def _notes(self) -> list[str]:
         return [f"... and {self.left_out} more rows: ask for less"] if self.left_out else []
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     def save(self, path: str) -> None:
         """Write the picture to an .svg file."""
@@ -159,6 +155,7 @@ class SpaceTimeDiagram:
         rows = self._rows()
         bottom = (rows[-1] if rows else TOP) + ROW
         body = [
+            f'{_legend()}<text x="{TIME_EDGE}" y="{TOP - HEAD + 4}" text-anchor="end" fill="{FAINT}">ms</text>',
             *self._gaps(rows),
             *self._lane_lines(bottom),
             *self._holds(rows, bottom),
@@ -169,15 +166,7 @@ class SpaceTimeDiagram:
         body += [_text(LEFT, bottom + 18, note, FAINT) for note in self._notes()]
         width, height = self._width(), bottom + (28 if self.left_out else 8)
         title = self.title or f"Space-time diagram, {self._span()}"
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-            f'height="{height:g}" style="max-width:100%;height:auto" font-family="system-ui,sans-serif" font-size="12" '
-            f'role="img" aria-label="{escape(title, quote=True)}"><title>{escape(title)}</title>'
-            f'<rect width="100%" height="100%" fill="#ffffff"/>'
-            f'<text x="12" y="24" font-size="15" font-weight="600" fill="{INK}">{escape(title)}</text>'
-            f'{_legend()}<text x="{TIME_EDGE}" y="{TOP - HEAD + 4}" text-anchor="end" fill="{FAINT}">ms</text>'
-            f"{''.join(body)}</svg>"
-        )
+        return picture(title, width, height, body, line_y=24, letter=15)
 
     def _span(self) -> str:
         if not self.marks:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mqlab.protocol.message import MEBIBYTE
 from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, box, line, picture, text
+from mqlab.views.svg import FAINT, INK, Picture, box, line, picture, text
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQPushConsumer
@@ -37,7 +37,7 @@ class Gauge(NamedTuple):
         return self.compared > self.limit
 
 
-class FlowGauges:
+class FlowGauges(Picture):
     """Three gauges for each queue that a consumer owns (its retry topic left out): count, size and span.
 
     The consumer asks them in this order before each pull; the first one over its limit holds the pull back for 50 ms.
@@ -70,14 +70,9 @@ class FlowGauges:
             lines.append("  (this consumer owns no queue)")
         return "\n".join(lines)
 
-    __repr__ = __str__
-
     def _verdict(self, name: str) -> str:
         holding = self.holding(name)
         return "the next pull goes out" if holding is None else f"the next pull is refused by the {holding.name}"
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     def svg(self) -> str:
         """The picture as SVG text."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, PAPER, box, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, legend, line, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 IN_TIME, OVERDUE, ARRIVED = PALETTE[0], PALETTE[1], PALETTE[2]
@@ -24,7 +24,7 @@ class Hold(NamedTuple):
     reason: str
 
 
-class Holds:
+class Holds(Picture):
     """A bar for each hold of a stretch: blue while its time runs, yellow when it is overdue; upright lines are passes.
 
     `str(holds)` says the same as text.
@@ -79,11 +79,6 @@ class Holds:
             )
         return "\n".join(lines if self.holds else [*lines, "  (nothing was held)"])
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
-
     # -- drawing ----------------------------------------------------------------------------------------------------
 
     def svg(self) -> str:
@@ -117,13 +112,7 @@ class Holds:
 
 
 def _legend() -> list[str]:
-    body: list[str] = []
-    x = 12.0
-    for colour, words in ((IN_TIME, "held"), (OVERDUE, "overdue, not yet noticed"), (ARRIVED, "ended by a message")):
-        body += [box(x, 40, 14, 14, colour), text(x + 20, 52, words)]
-        x += 40 + len(words) * _LETTER
-    body += [
-        line(x + 6, 38, x + 6, 56, _UPRIGHT, width=1.2, dash="2 3"),
-        text(x + 16, 52, "a pass of the hold service"),
-    ]
-    return body
+    keys = ((IN_TIME, "held"), (OVERDUE, "overdue, not yet noticed"), (ARRIVED, "ended by a message"))
+    body, x = legend(keys, 40, _LETTER)
+    upright = line(x + 6, 38, x + 6, 56, _UPRIGHT, width=1.2, dash="2 3")
+    return [*body, upright, text(x + 16, 52, "a pass of the hold service")]

@@ -9,10 +9,9 @@ from mqlab.errors import LearnerError
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, dlq_topic, retry_topic
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.log_time_axis import LogTimeAxis
-from mqlab.views.svg import FAINT, INK, PAPER, box, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, circle, legend, line, picture, text
 from mqlab.views.table import Table
-from mqlab.views.time_axis import TimeAxis
+from mqlab.views.time_axis import LogTimeAxis, TimeAxis
 
 WAITS, GOOD, BAD, DOWN = PALETTE[1], PALETTE[0], PALETTE[5], "#e4e4e4"
 _TOP, _ROW, _WIDTH, _RIGHT, _DOT = 84, 46, 620, 24, 8
@@ -63,7 +62,7 @@ def _wait_of(copy: Copy) -> str:
     return "the timer wheel" if copy.level == _TIMED else f"level {copy.level}"
 
 
-class Journey:
+class Journey(Picture):
     """One message and one group: a lane for each topic, a bar for each wait, a numbered dot for each attempt.
 
     Time goes from the first record to the right, in even steps or (`scale="log"`) each factor of ten equally wide.
@@ -93,11 +92,11 @@ class Journey:
         used = {copy.topic for copy in copies}
         self.topics = [topic for topic in order if topic in used]
         self._left = 34 + _BOLD_LETTER * max(len(topic) for topic in self.topics)
-        self._axis: TimeAxis | LogTimeAxis
-        if scale == "log":
-            self._axis = LogTimeAxis(zero_us, end_us, self._left, _WIDTH)
-        else:
-            self._axis = TimeAxis(zero_us, end_us, zero_us, self._left, _WIDTH)
+        self._axis = (
+            LogTimeAxis(zero_us, end_us, self._left, _WIDTH)
+            if scale == "log"
+            else TimeAxis(zero_us, end_us, zero_us, self._left, _WIDTH)
+        )
 
     @classmethod
     def of(
@@ -161,11 +160,6 @@ class Journey:
             told.append((begin_us, 2, f"{name} is down until {self._axis.told(end_us)}"))
         return "\n".join([self.title, *(f"  {self._axis.told(at):>12}  {words}" for at, _, words in sorted(told))])
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
-
     # -- drawing ----------------------------------------------------------------------------------------------------
 
     def svg(self) -> str:
@@ -222,28 +216,20 @@ class Journey:
             width = self._axis.x(attempt.end_us) - x
             if width > 2:
                 body.append(box(x, y - 4, width, 8, colour, tip=f"the listener runs: {attempt.status}"))
-            body.append(
-                f'<circle cx="{x:g}" cy="{y:g}" r="{_DOT}" fill="{colour}" stroke="{PAPER}">'
-                f"<title>attempt {number}, {self._axis.told(attempt.begin_us)}</title></circle>"
-            )
+            tip = f"attempt {number}, {self._axis.told(attempt.begin_us)}"
+            body.append(circle(x, y, _DOT, colour, stroke=PAPER, tip=tip))
             body.append(
                 f'<text x="{x:g}" y="{y + 3.5:g}" text-anchor="middle" font-size="10" fill="{PAPER}">{number}</text>'
             )
         return body
 
     def _legend(self) -> list[str]:
-        body: list[str] = []
-        x = 12.0
         marks = [(BAD, "an attempt that fails", any(not self._fine(a) for a in self.attempts))]
         marks.append((GOOD, "an attempt that ends well, or has not ended", any(self._fine(a) for a in self.attempts)))
         marks.append((WAITS, "a copy is parked", any(copy.level for copy in self.copies)))
         marks.append((INK, "a dead letter", dlq_topic(self.group) in self.topics))
         marks.append((DOWN, "the broker is down", bool(self.downs)))
-        for colour, words, there in marks:
-            if there:
-                body += [box(x, 38, 14, 14, colour), text(x + 20, 50, words)]
-                x += 40 + len(words) * _LETTER
-        return body
+        return legend([(colour, words) for colour, words, there in marks if there], 38, _LETTER)[0]
 
     @staticmethod
     def _fine(attempt: Attempt) -> bool:

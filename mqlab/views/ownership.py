@@ -9,7 +9,9 @@ from typing import NamedTuple
 from mqlab.errors import LearnerError
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, box, line, picture, text
+from mqlab.views.owners import Owners, Queue, Read, queue_of, read_of
+from mqlab.views.stretches import states_between
+from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, circle, line, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 84, 700, 92, 26, 18, 6.6
@@ -23,9 +25,8 @@ _MARKS = {
     "NodeFrozen": "hangs",
     "NodeThawed": "goes on",
 }
-
-Queue = tuple[str, int]
-"""(broker, queue id)."""
+_MOVES = ("QueueAllocated", "QueueDropped", "ClientStopped", "NodeCrashed", "PowerLost")
+"""What makes somebody an owner, or no owner any more."""
 
 
 class Stretch(NamedTuple):
@@ -44,12 +45,11 @@ class Mark(NamedTuple):
     what: str
 
 
-class Ownership:
+class Ownership(Picture):
     """One row for each queue, coloured by its owner; hatched where several hold it at once, or nobody does.
 
-    Who owns is what the consumers themselves believe: a queue is owned from the moment at which a consumer takes it
-    into its table until it gives it up or its process ends. One that hangs has given nothing up. Circles are pulls.
-    `str(ownership)` says the same as text.
+    Who owns is what the consumers themselves believe (`Owners`). Circles are pulls. `str(ownership)` says the same as
+    text.
     """
 
     def __init__(
@@ -57,17 +57,14 @@ class Ownership:
         rows: dict[Queue, list[Stretch]],
         pulls: dict[Queue, list[int]],
         marks: Sequence[Mark],
-        *,
+        axis: TimeAxis,
         title: str,
-        begin_us: int,
-        end_us: int,
-        zero_us: int,
     ) -> None:
         self.rows = rows
         self.pulls = pulls
         self.marks = list(marks)
         self.title = title
-        self._axis = TimeAxis(begin_us, end_us, zero_us, _LEFT, _WIDTH)
+        self._axis = axis
         owners = sorted({owner for stretches in rows.values() for stretch in stretches for owner in stretch.owners})
         self._colours = {owner: PALETTE[number % len(PALETTE)] for number, owner in enumerate(owners)}
 
@@ -88,20 +85,22 @@ class Ownership:
 
         Times are told from `zero_ms` (else from `start_ms`). LearnerError when nobody ever owned one.
         """
-        begin_us, end_us = round(start_ms * 1_000), round(end_ms * 1_000)
+        axis = TimeAxis.between(start_ms, end_ms, _LEFT, _WIDTH, zero_ms=zero_ms)
+        begin_us, end_us = axis.begin_us, axis.end_us
         reading = _Reading(topic, group)
-        for record in history:
+        for record in reading.follow(history):
             if record.ts_us > end_us:
                 break
             reading.note(record)
         if not reading.changes:
             raise LearnerError(f"nobody has owned a queue of {topic!r} until then", "start a consumer, and let it run")
-        rows = {queue: _stretches(found, begin_us, end_us) for queue, found in sorted(reading.changes.items())}
+        rows = {
+            queue: [Stretch(*found) for found in states_between([(begin_us, ()), *changes], begin_us, end_us)]
+            for queue, changes in sorted(reading.changes.items())
+        }
         asked = {queue: [at for at in found if at >= begin_us] for queue, found in reading.pulls.items() if pulls}
         marks = [mark for mark in reading.marks if mark.at_us >= begin_us]
-        zero_us = begin_us if zero_ms is None else round(zero_ms * 1_000)
-        title = title or f"Who owns which queue of {topic}"
-        return cls(rows, asked, marks, title=title, begin_us=begin_us, end_us=end_us, zero_us=zero_us)
+        return cls(rows, asked, marks, axis, title or f"Who owns which queue of {topic}")
 
     def shared_ms(self) -> float:
         """For how long, at most, one queue had several owners at once, in ms."""
@@ -125,11 +124,6 @@ class Ownership:
             ]
             lines.append(f"  {broker}, queue {queue_id}: {'; '.join(told)}")
         return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     # -- drawing ----------------------------------------------------------------------------------------------------
 
@@ -168,7 +162,7 @@ class Ownership:
         return [bar, text(x + 5, y + 13, owner, colour=colour, bold=True)]
 
     def _pull(self, at_us: int, y: float) -> str:
-        return f'<circle cx="{self._axis.x(at_us):g}" cy="{y + _BAR / 2:g}" r="3" fill="#ffffff" stroke="{INK}"/>'
+        return circle(self._axis.x(at_us), y + _BAR / 2, 3, PAPER, stroke=INK)
 
     def _fill(self, owners: tuple[str, ...]) -> str:
         return (
@@ -196,8 +190,7 @@ class Ownership:
             body += [box(x, 36, 16, 14, self._fill(owners), stroke=stroke), text(x + 22, 48, words)]
             x += 40 + len(words) * _LETTER
         if self.pulls:
-            body.append(f'<circle cx="{x + 6:g}" cy="43" r="3" fill="#ffffff" stroke="{INK}"/>')
-            body.append(text(x + 16, 48, "a pull"))
+            body += [circle(x + 6, 43, 3, PAPER, stroke=INK), text(x + 16, 48, "a pull")]
         return body
 
     def _levels(self) -> list[tuple[Mark, int]]:
@@ -224,58 +217,46 @@ class Ownership:
         return body
 
 
-class _Reading:
+class _Reading(Owners):
     """What the events say of the queues of one topic."""
 
     def __init__(self, topic: str, group: str) -> None:
-        self.topic = topic
-        self.group = group
+        super().__init__()
         self.changes: dict[Queue, list[tuple[int, tuple[str, ...]]]] = {}
         self.pulls: dict[Queue, list[int]] = {}
         self.marks: list[Mark] = []
+        self._topic = topic
+        self._group = group
         self._members: set[str] = set()
 
     def note(self, record: Record) -> None:
-        """Take one event in."""
+        """Note what has come of an event that was taken."""
         kind = record.kind
-        if kind in ("QueueAllocated", "QueueDropped", "PullRequested"):
-            if record.topic == self.topic and self.group in ("", record.group):
-                self._note_queue(record)
+        if kind == "PullRequested":
+            if self._is_mine(read_of(record)):
+                self.pulls.setdefault(queue_of(record), []).append(record.ts_us)
         elif kind in ("ClientStarted", "ClientStopped"):
-            if record.role == "consumer" and self.group in ("", record.group):
+            if record.role == "consumer" and self._group in ("", record.group):
                 self._members.add(record.node)
                 self.marks.append(Mark(record.ts_us, record.node, _MARKS[kind]))
         elif kind in _MARKS and record.target in self._members:
             self.marks.append(Mark(record.ts_us, record.target, _MARKS[kind]))
-            if kind in ("NodeCrashed", "PowerLost"):
-                for queue in self.changes:
-                    self._set(queue, record.target, record.ts_us, owns=False)
+        if kind in _MOVES:
+            self._compare(record.ts_us)
 
-    def _note_queue(self, record: Record) -> None:
-        queue = (record.broker_name, record.queue_id)
-        if record.kind == "PullRequested":
-            self.pulls.setdefault(queue, []).append(record.ts_us)
-        else:
-            self._set(queue, record.node, record.ts_us, owns=record.kind == "QueueAllocated")
+    def _is_mine(self, read: Read) -> bool:
+        return read[1] == self._topic and self._group in ("", read[0])
 
-    def _set(self, queue: Queue, who: str, at_us: int, *, owns: bool) -> None:
-        found = self.changes.setdefault(queue, [])
-        owners = set(found[-1][1]) if found else set()
-        after = owners | {who} if owns else owners - {who}
-        if after != owners:
-            found.append((at_us, tuple(sorted(after))))
-
-
-def _stretches(changes: list[tuple[int, tuple[str, ...]]], begin_us: int, end_us: int) -> list[Stretch]:
-    """The owners of a queue between two times, each until the next change; before the first change nobody."""
-    points = [(min(begin_us, changes[0][0]), ()), *changes]
-    stretches = []
-    for number, (at_us, owners) in enumerate(points):
-        until_us = points[number + 1][0] if number + 1 < len(points) else end_us
-        begin, end = max(at_us, begin_us), min(until_us, end_us)
-        if begin < end:
-            stretches.append(Stretch(begin, end, owners))
-    return stretches
+    def _compare(self, at_us: int) -> None:
+        """Note which queues have other owners than before."""
+        now: dict[Queue, set[str]] = {}
+        for read in filter(self._is_mine, self.known):
+            for queue, names in self.of(read).items():
+                now.setdefault(queue, set()).update(names)
+        for queue, who in now.items():
+            found, owners = self.changes.setdefault(queue, []), tuple(sorted(who))
+            if owners != (found[-1][1] if found else ()):
+                found.append((at_us, owners))
 
 
 def _owners_told(stretch: Stretch) -> str:

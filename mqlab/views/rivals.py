@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import pairwise
-from math import ceil, cos, dist, floor, log10, pi, sin
+from math import cos, dist, pi, sin
 from typing import NamedTuple
 
 from mqlab.errors import LearnerError
 from mqlab.trace.bus import Row
 from mqlab.trace.record import KIND, Record
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, PAPER, line, picture, text
+from mqlab.views.scale import Scale, value_scale
+from mqlab.views.svg import FAINT, INK, PAPER, Picture, line, picture, text
 from mqlab.views.table import Table
 
 _LEFT, _TOP, _WIDTH, _HEIGHT, _RIGHT, _BELOW = 76, 76, 620, 330, 40, 56
 _LETTER, _ROW = 6.8, 15
 _GRID = "#e6e6e6"
 _SIZE, _SMALL = 7.0, 3.5
+_LEAST, _MOST_POWERS = 1e-3, 20
+"""What is less stands where this would."""
 _ROUND = tuple((cos(turn * pi / 12), sin(turn * pi / 12)) for turn in range(24))
 _SQUARE = ((-0.85, -0.85), (0.85, -0.85), (0.85, 0.85), (-0.85, 0.85))
 _DIAMOND = ((0.0, -1.15), (1.15, 0.0), (0.0, 1.15), (-1.15, 0.0))
@@ -123,7 +126,7 @@ class RivalMeter:
         return Rival(name, span_ms, self.requests, self.empty_answers, delays_ms, len(self._stored), family)
 
 
-class RivalsChart:
+class RivalsChart(Picture):
     """Each rival as a mark: its requests per minute to the right, its median delay upwards, both in powers of ten.
 
     A thin stroke goes up to the delay that 95 of 100 messages do not exceed. Rivals of one family are joined by a line.
@@ -136,9 +139,9 @@ class RivalsChart:
         self.rivals = list(rivals)
         self.title = title
         self._families = list(dict.fromkeys(rival.family or rival.name for rival in rivals))
-        self._x = _Powers([rival.requests_per_minute for rival in rivals], _LEFT, _WIDTH)
+        self._x = _powers([rival.requests_per_minute for rival in rivals], _LEFT, _LEFT + _WIDTH)
         delays = [delay for rival in rivals for delay in (rival.median_ms, rival.p95_ms)]
-        self._y = _Powers(delays, _TOP + _HEIGHT, -_HEIGHT)
+        self._y = _powers(delays, _TOP + _HEIGHT, _TOP)
 
     def table(self) -> Table:
         """The numbers of the picture."""
@@ -158,11 +161,6 @@ class RivalsChart:
     def __str__(self) -> str:
         return str(self.table())
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
-
     # -- drawing ----------------------------------------------------------------------------------------------------
 
     def svg(self) -> str:
@@ -177,17 +175,17 @@ class RivalsChart:
         return PALETTE[self._families.index(rival.family or rival.name) % len(PALETTE)]
 
     def _place(self, rival: Rival) -> tuple[float, float]:
-        return self._x.place(rival.requests_per_minute), self._y.place(rival.median_ms)
+        return _place(self._x, rival.requests_per_minute), _place(self._y, rival.median_ms)
 
     def _axes(self) -> list[str]:
         floor, right = _TOP + _HEIGHT, _LEFT + _WIDTH
         body = []
-        for value in self._x.powers():
-            x = self._x.place(value)
+        for value in self._x.ticks(_MOST_POWERS):
+            x = self._x.exact(value)
             body.append(line(x, _TOP, x, floor, _GRID, width=1))
             body.append(text(x, floor + 18, f"{value:,.12g}", colour=FAINT, anchor="middle"))
-        for value in self._y.powers():
-            y = self._y.place(value)
+        for value in self._y.ticks(_MOST_POWERS):
+            y = self._y.exact(value)
             body.append(line(_LEFT, y, right, y, _GRID, width=1))
             body.append(text(_LEFT - 8, y + 4, f"{value:,.12g}", colour=FAINT, anchor="end"))
         body += [line(_LEFT, floor, right, floor, FAINT, width=1), line(_LEFT, _TOP, _LEFT, floor, FAINT, width=1)]
@@ -205,7 +203,7 @@ class RivalsChart:
 
     def _mark(self, rival: Rival, size: float) -> list[str]:
         x, y = self._place(rival)
-        top = self._y.place(rival.p95_ms)
+        top = _place(self._y, rival.p95_ms)
         colour = self._colour(rival)
         often = f"{rival.requests_per_minute:,.0f} requests per minute"
         tip = escape(f"{rival.name}: {often}, median {rival.median_ms:g} ms")
@@ -228,7 +226,7 @@ class RivalsChart:
     def _labels(self) -> list[str]:
         """Each name beside its mark, on the first side where it covers nothing."""
         taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in map(self._place, self.rivals)]
-        taken += [(x - 4, self._y.place(r.p95_ms), x + 4, y) for r in self.rivals for x, y in [self._place(r)]]
+        taken += [(x - 4, _place(self._y, r.p95_ms), x + 4, y) for r in self.rivals for x, y in [self._place(r)]]
         body = []
         for rival in self.rivals:
             x, y = self._place(rival)
@@ -253,19 +251,9 @@ def _meet(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-class _Powers:
-    """An axis of powers of ten that holds all values; `length` px from `begin`, negative for upwards."""
+def _powers(values: Iterable[float], start: float, end: float) -> Scale:
+    return value_scale([max(value, _LEAST) for value in values], start, end, log=True)
 
-    def __init__(self, values: Iterable[float], begin: float, length: float) -> None:
-        logs = [log10(max(value, 1e-3)) for value in values]
-        self.low = floor(min(logs))
-        self.high = max(ceil(max(logs)), self.low + 1)
-        self._begin = begin
-        self._length = length
 
-    def place(self, value: float) -> float:
-        return self._begin + (log10(max(value, 1e-3)) - self.low) / (self.high - self.low) * self._length
-
-    def powers(self) -> list[float]:
-        """The round numbers of the axis."""
-        return [10.0**power for power in range(self.low, self.high + 1)]
+def _place(scale: Scale, value: float) -> float:
+    return scale.exact(max(value, _LEAST))

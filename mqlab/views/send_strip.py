@@ -10,9 +10,9 @@ from mqlab.errors import LearnerError
 from mqlab.trace.record import Record
 from mqlab.views.beliefs import IN_ROUTE, Beliefs, Span
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.round_numbers import round_seconds
-from mqlab.views.svg import FAINT, INK, box, line, picture, text
+from mqlab.views.svg import FAINT, INK, Picture, box, line, picture, text
 from mqlab.views.table import Table
+from mqlab.views.time_axis import SecondsAxis
 
 STORED, SAVED, FAILED, RESTS = PALETTE[0], PALETTE[1], PALETTE[5], PALETTE[3]
 KNOWN, UNKNOWN, FAULT = "#d6e9f5", "#ececec", "#fbe6dc"
@@ -55,7 +55,7 @@ class SendCall(NamedTuple):
         return not self.failed and self.ms > SLOW_MS
 
 
-class SendStrip:
+class SendStrip(Picture):
     """Calls of `send` over time: a lane for each broker and producer, a box for each attempt.
 
     It reads synchronous sends from a history; a call belongs to the stretch in which it begins. Behind the boxes
@@ -72,7 +72,8 @@ class SendStrip:
         self.brokers = brokers
         truth = beliefs.rows[beliefs.broker]
         self._begin_us, self._end_us = truth[0].begin_us, truth[-1].end_us
-        self._scale = _WIDTH / (self._end_us - self._begin_us)
+        times = (self._begin_us, self._end_us, beliefs.zero_us)
+        self._axis = SecondsAxis(*times, _LEFT, _WIDTH, "time in seconds")
 
     @classmethod
     def of(
@@ -110,9 +111,6 @@ class SendStrip:
         header = ("producer", "calls", "failed", f"slow (over {SLOW_MS} ms)", "median ms", "longest ms")
         return Table("what the applications saw", header, rows)
 
-    def _seconds(self, at_us: int) -> str:
-        return f"{(at_us - self.beliefs.zero_us) / 1_000_000:.3f}"
-
     @property
     def _title(self) -> str:
         return f"Sends to {self.beliefs.topic}, while {self.beliefs.broker} is watched"
@@ -130,17 +128,12 @@ class SendStrip:
             lines += [f"  {'':<12} {self._told(call)}" for call in calls if call.failed or len(call.attempts) > 1]
         return "\n".join(lines)
 
-    __repr__ = __str__
-
     def _stretch(self, span: Span | SendCall) -> str:
-        return f"{self._seconds(span.begin_us):>9} to {self._seconds(span.end_us):>9}"
+        return f"{self.beliefs.seconds(span.begin_us):>9} to {self.beliefs.seconds(span.end_us):>9}"
 
     def _told(self, call: SendCall) -> str:
         way = ", ".join(f"{a.broker} {'fails' if a.reason else 'stores it'}" for a in call.attempts)
         return f"{self._stretch(call)}  call: {way}{'; the application sees an error' if call.failed else ''}"
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     # -- drawing ----------------------------------------------------------------------------------------------------
 
@@ -155,7 +148,7 @@ class SendStrip:
             body += self._producer(name, y + 6)
             y += self._height + 22
         bands = [self._band(span, y) for span in self.beliefs.rows[self.beliefs.broker] if span.state != "runs"]
-        body = [*_legend(self.beliefs.broker), *bands, *body, *self._axis(y)]
+        body = [*_legend(self.beliefs.broker), *bands, *body, *self._axis.drawn(_TOP, y)]
         return picture(self._title, _LEFT + _WIDTH + _RIGHT, y + 46, body)
 
     @property
@@ -166,13 +159,10 @@ class SendStrip:
         """Those of whom only the opinion is shown: the name servers."""
         return [name for name in self.beliefs.rows if name.startswith("namesrv")]
 
-    def _x(self, at_us: int) -> float:
-        return _LEFT + (at_us - self._begin_us) * self._scale
-
     def _bar(self, begin_us: int, end_us: int, y: float, height: float, fill: str, tip: str) -> str:
-        begin, end = max(begin_us, self._begin_us), min(end_us, self._end_us)
-        width = max((end - begin) * self._scale, _TICK)
-        x = min(self._x(begin), _LEFT + _WIDTH - width)
+        begin = self._axis.x(begin_us)
+        width = max(self._axis.x(end_us) - begin, _TICK)
+        x = min(begin, _LEFT + _WIDTH - width)
         return box(x, y, width, height, fill, tip=tip, stroke="none")
 
     def _state_bars(self, name: str, y: float) -> list[str]:
@@ -180,9 +170,10 @@ class SendStrip:
         for span in self.beliefs.rows[name]:
             good = span.state in ("runs", IN_ROUTE)
             body.append(self._bar(span.begin_us, span.end_us, y, _BAR, STORED if good else "#bdbdbd", span.state))
-            if (span.end_us - span.begin_us) * self._scale > len(span.state) * 7:
+            x = self._axis.x(span.begin_us)
+            if self._axis.x(span.end_us) - x > len(span.state) * 7:
                 colour = "#ffffff" if good else INK
-                body.append(text(self._x(span.begin_us) + 6, y + 12, span.state, colour=colour))
+                body.append(text(x + 6, y + 12, span.state, colour=colour))
         return body
 
     def _band(self, span: Span, bottom: float) -> str:
@@ -212,28 +203,16 @@ class SendStrip:
         body = []
         for attempt in call.attempts:
             fill = STORED if not attempt.reason else FAILED if call.failed else SAVED
-            tip = f"{self._seconds(attempt.begin_us)} s, {(attempt.end_us - attempt.begin_us) / 1_000:.1f} ms"
+            tip = f"{self.beliefs.seconds(attempt.begin_us)} s, {(attempt.end_us - attempt.begin_us) / 1_000:.1f} ms"
             tip += f": {attempt.reason or 'stored'}"
             height = _SHORT if fill == SAVED else _LANE - 4
             body.append(self._bar(attempt.begin_us, attempt.end_us, lanes[attempt.broker], height, fill, tip))
         if call.failed:
-            middle, top = self._x((call.begin_us + call.end_us) // 2), lanes[call.attempts[-1].broker]
+            middle, top = self._axis.x((call.begin_us + call.end_us) // 2), lanes[call.attempts[-1].broker]
             body += [
                 line(middle - 4, top + 3, middle + 4, top + 11, "#ffffff"),
                 line(middle - 4, top + 11, middle + 4, top + 3, "#ffffff"),
             ]
-        return body
-
-    def _axis(self, y: float) -> list[str]:
-        zero_us = self.beliefs.zero_us
-        step = round_seconds(self._end_us - self._begin_us)
-        body = [line(_LEFT, y, _LEFT + _WIDTH, y, FAINT, width=1)]
-        second = -(-(self._begin_us - zero_us) // (step * 1_000_000)) * step
-        while zero_us + second * 1_000_000 <= self._end_us:
-            x = self._x(zero_us + second * 1_000_000)
-            body += [line(x, y, x, y + 4, FAINT, width=1), text(x, y + 18, f"{second}", colour=FAINT, anchor="middle")]
-            second += step
-        body.append(text(_LEFT + _WIDTH, y + 36, "time in seconds", colour=FAINT, anchor="end"))
         return body
 
 

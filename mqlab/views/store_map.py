@@ -10,7 +10,7 @@ from mqlab.protocol.errors import RecordError
 from mqlab.protocol.record import decode_record
 from mqlab.sim import MemoryDisk
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, PAPER, box, byte_axis, ink_on, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, byte_axis, circle, ink_on, line, picture, text
 
 _ENTRY = struct.Struct(">qiq")
 _LEFT, _WIDTH, _LOG_Y, _LOG_H, _ROW, _CELL_W, _CELL_H = 150, 760, 92, 40, 80, 104, 34
@@ -34,7 +34,7 @@ class MappedEntry(NamedTuple):
     size: int
 
 
-class StoreMap:
+class StoreMap(Picture):
     """The first records of a commit log above, the entries of the queues below, a line from each entry to its record.
 
     `str(store_map)` says the same as text.
@@ -62,11 +62,6 @@ class StoreMap:
             lines.append(f"queue {name}")
             lines += [f"  entry {e.queue_offset} -> {e.offset}, {e.size} bytes" for e in entries]
         return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     def svg(self) -> str:
         """The picture as SVG text."""
@@ -106,7 +101,7 @@ def _pointers(entries: list[MappedEntry], colour: str, y: float, x_of: dict[int,
     for number, entry in enumerate(entries):
         source, target = _LEFT + (number + 0.5) * _CELL_W, x_of[entry.offset] + 3
         body.append(line(source, y, target, _LOG_Y + _LOG_H + 4, colour))
-        body.append(f'<circle cx="{target:g}" cy="{_LOG_Y + _LOG_H + 2:g}" r="4" fill="{colour}"/>')
+        body.append(circle(target, _LOG_Y + _LOG_H + 2, 4, colour))
     return body
 
 

@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 
 INK, FAINT, PAPER = "#1a1a1a", "#6b6b6b", "#ffffff"
 
 
-def picture(title: str, width: float, height: float, body: list[str]) -> str:
-    """A whole SVG with its title in the first line; sizes are px."""
+_FONT = 'font-family="system-ui,sans-serif" font-size="12" '
+
+
+class Picture:
+    """What a cell shows as a picture, and tells as text: `str(picture)` says the same as `picture.svg()` draws."""
+
+    __slots__ = ()
+
+    def svg(self) -> str:
+        """The picture as SVG text; the same numbers give the same text."""
+        raise NotImplementedError(f"{type(self).__name__} must define svg()")
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/plain": str(self), "image/svg+xml": self.svg()}
+
+
+def head(words: str, width: float, height: float, *, css: str = "", look: str = "") -> str:
+    """How an SVG begins that has a size, in px, and words for screen readers.
+
+    One with a class (`css`) is a part of a page, one without stands alone. `look` are attributes for all that is in it.
+    """
+    own = f'class="{css}"' if css else 'xmlns="http://www.w3.org/2000/svg"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-        f'height="{height:g}" style="max-width:100%;height:auto" font-family="system-ui,sans-serif" font-size="12" '
-        f'role="img" aria-label="{escape(title, quote=True)}"><title>{escape(title)}</title>'
-        f'<rect width="100%" height="100%" fill="{PAPER}"/>'
-        f'<text x="12" y="22" font-size="14" font-weight="600" fill="{INK}">{escape(title)}</text>'
-        f"{''.join(body)}</svg>"
+        f'<svg {own} viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
+        f'style="max-width:100%;height:auto" {look}role="img" aria-label="{escape(words, quote=True)}">'
     )
+
+
+def sheet(title: str, width: float, height: float, body: Iterable[str], *, look: str = "") -> str:
+    """A whole SVG on white paper that says its title to screen readers alone."""
+    paper = f'<title>{escape(title)}</title><rect width="100%" height="100%" fill="{PAPER}"/>'
+    return f"{head(title, width, height, look=look)}{paper}{''.join(body)}</svg>"
+
+
+def picture(
+    title: str, width: float, height: float, body: Iterable[str], *, line_y: float = 22, letter: int = 14
+) -> str:
+    """A whole SVG with its title in the first line."""
+    words = f'<text x="12" y="{line_y:g}" font-size="{letter}" font-weight="600" fill="{INK}">{escape(title)}</text>'
+    return sheet(title, width, height, [words, *body], look=_FONT)
 
 
 def text(
@@ -25,7 +59,7 @@ def text(
     """A line of text; `anchor` is start, middle or end. `halo` is a colour around the letters, if lines cross them."""
     weight = ' font-weight="600"' if bold else ""
     around = f' stroke="{halo}" stroke-width="4" paint-order="stroke"' if halo else ""
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{colour}"{weight}{around}>{escape(words)}</text>'
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{colour}"{around}{weight}>{escape(words)}</text>'
 
 
 def box(x: float, y: float, width: float, height: float, fill: str, *, tip: str = "", stroke: str = PAPER) -> str:
@@ -35,6 +69,23 @@ def box(x: float, y: float, width: float, height: float, fill: str, *, tip: str 
         f'<rect x="{x:g}" y="{y:g}" width="{max(width, 0.5):g}" height="{height:g}" fill="{fill}" stroke="{stroke}">'
         f"{inside}</rect>"
     )
+
+
+def circle(x: float, y: float, radius: float, fill: str, *, stroke: str = "", tip: str = "") -> str:
+    """A round mark; `tip` is shown under the mouse."""
+    inside = f"><title>{escape(tip)}</title></circle>" if tip else "/>"
+    edge = f' stroke="{stroke}"' if stroke else ""
+    return f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{fill}"{edge}{inside}'
+
+
+def legend(keys: Iterable[tuple[str, str]], y: float, letter: float, *, stroke: str = PAPER) -> tuple[list[str], float]:
+    """A row of samples, each (colour, what it means), from the left end on; with the place behind it."""
+    body: list[str] = []
+    x = 12.0
+    for colour, words in keys:
+        body += [box(x, y, 14, 14, colour, stroke=stroke), text(x + 20, y + 12, words)]
+        x += 40 + len(words) * letter
+    return body, x
 
 
 def ink_on(fill: str) -> str:

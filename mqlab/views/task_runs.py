@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mqlab.errors import LearnerError
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import INK, box, picture, text
+from mqlab.views.svg import INK, Picture, box, legend, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 FOUND, NOTHING, FAILED, UNDER_WAY = PALETTE[0], PALETTE[1], PALETTE[5], "#d9d9d9"
@@ -28,26 +28,19 @@ class TaskRun(NamedTuple):
     messages: int
 
 
-class TaskRuns:
+class TaskRuns(Picture):
     """One row for each machine and queue, a bar for each run of the pull task, a cross where the task ended for good.
 
     `str(runs)` says the same as text; times are counted from `zero_ms`.
     """
 
     def __init__(
-        self,
-        runs: dict[Lane, list[TaskRun]],
-        ends: dict[Lane, list[int]],
-        *,
-        title: str,
-        begin_us: int,
-        end_us: int,
-        zero_us: int,
+        self, runs: dict[Lane, list[TaskRun]], ends: dict[Lane, list[int]], axis: TimeAxis, title: str
     ) -> None:
         self.runs = runs
         self.ends = ends
         self.title = title
-        self._axis = TimeAxis(begin_us, end_us, zero_us, _LEFT, _WIDTH)
+        self._axis = axis
 
     @classmethod
     def of(
@@ -60,7 +53,8 @@ class TaskRuns:
         title: str = "Pull tasks",
     ) -> TaskRuns:
         """The runs from `start_ms` to `end_ms` of the world's time. LearnerError if there are none."""
-        begin_us, end_us = round(start_ms * 1_000), round(end_ms * 1_000)
+        axis = TimeAxis.between(start_ms, end_ms, _LEFT, _WIDTH, zero_ms=zero_ms)
+        begin_us, end_us = axis.begin_us, axis.end_us
         reading = _Reading(end_us)
         for record in history:
             if record.ts_us <= end_us:
@@ -71,8 +65,7 @@ class TaskRuns:
         runs = {lane: found for lane, found in runs.items() if found or ends.get(lane)}
         if not runs:
             raise LearnerError("no pull task ran then", "give a stretch in which a schedule service was at work")
-        zero_us = begin_us if zero_ms is None else round(zero_ms * 1_000)
-        return cls(runs, ends, title=title, begin_us=begin_us, end_us=end_us, zero_us=zero_us)
+        return cls(runs, ends, axis, title)
 
     def __str__(self) -> str:
         lines = [self.title]
@@ -86,11 +79,6 @@ class TaskRuns:
                 for at in self.ends.get(lane, [])
             ]
         return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     # -- drawing ----------------------------------------------------------------------------------------------------
 
@@ -115,13 +103,8 @@ class TaskRuns:
         return picture(self.title, _LEFT + _WIDTH + 24, bottom + 44, body)
 
     def _legend(self) -> list[str]:
-        body: list[str] = []
-        x = 12.0
         present = {run.outcome for runs in self.runs.values() for run in runs}
-        for words, colour in _COLOURS.items():
-            if words in present:
-                body += [box(x, 40, 14, 14, colour), text(x + 20, 52, words)]
-                x += 40 + len(words) * _LETTER
+        body, x = legend([(colour, words) for words, colour in _COLOURS.items() if words in present], 40, _LETTER)
         if any(self.ends.values()):
             body.append(text(x, 52, "\u00d7 ended for good"))
         return body

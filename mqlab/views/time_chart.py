@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mqlab.views.colours import BLUE, GREEN, ORANGE, VERMILION
-from mqlab.views.round_numbers import round_step
-from mqlab.views.svg import FAINT, line, picture, text
+from mqlab.views.scale import Scale
+from mqlab.views.svg import FAINT, Picture, line, picture, text
 
 # Notebooks find the colours here, too.
 __all__ = ["BLUE", "GREEN", "ORANGE", "VERMILION", "Limit", "Point", "Series", "TimeChart"]
 
 _LEFT, _RIGHT, _TOP, _WIDTH, _HEIGHT, _BELOW = 64, 92, 82, 640, 220, 52
-_LETTER = 6.6
+_LETTER, _FINEST = 6.6, 0.001
 
 Point = tuple[float, float]
 """(time in s, value)"""
@@ -39,7 +39,7 @@ class Limit(NamedTuple):
     value: float
 
 
-class TimeChart:
+class TimeChart(Picture):
     """A picture over time with a title, two axes named with their units, and a text twin that sums the series up."""
 
     def __init__(
@@ -58,11 +58,6 @@ class TimeChart:
         lines += [f"  limit: {limit.name}, {limit.value:g}" for limit in self.limits]
         return "\n".join(lines)
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
-
     # -- drawing ----------------------------------------------------------------------------------------------------
 
     def svg(self) -> str:
@@ -72,18 +67,15 @@ class TimeChart:
         end = end if end > begin else begin + 1
         values = [y for drawn in self.series if drawn.shape != "tick" for _, y in drawn.points]
         top = 1.08 * max([*values, *(limit.value for limit in self.limits), 1e-9])
-
-        def at(point: Point) -> Point:
-            return _LEFT + (point[0] - begin) / (end - begin) * _WIDTH, _TOP + _HEIGHT - point[1] / top * _HEIGHT
-
-        body = [*self._legend(), *self._axes(begin, end, top)]
+        across, up = Scale(begin, end, _LEFT, _LEFT + _WIDTH), Scale(0, top, _TOP + _HEIGHT, _TOP)
+        body = [*self._legend(), *self._axes(across, up)]
         for limit in self.limits:
-            y = at((begin, limit.value))[1]
+            y = up.exact(limit.value)
             body.append(line(_LEFT, y, _LEFT + _WIDTH, y, VERMILION, dash="6 4"))
             body.append(text(_LEFT + _WIDTH + 6, y + 4, limit.name, colour=VERMILION, bold=True))
         for drawn in self.series:
             if drawn.points:
-                body.append(_DRAW[drawn.shape](drawn, [at(point) for point in drawn.points]))
+                body.append(_DRAW[drawn.shape](drawn, [(across.exact(x), up.exact(y)) for x, y in drawn.points]))
         return picture(self.title, _LEFT + _WIDTH + _RIGHT, _TOP + _HEIGHT + _BELOW, body)
 
     def _legend(self) -> list[str]:
@@ -94,31 +86,21 @@ class TimeChart:
             x += 40 + len(drawn.name) * _LETTER
         return body
 
-    def _axes(self, begin: float, end: float, top: float) -> list[str]:
+    def _axes(self, across: Scale, up: Scale) -> list[str]:
         floor = _TOP + _HEIGHT
         right = _LEFT + _WIDTH
         body = [line(_LEFT, floor, right, floor, FAINT, width=1), line(_LEFT, _TOP, _LEFT, floor, FAINT, width=1)]
-        for x in _round_numbers(begin, end, 12):
-            left = _LEFT + (x - begin) / (end - begin) * _WIDTH
+        for x in across.ticks(12, _FINEST):
+            left = across.exact(x)
             body += [line(left, floor, left, floor + 4, FAINT, width=1)]
             body.append(text(left, floor + 18, f"{x:g}", colour=FAINT, anchor="middle"))
-        for y in _round_numbers(0, top, 6):
-            height = floor - y / top * _HEIGHT
+        for y in up.ticks(6, _FINEST):
+            height = up.exact(y)
             body += [line(_LEFT - 4, height, _LEFT, height, FAINT, width=1)]
             body.append(text(_LEFT - 8, height + 4, f"{y:g}", colour=FAINT, anchor="end"))
         body.append(text(_LEFT + _WIDTH, floor + 38, self.x_label, anchor="end"))
         body.append(text(12, _TOP - 12, self.y_label))
         return body
-
-
-def _round_numbers(begin: float, end: float, most: int) -> list[float]:
-    step = round_step(max((end - begin) / most, 0.001))
-    first = -int(-begin // step)
-    numbers = []
-    while first * step <= end:
-        numbers.append(round(first * step, 6))
-        first += 1
-    return numbers
 
 
 def _summary(drawn: Series, unit: str) -> str:

@@ -8,7 +8,7 @@ from mqlab.protocol.errors import RecordError
 from mqlab.protocol.record import decode_record
 from mqlab.sim.disk import PAGE_BYTES
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, PAPER, box, byte_axis, ink_on, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, byte_axis, ink_on, line, picture, text
 
 KEPT, DROPPED, TORN = PALETTE[0], PALETTE[1], PALETTE[5]
 _LEFT, _WIDTH, _PAGES_Y, _RECORDS_Y, _H = 150, 760, 92, 156, 34
@@ -22,7 +22,7 @@ class TornRecord(NamedTuple):
     state: str
 
 
-class TornLog:
+class TornLog(Picture):
     """One commit-log file before and after a stop: pages that were lost, records that were kept, dropped and torn.
 
     A torn record has lost bytes. A dropped one is whole, but lies behind `end`, where recovery let the log end.
@@ -53,11 +53,6 @@ class TornLog:
         lines.append(f"recovery: the log ends at {self.end}")
         return "\n".join(lines)
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
-
     def svg(self) -> str:
         """The picture as SVG text."""
         last = len(self.pages) * PAGE_BYTES
@@ -84,7 +79,8 @@ def _page(x: float, width: float, kept: bool) -> list[str]:
     if not kept:
         body.append(line(x + 1, _PAGES_Y + _H, x + width - 1, _PAGES_Y, TORN))
     if width > 34:
-        body.append(_word(x + width / 2, _PAGES_Y + 21, "kept" if kept else "lost", KEPT if kept else TORN))
+        word, colour = ("kept", KEPT) if kept else ("lost", TORN)
+        body.append(text(x + width / 2, _PAGES_Y + 21, word, colour=colour, anchor="middle", bold=True, halo=PAPER))
     return body
 
 
@@ -115,13 +111,6 @@ def _records(data: bytes) -> list[tuple[int, int]]:
 
 def _side(offset: int, end: int) -> str:
     return "kept" if offset < end else "dropped"
-
-
-def _word(x: float, y: float, word: str, colour: str) -> str:
-    return (
-        f'<text x="{x:g}" y="{y:g}" text-anchor="middle" fill="{colour}" stroke="{PAPER}" stroke-width="4" '
-        f'paint-order="stroke" font-weight="600">{word}</text>'
-    )
 
 
 def _legend(y: float) -> list[str]:

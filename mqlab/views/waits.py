@@ -6,14 +6,14 @@ from mqlab.errors import LearnerError
 from mqlab.trace.history import History
 from mqlab.views.labelled_bytes import PALETTE
 from mqlab.views.sends import ANSWER, Sent, read_sends, short
-from mqlab.views.svg import FAINT, INK, box, picture, text
+from mqlab.views.svg import FAINT, INK, Picture, box, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 CALLER, TABLE, WELL, BADLY = PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[5]
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER, _MOST = 190, 630, 78, 52, 14, 6.4, 16
 
 
-class Waits:
+class Waits(Picture):
     """Two bars for each send: how long the caller waits, and how long the request is in the response table.
 
     A diamond is the moment at which a broker has stored the message, a triangle the moment at which the application
@@ -41,7 +41,7 @@ class Waits:
         sends = read_sends(history, start_ms, end_ms)[:_MOST]
         if names is not None and len(names) != len(sends):
             raise LearnerError(f"{len(names)} names for {len(sends)} sends", "give one for each send, in their order")
-        axis = TimeAxis(round(start_ms * 1_000), round(end_ms * 1_000), round(start_ms * 1_000), _LEFT, _WIDTH)
+        axis = TimeAxis.between(start_ms, end_ms, _LEFT, _WIDTH)
         return cls(sends, axis, title, names or [sent.way for sent in sends])
 
     def __str__(self) -> str:
@@ -49,8 +49,6 @@ class Waits:
         for name, sent in zip(self._names, self.sends, strict=True):
             lines += [name, *(f"    {part}" for part in self._told(sent))]
         return "\n".join(lines if self.sends else [*lines, "(nothing was sent in this stretch)"])
-
-    __repr__ = __str__
 
     def _told(self, sent: Sent) -> list[str]:
         told, begin = self._axis.told, sent.begin_us
@@ -75,9 +73,6 @@ class Waits:
         if sent.told_us is None:
             return "nothing yet"
         return f"at {self._axis.told(sent.told_us)}: {sent.outcome}"
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
     # -- drawing ----------------------------------------------------------------------------------------------------
 
@@ -129,17 +124,15 @@ class Waits:
 
 
 def _diamond(x: float, y: float) -> str:
-    return (
-        f'<path d="M{x:g} {y - 6:g}l6 6l-6 6l-6 -6z" fill="{INK}" stroke="#ffffff">'
-        "<title>stored by a broker</title></path>"
-    )
+    return _shape(f"M{x:g} {y - 6:g}l6 6l-6 6l-6 -6z", INK, "stored by a broker")
 
 
 def _triangle(x: float, y: float, fill: str) -> str:
-    return (
-        f'<path d="M{x:g} {y - 7:g}l8 7l-8 7z" fill="{fill}" stroke="#ffffff">'
-        "<title>the application hears how it went</title></path>"
-    )
+    return _shape(f"M{x:g} {y - 7:g}l8 7l-8 7z", fill, "the application hears how it went")
+
+
+def _shape(path: str, fill: str, tip: str) -> str:
+    return f'<path d="{path}" fill="{fill}" stroke="#ffffff"><title>{tip}</title></path>'
 
 
 def _cross(x: float, y: float) -> str:

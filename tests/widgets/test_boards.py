@@ -200,12 +200,12 @@ def test_what_is_consumed_and_not_committed_is_a_figure_of_its_own() -> None:
     board = OffsetsBoard(lab)
     fold = Fold(lab.history, [board])
     fold.go_to(len(lab.history))
-    row = next(row for row in board._table().rows if row[0] == "Orders")
+    row = next(row for row in board.table().rows if row[0] == "Orders")
     assert row == ["Orders", "broker-a", 0, "readers", 150, 150, 134, 0, 16, "consumer-1"]
     lab.crash("consumer-1")
     lab.run_for(seconds=1)
     fold.go_to(len(lab.history))
-    row = next(row for row in board._table().rows if row[0] == "Orders")
+    row = next(row for row in board.table().rows if row[0] == "Orders")
     assert row == ["Orders", "broker-a", 0, "readers", 150, None, 134, 16, 0, ""]
 
 

@@ -302,6 +302,6 @@ def test_a_stored_check_point_outlives_a_crash_and_an_ack_in_memory_does_not() -
     place = DeliveryKey(*key[:4], next(iter(point.acked)), key.pop_time)
     assert board.deliveries[place].state == ACKED
     lab.crash("broker-a")
-    board.on_node_crashed(records(lab, "NodeCrashed")[-1])
+    board.on_process_ended(records(lab, "NodeCrashed")[-1])
     assert (point.done, point.acked) == ("", {})
     assert board.deliveries[place].state == HIDDEN

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mqlab.errors import MissingExtraError
 from mqlab_widgets.chart_svg import LEFT, PALETTE, RIGHT, WIDTH
+from mqlab_widgets.charts import BarChart, Chart, DotChart, Histogram, LineChart
 
 try:
     from bokeh.layouts import gridplot
@@ -17,16 +18,19 @@ try:
 except ImportError:
     raise MissingExtraError("bokeh", "widgets") from None
 
-if TYPE_CHECKING:
-    from mqlab_widgets.charts import BarChart, Chart, DotChart, Histogram, LineChart
-
 HEIGHT = 340
 TOOLS = "xbox_zoom,xwheel_zoom,reset"
 DASHES = ("solid", "dashed", "dotted", "dotdash", [12, 4], [4, 2])
 _MARKERS = ("circle", "square", "diamond", "triangle", "circle", "square")
 
 
-def bars_figure(chart: BarChart) -> figure:
+def figure_of(chart: Chart) -> figure:
+    """A chart as a figure."""
+    drawn: figure = _FIGURES[type(chart)](chart)
+    return drawn
+
+
+def _bars_figure(chart: BarChart) -> figure:
     """A bar chart: the bars of one category side by side."""
     drawn = _figure(chart, x_range=list(chart.categories), y_range=DataRange1d(start=0), tools="reset")
     width = 0.76 / len(chart.series)
@@ -39,7 +43,7 @@ def bars_figure(chart: BarChart) -> figure:
     return _finished(drawn, len(chart.series))
 
 
-def histogram_figure(chart: Histogram) -> figure:
+def _histogram_figure(chart: Histogram) -> figure:
     """A histogram: the bars of one bin on top of each other."""
     drawn = _figure(chart, x_range=chart.x_range, y_range=DataRange1d(start=0), tools=TOOLS)
     bins = chart.bins()
@@ -59,7 +63,7 @@ def histogram_figure(chart: Histogram) -> figure:
     return _finished(drawn, len(chart.series))
 
 
-def dots_figure(chart: DotChart) -> figure:
+def _dots_figure(chart: DotChart) -> figure:
     """A line for each row with its values as dots on it."""
     rows = list(chart.rows)
     drawn = _figure(chart, y_range=rows[::-1], x_axis_type="log" if chart.log else "linear", tools=TOOLS)
@@ -105,6 +109,11 @@ def lines_figure(chart: LineChart, *, slots: int = 0, **options: Any) -> figure:
     drawn.add_layout(Legend(items=items, border_line_color=None, **look))
     drawn.axis.minor_tick_line_color = None
     return _finished(drawn, max(slots, len(names)))
+
+
+_FIGURES: dict[type[Chart], Any] = {
+    BarChart: _bars_figure, Histogram: _histogram_figure, DotChart: _dots_figure, LineChart: lines_figure,
+}  # fmt: skip
 
 
 def world_grid(charts: Sequence[LineChart], slots: int) -> GridPlot:

@@ -9,8 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mqlab.views.colours import BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
+from mqlab.views.scale import Scale, height_scale, number, value_scale
 from mqlab.views.svg import FAINT, INK, box, line, picture, text
-from mqlab_widgets.chart_scale import Scale, height_scale, number, value_scale
 
 if TYPE_CHECKING:
     from mqlab_widgets.charts import BarChart, DotChart, Histogram, LineChart
@@ -65,11 +65,7 @@ def histogram_svg(chart: Histogram) -> str:
     begin = _left(height)
     x_axis = Scale(*chart.x_range, begin, WIDTH - RIGHT)
     body = [*_legend(list(chart.series)), *_height_axis(height, chart.y_label, begin)]
-    body += _x_name(chart.x_label, floor, begin)
-    for tick in x_axis.ticks():
-        x = x_axis(tick)
-        body += [line(x, floor, x, floor + 5, FAINT, width=1)]
-        body += [text(x, floor + 18, number(tick), colour=FAINT, anchor="middle")]
+    body += [*_x_name(chart.x_label, floor, begin), *_x_ticks(x_axis, floor)]
     for start, end in bins:
         left, right, below = x_axis(start), x_axis(end), 0
         for place, (name, count) in enumerate(zip(chart.series, chart.counts(start), strict=True)):
@@ -125,10 +121,7 @@ def lines_svg(chart: LineChart, width: int = WIDTH) -> str:
     least = 1 if chart.legend else 2
     body = [*_legend(names, shapes=chart.marks, lines=not chart.marks, least=least)]
     body += [*_height_axis(height, chart.y_label, left, right), *_x_name(chart.x_label, floor, left, right)]
-    for tick in x_axis.ticks():
-        x = x_axis(tick)
-        body += [line(x, floor, x, floor + 5, FAINT, width=1)]
-        body += [text(x, floor + 18, number(tick), colour=FAINT, anchor="middle")]
+    body += _x_ticks(x_axis, floor)
     for place, (name, drawn) in enumerate(chart.series.items()):
         places = [(x_axis(x), height(y)) for x, y in drawn]
         if chart.marks:
@@ -189,6 +182,13 @@ def _height_axis(scale: Scale, name: str, left: int, right: float = WIDTH - RIGH
 
 def _x_name(name: str, floor: float, left: int, right: float = WIDTH - RIGHT) -> Iterable[str]:
     yield text(_px((left + right) / 2), floor + 38, name, anchor="middle")
+
+
+def _x_ticks(scale: Scale, floor: float) -> Iterable[str]:
+    for tick in scale.ticks():
+        x = scale(tick)
+        yield line(x, floor, x, floor + 5, FAINT, width=1)
+        yield text(x, floor + 18, number(tick), colour=FAINT, anchor="middle")
 
 
 def _dot(place: int, x: float, y: float, *, tip: str = "", r: int = DOT) -> str:

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 
 from mqlab.errors import LearnerError
 from mqlab.views import Table
-from mqlab_widgets.chart_scale import number
+from mqlab.views.scale import number
+from mqlab.views.svg import Picture
 from mqlab_widgets.chart_svg import PALETTE, WIDTH, bars_svg, dots_svg, histogram_svg, lines_svg
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ _TEXT_BAR = 40
 _TEXT_ROWS = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+@dataclass(frozen=True, slots=True, repr=False)
+class Chart(Picture):
     """What every chart has: a title, two axes named with their units, and a picture and a text of the same numbers."""
 
     title: str
@@ -44,13 +45,11 @@ class Chart:
         """The numbers of the chart as a table, for readers who do not see it."""
         raise NotImplementedError
 
-    def svg(self) -> str:
-        """The picture as SVG text; the same numbers give the same text."""
-        raise NotImplementedError
-
     def figure(self) -> figure:
         """The chart as a Bokeh figure; needs the extra `widgets`."""
-        raise NotImplementedError
+        from mqlab_widgets.chart_bokeh import figure_of
+
+        return figure_of(self)
 
     def live(self) -> LiveChart:
         """The chart drawn by Bokeh, with zoom and exact values under the mouse. MissingExtraError without anywidget.
@@ -63,11 +62,6 @@ class Chart:
 
     def __str__(self) -> str:
         return str(self.table())
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -86,12 +80,6 @@ class BarChart(Chart):
     def svg(self) -> str:
         """The picture as SVG text."""
         return bars_svg(self)
-
-    def figure(self) -> figure:
-        """The chart as a Bokeh figure."""
-        from mqlab_widgets.chart_bokeh import bars_figure
-
-        return bars_figure(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -125,12 +113,6 @@ class Histogram(Chart):
         """The picture as SVG text."""
         return histogram_svg(self)
 
-    def figure(self) -> figure:
-        """The chart as a Bokeh figure."""
-        from mqlab_widgets.chart_bokeh import histogram_figure
-
-        return histogram_figure(self)
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DotChart(Chart):
@@ -152,12 +134,6 @@ class DotChart(Chart):
     def svg(self) -> str:
         """The picture as SVG text."""
         return dots_svg(self)
-
-    def figure(self) -> figure:
-        """The chart as a Bokeh figure."""
-        from mqlab_widgets.chart_bokeh import dots_figure
-
-        return dots_figure(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -186,12 +162,6 @@ class LineChart(Chart):
     def svg(self, width: int = WIDTH) -> str:
         """The picture as SVG text, `width` px wide."""
         return lines_svg(self, width)
-
-    def figure(self) -> figure:
-        """The chart as a Bokeh figure."""
-        from mqlab_widgets.chart_bokeh import lines_figure
-
-        return lines_figure(self)
 
 
 def show_bars(

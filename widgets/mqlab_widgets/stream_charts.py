@@ -7,19 +7,14 @@ at once while a cell plays the world, and twice a second between cells, until th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from mqlab.errors import LearnerError
 from mqlab_widgets.charts import LineChart
-from mqlab_widgets.world_charts import TIME, Points, side_by_side
+from mqlab_widgets.world_charts import TIME, Charts, Points
 
 if TYPE_CHECKING:
-    from bokeh.models import GridPlot
-
-    from mqlab_widgets.live_stream_charts import LiveStreamCharts
-
-SLOTS = 2
-"""Each chart has two lines."""
+    from mqlab_widgets.live_charts import LiveStreamCharts
 
 
 class Batch(Protocol):
@@ -46,8 +41,11 @@ class Stream(Protocol):
     def running(self) -> bool: ...
 
 
-class StreamCharts:
+class StreamCharts(Charts):
     """What is in the state after each micro-batch, and how long the lives took that it put out."""
+
+    title: ClassVar[str] = "A stream in numbers"
+    slots: ClassVar[int] = 2
 
     def __init__(self, stream: Stream) -> None:
         if not hasattr(stream, "numbers"):
@@ -72,33 +70,14 @@ class StreamCharts:
             LineChart("Latency of the lives put out", TIME, "sent to consumed, ms", latency, True, until, legend=True),
         ]
 
-    def __str__(self) -> str:
-        return "\n".join(str(chart) for chart in self.charts())
-
-    __repr__ = __str__
-
-    def svg(self) -> str:
-        """Both charts in one picture."""
-        return side_by_side(self.charts(), "A stream in numbers")
-
-    def figure(self) -> GridPlot:
-        """Both charts as Bokeh figures that are moved and zoomed together."""
-        from mqlab_widgets.chart_bokeh import world_grid
-
-        return world_grid(self.charts(), SLOTS)
-
     def live(self) -> LiveStreamCharts:
         """The charts drawn by Bokeh, which follow the stream. MissingExtraError without anywidget.
 
         A front end that cannot run it keeps showing the static picture, and so does a notebook without a kernel.
         """
-        from mqlab_widgets.live_stream_charts import LiveStreamCharts
+        from mqlab_widgets.live_charts import LiveStreamCharts
 
         return LiveStreamCharts(self)
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
-
 
 def _ms(us: int) -> float:
     return us / 1_000

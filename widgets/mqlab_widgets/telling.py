@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
 from mqlab.trace.record import KIND
-from mqlab_widgets.boards.board import reader_of
+from mqlab.trace.state import reader_of
 from mqlab_widgets.story_clock import SILENCE_US, LinearClock, StoryClock
 
 if TYPE_CHECKING:

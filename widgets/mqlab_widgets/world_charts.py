@@ -7,11 +7,11 @@ is sent the new numbers at most twice a second while the world plays; `live_char
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.errors import LearnerError
-from mqlab.views.svg import PAPER
-from mqlab_widgets.chart_scale import number
+from mqlab.views.scale import number
+from mqlab.views.svg import Picture, sheet
 from mqlab_widgets.chart_svg import PALETTE
 from mqlab_widgets.charts import LineChart
 from mqlab_widgets.world_numbers import Interval, WorldNumbers
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bokeh.models import GridPlot
 
     from mqlab import Lab
-    from mqlab_widgets.live_world_charts import LiveWorldCharts
+    from mqlab_widgets.live_charts import LiveWorldCharts
 
 TIME = "time of the world, s"
 MOST = len(PALETTE)
@@ -30,8 +30,36 @@ WIDTH, GAP = 500, 8
 Points = tuple[tuple[float, float], ...]
 
 
-class WorldCharts:
+class Charts(Picture):
+    """Line charts over one time: static one picture, live figures of Bokeh that are moved and zoomed together."""
+
+    title: ClassVar[str]
+    slots: ClassVar[int]
+    """How many lines a chart may have at most."""
+
+    def charts(self) -> list[LineChart]:
+        """The charts as they are now."""
+        raise NotImplementedError(f"{type(self).__name__} must define charts()")
+
+    def __str__(self) -> str:
+        return "\n".join(str(chart) for chart in self.charts())
+
+    def svg(self) -> str:
+        """All charts in one picture, two beside each other."""
+        return side_by_side(self.charts(), self.title)
+
+    def figure(self) -> GridPlot:
+        """All charts as Bokeh figures."""
+        from mqlab_widgets.chart_bokeh import world_grid
+
+        return world_grid(self.charts(), self.slots)
+
+
+class WorldCharts(Charts):
     """Throughput, backlog, what is not committed, what is in flight, lag and hold times of a lab, up to now."""
+
+    title: ClassVar[str] = "The world in numbers"
+    slots: ClassVar[int] = MOST
 
     def __init__(self, lab: Lab) -> None:
         if not hasattr(lab, "world"):
@@ -81,8 +109,6 @@ class WorldCharts:
             lines[OTHERS] = self._line(lambda at: join([values(at).get(group, 0) for group in rest]))
         return lines
 
-    # -- what is shown ----------------------------------------------------------------------------------------------
-
     def __str__(self) -> str:
         charts = self.charts()
         lines = [f"up to {number(round(self.lab.now_ms / 1_000, 3))} s of the world's time"]
@@ -91,30 +117,14 @@ class WorldCharts:
             lines += [f"  {name}: {_summary(points)}" for name, points in chart.series.items()] or ["  nothing yet"]
         return "\n".join(lines)
 
-    __repr__ = __str__
-
-    def svg(self) -> str:
-        """All charts in one picture, two beside each other."""
-        return side_by_side(self.charts(), "The world in numbers")
-
-    def figure(self) -> GridPlot:
-        """All charts as Bokeh figures that are moved and zoomed together."""
-        from mqlab_widgets.chart_bokeh import world_grid
-
-        return world_grid(self.charts(), MOST)
-
     def live(self) -> LiveWorldCharts:
         """The charts drawn by Bokeh, which follow the world while it plays. MissingExtraError without anywidget.
 
         A front end that cannot run it keeps showing the static picture, and so does a notebook without a kernel.
         """
-        from mqlab_widgets.live_world_charts import LiveWorldCharts
+        from mqlab_widgets.live_charts import LiveWorldCharts
 
         return LiveWorldCharts(self)
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
-
 
 def side_by_side(charts: Sequence[LineChart], title: str) -> str:
     """Charts in one picture, two beside each other, as SVG text."""
@@ -129,12 +139,7 @@ def side_by_side(charts: Sequence[LineChart], title: str) -> str:
         if place % 2 or place == len(pictures) - 1:
             height, row_height = height + row_height + GAP, 0
     width = 2 * WIDTH + GAP
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'style="max-width:100%;height:auto" role="img" aria-label="{title}">'
-        f'<title>{title}</title><rect width="100%" height="100%" fill="{PAPER}"/>'
-        f"{''.join(placed)}</svg>"
-    )
+    return sheet(title, width, height, placed)
 
 
 def _hold_of(reason: str) -> Callable[[Interval], float | None]:

@@ -16,8 +16,8 @@ from mqlab.protocol.heartbeat import MessageModel
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_retry_topic, is_system_topic
 from mqlab.trace.record import KIND, TS_US, Record
+from mqlab.trace.state import reader_of
 from mqlab.views.journey import CONSUMED
-from mqlab_widgets.boards.board import reader_of
 from mqlab_widgets.boards.flow_control import FlowControlBoard
 
 if TYPE_CHECKING:

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import pickle
-import re
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from mqlab.errors import LearnerError
-from mqlab.trace.bus import COMMON_FIELDS
-from mqlab.trace.catalogue import CATALOGUE, positions
 from mqlab.trace.record import KIND, Record
+from mqlab.trace.state import State, reader_of
+from mqlab.views import Table
 
 if TYPE_CHECKING:
     from mqlab import Lab
     from mqlab.trace.bus import Row
 
-_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
-
-class Board:
+class Board(State):
     """One view of a world at one event of its history.
 
     A board inherits from this, says its `title`, and has a method `on_message_stored(self, record)` for each event
@@ -38,10 +32,7 @@ class Board:
         self.lab = lab
         self.here: tuple[int, int] = (-1, -1)
         """(slice, i) of the newest event that the board has seen."""
-        self.begin()
-
-    def begin(self) -> None:
-        """Set the state as it is before the first event."""
+        super().__init__()
 
     def html(self) -> str:
         """The picture, as HTML or SVG."""
@@ -52,11 +43,6 @@ class Board:
         raise NotImplementedError(f"{type(self).__name__} must define text()")
 
     # -- for the fold -----------------------------------------------------------------------------------------------
-
-    def handlers(self) -> dict[str, Callable[[Record], None]]:
-        """Event kind -> the method that takes it."""
-        names = (name for name in dir(self) if name.startswith("on_"))
-        return {_kind_of(name): getattr(self, name) for name in names}
 
     def keep(self) -> bytes:
         """A copy of the state."""
@@ -74,32 +60,20 @@ class Board:
         return twin
 
 
-@cache
-def _kinds() -> dict[str, str]:
-    """ "message_stored" -> "MessageStored", for all event kinds."""
-    return {_WORD.sub("_", kind).lower(): kind for kind in CATALOGUE}
+class TableBoard(Board):
+    """A board that shows its state as one table."""
 
+    def table(self) -> Table:
+        """The table."""
+        raise NotImplementedError(f"{type(self).__name__} must define table()")
 
-def _kind_of(method: str) -> str:
-    """ "MessageStored" of "on_message_stored"; LearnerError names the nearest kind if there is none."""
-    asked = method.removeprefix("on_")
-    if asked not in _kinds():
-        near = difflib.get_close_matches(asked, _kinds(), n=1)
-        hint = f"did you mean on_{near[0]}?" if near else "docs/events.md has all event kinds"
-        raise LearnerError(f"{method} of a board is named for no event kind", hint)
-    return _kinds()[asked]
+    def html(self) -> str:
+        """The table, as HTML."""
+        return self.table()._repr_html_()
 
-
-@cache
-def reader_of(kind: str) -> type[Record]:
-    """A record of this kind that finds its fields at once: a fold reads millions of them."""
-
-    def field(place: int) -> property:
-        return property(lambda record: record.row[place])
-
-    own = {name: field(place) for name, place in positions()[kind].items()}
-    common = {name: field(COMMON_FIELDS.index(name)) for name in ("node", "task", "kind", "ts_us")}
-    return type(kind, (Record,), {**own, **common, "__slots__": ()})
+    def text(self) -> list[str]:
+        """The same table."""
+        return str(self.table()).splitlines()
 
 
 class Fold:

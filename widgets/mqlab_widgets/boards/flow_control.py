@@ -72,10 +72,8 @@ class FlowControlBoard(Board):
     def on_client_stopped(self, record: Record) -> None:
         self._gone(record.node, record.group)
 
-    def on_node_crashed(self, record: Record) -> None:
+    def on_process_ended(self, record: Record) -> None:
         self._gone(record.target)
-
-    on_power_lost = on_node_crashed
 
     def messages_of_call(self, record: Record) -> int:
         """How many messages the listener's call has that a `ConsumeFinished` ends."""

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from mqlab.trace.record import Record
 from mqlab.views import Table
-from mqlab_widgets.boards.board import Board
+from mqlab_widgets.boards.board import TableBoard
 
 Held = tuple[str, str, str, int, int, int, int]
 """(broker, group, topic, queue id, from offset, since us, at most ms)"""
 
 
-class HeldPullsBoard(Board):
+class HeldPullsBoard(TableBoard):
     """Which pulls are held, for how long already, and for how long at most."""
 
     title: ClassVar[str] = "Held pulls"
@@ -34,25 +34,14 @@ class HeldPullsBoard(Board):
         self.held.pop((record.node, record.opaque, record.remote), None)
         self.now_us = record.ts_us
 
-    def on_node_crashed(self, record: Record) -> None:
+    def on_process_ended(self, record: Record) -> None:
         """A broker that dies forgets what it holds."""
         self.held = {key: held for key, held in self.held.items() if key[0] != record.target}
 
-    def on_power_lost(self, record: Record) -> None:
-        """So does one without power."""
-        self.on_node_crashed(record)
-
-    def _table(self) -> Table:
+    def table(self) -> Table:
+        """What is held, oldest first."""
         rows = [
             (broker, group, topic, queue, offset, f"{since_us / 1_000:,.3f}", most_ms)
             for broker, group, topic, queue, offset, since_us, most_ms in self.held.values()
         ]
         return Table("", ("broker", "group", "topic", "queue", "from offset", "since ms", "at most ms"), rows, most=12)
-
-    def html(self) -> str:
-        """A table, oldest first."""
-        return self._table()._repr_html_()
-
-    def text(self) -> list[str]:
-        """The same table as text, a line for each row."""
-        return str(self._table()).splitlines()

@@ -308,10 +308,8 @@ class Lives(Board):
                 lap.at.setdefault("committed", record.ts_us)
         self.noted[group, queue] = offset
 
-    def on_node_crashed(self, record: Record) -> None:
+    def on_process_ended(self, record: Record) -> None:
         self.calls = {call: keys for call, keys in self.calls.items() if call[0] != record.target}
-
-    on_power_lost = on_node_crashed
 
     # -- as text ----------------------------------------------------------------------------------------------------
 

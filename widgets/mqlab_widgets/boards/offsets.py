@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from mqlab.trace.record import Record
 from mqlab.views import Table
-from mqlab_widgets.boards.board import Board
+from mqlab_widgets.boards.board import TableBoard
 
 Place = tuple[str, str, int, str]
 """(broker, topic, queue id, group)"""
 
 
-class OffsetsBoard(Board):
+class OffsetsBoard(TableBoard):
     """Stored, in memory, committed: three numbers that differ for a while, and what is lost when somebody dies.
 
     What is not consumed lies behind the offset that the queue's consumer knows. When it dies the committed offset
@@ -46,13 +46,12 @@ class OffsetsBoard(Board):
         if self.memory.get(place, ("", 0))[0] == record.node:
             del self.memory[place]
 
-    def on_node_crashed(self, record: Record) -> None:
+    def on_process_ended(self, record: Record) -> None:
         """What a process knew is gone."""
         self.memory = {place: known for place, known in self.memory.items() if known[0] != record.target}
 
-    on_power_lost = on_node_crashed
-
-    def _table(self) -> Table:
+    def table(self) -> Table:
+        """One row for each queue and group."""
         rows = []
         for place in sorted({*self.memory, *self.committed}):
             broker, topic, queue, group = place
@@ -66,11 +65,3 @@ class OffsetsBoard(Board):
         offsets = ("stored", "in memory", "committed", "not consumed", "consumed, not committed")
         header = ("topic", "broker", "queue", "group", *offsets, "consumer")
         return Table("", header, rows, most=16)
-
-    def html(self) -> str:
-        """A table, one row for each queue and group."""
-        return self._table()._repr_html_()
-
-    def text(self) -> list[str]:
-        """The same table as text, a line for each row."""
-        return str(self._table()).splitlines()

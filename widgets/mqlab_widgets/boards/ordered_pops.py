@@ -126,14 +126,12 @@ class OrderedPopsBoard(PopBoard):
             others = {queue: batch for queue, batch in self.saved.items() if queue[0] != record.node}
             self.saved = others | mine
 
-    def on_node_crashed(self, record: Record) -> None:
+    def on_process_ended(self, record: Record) -> None:
         """A broker knows what its file says."""
-        super().on_node_crashed(record)
+        super().on_process_ended(record)
         others = {queue: batch for queue, batch in self.batches.items() if queue[0] != record.target}
         kept = {queue: replace(batch) for queue, batch in self.saved.items() if queue[0] == record.target}
         self.batches = others | kept
-
-    on_power_lost = on_node_crashed
 
     # -- what is to be said -------------------------------------------------------------------------------------------
 

@@ -9,42 +9,25 @@ from typing import ClassVar
 from mqlab.protocol.route import MASTER_ID
 from mqlab.protocol.topics import is_retry_topic
 from mqlab.trace.record import Record
+from mqlab.views.owners import Owners, Queue, Read, read_of
 from mqlab_widgets.boards.board import Board
 from mqlab_widgets.boards.owners_picture import MOST_QUEUES, owners_svg
 
 MOST_PICTURES = 6
 
-Queue = tuple[str, int]
-"""(broker name, queue id)"""
-Read = tuple[str, str]
-"""(group, topic)"""
 
-
-class OwnersBoard(Board):
+class OwnersBoard(Owners, Board):
     """The members of each group and the queues that each pulls; of an orderly group also who has the broker's lock."""
 
     title: ClassVar[str] = "Who owns which queue"
 
     def begin(self) -> None:
         """Nobody owns anything."""
-        self.owned: dict[Read, dict[str, dict[Queue, None]]] = {}
-        """(group, topic) -> member -> its queues."""
-        self.known: dict[Read, dict[Queue, None]] = {}
-        """(group, topic) -> all queues that somebody has owned."""
+        super().begin()
         self.locks: dict[tuple[Read, Queue], str] = {}
         """Who has the lock of a queue, as its broker knows it."""
         self.names: dict[str, str] = {}
         """Client id -> process, and process of a master, which has the locks, -> the name it has in routes."""
-
-    def on_queue_allocated(self, record: Record) -> None:
-        self._queues(record)[_queue(record)] = None
-        self.known.setdefault(_read(record), {})[_queue(record)] = None
-
-    def on_queue_dropped(self, record: Record) -> None:
-        self._queues(record).pop(_queue(record), None)
-
-    def on_rebalance_done(self, record: Record) -> None:
-        self._queues(record)
 
     def on_client_started(self, record: Record) -> None:
         self.names[record.client_id] = record.node
@@ -59,35 +42,17 @@ class OwnersBoard(Board):
     def on_queue_unlocked(self, record: Record) -> None:
         self.locks.pop(self._locked(record), None)
 
-    def on_client_stopped(self, record: Record) -> None:
-        self._gone(record.node, record.group)
-
-    def on_node_crashed(self, record: Record) -> None:
-        self._gone(record.target)
-
-    on_power_lost = on_node_crashed
-
-    def _gone(self, node: str, group: str = "") -> None:
-        for read, members in self.owned.items():
-            if not group or group == read[0]:
-                members.pop(node, None)
-        if not group:
-            lost = self.names.get(node)
-            self.locks = {key: owner for key, owner in self.locks.items() if key[1][0] != lost}
+    def on_process_ended(self, record: Record) -> None:
+        super().on_process_ended(record)
+        lost = self.names.get(record.target)
+        self.locks = {key: owner for key, owner in self.locks.items() if key[1][0] != lost}
 
     def _locked(self, record: Record) -> tuple[Read, Queue]:
-        return _read(record), (self.names.get(record.node, record.node), record.queue_id)
-
-    def _queues(self, record: Record) -> dict[Queue, None]:
-        return self.owned.setdefault(_read(record), {}).setdefault(record.node, {})
+        return read_of(record), (self.names.get(record.node, record.node), record.queue_id)
 
     def ownership(self) -> dict[Read, dict[Queue, list[str]]]:
         """(group, topic) -> queue -> its owners; the retry topics are left out."""
-        return {
-            read: {queue: [name for name, has in self.owned[read].items() if queue in has] for queue in sorted(queues)}
-            for read, queues in sorted(self.known.items())
-            if not is_retry_topic(read[1])
-        }
+        return {read: self.of(read) for read in sorted(self.known) if not is_retry_topic(read[1])}
 
     def html(self) -> str:
         """A picture for each group and topic, of the first few."""
@@ -121,11 +86,3 @@ class OwnersBoard(Board):
 def _summed_up(read: Read, owners: dict[Queue, list[str]]) -> list[str]:
     counted = Counter(" and ".join(names) or "nobody" for names in owners.values())
     return [f"{read[0]}, {read[1]}: {names} has {count:,} queues" for names, count in sorted(counted.items())]
-
-
-def _read(record: Record) -> Read:
-    return record.group, record.topic
-
-
-def _queue(record: Record) -> Queue:
-    return record.broker_name, record.queue_id

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby
 
+from mqlab.views.svg import head
+
 Queue = tuple[str, int]
 CELL, ROW, TOP, LETTER = 26, 24, 40, 7.4
 MOST_QUEUES = 48
@@ -35,11 +37,8 @@ def owners_svg(members: Sequence[str], owners: Mapping[Queue, Sequence[str]], lo
             body.append(_cell(left + CELL * column, y, name, queue, owners[queue], locks.get(queue) == name))
     if len(owners) > MOST_QUEUES:
         body.append(f'<text class="faint" x="8" y="{height - 6}">and {len(owners) - MOST_QUEUES} more queues</text>')
-    return (
-        f'<svg class="mq-owners" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
-        f'style="max-width:100%;height:auto" role="img" aria-label="who owns which queue">'
-        f"<style>{STYLE}</style>{''.join(body)}</svg>"
-    )
+    begin = head("who owns which queue", width, height, css="mq-owners")
+    return f"{begin}<style>{STYLE}</style>{''.join(body)}</svg>"
 
 
 def _heads(queues: Sequence[Queue], left: float) -> Iterator[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from html import escape
 
 from mqlab.protocol.topics import is_retry_topic, parse_normal_topic
+from mqlab.views.svg import head
 from mqlab_widgets.boards.pop_state import MEMORY, Point
 from mqlab_widgets.scene.style import TOKEN_COLOURS
 from mqlab_widgets.scene.tokens import colour_of
@@ -73,11 +74,7 @@ _HATCH = (
 
 def picture(words: str, width: float, height: float, body: Iterable[str]) -> str:
     """A whole picture; `words` say what it is."""
-    return (
-        f'<svg class="mq-handed" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
-        f'style="max-width:100%;height:auto" role="img" aria-label="{escape(words, quote=True)}">'
-        f"<style>{STYLE}</style>{_HATCH}{''.join(body)}</svg>"
-    )
+    return f"{head(words, width, height, css='mq-handed')}<style>{STYLE}</style>{_HATCH}{''.join(body)}</svg>"
 
 
 def text(x: float, y: float, words: str, css: str = "", *, end: bool = False) -> str:

@@ -77,14 +77,12 @@ class PopRecordsBoard(PopBoard):
             self.gone = [(key, kept), *self.gone][:MOST_DELETED]
             self.deleted[reason] = self.deleted.get(reason, 0) + 1
 
-    def on_node_crashed(self, record: Record) -> None:
+    def on_process_ended(self, record: Record) -> None:
         """What was in memory alone is gone."""
-        super().on_node_crashed(record)
+        super().on_process_ended(record)
         lost = [key for key, one in self.records.items() if key.broker == record.target and one.held_in == CACHE]
         for key in lost:
             self._end(key, "crash", record.ts_us)
-
-    on_power_lost = on_node_crashed
 
     # -- the picture ------------------------------------------------------------------------------------------------
 

@@ -365,7 +365,7 @@ class PopBoard(Board):
 
     # -- a crash ----------------------------------------------------------------------------------------------------
 
-    def on_node_crashed(self, record: Record) -> None:
+    def on_process_ended(self, record: Record) -> None:
         """What a broker had in memory alone is gone: check points, and acks of those that are stored."""
         broker = record.target
         for key, point in self.points.items():
@@ -384,8 +384,6 @@ class PopBoard(Board):
         for (of, _), reviver in self.revivers.items():
             if of == broker:
                 reviver.reading, reviver.reason = False, "the broker is down"
-
-    on_power_lost = on_node_crashed
 
     def _is_unknown_on_disk(self, key: PointKey, point: Point) -> bool:
         """Whether all was acknowledged in memory, and the offset on the disk is not behind it yet."""

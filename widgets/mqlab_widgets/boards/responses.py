@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from mqlab.trace.record import Record
 from mqlab.views import Table
-from mqlab_widgets.boards.board import Board
+from mqlab_widgets.boards.board import TableBoard
 
 
-class ResponsesBoard(Board):
+class ResponsesBoard(TableBoard):
     """Which requests are open, on which connection, and since when; the opaque ties an answer to its request."""
 
     title: ClassVar[str] = "Response tables"
@@ -29,25 +29,14 @@ class ResponsesBoard(Board):
 
     on_response_received = on_request_timed_out = on_request_failed = _answered
 
-    def on_node_crashed(self, record: Record) -> None:
+    def on_process_ended(self, record: Record) -> None:
         """Who waited is gone."""
         self.open = {key: waiting for key, waiting in self.open.items() if key[0] != record.target}
 
-    def on_power_lost(self, record: Record) -> None:
-        """Who waited is gone."""
-        self.on_node_crashed(record)
-
-    def _table(self) -> Table:
+    def table(self) -> Table:
+        """What is open, oldest first."""
         rows = [
             (node, opaque, name, remote, f"{since_us / 1_000:,.3f}")
             for (node, _, opaque), (name, remote, since_us) in self.open.items()
         ]
         return Table("", ("process", "opaque", "request", "to", "since ms"), rows, most=16)
-
-    def html(self) -> str:
-        """A table, oldest first."""
-        return self._table()._repr_html_()
-
-    def text(self) -> list[str]:
-        """The same table as text, a line for each row."""
-        return str(self._table()).splitlines()

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from mqlab.trace.record import Record
 from mqlab.views import Table
-from mqlab_widgets.boards.board import Board
+from mqlab_widgets.boards.board import TableBoard
 
 
-class RoutesBoard(Board):
+class RoutesBoard(TableBoard):
     """The truth and the beliefs: a client learns of a change when it asks again, up to 30 s later."""
 
     title: ClassVar[str] = "Routes"
@@ -31,13 +31,14 @@ class RoutesBoard(Board):
         """A client took over what a name server said."""
         self.beliefs[record.node, record.topic] = (record.broker_names, record.ts_us)
 
-    def on_node_crashed(self, record: Record) -> None:
+    def on_process_ended(self, record: Record) -> None:
         """What a process knew is gone."""
         for table in (self.truth, self.beliefs):
             for key in [key for key in table if key[0] == record.target]:
                 del table[key]
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
+        """The routes by topic."""
         asked = {topic for _, topic in self.beliefs}
         rows: list[tuple[str, ...]] = [
             (topic, server, ", ".join(sorted(brokers)) or "(none)", "the name server's truth")
@@ -49,11 +50,3 @@ class RoutesBoard(Board):
             for (client, topic), (brokers, at_us) in sorted(self.beliefs.items())
         ]
         return Table("", ("topic", "who", "brokers", "since"), sorted(rows, key=lambda row: row[0]), most=16)
-
-    def html(self) -> str:
-        """A table by topic."""
-        return self._table()._repr_html_()
-
-    def text(self) -> list[str]:
-        """The same table as text, a line for each row."""
-        return str(self._table()).splitlines()

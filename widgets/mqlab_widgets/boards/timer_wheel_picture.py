@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
+from mqlab.views.svg import head
+
 SHOWN = 40
 """Seconds that the strip shows; what waits for longer is said in a line."""
 CELL, HEIGHT, TOP, LEFT, TICK_MS = 18, 26, 44, 8, 1_000
@@ -46,11 +48,8 @@ def wheel_svg(broker: str, read_ms: int, write_ms: int, counts: Mapping[int, int
             f"{at_s:,} s</text>"
         )
     width, height = LEFT * 2 + CELL * SHOWN, TOP + HEIGHT + (42 if later else 22)
-    return (
-        f'<svg class="mq-wheel" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'style="max-width:100%;height:auto" role="img" aria-label="the next slots of the timer wheel">'
-        f"<style>{STYLE}</style>{''.join(body)}</svg>"
-    )
+    begin = head("the next slots of the timer wheel", width, height, css="mq-wheel")
+    return f"{begin}<style>{STYLE}</style>{''.join(body)}</svg>"
 
 
 def _mark(name: str, column: int, y: int) -> str:

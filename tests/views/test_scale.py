@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mqlab.views.round_numbers import round_step
-from mqlab_widgets.chart_scale import Scale, height_scale, number, value_scale
+from mqlab.views.scale import Scale, height_scale, number, value_scale
 
 
 def test_a_scale_places_its_ends_and_its_middle() -> None:

@@ -20,18 +20,22 @@ class Scale(NamedTuple):
     end: float
     log: bool = False
 
-    def __call__(self, value: float) -> float:
+    def exact(self, value: float) -> float:
         """The place of a value, in px."""
         low, high, at = (log10(v) for v in (self.low, self.high, value)) if self.log else (self.low, self.high, value)
-        return round(self.start + (at - low) / (high - low) * (self.end - self.start), 2)
+        return self.start + (at - low) / (high - low) * (self.end - self.start)
 
-    def ticks(self) -> list[float]:
-        """Round numbers along the axis, at most eight of them; powers of ten on a logarithmic one."""
+    def __call__(self, value: float) -> float:
+        """The same in hundredths of a px."""
+        return round(self.exact(value), 2)
+
+    def ticks(self, most: int = _MOST_TICKS, finest: float = 1e-300) -> list[float]:
+        """Round numbers along the axis, so many of them at most; powers of ten on a logarithmic one."""
         if self.log:
             exponents = range(ceil(log10(self.low) - 1e-9), floor(log10(self.high) + 1e-9) + 1)
-            every = ceil(len(exponents) / _MOST_TICKS)
+            every = ceil(len(exponents) / most)
             return [10.0**exponent for exponent in exponents[::every]]
-        step = round_step((self.high - self.low) / _MOST_TICKS)
+        step = round_step(max((self.high - self.low) / most, finest))
         return [round(n * step, 10) for n in range(ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9) + 1)]
 
 
