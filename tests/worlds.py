@@ -17,12 +17,15 @@ from mqlab.trace.catalogue import CATALOGUE
 def shop(
     *, seed: int = 7, brokers: int = 1, topic: str = "T", queues: int = 1, wire: str = "objects", **broker: Any
 ) -> Lab:
-    """A name server, brokers named broker-a, broker-b, ... with these settings, and a topic on all of them."""
+    """A name server, brokers named broker-a, broker-b, ... with these settings, and a topic on all of them; with 0
+    queues there is no topic.
+    """
     lab = Lab(seed=seed, wire=wire)
     lab.name_server()
     for _ in range(brokers):
         lab.broker(**broker)
-    lab.create_topic(topic, queues)
+    if queues:
+        lab.create_topic(topic, queues)
     return lab
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from mqlab.errors import LearnerError, MQBrokerException
-from mqlab.lab import Lab
 from mqlab.protocol import headers as h
 from mqlab.protocol.assignment import (
     MessageRequestModeSerializeWrapper,
@@ -18,6 +17,7 @@ from mqlab.protocol.assignment import (
 )
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.heartbeat import MessageModel
+from tests.worlds import shop
 
 CONFIG_FILE = "store/config/messageRequestMode.json"
 
@@ -211,10 +211,8 @@ def test_a_deleted_topic_is_forgotten(cluster: Any, members: list[Any]) -> None:
 
 
 def test_a_cell_sets_the_mode_on_one_broker_or_on_all() -> None:
-    lab = Lab()
-    lab.name_server()
-    first, second = lab.broker(), lab.broker()
-    lab.create_topic("T", 2)
+    lab = shop(seed=0, brokers=2, queues=2)
+    first, second = lab.brokers
     lab.set_message_request_mode("T", "G", "POP", pop_share_queue_num=3)
     second.set_message_request_mode("T", "G", "PULL")
     known = [

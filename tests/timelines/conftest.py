@@ -13,6 +13,7 @@ import pytest
 from mqlab import ConsumeConcurrentlyStatus, Lab, Message, MessageQueue
 from mqlab.errors import MQClientException, RemotingException
 from mqlab.protocol import RequestCode
+from tests.worlds import shop, started_producer
 
 TIMELINES = Path(__file__).parents[1] / "golden" / "timelines"
 Event = dict[str, Any]
@@ -39,9 +40,9 @@ def recorded() -> Callable[[str], Event]:
 class Timed:
     """A lab in which a scenario begins at `start_us` (t = 0); what happened, with its time as `t_ms`."""
 
-    def __init__(self, seed: int) -> None:
-        self.lab = Lab(seed=seed)
-        self.start_us = 0
+    def __init__(self, lab: Lab, phase_ms: int) -> None:
+        self.lab = lab.run_for(ms=phase_ms)
+        self.start_us = lab.world.now_us
 
     def at(self, ms: float) -> None:
         """Play up to `ms` of the scenario's time."""
@@ -64,13 +65,7 @@ class Stage(Timed):
     """One name server, one broker and clients; t = 0 is when the scenario of the time-line begins."""
 
     def __init__(self, seed: int = 7, queues: int = 1, phase_ms: int = 0, **broker: Any) -> None:
-        super().__init__(seed)
-        self.lab.name_server()
-        self.lab.broker("broker-a", **broker)
-        if queues:
-            self.lab.create_topic("T", queues)
-        self.lab.run_for(ms=phase_ms)
-        self.start_us = self.lab.world.now_us
+        super().__init__(shop(seed=seed, queues=queues, **broker), phase_ms)
         self.delivered: list[tuple[float, str, str, int]] = []
 
     def consumer(self, name: str = "A", listen_ms: float = 0, **settings: Any) -> Any:
@@ -90,9 +85,7 @@ class Stage(Timed):
 
     def producer(self, name: str = "P") -> Any:
         """A started producer on the machine `name`."""
-        producer = self.lab.producer("PG", node=name)
-        self.lab.run(producer.start())
-        return producer
+        return started_producer(self.lab, "PG", node=name)
 
     def send(self, producer: Any, key: str, queue_id: int = 0) -> Any:
         """Send one message to a queue of T; returns the SendResult."""
@@ -148,18 +141,13 @@ class Senders(Timed):
     """
 
     def __init__(self, settings: dict[str, dict[str, Any]], period_ms: int, phase_ms: int, seed: int = 7) -> None:
-        super().__init__(seed)
-        self.lab.name_server()
-        self.lab.broker("broker-a")
-        self.lab.broker("broker-b")
-        self.lab.create_topic("T", 4)
-        self.lab.run_for(ms=phase_ms)
+        super().__init__(shop(seed=seed, brokers=2, queues=4), phase_ms)
+        self.start_us = 0
         self.period_ms = period_ms
         self.calls: dict[str, list[Sent]] = {name: [] for name in settings}
         self.producers = {}
         for number, (name, config) in enumerate(settings.items()):
-            producer = self.producers[name] = self.lab.producer("PG", node=name, **config)
-            self.lab.run(producer.start())
+            producer = self.producers[name] = started_producer(self.lab, "PG", node=name, **config)
             producer.node.spawn(self._load(name, producer), "load")
             self.lab.run_for(ms=37 + number)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
-from mqlab import Lab, Message
+from mqlab import Message
 from mqlab.errors import RemotingException
 from mqlab.protocol import extra_info
 from mqlab.protocol import headers as h
@@ -19,6 +19,7 @@ from mqlab.protocol.extra_info import ReceiptHandle
 from mqlab.protocol.message import MessageExt
 from mqlab.protocol.record import scan_records
 from mqlab.remoting import RemotingClient
+from tests.worlds import shop, started_producer
 
 Event = dict[str, Any]
 RETRY_TOPICS = {"0": "T", "1": "%RETRY%G_T", "2": "%RETRY%G+T"}
@@ -57,12 +58,9 @@ class PopPlayer:
     """A name server, a broker with topic T of one queue, and a client of group G; t = 0 is when the case begins."""
 
     def __init__(self, *, seed: int = 7, phase_ms: int = 0, **broker: Any) -> None:
-        self.lab = Lab(seed=seed)
-        self.lab.name_server()
-        self.broker = self.lab.broker("broker-a", **broker)
-        self.lab.create_topic("T", 1)
-        self.producer = self.lab.producer("PG", node="P")
-        self.lab.run(self.producer.start())
+        self.lab = shop(seed=seed, **broker)
+        self.broker = self.lab.brokers[0]
+        self.producer = started_producer(self.lab, "PG", node="P")
         self.node = self.lab.world.node("A")
         self.remoting = RemotingClient(self.node)
         self.lab.run_for(ms=phase_ms)

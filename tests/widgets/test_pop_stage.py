@@ -13,7 +13,7 @@ from mqlab_widgets.scene.scene import Look, scene_of
 from mqlab_widgets.scene.signs import drawn_in
 from tests.widgets.folds import folded
 from tests.widgets.screen import Screen
-from tests.worlds import played, send, started_producer
+from tests.worlds import played, send, shop, started_producer
 
 
 def board_of(lab: Lab) -> StageBoard:
@@ -62,10 +62,7 @@ def test_a_popped_message_is_pale_with_a_clock_until_it_is_acknowledged() -> Non
 
 
 def test_what_is_handed_out_waits_no_more_although_the_offset_is_committed_later() -> None:
-    lab = Lab(seed=1)
-    lab.name_server()
-    broker = lab.broker("broker-a", enable_pop_buffer_merge=True)
-    lab.create_topic("Orders", 1)
+    lab = shop(seed=1, topic="Orders", enable_pop_buffer_merge=True)
     lab.set_message_request_mode("Orders", "readers", "POP")
     producer = started_producer(lab, "orders")
     send(producer, *(f"order {number}".encode() for number in range(40)), topic="Orders")
@@ -78,7 +75,7 @@ def test_what_is_handed_out_waits_no_more_although_the_offset_is_committed_later
     assert not {"out", "time"} & drawn_in([before])
     lab.run(consumer.start())
     lab.run_until_event("PopAnswered")
-    parts = broker.running()
+    parts = lab.brokers[0].running()
     handed = parts.pop.pop_buffer_merge_service.get_latest_offset("Orders@readers@0")
     assert parts.consumer_offset_manager.query_offset("readers", "Orders", 0) < handed < 40
     board = board_of(lab)
