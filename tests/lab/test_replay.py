@@ -40,8 +40,11 @@ def test_what_a_person_picks_goes_next_also_where_ties_are_choices() -> None:
 
 def test_a_world_in_which_a_policy_chose_can_be_played_again_without_it() -> None:
     scenario = scenarios.get("first-message")
-    last_first = {"tie_is_choice": True, "policy": lambda point, k, n, drawn: n - 1 if point.startswith("ties/") else drawn}
-    lab = scenario.play(7, **last_first)
+
+    def last_first(point: str, k: int, n: int, drawn: int) -> int:
+        return n - 1 if point.startswith("ties/") else drawn
+
+    lab = scenario.play(7, tie_is_choice=True, policy=last_first)
     assert lab.trace_hash() != scenario.play(7, tie_is_choice=True).trace_hash()
     assert replay(report_of(lab)).agrees
 
