@@ -4,7 +4,7 @@ Entry points: `Trial` plays one seed, `play_seeds` many, `shrink` looks for the 
 """
 
 from mqlab.explore.fault_plan import Plan, draw_plan, faults_of, plan_from_text, plan_text
-from mqlab.explore.many import Result, play_seeds
+from mqlab.explore.many_seeds import Result, play_seeds
 from mqlab.explore.rule import Rule
 from mqlab.explore.shrink import shrink
 from mqlab.explore.trial import RULES, Breach, Outcome, Trial

@@ -6,13 +6,13 @@ from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from mqlab.explore.fault_times import FaultTimes
 from mqlab.explore.ledger import Ledger
 from mqlab.explore.places import Place
 from mqlab.explore.pop_ledger import PopLedger
 from mqlab.explore.readers import Reader, readers_of
 from mqlab.explore.stale_entries import is_stale
 from mqlab.explore.store_contents import StoreContents
-from mqlab.explore.weather import Weather
 from mqlab.trace.bus import Row
 from mqlab.trace.monitors import Monitor
 from mqlab.trace.record import Record
@@ -28,7 +28,7 @@ class Case:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.ledger = Ledger(lab)
-        self.weather = Weather()
+        self.fault_times = FaultTimes()
         self.pops = PopLedger(lab, lambda: self.is_live)
         self.is_live = False
         """Does the world stand at the event that is judged? Not while the events of its building are read."""

@@ -48,13 +48,13 @@ class FramesArrive(Rule):
 
     def at_end(self) -> None:
         """Judge what never arrived."""
-        fair_us = self.case.weather.fair_since_us()
-        if fair_us is None:
+        over_us = self.case.fault_times.over_since_us()
+        if over_us is None:
             return
         lives = {endpoint.connection_id for endpoint in self._whole()}
         for (connection, _), sent in self._under_way.items():
             is_whole = connection in lives and connection not in self._ended
-            if sent and is_whole and self.case.lab.world.now_us - max(sent[0].ts_us, fair_us) > WIRE_US:
+            if sent and is_whole and self.case.lab.world.now_us - max(sent[0].ts_us, over_us) > WIRE_US:
                 self.found(sent[0].row, f"what was sent on connection {connection} never arrived")
 
     def _whole(self) -> list[Any]:
@@ -111,16 +111,16 @@ class CallsEnd(Rule):
 
     def at_end(self) -> None:
         """Judge who still waits."""
-        now_us, fair_us = self.case.lab.world.now_us, self.case.weather.fair_since_us()
-        if fair_us is None:
+        now_us, over_us = self.case.lab.world.now_us, self.case.fault_times.over_since_us()
+        if over_us is None:
             return
         for key, calls in self._waiting.items():
             for request in calls.values():
-                if key in self._closed_us or now_us - max(request.ts_us, fair_us) > ANSWER_US:
+                if key in self._closed_us or now_us - max(request.ts_us, over_us) > ANSWER_US:
                     self.found(request.row, f"{key[0]} still waits for the answer to request {request.opaque}")
         for key, calls in self._asked.items():
             for request in calls.values():
-                if key not in self._closed_us and now_us - max(request.ts_us, fair_us) > ANSWER_US:
+                if key not in self._closed_us and now_us - max(request.ts_us, over_us) > ANSWER_US:
                     self.found(request.row, f"{key[0]} never answered request {request.opaque}")
 
 
@@ -158,11 +158,11 @@ class SendsEnd(Rule):
 
     def at_end(self) -> None:
         """Judge what has no end."""
-        now_us, fair_us = self.case.lab.world.now_us, self.case.weather.fair_since_us()
-        if fair_us is None:
+        now_us, over_us = self.case.lab.world.now_us, self.case.fault_times.over_since_us()
+        if over_us is None:
             return
         for (process, msg_id), attempt in self._under_way.items():
-            if now_us - max(attempt.ts_us, fair_us) > ANSWER_US:
+            if now_us - max(attempt.ts_us, over_us) > ANSWER_US:
                 self.found(attempt.row, f"{process} never learned what became of message {msg_id}")
 
     def _has_others(self, record: Record) -> bool:

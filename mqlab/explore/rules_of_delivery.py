@@ -11,7 +11,7 @@ from mqlab.explore.readers import Reader, consumers_of, progress, reader_name
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
-from mqlab.explore.standing_timer import TORN, TORN_TEXT
+from mqlab.explore.stopped_timer import TORN, TORN_TEXT
 from mqlab.explore.store_contents import Found
 from mqlab.protocol.topics import is_dlq_topic
 from mqlab.trace.record import Record

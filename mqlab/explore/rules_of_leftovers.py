@@ -78,12 +78,12 @@ class NothingIsLeftOver(Rule):
             self.found(None, f"in the end {name} still has {text}")
 
     def _of_calls(self, calls: RemotingCalls, permits: int) -> Iterator[str]:
-        now_us, fair_us = self.case.lab.world.now_us, self.case.weather.fair_since_us() or 0
+        now_us, over_us = self.case.lab.world.now_us, self.case.fault_times.over_since_us() or 0
         waiting = calls.response_table.values()
         for future in waiting:
             if future.done:
                 yield f"request {future.opaque} in its response table, which has its answer"
-            elif max(future.expires_us(), fair_us) + SCAN_US < now_us:
+            elif max(future.expires_us(), over_us) + SCAN_US < now_us:
                 yield f"request {future.opaque} in its response table, beyond its time-out of {future.timeout_ms} ms"
         taken = permits - calls.semaphore_async.permits
         if taken > len(waiting):
@@ -105,9 +105,9 @@ class NothingIsLeftOver(Rule):
         yield from self._of_calls(client, client.config.client_async_semaphore_value)
         for pool in broker.executors.all():
             yield from self._of_pool(pool)
-        fair_us = self.case.weather.fair_since_us() or 0
+        over_us = self.case.fault_times.over_since_us() or 0
         for request in broker.pull_request_hold_service.held():
-            if max(request.suspended_us + request.timeout_ms * 1_000, fair_us) + CHECK_US < now_us:
+            if max(request.suspended_us + request.timeout_ms * 1_000, over_us) + CHECK_US < now_us:
                 yield f"a pull of {request.header.topic} on hold, beyond its {request.timeout_ms} ms"
         for group, members in broker.consumer_manager.consumer_table.items():
             for info in members.channel_info_table.values():

@@ -104,7 +104,7 @@ class OffsetsOnlyGrow(Rule):
             self.excuse(ILLEGAL)
         elif record.ts_us - self._moved_us.get(key, long_ago_us) < OVERLAP_US:
             self.excuse(TWO_OWNERS)
-        elif not self.case.weather.was_fair(last.ts_us - OVERLAP_US, record.ts_us):
+        elif not self.case.fault_times.none_between(last.ts_us - OVERLAP_US, record.ts_us):
             self.excuse(LATE_COMMIT)
         else:
             at = f"{record.node} {record.topic} queue {record.queue_id}"
@@ -215,7 +215,7 @@ class GivenUpIsWritten(Rule):
             self.excuse(LISTENER_AT_WORK)
             return
         # Who cannot reach the broker, or does not know it any more, cannot write.
-        if self.case.weather.was_fair(record.ts_us - OVERLAP_US, record.ts_us):
+        if self.case.fault_times.none_between(record.ts_us - OVERLAP_US, record.ts_us):
             at = f"{record.broker_name} {record.topic} queue {record.queue_id}"
             self.found(record.row, f"{record.node} gives {at} up and does not say that it came to {updated.offset}")
 
@@ -267,7 +267,7 @@ class ProgressIsKept(Rule):
         history = self._history.get(key, [])
         old = [update for update in history if update.ts_us < ended_us - PERSIST_US]
         # A process that hung, or whose disk was full, may have had to wait with writing.
-        if not old or not self.case.weather.was_fair(ended_us - PERSIST_US, ended_us - 1):
+        if not old or not self.case.fault_times.none_between(ended_us - PERSIST_US, ended_us - 1):
             return
         least = min(update.offset for update in (old[-1], *history[len(old) :]))
         if offset < least:

@@ -162,7 +162,7 @@ class LockedIsConsumed(Rule):
         now_us = self.case.lab.world.now_us
         for key, record, just_taken in self._dropped:
             soon_us = record.ts_us + SOON_US
-            is_fair = soon_us < now_us and self.case.weather.was_fair(record.ts_us - SOON_US, soon_us)
+            is_fair = soon_us < now_us and self.case.fault_times.none_between(record.ts_us - SOON_US, soon_us)
             if not is_fair or record.ts_us <= self._unlocked_us.get((key, record.client_id), -1):
                 continue
             if just_taken:

@@ -12,7 +12,7 @@ from mqlab.explore.rules_of_delivery import USED_TWICE, USED_TWICE_TEXT
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.rules_of_timers import GIVEN_UP, GIVEN_UP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
-from mqlab.explore.standing_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
+from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
 from mqlab.protocol.pop_check_point import ACK_TAG, ACK_TIME_INTERVAL_MS, BATCH_ACK_TAG, REVIVE_GROUP, revive_topic
 from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
 from mqlab.trace.record import TS_US, Record
@@ -180,7 +180,7 @@ class AckedStaysAway(_PopRule):
                 return GIVEN_UP
             if last.point in self._read_elsewhere:
                 return STALE
-            if last.ack_read or self.case.weather.was_fair(last.acked_us, record.ts_us):
+            if last.ack_read or self.case.fault_times.none_between(last.acked_us, record.ts_us):
                 return ""
             if last.point in self.case.pops.acks_alone:
                 return ACK_OVERTAKES

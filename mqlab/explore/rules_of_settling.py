@@ -9,7 +9,7 @@ from mqlab.explore.places import Place
 from mqlab.explore.readers import Reader, progress, readers_of
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
-from mqlab.explore.standing_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
+from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, is_dlq_topic, retry_topic
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from mqlab.explore.fault_plan import flushes_before_the_answer
 from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
-from mqlab.explore.standing_timer import TORN, TORN_TEXT, is_torn
+from mqlab.explore.stopped_timer import TORN, TORN_TEXT, is_torn
 from mqlab.protocol.topics import is_system_topic
 from mqlab.trace.bus import Row
 from mqlab.trace.record import Record

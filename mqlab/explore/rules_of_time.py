@@ -81,7 +81,7 @@ class HoldsEnd(Rule):
 
     def _judge(self, record: Record | None, key: tuple[str, str, int], now_us: int) -> None:
         held = self._held[key]
-        if not self.case.weather.was_fair(held.since_us, now_us):
+        if not self.case.fault_times.none_between(held.since_us, now_us):
             return
         came_us = self._came_us.get(key, now_us)
         at = f"{held.queue[0]} {held.queue[1]} queue {held.queue[2]} offset {held.offset}"
@@ -168,23 +168,23 @@ class SignsOfLifeGoOn(Rule):
 
     def at_end(self) -> None:
         """Judge what is old, when nothing was wrong for long enough."""
-        now_us, fair_us = self.case.lab.world.now_us, self.case.weather.fair_since_us()
-        if fair_us is None:
+        now_us, over_us = self.case.lab.world.now_us, self.case.fault_times.over_since_us()
+        if over_us is None:
             return
         for (process, client_id, broker), last_us in self._last_us.items():
-            if now_us - max(last_us, fair_us) > HEARTBEAT_US:
+            if now_us - max(last_us, over_us) > HEARTBEAT_US:
                 ago_ms = (now_us - last_us) // 1_000
                 self.found(None, f"{client_id} on {process} told {broker} {ago_ms} ms ago that it lives")
         for name, each in self.case.lab.processes.items():
             for client, _, _ in each.clients if isinstance(each, ClientProcess) else ():
                 if isinstance(client, DefaultMQPushConsumer) and is_running(self.case.lab, name, client.impl):
-                    self._look_at_locks(name, client, now_us, fair_us)
+                    self._look_at_locks(name, client, now_us, over_us)
 
-    def _look_at_locks(self, process: str, consumer: DefaultMQPushConsumer, now_us: int, fair_us: int) -> None:
+    def _look_at_locks(self, process: str, consumer: DefaultMQPushConsumer, now_us: int, over_us: int) -> None:
         rebalance = consumer.impl.rebalance_impl
         if rebalance.needs_lock:
             for queue, held in rebalance.process_queue_table.items():
-                if held.locked and now_us - max(held.last_lock_us, fair_us) > RENEWAL_US:
+                if held.locked and now_us - max(held.last_lock_us, over_us) > RENEWAL_US:
                     ago_ms = (now_us - held.last_lock_us) // 1_000
                     self.found(None, f"{process} renewed its lock of {queue} {ago_ms} ms ago and trusts it")
 
@@ -217,7 +217,8 @@ class RoutesForgetTheDead(Rule):
         for info, live in process.controller.route_info_manager.broker_live_table.items():
             silent_ms = now_ms - live.last_update_ms
             if silent_ms > live.heartbeat_timeout_ms + SCAN_MS:
-                if self.case.weather.was_fair(record.ts_us - SCAN_MS * 1_000, record.ts_us) or not self._hung(record):
+                none_held = self.case.fault_times.none_between(record.ts_us - SCAN_MS * 1_000, record.ts_us)
+                if none_held or not self._hung(record):
                     self.found(record.row, f"{record.node} keeps {info.broker_addr}, silent for {silent_ms} ms")
             elif not live.channel.is_active:
                 since_us, since_ms = self._closed.get((record.node, live.channel.remote_address), (0, 0))

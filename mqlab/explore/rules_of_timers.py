@@ -9,7 +9,7 @@ from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.rules_of_storing import DELETED, DELETED_TEXT, GAP, GAP_TEXT
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
-from mqlab.explore.standing_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
+from mqlab.explore.stopped_timer import TORN, TORN_TEXT, WHEEL_AHEAD, WHEEL_AHEAD_TEXT, standing
 from mqlab.protocol.topics import TIMER_TOPIC
 from mqlab.trace.record import Record
 
@@ -106,7 +106,7 @@ class TimersComeInTime(Rule):
         refused_us = self._refused_us.get(record.node, -1) + RETRIES_US
         begun_us = max(self._begun_us.get(record.node, 0), refused_us)
         late = record.late_ms > LATE_MS and record.from_wheel and begun_us < since_us
-        if late and self.case.weather.was_fair(since_us, record.ts_us):
+        if late and self.case.fault_times.none_between(since_us, record.ts_us):
             self.found(record.row, f"timer message {record.unique_key} came {record.late_ms} ms after its slot began")
 
     def _dropped(self, record: Record) -> None:

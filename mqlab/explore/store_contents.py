@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.explore.places import Place
-from mqlab.explore.standing_timer import is_torn
+from mqlab.explore.stopped_timer import is_torn
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC
 

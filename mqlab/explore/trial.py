@@ -243,11 +243,11 @@ def _watching(case: Case, rules: list[Rule]) -> Callable[[Row], None]:
         kinds = rule.kinds if isinstance(rule.kinds, tuple) else ()
         for kind in kinds:
             by_kind.setdefault(str(kind), []).append(rule.on_event)
-    ledger, weather, pops = case.ledger, case.weather, case.pops
+    ledger, fault_times, pops = case.ledger, case.fault_times, case.pops
 
     def watch(row: Row) -> None:
         ledger(row)
-        weather(row)
+        fault_times(row)
         pops(row)
         interested = by_kind.get(row[KIND])
         if interested is not None:

@@ -11,7 +11,7 @@ import json
 from typing import Any, Protocol
 
 from mqlab.grading.answers import Answers, is_mutable
-from mqlab.grading.frames import Frames
+from mqlab.grading.data_frames import Frames
 from mqlab.grading.gate import Gate
 from mqlab.grading.references import References
 from mqlab.grading.remote import Remote, proxy

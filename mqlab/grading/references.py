@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from mqlab.grading.frames import Frames, is_frame
+from mqlab.grading.data_frames import Frames, is_frame
 from mqlab.grading.remote import Compared, awaited, class_proxy, proxy, trait_of
 from mqlab.grading.values import Encoded, Values, WireError, is_of_mqlab
 from mqlab.grading.wire_errors import described, raised

@@ -46,7 +46,7 @@ def run_notebook(path: Path, parameters: Mapping[str, Any], out: Path, limits: L
             began = time.monotonic()
             try:
                 child = begin(
-                    "mqlab.grading.far_run", arguments, limits, place,
+                    "mqlab.grading.notebook_process", arguments, limits, place,
                     checks=True, given=(notebook, path.name), keeps=[writes],
                 )  # fmt: skip
             finally:

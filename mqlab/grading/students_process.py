@@ -24,7 +24,7 @@ from mqlab.check.patience import MARKING_PATIENCE_S, EndlessLoop
 from mqlab.exercises.handed_over import is_compared, is_handed_over
 from mqlab.grading.clock import Clock
 from mqlab.grading.confine import Limits, begin, private_directory
-from mqlab.grading.frames import Frames
+from mqlab.grading.data_frames import Frames
 from mqlab.grading.outside import MOST_VALUES, has_more_values
 from mqlab.grading.peer import Peer
 from mqlab.grading.watchdog import Watchdog
@@ -132,7 +132,7 @@ class StudentsProcess:
             try:
                 arguments = [str(descriptor) for descriptor in given]
                 self._process = begin(
-                    "mqlab.grading.far_side", arguments, self._limits, own, keeps=given, hash_seed=self._member
+                    "mqlab.grading.solution_process", arguments, self._limits, own, keeps=given, hash_seed=self._member
                 )
             except BaseException:
                 os.close(self._writes)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from mqlab.errors import LearnerError
 from mqlab.labs.build import build, read_lab, save
-from mqlab.labs.drift import orphans, require_no_drift, require_same_outputs
 from mqlab.labs.project import Project
 from mqlab.labs.skeleton import write_skeleton
+from mqlab.labs.stale_notebooks import orphans, require_fresh, require_same_outputs
 from mqlab.labs.truths import student_ids, truths_of
 from mqlab.progress import bar, counted
 
@@ -60,7 +60,7 @@ def _build(wanted: Sequence[str], project: Project) -> int:
 def _check(wanted: Sequence[str], project: Project, *, execute: bool) -> int:
     def one(path: Path) -> str:
         lab = read_lab(path)
-        require_no_drift(lab, project)
+        require_fresh(lab, project)
         if execute:
             require_same_outputs(lab, project)
         return f"labs/{path.stem}.ipynb fits its source"

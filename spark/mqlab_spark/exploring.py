@@ -17,7 +17,7 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 
 from mqlab import scenarios
 from mqlab.explore import Outcome, Plan, Result, plan_from_text, plan_text
-from mqlab.explore.many import Task, play_task
+from mqlab.explore.many_seeds import Task, play_task
 from mqlab.explore.trial import Breach
 from mqlab_spark.played import spare_the_collector
 

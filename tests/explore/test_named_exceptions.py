@@ -20,7 +20,7 @@ from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
 from mqlab.explore.rules_of_storing import DELETED, GAP, UNFLUSHED
 from mqlab.explore.rules_of_time import GHOST_BROKER
 from mqlab.explore.stale_entries import STALE
-from mqlab.explore.standing_timer import TORN
+from mqlab.explore.stopped_timer import TORN
 from mqlab.protocol.message import MessageExt
 from mqlab.scenarios import Scenario, add
 from mqlab.scenarios.registry import _SCENARIOS

@@ -24,7 +24,7 @@ from mqlab.explore.rules_of_pop import (
 from mqlab.explore.rules_of_storing import UNFLUSHED, NothingUnsentIsDelivered
 from mqlab.explore.rules_of_timers import GIVEN_UP
 from mqlab.explore.stale_entries import STALE
-from mqlab.explore.standing_timer import TORN, WHEEL_AHEAD
+from mqlab.explore.stopped_timer import TORN, WHEEL_AHEAD
 from mqlab.explore.store_contents import StoreContents
 
 CRASH = "at 8s: crash broker-a for 1s"

@@ -289,7 +289,7 @@ def test_who_reads_no_more_is_broken_off() -> None:
         return None
 
     cell = """
-        import time, mqlab.grading.far_side as far
+        import time, mqlab.grading.solution_process as far
         import __main__
         def read(self): time.sleep(1_000)
         def double(text):

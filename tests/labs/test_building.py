@@ -70,7 +70,7 @@ def test_nothing_of_the_run_stays_in_the_notebook_or_at_home(clone: Path) -> Non
     assert list((clone / "home").iterdir()) == []
 
 
-def test_a_changed_source_is_drift_and_the_message_says_what_mends_it(changed: Path) -> None:
+def test_a_notebook_of_a_changed_source_is_stale_and_the_message_says_what_mends_it(changed: Path) -> None:
     source = changed / "labs" / "sources" / "90_batches.py"
     source.write_text(source.read_text(encoding="utf-8").replace("Which message", "What message"), encoding="utf-8")
     checked = labs(changed, "check")

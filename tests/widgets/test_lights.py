@@ -36,7 +36,7 @@ def test_every_rule_of_exploring_has_a_lamp_or_a_reason_why_not() -> None:
 
 
 @pytest.mark.parametrize(("is_foul", "state"), [(False, "broken"), (True, "excused")])
-def test_an_offset_that_goes_back_is_red_in_fair_weather_and_excused_in_foul(is_foul: bool, state: str) -> None:
+def test_an_offset_that_goes_back_is_red_without_faults_and_excused_with_them(is_foul: bool, state: str) -> None:
     lab = Lab(seed=3)
     node = lab.node("broker-a")
     for offset in (7, 3):

@@ -74,7 +74,7 @@ class FromEvents(_Judge):
     def kinds(self) -> list[str]:
         """What the rules and the ledger want to see."""
         case = self.case
-        ledgers = {*case.ledger.handlers, *case.weather.handlers, *case.pops.handlers}
+        ledgers = {*case.ledger.handlers, *case.fault_times.handlers, *case.pops.handlers}
         return sorted({*self._by_kind, *ledgers, *CHANGE_READERS})
 
     def __call__(self, record: Record) -> None:
@@ -84,7 +84,7 @@ class FromEvents(_Judge):
         if record.kind in CHANGE_READERS:
             self.case.forget_readers()
         self.case.ledger(record.row)
-        self.case.weather(record.row)
+        self.case.fault_times(record.row)
         self.case.pops(record.row)
         self._let_judge(record)
 

@@ -1,5 +1,6 @@
-"""The process in which a student's code runs: `python -m mqlab.grading.far_side LIMITS READ WRITE`, with two file
-descriptors.
+"""The process in which a student's code runs, with two file descriptors.
+
+    python -m mqlab.grading.solution_process LIMITS READ WRITE
 
 The first line that it reads has the exercise cells of a submission; it defines them in their order. Then it answers
 whoever asks for the functions. It has no seeds, no judge and no result, and whatever it prints goes nowhere.
@@ -16,7 +17,7 @@ from typing import Any
 from mqlab.check import NotSolvedYet
 from mqlab.check.registry import students_frames
 from mqlab.grading.confine import take_on
-from mqlab.grading.frames import FRAMES, Frames
+from mqlab.grading.data_frames import FRAMES, Frames
 from mqlab.grading.peer import Peer
 from mqlab.grading.wire_errors import PeerLost
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from mqlab.grading.frames import MOST_BYTES, MOST_ROWS, Frames
+from mqlab.grading.data_frames import MOST_BYTES, MOST_ROWS, Frames
 from mqlab.grading.judging import FIRST_HIDDEN, hidden_seeds
 from mqlab.grading.values import WireError
 

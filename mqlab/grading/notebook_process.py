@@ -1,4 +1,6 @@
-"""The process in which a notebook is run: `python -m mqlab.grading.far_run LIMITS NOTEBOOK WRITE TIMEOUT_S PARAMETERS`.
+"""The process in which a notebook is run.
+
+    python -m mqlab.grading.notebook_process LIMITS NOTEBOOK WRITE TIMEOUT_S PARAMETERS
 
 Into the descriptor WRITE it says how the run ended, a line of JSON, and then the notebook as it is after the run.
 """

@@ -15,15 +15,15 @@ from mqlab.labs.source import LabSource, place_of
 _LINES_SHOWN = 12
 
 
-def require_no_drift(lab: LabSource, project: Project) -> None:
+def require_fresh(lab: LabSource, project: Project) -> None:
     """Raise LabError when the committed notebook has other cells than its source gives. Runs nothing."""
     committed = _committed(lab, project)
     wanted = make_notebook(lab, "student")
     if write_notebook(without_outputs(committed)) != write_notebook(wanted):
-        raise _drift(lab, [f"labs/{lab.name}.ipynb does not fit its source: {_first_difference(committed, wanted)}"])
+        raise _stale(lab, [f"labs/{lab.name}.ipynb does not fit its source: {_first_difference(committed, wanted)}"])
     settle_outputs(lab.name, committed)
     if write_notebook(committed) != project.student(lab.name).read_text(encoding="utf-8"):
-        raise _drift(lab, [f"labs/{lab.name}.ipynb was changed after it was built"])
+        raise _stale(lab, [f"labs/{lab.name}.ipynb was changed after it was built"])
 
 
 def require_same_outputs(lab: LabSource, project: Project) -> None:
@@ -33,7 +33,7 @@ def require_same_outputs(lab: LabSource, project: Project) -> None:
     if again != text:
         diff = list(unified_diff(text.splitlines(), again.splitlines(), "committed", "executed again", "", "", 1, ""))
         shown = [line[:200] for line in diff[:_LINES_SHOWN]]
-        raise _drift(lab, [f"labs/{lab.name}.ipynb has other outputs when it is executed again:", *shown])
+        raise _stale(lab, [f"labs/{lab.name}.ipynb has other outputs when it is executed again:", *shown])
 
 
 def orphans(project: Project) -> list[Path]:
@@ -44,7 +44,7 @@ def orphans(project: Project) -> list[Path]:
 def _committed(lab: LabSource, project: Project) -> Notebook:
     path = project.student(lab.name)
     if not path.exists():
-        raise _drift(lab, [f"labs/{lab.name}.ipynb was never built"])
+        raise _stale(lab, [f"labs/{lab.name}.ipynb was never built"])
     return read_notebook(path.read_text(encoding="utf-8"))
 
 
@@ -58,5 +58,5 @@ def _first_difference(committed: Notebook, wanted: Notebook) -> str:
     return "its metadata differ"
 
 
-def _drift(lab: LabSource, problems: list[str]) -> LabError:
+def _stale(lab: LabSource, problems: list[str]) -> LabError:
     return LabError(lab.name, problems, f"python -m mqlab.labs build {lab.number}")

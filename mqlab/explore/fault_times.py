@@ -1,4 +1,4 @@
-"""Fair weather: when nothing goes wrong in a world, so that what takes long has no excuse."""
+"""When which fault was at work in a world: where none was, what takes long has no excuse."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mqlab.trace.bus import Row
 from mqlab.trace.record import FIRST_FIELD, KIND, TS_US
 
 
-class Weather:
+class FaultTimes:
     """Reads the events of a world and knows in which stretches of time no fault held, nor began or ended."""
 
     def __init__(self) -> None:
@@ -39,14 +39,14 @@ class Weather:
         if handler is not None:
             handler(row)
 
-    def was_fair(self, begin_us: int, end_us: int) -> bool:
+    def none_between(self, begin_us: int, end_us: int) -> bool:
         """Was nothing wrong in this stretch of time, both ends included?"""
         after_begin = bisect_right(self._changes_us, begin_us - 1)
         if after_begin < len(self._changes_us) and self._changes_us[after_begin] <= end_us:
             return False
         return after_begin == 0 or self._holding[after_begin - 1] == 0
 
-    def fair_since_us(self) -> int | None:
+    def over_since_us(self) -> int | None:
         """Since when nothing is wrong any more; None while a fault holds."""
         if self._held:
             return None
@@ -63,7 +63,7 @@ class Weather:
             self._note(row)
 
     def _ended(self, row: Row) -> None:
-        # Who hung when he ended will never be told to go on: the next life does not hang.
+        # What hung when it ended will never be told to go on: the next life does not hang.
         self._held.pop(("frozen", row[FIRST_FIELD]), None)
         self._begin("down", row[FIRST_FIELD], row)
 
