@@ -10,7 +10,7 @@ from mqlab.errors import LearnerError
 from mqlab.trace.record import Record
 from mqlab.views.beliefs import IN_ROUTE, Beliefs, Span
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, Picture, box, line, picture, text
+from mqlab.views.svg import FAINT, INK, Drawing, box, line, picture, text
 from mqlab.views.table import Table
 from mqlab.views.time_axis import SecondsAxis
 
@@ -55,7 +55,7 @@ class SendCall(NamedTuple):
         return not self.failed and self.ms > SLOW_MS
 
 
-class SendStrip(Picture):
+class SendStrip(Drawing):
     """Calls of `send` over time: a lane for each broker and producer, a box for each attempt.
 
     It reads synchronous sends from a history; a call belongs to the stretch in which it begins. Behind the boxes
