@@ -7,7 +7,7 @@ record       one row as a person or a program wants to read it; a trace as text
 history      every event so far, with a cursor
 matching     which events are meant: a kind, a node, values of fields
 breakpoints  stop where an event of interest happens
-view         pictures as folds over events, with keyframes for going back
+state        what a history has come to, folded from its events
 monitors     small judges of what must always hold
 digest       the hash of a whole trace
 recorder     writes a trace to a file: JSON lines and Parquet

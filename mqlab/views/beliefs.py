@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
 from mqlab.views.stretches import states_between
-from mqlab.views.svg import INK, Picture, box, legend, picture, text
+from mqlab.views.svg import INK, Drawing, box, legend, picture, text
 from mqlab.views.time_axis import SecondsAxis
 
 RIGHT, STALE, HANGS, AWAY = PALETTE[0], PALETTE[5], PALETTE[1], "#d9d9d9"
@@ -32,7 +32,7 @@ class Span(NamedTuple):
     state: str
 
 
-class Beliefs(Picture):
+class Beliefs(Drawing):
     """One row says what a broker did, the others what name servers and clients thought of it.
 
     A stretch in which somebody has the broker in a route although it does not run is stale, and drawn so.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from mqlab.trace.history import History
 from mqlab.views.labelled_bytes import PALETTE
 from mqlab.views.sends import Attempt, Sent, read_sends, short
-from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, legend, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Drawing, box, legend, line, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 WELL, BADLY, ALLOWED = PALETTE[0], PALETTE[5], "#e9e9e9"
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 210, 610, 78, 30, 20, 6.4
 
 
-class BudgetBars(Picture):
+class BudgetBars(Drawing):
     """A row for each attempt of the sends of a stretch: its share of the budget, and what it used of it.
 
     Time is counted from the beginning of each send, so that several can be compared. `str(bars)` says it as text.

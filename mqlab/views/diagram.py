@@ -18,7 +18,7 @@ from mqlab.trace.record import Record
 from mqlab.trace.recorded import read_json_lines, read_parquet
 from mqlab.views.colours import BLUE, VERMILION
 from mqlab.views.diagram_reading import SHOWN_AS_DOTS, WHO_AND_WHAT, Mark, Reading, in_words
-from mqlab.views.svg import INK, Picture, picture
+from mqlab.views.svg import INK, Drawing, picture
 
 REQUEST, RESPONSE, DOT, HOLD = BLUE, "#007A5A", VERMILION, "#F3D08A"
 FAINT, LINE, BAND = "#6e6e6e", "#9a9a9a", "#f2f2f2"
@@ -37,7 +37,7 @@ TIME_EDGE = LEFT - 56
 """Where the numbers of the time column end."""
 
 
-class SpaceTimeDiagram(Picture):
+class SpaceTimeDiagram(Drawing):
     """A drawn stretch of history. `str(diagram)` is its text twin; `save(path)` writes the SVG."""
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mqlab.protocol.message import MEBIBYTE
 from mqlab.protocol.topics import RETRY_GROUP_TOPIC_PREFIX
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, Picture, box, line, picture, text
+from mqlab.views.svg import FAINT, INK, Drawing, box, line, picture, text
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQPushConsumer
@@ -37,7 +37,7 @@ class Gauge(NamedTuple):
         return self.compared > self.limit
 
 
-class FlowGauges(Picture):
+class FlowGauges(Drawing):
     """Three gauges for each queue that a consumer owns (its retry topic left out): count, size and span.
 
     The consumer asks them in this order before each pull; the first one over its limit holds the pull back for 50 ms.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, legend, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Drawing, box, legend, line, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 IN_TIME, OVERDUE, ARRIVED = PALETTE[0], PALETTE[1], PALETTE[2]
@@ -24,7 +24,7 @@ class Hold(NamedTuple):
     reason: str
 
 
-class Holds(Picture):
+class Holds(Drawing):
     """A bar for each hold of a stretch: blue while its time runs, yellow when it is overdue; upright lines are passes.
 
     `str(holds)` says the same as text.

@@ -9,7 +9,7 @@ from mqlab.errors import LearnerError
 from mqlab.protocol.topics import RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, dlq_topic, retry_topic
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, circle, legend, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Drawing, box, circle, legend, line, picture, text
 from mqlab.views.table import Table
 from mqlab.views.time_axis import LogTimeAxis, TimeAxis
 
@@ -62,7 +62,7 @@ def _wait_of(copy: Copy) -> str:
     return "the timer wheel" if copy.level == _TIMED else f"level {copy.level}"
 
 
-class Journey(Picture):
+class Journey(Drawing):
     """One message and one group: a lane for each topic, a bar for each wait, a numbered dot for each attempt.
 
     Time goes from the first record to the right, in even steps or (`scale="log"`) each factor of ten equally wide.

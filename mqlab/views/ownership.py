@@ -11,7 +11,7 @@ from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
 from mqlab.views.owners import Owners, Queue, Read, queue_of, read_of
 from mqlab.views.stretches import states_between
-from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, circle, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Drawing, box, circle, line, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER = 84, 700, 92, 26, 18, 6.6
@@ -45,7 +45,7 @@ class Mark(NamedTuple):
     what: str
 
 
-class Ownership(Picture):
+class Ownership(Drawing):
     """One row for each queue, coloured by its owner; hatched where several hold it at once, or nobody does.
 
     Who owns is what the consumers themselves believe (`Owners`). Circles are pulls. `str(ownership)` says the same as

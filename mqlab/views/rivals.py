@@ -13,7 +13,7 @@ from mqlab.trace.bus import Row
 from mqlab.trace.record import KIND, Record
 from mqlab.views.labelled_bytes import PALETTE
 from mqlab.views.scale import Scale, value_scale
-from mqlab.views.svg import FAINT, INK, PAPER, Picture, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Drawing, line, picture, text
 from mqlab.views.table import Table
 
 _LEFT, _TOP, _WIDTH, _HEIGHT, _RIGHT, _BELOW = 76, 76, 620, 330, 40, 56
@@ -126,7 +126,7 @@ class RivalMeter:
         return Rival(name, span_ms, self.requests, self.empty_answers, delays_ms, len(self._stored), family)
 
 
-class RivalsChart(Picture):
+class RivalsChart(Drawing):
     """Each rival as a mark: its requests per minute to the right, its median delay upwards, both in powers of ten.
 
     A thin stroke goes up to the delay that 95 of 100 messages do not exceed. Rivals of one family are joined by a line.

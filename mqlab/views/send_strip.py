@@ -10,7 +10,8 @@ from mqlab.errors import LearnerError
 from mqlab.trace.record import Record
 from mqlab.views.beliefs import IN_ROUTE, Beliefs, Span
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, Picture, box, line, picture, text
+from mqlab.views.sends import Sends
+from mqlab.views.svg import FAINT, INK, Drawing, box, line, picture, text
 from mqlab.views.table import Table
 from mqlab.views.time_axis import SecondsAxis
 
@@ -55,7 +56,7 @@ class SendCall(NamedTuple):
         return not self.failed and self.ms > SLOW_MS
 
 
-class SendStrip(Picture):
+class SendStrip(Drawing):
     """Calls of `send` over time: a lane for each broker and producer, a box for each attempt.
 
     It reads synchronous sends from a history; a call belongs to the stretch in which it begins. Behind the boxes
@@ -219,54 +220,26 @@ class SendStrip(Picture):
 # -- reading a history -----------------------------------------------------------------------------------------------
 
 
-class _OpenCall:
-    """A call that has not ended yet."""
-
-    def __init__(self, begin_us: int) -> None:
-        self.begin_us = begin_us
-        self.chosen: tuple[int, str] = (begin_us, "")
-        self.attempts: list[Attempt] = []
-
-    def end_attempt(self, end_us: int, reason: str) -> None:
-        begin_us, broker = self.chosen
-        self.attempts.append(Attempt(begin_us, end_us, broker, reason))
-
-    def end(self, end_us: int, reason: str) -> SendCall:
-        return SendCall(self.begin_us, end_us, tuple(self.attempts), reason)
-
-
 def sends(history: Iterable[Record], topic: str) -> dict[str, list[SendCall]]:
-    """The synchronous sends to a topic that have ended, by machine, in the order in which they ended."""
+    """The synchronous sends to a topic that have ended, by machine, in the order in which they ended.
+
+    A 5.x client is left out: it does not know to which broker it sends.
+    """
+    reading = Sends()
+    for _ in reading.follow(history):
+        pass
     found: dict[str, list[SendCall]] = {}
-    under_way: dict[tuple[str, str], _OpenCall] = {}
-    for record in history:
-        if record.kind not in _KINDS or record.topic != topic:
-            continue
-        who = (record.node, record.task)
-        if record.kind == "QueueSelected":
-            if record.attempt == 1:
-                under_way[who] = _OpenCall(record.ts_us)
-            if who in under_way:
-                under_way[who].chosen = (record.ts_us, record.broker_name)
-            continue
-        call = under_way.get(who)
-        if call is None:
-            continue
-        reason, ended = "", True
-        if record.kind == "SendAttemptFailed":
-            call.end_attempt(record.ts_us, record.reason)
-            reason, ended = record.reason, not record.retriable
-        elif record.kind == "SendSucceeded":
-            call.end_attempt(record.ts_us, "")
-        else:
-            reason = record.reason
-        if ended:
-            found.setdefault(record.node, []).append(call.end(record.ts_us, reason))
-            del under_way[who]
+    for sent in sorted(reading.sends.values(), key=lambda sent: sent.told_us or 0):
+        chosen = sent.mode == "SYNC" and sent.attempts[-1].broker_name
+        if chosen and sent.topic == topic and sent.told_us is not None:
+            attempts = tuple(
+                Attempt(a.begin_us, a.end_us, a.broker_name, "" if a.ok else a.outcome)
+                for a in sent.attempts
+                if a.end_us is not None
+            )
+            reason = "" if sent.attempts[-1].ok else sent.outcome
+            found.setdefault(sent.node, []).append(SendCall(sent.begin_us, sent.told_us, attempts, reason))
     return found
-
-
-_KINDS = ("QueueSelected", "SendAttemptFailed", "SendSucceeded", "SendFailed")
 
 
 def _rests(history: Iterable[Record], broker: str, begin_us: int, end_us: int) -> dict[str, list[Span]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mqlab.trace.history import History
 from mqlab.trace.record import Record
+from mqlab.trace.state import State
 
 WAY = {"SYNC": "sync", "ASYNC": "async", "ONEWAY": "one-way"}
 ANSWER = "its answer"
@@ -52,6 +52,7 @@ class Sent:
     gave_up_us: int | None = None
     """When a caller that waited was told of a time-out, if no later event told it more."""
     outcome: str = ""
+    topic: str = ""
 
     @property
     def way(self) -> str:
@@ -75,32 +76,42 @@ def read_sends(history: History, start_ms: float, end_ms: float) -> list[Sent]:
     """The sends that began from `start_ms` to `end_ms` of the world's time, both included, in the order of their first
     attempts.
     """
-    reading = _Reading(history)
-    for record in history.between(start_ms, end_ms):
-        take = _TAKES.get(record.kind)
-        if take is not None:
-            take(reading, record)
+    reading = Sends(history)
+    for _ in reading.follow(history.between(start_ms, end_ms)):
+        pass
     return list(reading.sends.values())
 
 
-class _Reading:
-    """What is known of each send while history is read; one method for each kind of event."""
+class Sends(State):
+    """What is known of each send; of the entries of the response table only with a history, which knows causes."""
 
-    def __init__(self, history: History) -> None:
-        self.sends: dict[str, Sent] = {}
+    def __init__(self, history: History | None = None) -> None:
+        super().__init__()
         self._history = history
-        self._entries: dict[tuple[str, int, int], tuple[Sent, Entry]] = {}
 
-    def attempted(self, record: Record) -> None:
+    def begin(self) -> None:
+        """Nobody has sent anything."""
+        self.sends: dict[str, Sent] = {}
+        self._entries: dict[tuple[str, int, int], tuple[Sent, Entry]] = {}
+        self._newest: dict[tuple[str, str], str] = {}
+        """(machine, task) -> the id of what it sends: the end of a batch names its messages, and not the batch."""
+
+    def on_send_attempted(self, record: Record) -> None:
         attempt = Attempt(record.ts_us, record.budget_ms, record.broker_name)
+        self._newest[record.node, record.task] = record.msg_id
         known = self.sends.get(record.msg_id)
         if known is None:
-            self.sends[record.msg_id] = Sent(record.msg_id, record.node, record.mode, record.ts_us, [attempt])
+            who = (record.msg_id, record.node, record.mode, record.ts_us)
+            self.sends[record.msg_id] = Sent(*who, [attempt], topic=record.topic)
         else:
             known.attempts.append(attempt)
 
-    def attempt_failed(self, record: Record) -> None:
-        sent = self.sends.get(record.msg_id)
+    def _of(self, record: Record) -> Sent | None:
+        """The send that an event is about."""
+        return self.sends.get(record.msg_id) or self.sends.get(self._newest.get((record.node, record.task), ""))
+
+    def on_send_attempt_failed(self, record: Record) -> None:
+        sent = self._of(record)
         if sent is None:
             return
         last = sent.attempts[-1]
@@ -109,49 +120,49 @@ class _Reading:
             spent_ms = (record.ts_us - last.begin_us) // 1_000
             sent.attempts.append(Attempt(record.ts_us, last.budget_ms - spent_ms, record.broker_name))
 
-    def succeeded(self, record: Record) -> None:
-        sent = self.sends.get(record.msg_id)
+    def on_send_succeeded(self, record: Record) -> None:
+        sent = self._of(record)
         if sent is not None:
             last = sent.attempts[-1]
             last.end_us, last.outcome, last.ok = record.ts_us, record.send_status, True
             last.broker_name = record.broker_name
             sent.told_us, sent.outcome = record.ts_us, record.send_status
 
-    def failed(self, record: Record) -> None:
-        sent = self.sends.get(record.msg_id)
+    def on_send_failed(self, record: Record) -> None:
+        sent = self._of(record)
         if sent is not None:
             sent.told_us, sent.outcome = record.ts_us, record.reason
 
-    def stored(self, record: Record) -> None:
+    def on_message_stored(self, record: Record) -> None:
         sent = self.sends.get(record.unique_key)
         if sent is not None:
             sent.stored_us.append(record.ts_us)
 
-    def request_sent(self, record: Record) -> None:
+    def on_request_sent(self, record: Record) -> None:
         if not record.request_name.startswith("SEND_") or record.oneway:
             return
-        sent = self._sender(record)
+        sent = None if self._history is None else self._sender(record, self._history)
         if sent is not None:
             entry = Entry(record.ts_us)
             sent.entries.append(entry)
             self._entries[_key(record)] = (sent, entry)
 
-    def _sender(self, record: Record) -> Sent | None:
+    def _sender(self, record: Record, history: History) -> Sent | None:
         """The send that a request belongs to: the nearest one among what led to it."""
-        cause = self._history.cause_of(record)
+        cause = history.cause_of(record)
         while cause is not None:
             if cause.kind in ("SendAttempted", "SendAttemptFailed"):
                 return self.sends.get(cause.msg_id)
-            cause = self._history.cause_of(cause)
+            cause = history.cause_of(cause)
         return None
 
-    def answered(self, record: Record) -> None:
+    def on_response_received(self, record: Record) -> None:
         self._remove(record, ANSWER)
 
-    def request_failed(self, record: Record) -> None:
+    def on_request_failed(self, record: Record) -> None:
         self._remove(record, "the end of its connection")
 
-    def timed_out(self, record: Record) -> None:
+    def on_request_timed_out(self, record: Record) -> None:
         if record.expired_by_scan:
             self._remove(record, "the scan")
         elif _key(record) in self._entries:
@@ -161,19 +172,6 @@ class _Reading:
         found = self._entries.pop(_key(record), None)
         if found is not None:
             found[1].end_us, found[1].removed_by = record.ts_us, by
-
-
-_TAKES: dict[str, Callable[[_Reading, Record], None]] = {
-    "SendAttempted": _Reading.attempted,
-    "SendAttemptFailed": _Reading.attempt_failed,
-    "SendSucceeded": _Reading.succeeded,
-    "SendFailed": _Reading.failed,
-    "MessageStored": _Reading.stored,
-    "RequestSent": _Reading.request_sent,
-    "ResponseReceived": _Reading.answered,
-    "RequestFailed": _Reading.request_failed,
-    "RequestTimedOut": _Reading.timed_out,
-}
 
 
 def _key(record: Record) -> tuple[str, int, int]:

@@ -10,7 +10,7 @@ from mqlab.protocol.errors import RecordError
 from mqlab.protocol.record import decode_record
 from mqlab.sim import MemoryDisk
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, byte_axis, circle, ink_on, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Drawing, box, byte_axis, circle, ink_on, line, picture, text
 
 _ENTRY = struct.Struct(">qiq")
 _LEFT, _WIDTH, _LOG_Y, _LOG_H, _ROW, _CELL_W, _CELL_H = 150, 760, 92, 40, 80, 104, 34
@@ -34,7 +34,7 @@ class MappedEntry(NamedTuple):
     size: int
 
 
-class StoreMap(Picture):
+class StoreMap(Drawing):
     """The first records of a commit log above, the entries of the queues below, a line from each entry to its record.
 
     `str(store_map)` says the same as text.

@@ -11,7 +11,7 @@ INK, FAINT, PAPER = "#1a1a1a", "#6b6b6b", "#ffffff"
 _FONT = 'font-family="system-ui,sans-serif" font-size="12" '
 
 
-class Picture:
+class Drawing:
     """What a cell shows as a picture, and tells as text: `str(picture)` says the same as `picture.svg()` draws."""
 
     __slots__ = ()

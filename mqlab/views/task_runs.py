@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mqlab.errors import LearnerError
 from mqlab.trace.record import Record
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import INK, Picture, box, legend, picture, text
+from mqlab.views.svg import INK, Drawing, box, legend, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 FOUND, NOTHING, FAILED, UNDER_WAY = PALETTE[0], PALETTE[1], PALETTE[5], "#d9d9d9"
@@ -28,7 +28,7 @@ class TaskRun(NamedTuple):
     messages: int
 
 
-class TaskRuns(Picture):
+class TaskRuns(Drawing):
     """One row for each machine and queue, a bar for each run of the pull task, a cross where the task ended for good.
 
     `str(runs)` says the same as text; times are counted from `zero_ms`.

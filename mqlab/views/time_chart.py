@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mqlab.views.colours import BLUE, GREEN, ORANGE, VERMILION
 from mqlab.views.scale import Scale
-from mqlab.views.svg import FAINT, Picture, line, picture, text
+from mqlab.views.svg import FAINT, Drawing, line, picture, text
 
 # Notebooks find the colours here, too.
 __all__ = ["BLUE", "GREEN", "ORANGE", "VERMILION", "Limit", "Point", "Series", "TimeChart"]
@@ -39,7 +39,7 @@ class Limit(NamedTuple):
     value: float
 
 
-class TimeChart(Picture):
+class TimeChart(Drawing):
     """A picture over time with a title, two axes named with their units, and a text twin that sums the series up."""
 
     def __init__(

@@ -8,7 +8,7 @@ from mqlab.protocol.errors import RecordError
 from mqlab.protocol.record import decode_record
 from mqlab.sim.disk import PAGE_BYTES
 from mqlab.views.labelled_bytes import PALETTE
-from mqlab.views.svg import FAINT, INK, PAPER, Picture, box, byte_axis, ink_on, line, picture, text
+from mqlab.views.svg import FAINT, INK, PAPER, Drawing, box, byte_axis, ink_on, line, picture, text
 
 KEPT, DROPPED, TORN = PALETTE[0], PALETTE[1], PALETTE[5]
 _LEFT, _WIDTH, _PAGES_Y, _RECORDS_Y, _H = 150, 760, 92, 156, 34
@@ -22,7 +22,7 @@ class TornRecord(NamedTuple):
     state: str
 
 
-class TornLog(Picture):
+class TornLog(Drawing):
     """One commit-log file before and after a stop: pages that were lost, records that were kept, dropped and torn.
 
     A torn record has lost bytes. A dropped one is whole, but lies behind `end`, where recovery let the log end.

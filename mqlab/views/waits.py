@@ -6,14 +6,14 @@ from mqlab.errors import LearnerError
 from mqlab.trace.history import History
 from mqlab.views.labelled_bytes import PALETTE
 from mqlab.views.sends import ANSWER, Sent, read_sends, short
-from mqlab.views.svg import FAINT, INK, Picture, box, picture, text
+from mqlab.views.svg import FAINT, INK, Drawing, box, picture, text
 from mqlab.views.time_axis import TimeAxis
 
 CALLER, TABLE, WELL, BADLY = PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[5]
 _LEFT, _WIDTH, _TOP, _ROW, _BAR, _LETTER, _MOST = 190, 630, 78, 52, 14, 6.4, 16
 
 
-class Waits(Picture):
+class Waits(Drawing):
     """Two bars for each send: how long the caller waits, and how long the request is in the response table.
 
     A diamond is the moment at which a broker has stored the message, a triangle the moment at which the application

@@ -77,6 +77,14 @@ def test_one_that_hangs_keeps_its_queues_so_two_own_them(hung: Lab) -> None:
     assert "A and D 1" in str(picture)
 
 
+def test_a_lite_pull_consumer_that_has_left_owns_nothing() -> None:
+    lab = scenarios.get("lite-pull").play(7, seconds=40)
+    left = lab.history.last("ClientStopped", role="consumer")
+    assert left is not None
+    picture = Ownership.of(lab.history, "Orders", start_ms=left.ts_ms, end_ms=lab.now_ms)
+    assert all(left.node not in stretch.owners for found in picture.rows.values() for stretch in found)
+
+
 def test_the_picture_is_an_svg_with_a_title_an_axis_and_hatches(hung: Lab) -> None:
     at = time_of(hung, "NodeFrozen", target="D")
     picture = Ownership.of(hung.history, "Orders", start_ms=at, end_ms=hung.now_ms, pulls=True, title="D <hangs>")

@@ -163,3 +163,12 @@ def test_what_happens_at_the_very_first_microsecond_of_a_stretch_is_in_it() -> N
         lab.run_for(ms=2_047 + extra_us / 1_000)
         lab.act("freeze", node="clock")
         assert [record.kind for record in lab.history.between(lab.now_ms, lab.now_ms)] == ["ActionTaken", "NodeFrozen"]
+
+
+def test_a_batch_ends_although_its_answer_names_its_messages() -> None:
+    lab, producer = shop()
+    start_ms = lab.now_ms
+    lab.run(producer.send([Message("Orders", b"one"), Message("Orders", b"two")]))
+    (sent,) = Waits.of(lab.history, start_ms, lab.now_ms).sends
+    assert sent.outcome == "SEND_OK"
+    assert sent.caller_until_us is not None

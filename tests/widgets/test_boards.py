@@ -213,3 +213,14 @@ def test_a_route_that_nobody_asked_for_again_is_still_believed(crashed: Lab) -> 
     board = folded(RoutesBoard, crashed)
     assert board.truth["namesrv-1", "TopicTest"] == {"broker-a": None}
     assert board.beliefs["producer-1", "TopicTest"][0] == "broker-a,broker-b"
+
+
+def test_what_a_process_knew_is_gone_when_its_power_is_lost() -> None:
+    lab = played("two-brokers", 4)
+    board = RoutesBoard(lab)
+    fold = Fold(lab.history, [board])
+    fold.go_to(len(lab.history))
+    assert ("producer-1", "TopicTest") in board.beliefs
+    lab.power_off("producer-1")
+    fold.go_to(len(lab.history))
+    assert ("producer-1", "TopicTest") not in board.beliefs

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from mqlab.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from mqlab_widgets.boards.board import Board
+    from mqlab_widgets.boards.board import Board, TableBoard
     from mqlab_widgets.boards.check_points import CheckPointsBoard
     from mqlab_widgets.boards.flow_control import FlowControlBoard
     from mqlab_widgets.boards.held_pulls import HeldPullsBoard
@@ -48,6 +48,7 @@ __all__ = [
     "SideBySide",
     "SpaceTimeBoard",
     "Stepper",
+    "TableBoard",
     "TimerWheelBoard",
     "WorldCharts",
     "storyboard",
@@ -73,6 +74,7 @@ _HOMES = {
     "SideBySide": "side_by_side",
     "SpaceTimeBoard": "boards.space_time",
     "Stepper": "stepper",
+    "TableBoard": "boards.board",
     "TimerWheelBoard": "boards.timer_wheel",
     "WorldCharts": "world_charts",
     "storyboard": "storyboard",

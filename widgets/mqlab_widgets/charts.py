@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from mqlab.errors import LearnerError
 from mqlab.views import Table
 from mqlab.views.scale import number
-from mqlab.views.svg import Picture
+from mqlab.views.svg import Drawing
 from mqlab_widgets.chart_svg import PALETTE, WIDTH, bars_svg, dots_svg, histogram_svg, lines_svg
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _TEXT_ROWS = 24
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Chart(Picture):
+class Chart(Drawing):
     """What every chart has: a title, two axes named with their units, and a picture and a text of the same numbers."""
 
     title: str

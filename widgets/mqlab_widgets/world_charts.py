@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mqlab.errors import LearnerError
 from mqlab.views.scale import number
-from mqlab.views.svg import Picture, sheet
+from mqlab.views.svg import Drawing, sheet
 from mqlab_widgets.chart_svg import PALETTE
 from mqlab_widgets.charts import LineChart
 from mqlab_widgets.world_numbers import Interval, WorldNumbers
@@ -30,7 +30,7 @@ WIDTH, GAP = 500, 8
 Points = tuple[tuple[float, float], ...]
 
 
-class Charts(Picture):
+class Charts(Drawing):
     """Line charts over one time: static one picture, live figures of Bokeh that are moved and zoomed together."""
 
     title: ClassVar[str]
