@@ -23,7 +23,7 @@ from benchmarks.spark_data import Wanted
 from benchmarks.spark_run import cpu_seconds, in_a_process, jvm_read_bytes, spark_on, tell
 from mqlab_spark import tables_at
 from mqlab_spark.place import Place
-from mqlab_spark.tables import MARTS, Table
+from mqlab_spark.tables import ANSWERS, Table
 
 QUESTIONS = Path(__file__).with_name("questions")
 PLANS = Path("out/bench-plans")
@@ -42,35 +42,35 @@ def measure(place: Path, rounds: int = ROUNDS) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     with spark_on(CORES) as spark, TemporaryDirectory() as directory:
         tables = tables_at(spark, place)
-        for mart in MARTS:
-            ours, theirs = Path(directory, "ours", mart.name), Path(directory, f"{mart.name}.parquet")
+        for answer in ANSWERS:
+            ours, theirs = Path(directory, "ours", answer.name), Path(directory, f"{answer.name}.parquet")
 
-            def by_spark(mart: Table = mart, ours: Path = ours) -> None:
-                mart.make(tables).write.mode("overwrite").option("compression", "zstd").parquet(str(ours))
+            def by_spark(answer: Table = answer, ours: Path = ours) -> None:
+                answer.make(tables).write.mode("overwrite").option("compression", "zstd").parquet(str(ours))
 
-            def by_duckdb(mart: Table = mart, theirs: Path = theirs) -> None:
-                database.sql(f"COPY ({sql_of(mart)}) TO '{theirs}' (FORMAT parquet, COMPRESSION zstd)")
+            def by_duckdb(answer: Table = answer, theirs: Path = theirs) -> None:
+                database.sql(f"COPY ({sql_of(answer)}) TO '{theirs}' (FORMAT parquet, COMPRESSION zstd)")
 
             (by_clock, cpu), (duckdb_by_clock, duckdb_cpu) = _in_turns(rounds, by_spark, by_duckdb)
-            rows, different = compare(database, mart, f"{ours}/*.parquet", str(theirs))
-            answers[mart.name] = {
+            rows, different = compare(database, answer, f"{ours}/*.parquet", str(theirs))
+            answers[answer.name] = {
                 "clock": by_clock, "duckdb_clock": duckdb_by_clock, "cpu": cpu, "duckdb_cpu": duckdb_cpu,
                 "rows": rows, "different": different,
             }  # fmt: skip
             told = f"Spark {by_clock:.2f} s (CPU {cpu:.2f}), DuckDB {duckdb_by_clock:.2f} s (CPU {duckdb_cpu:.2f})"
-            print(f"{mart.name}: {told}, of {rows:,} rows {different} differ", flush=True)
+            print(f"{answer.name}: {told}, of {rows:,} rows {different} differ", flush=True)
             if by_clock > AIM * duckdb_by_clock:
                 PLANS.mkdir(parents=True, exist_ok=True)
-                plan = mart.make(tables)._jdf.queryExecution().explainString(_formatted(spark))
-                (PLANS / f"{mart.name}.txt").write_text(plan, encoding="utf-8")
+                plan = answer.make(tables)._jdf.queryExecution().explainString(_formatted(spark))
+                (PLANS / f"{answer.name}.txt").write_text(plan, encoding="utf-8")
         answers["reads"] = _reads(spark, place)
     return answers
 
 
-def sql_of(mart: Table) -> str:
+def sql_of(answer: Table) -> str:
     """The question in DuckDB's SQL, with the columns of the table in their order."""
-    names = ", ".join(f'"{name}"' for name in mart.columns)
-    return f"SELECT {names} FROM ({(QUESTIONS / f'{mart.name}.sql').read_text(encoding='utf-8')})"
+    names = ", ".join(f'"{name}"' for name in answer.columns)
+    return f"SELECT {names} FROM ({(QUESTIONS / f'{answer.name}.sql').read_text(encoding='utf-8')})"
 
 
 def open_in_duckdb(place: Path) -> duckdb.DuckDBPyConnection:
@@ -82,14 +82,14 @@ def open_in_duckdb(place: Path) -> duckdb.DuckDBPyConnection:
     return database
 
 
-def compare(database: duckdb.DuckDBPyConnection, mart: Table, ours: str, theirs: str) -> tuple[int, int]:
+def compare(database: duckdb.DuckDBPyConnection, answer: Table, ours: str, theirs: str) -> tuple[int, int]:
     """The rows of our answer, and how many rows are in one answer and not in the other, each counted as often as it is.
 
     Numbers with a fraction are compared to two thousandths: the last digit that is written was rounded.
     """
     columns = ", ".join(
         f'round("{name}" * 500)::BIGINT AS "{name}"' if column.type == "double" else f'"{name}"'
-        for name, column in mart.columns.items()
+        for name, column in answer.columns.items()
     )
     one, other = (f"SELECT {columns} FROM read_parquet('{path}')" for path in (ours, theirs))
     count = database.sql(f"SELECT count(*) FROM ({one})").fetchall()[0][0]

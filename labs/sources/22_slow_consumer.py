@@ -100,7 +100,7 @@ say(f"The limit is **{day['threshold']} orders** for each queue, a wave has **{d
 predict("episodes", f"{refusals:,} refusals of two queues in 60 s. How many episodes are that?", unit="episodes", prediction=...)
 
 # %%
-from mqlab_spark.tables.marts.flow_control import FLOW_CONTROL
+from mqlab_spark.tables.gold.flow_control import FLOW_CONTROL
 
 episodes = FLOW_CONTROL.make({"events": one}).orderBy("began_us", "queue_id").cache()
 shown = episodes.select("queue_id", F.round(F.col("began_us") / 1e6, 2).alias("from, s"), F.round(F.col("ended_us") / 1e6, 2).alias("to, s"), "refusals", "most_cached")

@@ -8,8 +8,8 @@ import duckdb
 
 from benchmarks.spark_data import Wanted
 from benchmarks.spark_questions import compare, sql_of
-from mqlab_spark.tables import ALL, MARTS
-from mqlab_spark.tables.marts.pop import POP_OUTCOMES
+from mqlab_spark.tables import ALL, ANSWERS
+from mqlab_spark.tables.gold.pop import POP_OUTCOMES
 from mqlab_spark.world_source import events_schema
 
 SQL_TYPES = {
@@ -24,10 +24,10 @@ def test_every_question_has_an_answer_in_sql_with_its_columns_and_types() -> Non
     for name, columns in tables.items():
         declared = ", ".join(f'"{column}" {SQL_TYPES[kind]}' for column, kind in columns.items())
         database.execute(f"CREATE TABLE {name} ({declared})")
-    for mart in MARTS:
-        found = database.sql(sql_of(mart))
+    for answer in ANSWERS:
+        found = database.sql(sql_of(answer))
         assert dict(zip(found.columns, map(str, found.types), strict=True)) == {
-            name: SQL_TYPES[column.type] for name, column in mart.columns.items()
+            name: SQL_TYPES[column.type] for name, column in answer.columns.items()
         }
 
 

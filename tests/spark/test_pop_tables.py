@@ -13,7 +13,7 @@ from mqlab import scenarios
 from mqlab.trace.bus import Row
 from mqlab.trace.catalogue import fields_of
 from mqlab_spark.schema import WORLD
-from mqlab_spark.tables.marts.pop import POP_OUTCOMES
+from mqlab_spark.tables.gold.pop import POP_OUTCOMES
 from mqlab_spark.tables.silver.pops import POPS
 from mqlab_spark.tables.table import EVENTS
 

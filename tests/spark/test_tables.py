@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -22,7 +23,7 @@ from mqlab.trace.recorder import JsonLinesRecorder, ParquetRecorder, Recorder
 from mqlab_spark import build, dictionary, read_trace, tables_at, world_of, worlds
 from mqlab_spark.__main__ import main
 from mqlab_spark.place import LOCK, Place
-from mqlab_spark.tables import ALL, EVENTS, MARTS
+from mqlab_spark.tables import ALL, ANSWERS, EVENTS
 from mqlab_spark.tables.table import TEXT, Column, Table
 from tests.spark.conftest import TraceOf
 from tests.worlds import shop, started_consumer, started_producer
@@ -105,12 +106,12 @@ def test_every_event_of_both_kinds_of_file_is_in_bronze(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mart", MARTS, ids=lambda mart: mart.name)
-def test_another_engine_has_the_same_answer(place: Place, mart: Table, tmp_path: Path) -> None:
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.name)
+def test_another_engine_has_the_same_answer(place: Place, answer: Table, tmp_path: Path) -> None:
     database, theirs = open_in_duckdb(Path(place.where)), str(tmp_path / "theirs.parquet")
-    database.sql(f"COPY ({sql_of(mart)}) TO '{theirs}' (FORMAT parquet)")
-    entry = place.entries()[mart.name]
-    assert compare(database, mart, f"{place.where}/{entry.path}/*.parquet", theirs) == (entry.rows, 0)
+    database.sql(f"COPY ({sql_of(answer)}) TO '{theirs}' (FORMAT parquet)")
+    entry = place.entries()[answer.name]
+    assert compare(database, answer, f"{place.where}/{entry.path}/*.parquet", theirs) == (entry.rows, 0)
 
 
 @pytest.mark.slow
@@ -307,7 +308,13 @@ def test_every_table_and_column_is_explained() -> None:
     for table in ALL:
         assert table.question.endswith("?")
         assert all(column.meaning for column in table.columns.values())
-    assert len(MARTS) >= 7
+    assert len(ANSWERS) >= 7
+
+
+def test_notebooks_from_before_find_the_tables_of_gold_where_they_were() -> None:
+    before = importlib.import_module("mqlab_spark.tables.marts.flow_control").FLOW_CONTROL
+    now = importlib.import_module("mqlab_spark.tables.gold.flow_control").FLOW_CONTROL
+    assert (before.name, before.columns) == (now.name, now.columns)
 
 
 def test_the_data_dictionary_is_that_of_the_tables() -> None:

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 from mqlab_spark.schema import of_kind
-from mqlab_spark.tables.marts.ownership import QUEUE, owners
+from mqlab_spark.tables.gold.ownership import QUEUE, owners
 from mqlab_spark.tables.table import EVENTS, GOLD, TEXT, WHOLE, Table, Tables, shared
 
 
