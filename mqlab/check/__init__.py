@@ -2,16 +2,16 @@
 
     from mqlab.check import NotSolvedYet, check, predict, reveal, seed_for
 
-A prediction is stored and shown again beside the truth; it is never scored for being right. A check plays your function
+A bet is stored and shown again beside the truth; it is never scored for being right. A check plays your function
 over public seeds and says what it tried, what went wrong and with which seed. Both print the same text every time.
 """
 
+from mqlab.check.bets import Bet, NotebookBets, Reveal, Revealed, notebook_bets, predict, reveal
 from mqlab.check.cases import Cases
 from mqlab.check.draws import Draws, Said, draws_for, say
 from mqlab.check.exam import begin_exam
 from mqlab.check.found import Right, Wrong
 from mqlab.check.given import is_number
-from mqlab.check.predictions import Prediction, Predictions, Reveal, Revealed, predict, predictions, reveal
 from mqlab.check.progress import Progress, how_far
 from mqlab.check.registry import (
     PUBLIC_SEEDS,
@@ -30,13 +30,13 @@ __all__ = [
     "DEFAULT_SEED",
     "PUBLIC_SEEDS",
     "VERDICT_MIME",
+    "Bet",
     "Cases",
     "CheckFailed",
     "Draws",
     "LabCheck",
     "NotSolvedYet",
-    "Prediction",
-    "Predictions",
+    "NotebookBets",
     "Progress",
     "Reveal",
     "Revealed",
@@ -52,8 +52,8 @@ __all__ = [
     "how_far",
     "is_number",
     "lab_check",
+    "notebook_bets",
     "predict",
-    "predictions",
     "reveal",
     "say",
     "seed_for",

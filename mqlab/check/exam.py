@@ -12,8 +12,8 @@ import os
 import re
 from datetime import UTC, datetime
 
+from mqlab.check.bets import notebook_bets
 from mqlab.check.draws import Said
-from mqlab.check.predictions import predictions
 
 OVER = "MQLAB_EXAM_OVER"
 """The environment variable with which a marker runs an exam's notebook: truths are shown."""
@@ -23,7 +23,7 @@ OPENED = re.compile(r"this notebook was opened at (\d{4}-\d\d-\d\d \d\d:\d\d UTC
 
 def begin_exam(name: str, *, released: str) -> Said:
     """Fold the truths away until the exam is over, and say when this was: by the clock of this machine."""
-    predictions.sealed = not os.environ.get(OVER)
+    notebook_bets.sealed = not os.environ.get(OVER)
     now = datetime.now(UTC).strftime(MINUTE)
     return Said(
         f"Exam **{name}**, handed out at {released}; this notebook was opened at {now}.\n\n"

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from mqlab.check import show
-from mqlab.check.predictions import Prediction, predictions
+from mqlab.check.bets import Bet, notebook_bets
 from mqlab.check.registry import PUBLIC_SEEDS, LabCheck, checks_of, noted_checks
 from mqlab.check.seeds import whose
 
@@ -160,7 +160,7 @@ def how_far(student_id: str, lab: str, *, bets: int) -> Progress:
         if verdict is not None and verdict.state != "not solved yet":
             checks[_exercise(check.name)] = Played(verdict.tried - verdict.failed, verdict.tried)
             texts += [cell_of(answer) for answer in answers]
-    made = min(sum(_was_made(asked) for asked in predictions.asked.values()), bets)
+    made = min(sum(_was_made(asked) for asked in notebook_bets.asked.values()), bets)
     not_run = frozenset(check.name for check in known) - noted_checks.keys()
     return Progress(certificate(lab, whose(student_id), made, bets, checks, texts), tuple(known), not_run)
 
@@ -169,7 +169,7 @@ def _exercise(check: str) -> str:
     return check.partition("/")[2]
 
 
-def _was_made(asked: Prediction) -> bool:
+def _was_made(asked: Bet) -> bool:
     return asked.answer is not None
 
 

@@ -1,4 +1,4 @@
-"""How a verdict or a prediction looks: plain text, and the same text as a small box of HTML."""
+"""How a verdict or a bet looks: plain text, and the same text as a small box of HTML."""
 
 from __future__ import annotations
 

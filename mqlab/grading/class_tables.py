@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mqlab.check.predictions import AFTERWARDS, BET_FIRST, IN_THE_REPORT, NO_PREDICTION
+from mqlab.check.bets import AFTERWARDS, BET_FIRST, IN_THE_REPORT, NO_BET
 from mqlab.errors import LearnerError
 from mqlab.grading.marking import read_result
 from mqlab.grading.wide_gradebook import by_hand_in_words
@@ -100,7 +100,7 @@ class BetRow:
     def add(self, made: Mapping[str, Any]) -> None:
         """Count one student's bet, as a result has it."""
         told, truth = _form(made.get("told")), _form(made.get("truth"))
-        said = None if told == NO_PREDICTION else told if told is not None else _form(made.get("said"))
+        said = None if told == NO_BET else told if told is not None else _form(made.get("said"))
         truth = None if truth in (IN_THE_REPORT, BET_FIRST) else truth
         self.students += 1
         self.question = max(self.question, made.get("question") or "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Any
 
-from mqlab.check.predictions import Prediction
+from mqlab.check.bets import Bet
 from mqlab.errors import LearnerError
 from mqlab.grading.printable import printable
 from mqlab.labs.source import LabSource, text_argument
@@ -63,7 +63,7 @@ class Question:
         """
         if said is None:
             return ""
-        bet = Prediction(self.name, self.text, self.choices, self.unit)
+        bet = Bet(self.name, self.text, self.choices, self.unit)
         try:
             bet.answer = bet.read(said)
         except LearnerError:

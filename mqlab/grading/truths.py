@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mqlab.check.predictions import AFTERWARDS, BET_FIRST, IN_THE_REPORT, REVEAL_MIME
+from mqlab.check.bets import AFTERWARDS, BET_FIRST, IN_THE_REPORT, REVEAL_MIME
 from mqlab.grading.outside import Unreadable, read_file, read_json
 from mqlab.grading.running import MOST_BYTES
 from mqlab.labs.source import LabSource

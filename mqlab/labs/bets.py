@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from mqlab.check.predictions import REVEAL_MIME
+from mqlab.check.bets import REVEAL_MIME
 from mqlab.labs.source import Cell, LabSource, text_argument
 
 _NUMBER = re.compile(r"-?\d[\d.]*")

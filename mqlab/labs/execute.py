@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from mqlab.check.predictions import OPEN
+from mqlab.check.bets import OPEN
 from mqlab.labs.errors import LabError
 from mqlab.labs.extra import extra
 from mqlab.labs.notebook import Notebook

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from mqlab.check.predictions import REVEAL_MIME, REVEALED_MIME
+from mqlab.check.bets import REVEAL_MIME, REVEALED_MIME
 from mqlab.labs.bets import between, reveals_in
 from mqlab.labs.hints import hints_of
 from mqlab.labs.notebook import Notebook, code_cells

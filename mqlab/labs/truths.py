@@ -16,8 +16,8 @@ from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from mqlab.check import predictions
-from mqlab.check.predictions import Prediction
+from mqlab.check import notebook_bets
+from mqlab.check.bets import Bet
 from mqlab.labs.execute import SMALL_DATA
 from mqlab.labs.source import Cell, LabSource, text_argument
 from mqlab.labs.whys import one_reason_for_two
@@ -27,8 +27,8 @@ ONE_SPARK = ("MQLAB_SPARK_MASTER", "local[1]")
 
 
 @dataclass(frozen=True, slots=True)
-class Bet:
-    """One bet, and what was seen for each student; whether one reason was given for two different choices."""
+class Truths:
+    """The name of a bet, and what was seen for each student; whether one reason was given for two different choices."""
 
     name: str
     truths: tuple[str, ...]
@@ -48,28 +48,28 @@ def student_ids(count: int) -> list[str]:
     return [f"student-{number}" for number in range(1, count + 1)]
 
 
-def truths_of(lab: LabSource, ids: Sequence[str]) -> list[Bet]:
+def truths_of(lab: LabSource, ids: Sequence[str]) -> list[Truths]:
     """The bets of a lab in their order, each with what comes of it for these students."""
     seen = [_play(lab, student_id) for student_id in ids]
     names = [text_argument(call) or "" for cell in lab.tagged("prediction") for call in cell.calls("predict")]
     return [
-        Bet(name, tuple(bets[name].seen for bets in seen), one_reason_for_two(bets[name] for bets in seen))
+        Truths(name, tuple(bets[name].seen for bets in seen), one_reason_for_two(bets[name] for bets in seen))
         for name in names
     ]
 
 
-def _play(lab: LabSource, student_id: str) -> dict[str, Prediction]:
+def _play(lab: LabSource, student_id: str) -> dict[str, Bet]:
     """Run the lab for one student, and take its bets as they were revealed."""
     names: dict[str, Any] = {"__name__": f"lab_{lab.name}"}
-    before = predictions.take_all()
+    before = notebook_bets.take_all()
     for variable in (SMALL_DATA, ONE_SPARK):
         os.environ.setdefault(*variable)
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             asyncio.run(_run(lab, student_id, names))
-        return predictions.take_all()
+        return notebook_bets.take_all()
     finally:
-        predictions.put_back(before)
+        notebook_bets.put_back(before)
 
 
 async def _run(lab: LabSource, student_id: str, names: dict[str, Any]) -> None:

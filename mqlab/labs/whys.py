@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
-from mqlab.check.predictions import Prediction
+from mqlab.check.bets import Bet
 from mqlab.labs.source import LabSource, text_argument
 
 ONE_ANSWER_FOR_ALL: Mapping[str, tuple[str, ...]] = {
@@ -55,7 +55,7 @@ def _is_fixed(reveal: ast.Call) -> bool:
     return computed and any(isinstance(why, ast.Constant) for why in whys)
 
 
-def one_reason_for_two(played: Iterable[Prediction]) -> bool:
+def one_reason_for_two(played: Iterable[Bet]) -> bool:
     """Whether a bet by choice, as several students have played it, gives the same reason for different choices."""
     reasons: dict[str, set[int]] = {}
     for bet in played:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mqlab.check import begin_exam, predict, predictions, reveal, seed_for
+from mqlab.check import begin_exam, notebook_bets, predict, reveal, seed_for
+from mqlab.check.bets import REVEAL_MIME
 from mqlab.check.exam import OVER
-from mqlab.check.predictions import REVEAL_MIME
 from mqlab.commands.cli import main
 from mqlab.errors import LearnerError
 from mqlab.grading.confine import Limits
@@ -82,8 +82,8 @@ def test_an_exam_needs_the_key(tmp_path: Path, key: Path) -> None:
 
 
 def test_truths_are_kept_until_the_exam_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = predictions.take_all()
-    monkeypatch.setattr(predictions, "sealed", False)
+    asked = notebook_bets.take_all()
+    monkeypatch.setattr(notebook_bets, "sealed", False)
     monkeypatch.delenv(OVER, raising=False)
     assert f"handed out at {RELEASED}; this notebook was opened at 20" in repr(begin_exam("june", released=RELEASED))
     predict("held", "How long?", 15, unit="s")
@@ -94,7 +94,7 @@ def test_truths_are_kept_until_the_exam_is_over(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv(OVER, "1")
     begin_exam("june", released=RELEASED)
     assert "20.1" in repr(reveal("held", 20.1))
-    predictions.put_back(asked)
+    notebook_bets.put_back(asked)
 
 
 def test_the_marker_runs_an_exam_with_its_truths(tmp_path: Path, key: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mqlab.check import draws_for, predict, predictions, say, seed_for
+from mqlab.check import draws_for, notebook_bets, predict, say, seed_for
 from mqlab.errors import LearnerError
 from mqlab.labs.source import Cell, LabSource
 from mqlab.labs.truths import student_ids, truths_of
@@ -60,4 +60,4 @@ def test_a_bet_on_a_draw_has_another_truth_for_another_student(example: LabSourc
     own = truths_of(replace(example, cells=(*example.cells[:at], drawn, *example.cells[at:])), ids)
     expected = [f"{3 * (seed_for(student, '90') % 5)} messages" for student in ids]
     assert (own[0].same_for_all, own[1].same_for_all, list(own[1].truths)) == (True, False, expected)
-    assert list(predictions.take_all()) == ["of mine"]
+    assert list(notebook_bets.take_all()) == ["of mine"]

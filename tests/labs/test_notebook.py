@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.check.predictions import Reveal
+from mqlab.check.bets import Reveal
 from mqlab.labs.bets import told_too_early
 from mqlab.labs.errors import LabError
 from mqlab.labs.head import HOW_TO_WORK

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.check import NotSolvedYet, Wrong, check, how_far, lab_check, predict, predictions
+from mqlab.check import NotSolvedYet, Wrong, check, how_far, lab_check, notebook_bets, predict
 from mqlab.check.progress import Played, certificate, read_certificate
 from mqlab.check.registry import _checks, noted_checks
 from mqlab.labs.notebook import make_notebook
@@ -21,7 +21,7 @@ THRICE = "class Thrice:\n    def of(self, n):\n        return 3 * n if n < 50 el
 @pytest.fixture(autouse=True)
 def a_lab_of_two_checks() -> Iterator[None]:
     """Lab 87, with nothing played and nothing asked before."""
-    asked = predictions.take_all()
+    asked = notebook_bets.take_all()
 
     @lab_check("87/twice", points=2)
     def twice(answer: Callable[[int], int], *, seed: int) -> Wrong | None:
@@ -34,7 +34,7 @@ def a_lab_of_two_checks() -> Iterator[None]:
         return None if answer().of(seed) == 3 * seed else Wrong("not tripled")
 
     yield
-    predictions.put_back(asked)
+    notebook_bets.put_back(asked)
     for name in (twice.name, thrice.name):
         _checks.pop(name)
         noted_checks.pop(name, None)

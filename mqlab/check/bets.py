@@ -16,7 +16,7 @@ from mqlab.errors import LearnerError
 REVEAL_MIME = "application/vnd.mqlab.reveal+json"
 REVEALED_MIME = "application/vnd.mqlab.revealed+json"
 Answer = str | int | float
-NO_PREDICTION = "no prediction yet"
+NO_BET = "no prediction yet"
 IN_THE_REPORT = "told in your report"
 BET_FIRST = "bet first: write your answer in place of the dots, run that cell, and then this one again"
 AFTERWARDS = " (written after the truth was shown)"
@@ -33,7 +33,7 @@ def _singular(unit: str) -> str:
 
 
 @dataclass(slots=True)
-class Prediction:
+class Bet:
     """One question and what the student expects; `answer` is None until there is one, `truth` until it is revealed."""
 
     name: str
@@ -74,9 +74,9 @@ class Prediction:
 
     @property
     def said(self) -> str:
-        """What the student predicted, as text."""
+        """What the student has bet, as text."""
         if self.answer is None:
-            return NO_PREDICTION
+            return NO_BET
         return self._with_unit(self.answer) + (AFTERWARDS if self.afterwards else "")
 
     @property
@@ -106,7 +106,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Reveal:
-    """A prediction beside the truth, as it is at the moment of looking."""
+    """A bet beside the truth, as it is at the moment of looking."""
 
     bet: str
     question: str
@@ -138,7 +138,7 @@ class Reveal:
 
 @dataclass(frozen=True, slots=True)
 class Revealed:
-    """All predictions of a notebook beside what was seen."""
+    """All bets of a notebook beside what was seen."""
 
     rows: tuple[Reveal, ...]
 
@@ -164,11 +164,11 @@ def _cell(tag: str, text: str) -> str:
     return f'<{tag} style="text-align:left">{escape(text)}</{tag}>'
 
 
-class Predictions:
-    """The predictions of one notebook, in the order of their questions. Running a cell again replaces its answer."""
+class NotebookBets:
+    """The bets of one notebook, in the order of their questions. Running a cell again replaces its answer."""
 
     def __init__(self) -> None:
-        self._by_name: dict[str, Prediction] = {}
+        self._by_name: dict[str, Bet] = {}
         self._shown: set[str] = set()
         """The names of those whose truth was shown to somebody."""
         self.sealed = False
@@ -182,14 +182,14 @@ class Predictions:
         *,
         choices: Sequence[str] = (),
         unit: str = "",
-    ) -> Prediction:
+    ) -> Bet:
         """Store what you expect: in place of the dots a letter (with `choices`), a number (with `unit`), or a text.
 
-        The dots mean that there is no prediction yet. Raises LearnerError for an answer that does not fit the question.
+        The dots mean that there is no bet yet. Raises LearnerError for an answer that does not fit the question.
         """
         if len(choices) > len(ascii_lowercase):
             raise LearnerError(f"{name!r} has {len(choices)} choices", "give at most 26")
-        asked = Prediction(name, question, tuple(choices), unit)
+        asked = Bet(name, question, tuple(choices), unit)
         if prediction is not None and not isinstance(prediction, EllipsisType):
             asked.answer = asked.read(prediction)
         before = self._by_name.get(name)
@@ -199,7 +199,7 @@ class Predictions:
         return asked
 
     def reveal(self, name: str | None = None, truth: Any = None, why: str = "") -> Reveal | Revealed:
-        """Show a prediction beside the truth; without a name, all of them again.
+        """Show a bet beside the truth; without a name, all of them again.
 
         `truth` is what was seen, in the form of an answer. While there is no bet, the truth is kept back. Raises
         LearnerError when that question was not asked.
@@ -217,7 +217,7 @@ class Predictions:
         shown.truth, shown.why = shown.read(truth), why
         return self._beside_the_truth(shown)
 
-    def _beside_the_truth(self, shown: Prediction) -> Reveal:
+    def _beside_the_truth(self, shown: Bet) -> Reveal:
         if self.sealed:
             return Reveal(shown.name, shown.question, shown.said, IN_THE_REPORT, "")
         if shown.answer is None and not os.environ.get(OPEN):
@@ -227,20 +227,20 @@ class Predictions:
         return Reveal(shown.name, shown.question, shown.said, shown.seen, shown.why)
 
     @property
-    def asked(self) -> Mapping[str, Prediction]:
-        """The predictions so far, by name."""
+    def asked(self) -> Mapping[str, Bet]:
+        """The bets so far, by name."""
         return self._by_name
 
-    def take_all(self) -> dict[str, Prediction]:
-        """The predictions so far, by name; none are left."""
+    def take_all(self) -> dict[str, Bet]:
+        """The bets so far, by name; none are left."""
         taken, self._by_name = self._by_name, {}
         return taken
 
-    def put_back(self, taken: dict[str, Prediction]) -> None:
+    def put_back(self, taken: dict[str, Bet]) -> None:
         """What was taken is there again, and nothing else."""
         self._by_name = taken
 
 
-predictions = Predictions()
-predict = predictions.predict
-reveal = predictions.reveal
+notebook_bets = NotebookBets()
+predict = notebook_bets.predict
+reveal = notebook_bets.reveal

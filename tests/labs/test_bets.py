@@ -6,24 +6,24 @@ import re
 
 import pytest
 
-from mqlab.check import Predictions
-from mqlab.check.predictions import AFTERWARDS, OPEN, REVEAL_MIME, REVEALED_MIME
+from mqlab.check import NotebookBets
+from mqlab.check.bets import AFTERWARDS, OPEN, REVEAL_MIME, REVEALED_MIME
 from mqlab.errors import LearnerError
 
 
 @pytest.fixture
-def sheet() -> Predictions:
-    return Predictions()
+def sheet() -> NotebookBets:
+    return NotebookBets()
 
 
-def test_three_dots_are_no_prediction_yet(sheet: Predictions) -> None:
+def test_three_dots_are_no_prediction_yet(sheet: NotebookBets) -> None:
     asked = sheet.predict("requests", "How many requests before the first message?", unit="requests", prediction=...)
     assert repr(asked) == (
         "Before you look: How many requests before the first message?\n  your prediction: no prediction yet"
     )
 
 
-def test_a_prediction_stands_beside_the_truth_with_its_reason(sheet: Predictions) -> None:
+def test_a_prediction_stands_beside_the_truth_with_its_reason(sheet: NotebookBets) -> None:
     sheet.predict("requests", "How many requests?", 0, unit="requests")
     assert repr(sheet.reveal("requests", 1, why="the first send asks for the route")) == (
         "How many requests?\n"
@@ -33,7 +33,7 @@ def test_a_prediction_stands_beside_the_truth_with_its_reason(sheet: Predictions
     )
 
 
-def test_a_reveal_tells_programs_what_it_tells_people(sheet: Predictions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reveal_tells_programs_what_it_tells_people(sheet: NotebookBets, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(OPEN, raising=False)
     sheet.predict("first", "How many?", 0, unit="requests")
     sheet.predict("second", "How long?", unit="ms")
@@ -51,12 +51,12 @@ def test_a_reveal_tells_programs_what_it_tells_people(sheet: Predictions, monkey
     ("unit", "one"),
     [("requests", "1 request"), ("copies", "1 copy"), ("s", "1 s"), ("ms", "1 ms"), ("of 2", "1 of 2"), ("", "1")],
 )
-def test_one_of_a_unit_is_said_in_the_singular(sheet: Predictions, unit: str, one: str) -> None:
+def test_one_of_a_unit_is_said_in_the_singular(sheet: NotebookBets, unit: str, one: str) -> None:
     assert sheet.predict("count", "How many?", 1, unit=unit).said == one
     assert sheet.predict("two", "How many?", 2, unit=unit).said == f"2 {unit}".strip()
 
 
-def test_a_choice_is_named_by_its_letter_or_its_text(sheet: Predictions) -> None:
+def test_a_choice_is_named_by_its_letter_or_its_text(sheet: NotebookBets) -> None:
     choices = ["the oldest", "the newest"]
     by_letter = sheet.predict("out", "Which leaves first?", "b", choices=choices)
     by_text = sheet.predict("out", "Which leaves first?", "the newest", choices=choices)
@@ -68,7 +68,7 @@ def test_a_choice_is_named_by_its_letter_or_its_text(sheet: Predictions) -> None
     ]
 
 
-def test_running_a_cell_again_replaces_its_answer_and_keeps_its_place(sheet: Predictions) -> None:
+def test_running_a_cell_again_replaces_its_answer_and_keeps_its_place(sheet: NotebookBets) -> None:
     sheet.predict("first", "First?", "x")
     sheet.predict("second", "Second?", "y")
     sheet.reveal("first", "z")
@@ -79,7 +79,7 @@ def test_running_a_cell_again_replaces_its_answer_and_keeps_its_place(sheet: Pre
     )
 
 
-def test_without_a_bet_the_truth_is_kept_back(sheet: Predictions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_bet_the_truth_is_kept_back(sheet: NotebookBets, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(OPEN, raising=False)
     sheet.predict("first", "How many?", unit="ms", prediction=...)
     told = repr(sheet.reveal("first", 4321, why="the limit is 4321"))
@@ -94,7 +94,7 @@ def test_without_a_bet_the_truth_is_kept_back(sheet: Predictions, monkeypatch: p
     assert "it is:    4321 ms" in repr(sheet.reveal("first", 4321))
 
 
-def test_a_bet_that_is_written_after_its_truth_says_so_and_the_same_bet_again_does_not(sheet: Predictions) -> None:
+def test_a_bet_that_is_written_after_its_truth_says_so_and_the_same_bet_again_does_not(sheet: NotebookBets) -> None:
     sheet.predict("first", "How many?", 5, unit="ms")
     sheet.reveal("first", 7)
     assert sheet.predict("first", "How many?", 5, unit="ms").said == "5 ms"
@@ -102,7 +102,7 @@ def test_a_bet_that_is_written_after_its_truth_says_so_and_the_same_bet_again_do
     assert f"you said: 7 ms{AFTERWARDS}\n  it is:    7 ms" in repr(sheet.reveal("first", 7))
 
 
-def test_what_was_shown_does_not_change_when_the_answer_does(sheet: Predictions) -> None:
+def test_what_was_shown_does_not_change_when_the_answer_does(sheet: NotebookBets) -> None:
     sheet.predict("first", "First?", "x")
     shown = sheet.reveal("first", "z")
     sheet.predict("first", "First?", "other")
@@ -118,20 +118,20 @@ def test_what_was_shown_does_not_change_when_the_answer_does(sheet: Predictions)
     ],
 )
 def test_an_answer_that_does_not_fit_is_refused_with_what_to_write(
-    sheet: Predictions, answer: str | bool, options: dict[str, list[str]], hint: str
+    sheet: NotebookBets, answer: str | bool, options: dict[str, list[str]], hint: str
 ) -> None:
     with pytest.raises(LearnerError) as refused:
         sheet.predict("requests", "How many?", answer, **options)  # type: ignore[arg-type]
     assert hint in refused.value.hint
 
 
-def test_a_reveal_without_its_question_says_to_run_from_the_top(sheet: Predictions) -> None:
+def test_a_reveal_without_its_question_says_to_run_from_the_top(sheet: NotebookBets) -> None:
     sheet.predict("asked", "Asked?")
     with pytest.raises(LearnerError, match=r"'never' was not asked\n.*from its top \(asked so far: asked\)"):
         sheet.reveal("never", 1)
 
 
-def test_html_says_the_same_and_escapes_what_it_is_given(sheet: Predictions) -> None:
+def test_html_says_the_same_and_escapes_what_it_is_given(sheet: NotebookBets) -> None:
     sheet.predict("tag", "Is <b> a tag?", "a < b")
     assert "Is &lt;b&gt; a tag?" in sheet.reveal("tag", "a & b")._repr_html_()
     assert re.search(r">a &lt; b</td><td [^>]*>a &amp; b<", sheet.reveal()._repr_html_())
