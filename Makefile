@@ -47,7 +47,7 @@ LAB_FLAGS ?=
 
 IN_PARALLEL = $(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile
 NOTEBOOKS = $(NBVAL) --nbval-current-env --nbval-cell-timeout=120
-# Directories of tests that have a target of their own, so that `make test` takes less than ten minutes on two cores.
+# Directories of tests that have a target of their own, so that `make test` takes eight minutes on two cores.
 APART := attacks browser cluster grading lite nbgrader pip ways wheelhouse
 
 .PHONY: help
@@ -84,7 +84,7 @@ doctor: $(STAMPS)/labs $(STAMPS)/project ## say what is missing on this machine,
 	$(PY) -m mqlab doctor
 
 .PHONY: test
-test: all-sets ## what must hold, in ten minutes: lint, types, imports, labs, tests (all of it: .ci/run)
+test: all-sets ## what must hold, in eight minutes: lint, types, imports, labs, tests (all of it: .ci/run)
 	$(BIN)/ruff check
 	$(PY) -m mypy
 	$(BIN)/lint-imports
