@@ -21,8 +21,14 @@ __all__ = ["example", "example_text", "in_a_world"]
 HONEST = "def pull(queue, limit):\n    return queue[:limit], queue[limit:]\n"
 EXERCISE = "90-pull"
 
+
 Notebook = dict[str, Any]
 MarkIt = Callable[..., dict[str, Any]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The file that takes longest comes first: else one of two workers has nothing to do while it is played."""
+    items.sort(key=lambda item: item.path.name != "test_spark_labs.py")
 
 
 def exercise_of(notebook: Notebook) -> dict[str, Any]:
