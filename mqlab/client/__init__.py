@@ -40,6 +40,12 @@ if TYPE_CHECKING:
         ConsumeOrderlyStatus,
         MessageListenerOrderly,
     )
+    from mqlab.client.producer.transaction_listener import (
+        LocalTransactionState,
+        TransactionListener,
+        TransactionSendResult,
+    )
+    from mqlab.client.producer.transaction_mq_producer import TransactionMQProducer
 
 _LATER = {
     "CONSUME_SUCCESS": "consumer.listener",
@@ -65,8 +71,12 @@ _LATER = {
     "PullCallback": "consumer.pull.pull_callback",
     "PullTaskCallback": "consumer.pull.pull_task",
     "PullTaskContext": "consumer.pull.pull_task",
+    "LocalTransactionState": "producer.transaction_listener",
+    "TransactionListener": "producer.transaction_listener",
+    "TransactionMQProducer": "producer.transaction_mq_producer",
+    "TransactionSendResult": "producer.transaction_listener",
 }
-"""Where consumers come from: they are imported when first used, which keeps this part light."""
+"""Where consumers and transactions come from: they are imported when first used, which keeps this part light."""
 
 __all__ = [
     "CONSUME_SUCCESS",
@@ -84,6 +94,7 @@ __all__ = [
     "DefaultMQPullConsumer",
     "DefaultMQPushConsumer",
     "LocalFileOffsetStore",
+    "LocalTransactionState",
     "MQClientInstance",
     "MQClientManager",
     "MQFaultStrategy",
@@ -108,6 +119,9 @@ __all__ = [
     "SendResult",
     "SendStatus",
     "ServiceState",
+    "TransactionListener",
+    "TransactionMQProducer",
+    "TransactionSendResult",
     "select_message_queue_by_hash",
 ]
 

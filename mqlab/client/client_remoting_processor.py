@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class ClientRemotingProcessor(RequestProcessor):
     """Answers the requests of brokers (org.apache.rocketmq.client.impl.ClientRemotingProcessor).
 
-    Differs from RocketMQ: of the seven requests that a broker may send only NOTIFY_CONSUMER_IDS_CHANGED is known; the
-    others are answered "not supported".
+    Differs from RocketMQ: of the seven requests that a broker may send only NOTIFY_CONSUMER_IDS_CHANGED and
+    CHECK_TRANSACTION_STATE are known; the others are answered "not supported".
     """
 
     def __init__(self, instance: MQClientInstance) -> None:
@@ -26,10 +26,35 @@ class ClientRemotingProcessor(RequestProcessor):
         """Take over the codes that this processor knows."""
         client = self._instance.api.remoting_client
         client.register_processor(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, self)
+        client.register_processor(RequestCode.CHECK_TRANSACTION_STATE, self)
 
-    def process_request(self, channel: Channel, request: RemotingCommand) -> None:  # one-way
-        """NOTIFY_CONSUMER_IDS_CHANGED: the members of a group have changed, so rebalance at once."""
-        self._instance.rebalance_immediately()
+    def process_request(self, channel: Channel, request: RemotingCommand) -> None:  # both one-way
+        """Do what a broker asks."""
+        if request.code == RequestCode.CHECK_TRANSACTION_STATE:
+            self._check_transaction_state(channel, request)
+        else:
+            # The members of a group have changed, so rebalance at once.
+            self._instance.rebalance_immediately()
+
+    def _check_transaction_state(self, channel: Channel, request: RemotingCommand) -> None:
+        """Ask the producer of the message's group; what cannot be read, and a group that is not here, is passed over.
+
+        Java: org.apache.rocketmq.client.impl.ClientRemotingProcessor.checkTransactionState.
+        """
+        from mqlab.protocol.errors import RecordError
+        from mqlab.protocol.headers import CheckTransactionStateRequestHeader
+        from mqlab.protocol.message import MessageConst
+        from mqlab.protocol.record import decode_record
+
+        header = request.header_as(CheckTransactionStateRequestHeader)
+        try:
+            message = decode_record(request.body or b"")
+        except RecordError:
+            return
+        message.transaction_id = message.properties.get(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
+        producer = self._instance.producer_table.get(message.properties.get(MessageConst.PRODUCER_GROUP, ""))
+        if producer is not None:
+            producer.check_transaction_state(channel.remote_address, message, header)
 
 
 class HeartbeatOnActiveChannel(ChannelEventListener):
