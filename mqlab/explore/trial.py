@@ -43,6 +43,7 @@ from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedS
 from mqlab.explore.rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn
 from mqlab.explore.rules_of_timers import TimersComeInTime
 from mqlab.explore.rules_of_transactions import (
+    EndedIsLeftAlone,
     EndsAreKept,
     HalfMessagesAreHidden,
     HalfMessagesEnd,
@@ -85,6 +86,7 @@ RULES: tuple[type[Rule], ...] = (
     HalfMessagesAreHidden,
     EndsAreKept,
     HalfMessagesEnd,
+    EndedIsLeftAlone,
     QuestionsAreCounted,
     AckedStaysAway,
     NothingUnackedIsLost,
