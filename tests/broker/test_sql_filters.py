@@ -169,7 +169,9 @@ def changes(cluster: Any) -> list[str]:
 
 
 def test_filters_live_and_die_with_their_groups(cluster: Any, client: Any) -> None:
-    data = lambda: cluster.broker.consumer_filters.manager.get("T", "G")  # noqa: E731
+    def data() -> Any:
+        return cluster.broker.consumer_filters.manager.get("T", "G")
+
     client.heartbeat(sql("a > 5", 7))
     client.heartbeat(sql("a > 5", 7))
     assert changes(cluster) == ["registered"]
@@ -239,10 +241,10 @@ def test_filters_that_were_made_for_another_bloom_filter_are_forgotten() -> None
     assert table.filter_data_by_topic == {}
 
 
-@pytest.mark.parametrize("text", ['{"filterDataByTopic":[]}', '{"filterDataByTopic":{"T":{"groupFilterData":{"G":{}}}}}'])
-def test_a_damaged_file_is_refused(text: str) -> None:
+@pytest.mark.parametrize("table_text", ["[]", '{"T":{"groupFilterData":{"G":{}}}}'])
+def test_a_damaged_file_is_refused(table_text: str) -> None:
     table = manager()
-    table._node.disk.write_bytes(table.path, text.encode())
+    table._node.disk.write_bytes(table.path, f'{{"filterDataByTopic":{table_text}}}'.encode())
     with pytest.raises(LearnerError, match=r"cannot read consumerFilter\.json"):
         table.load_or_fail()
 
