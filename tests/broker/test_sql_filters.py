@@ -255,6 +255,91 @@ def test_rates_of_errors_that_can_not_be_are_refused() -> None:
             BrokerConfig(max_error_rate_of_bloom_filter=rate)
 
 
+# -- bit maps -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_bits(make_cluster: Callable[..., Any]) -> Any:
+    cluster = make_cluster(
+        {"enable_consume_queue_ext": True}, enable_property_filter=True, enable_calc_filter_bit_map=True
+    )
+    cluster.topic("T")
+    return cluster
+
+
+def test_what_no_bit_is_set_for_is_passed_over_without_being_read(with_bits: Any) -> None:
+    cluster, client = with_bits, with_bits.client()
+    client.heartbeat(sql("a > 5", 7))
+    client.heartbeat(sql("a < 5", 7), group="Other", client_id="other")
+    cluster.run(10)
+    send(cluster, client, {"a": "1"}, {"a": "6"}, {"a": "5"}, {"a": "x"})
+    calculated = [event["groups"] for event in cluster.seen("FilterBitMapCalculated")]
+    assert calculated == ["Other", "G", "", ""]
+    assert bodies(pull_by_heartbeat(client, 7)) == [{"a": "6"}]
+    (told,) = cluster.seen("MessagesFilteredByBroker")
+    assert (told["by_bit_map"], told["by_expression"]) == (3, 0)
+
+
+def test_messages_that_are_older_than_a_filter_are_read(with_bits: Any) -> None:
+    cluster, client = with_bits, with_bits.client()
+    client.heartbeat(sql("b > 5", 7), group="Other", client_id="other")
+    send(cluster, client, {"a": "6"}, {"a": "1"})
+    client.heartbeat(sql("a > 5", 7))
+    assert bodies(pull_by_heartbeat(client, 7)) == [{"a": "6"}]
+    (told,) = cluster.seen("MessagesFilteredByBroker")
+    assert (told["by_bit_map"], told["by_expression"]) == (0, 1)
+
+
+def test_a_bit_map_may_wrongly_say_yes_and_then_the_expression_decides(with_bits: Any) -> None:
+    cluster, client = with_bits, with_bits.client()
+    client.heartbeat(sql("a > 5", 7))
+    cluster.run(10)
+    filters = cluster.broker.consumer_filters.manager
+    # The bits of another group that are those of this one.
+    client.heartbeat(sql("a < 5", 7), group="Other", client_id="other")
+    filters.get("T", "Other").bloom_filter_data = filters.get("T", "G").bloom_filter_data
+    send(cluster, client, {"a": "1"}, {"a": "6"})
+    assert bodies(pull_by_heartbeat(client, 7)) == [{"a": "6"}]
+    (told,) = cluster.seen("MessagesFilteredByBroker")
+    assert (told["by_bit_map"], told["by_expression"]) == (0, 1)
+
+
+def test_a_held_pull_is_not_woken_for_what_its_bits_say_no_to(with_bits: Any) -> None:
+    cluster, client = with_bits, with_bits.client()
+    client.heartbeat(sql("a > 5", 7))
+    cluster.run(10)
+    answer = client.begin_pull("T", suspend=True, subscription=None, sub_version=7)
+    cluster.run(100)
+    send(cluster, client, {"a": "1"})
+    assert not answer.done
+    send(cluster, client, {"a": "6"})
+    assert bodies(cluster.world.wait_for(answer)) == [{"a": "6"}]
+
+
+def test_bits_outlive_the_broker(with_bits: Any) -> None:
+    cluster, client = with_bits, with_bits.client()
+    client.heartbeat(sql("a > 5", 7))
+    cluster.run(10)
+    send(cluster, client, {"a": "1"}, {"a": "6"}, {"a": "2"})
+    cluster.run(12_000)
+    cluster.do("crash", node="broker-a")
+    cluster.restart(200)
+    client.heartbeat(sql("a > 5", 7))
+    assert bodies(pull_by_heartbeat(client, 7)) == [{"a": "6"}]
+    assert cluster.seen("MessagesFilteredByBroker")[-1]["by_bit_map"] == 2
+
+
+def test_without_extended_queues_bits_serve_those_who_wait_only(make_cluster: Callable[..., Any]) -> None:
+    cluster = make_cluster(enable_property_filter=True, enable_calc_filter_bit_map=True)
+    cluster.topic("T")
+    client = cluster.client()
+    client.heartbeat(sql("a > 5", 7))
+    cluster.run(10)
+    send(cluster, client, {"a": "1"}, {"a": "6"})
+    assert bodies(pull_by_heartbeat(client, 7)) == [{"a": "6"}]
+    assert cluster.seen("MessagesFilteredByBroker")[-1]["by_bit_map"] == 0
+
+
 # -- retry topics ---------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mqlab.client.v5 import ConsumeResult, FilterExpression, Message, MessageView, Producer, PushConsumer, SimpleConsumer
+from mqlab.client.v5 import (
+    ConsumeResult,
+    FilterExpression,
+    Message,
+    MessageView,
+    Producer,
+    PushConsumer,
+    SimpleConsumer,
+)
 from mqlab.lab import Lab
 
 Verdict = Callable[[MessageView], Any]

@@ -24,5 +24,5 @@ def test_a_simple_consumer_receives_what_fulfils_its_condition(shop: Any) -> Non
 def test_a_condition_that_cannot_be_read_is_told_with_the_first_receive(shop: Any) -> None:
     """As recorded (`py-filters`, `jv-filter`): the start succeeds, receiving ends with 50001."""
     consumer = shop.simple_consumer(tags=FilterExpression("n >", sql=True))
-    with pytest.raises(ClientException, match="INTERNAL_SERVER_ERROR.*parse the consumer's subscription failed"):
+    with pytest.raises(ClientException, match=r"INTERNAL_SERVER_ERROR.*parse the consumer's subscription failed"):
         shop.run(consumer.receive(16, 10_000))
