@@ -75,12 +75,11 @@ class ConsumeQueue:
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
-    def put(self, request: DispatchRequest) -> None:
-        """Add the entry of a message; one that the queue already knows is passed over."""
-        self.put_position(request, request.tags_code)
+    def put(self, request: DispatchRequest, address: int | None = None) -> None:
+        """Add the entry of a message, with an `address` in the place of its tags code if there is one.
 
-    def put_position(self, request: DispatchRequest, tags_code: int) -> None:
-        """Add the entry of a message with this tags code."""
+        A message that the queue already knows is passed over.
+        """
         offset = request.commit_log_offset
         end = offset + request.msg_size
         if end <= self.max_physic_offset:
@@ -96,7 +95,8 @@ class ConsumeQueue:
             last = self._file_for(position)
             if last is None:
                 return
-        last.file.write(last.wrote_position, ENTRY.pack(offset, request.msg_size, tags_code))
+        code = request.tags_code if address is None else address
+        last.file.write(last.wrote_position, ENTRY.pack(offset, request.msg_size, code))
         last.wrote_position += CQ_STORE_UNIT_SIZE
         self.max_physic_offset = end
 

@@ -157,10 +157,10 @@ class ExtendedConsumeQueue(ConsumeQueue):
         super().__init__(disk, path, topic, queue_id, file_size)
         self.ext = ConsumeQueueExt(disk, ext_path, ext_file_size)
 
-    def put(self, request: DispatchRequest) -> None:
+    def put(self, request: DispatchRequest, address: int | None = None) -> None:
         """Add unit and entry of a message; where there is no room for the unit, the entry has the tags code itself."""
-        address = self.ext.put(CqExtUnit(request.tags_code, request.store_timestamp, request.bit_map))
-        self.put_position(request, address if is_ext_addr(address) else request.tags_code)
+        saved_at = self.ext.put(CqExtUnit(request.tags_code, request.store_timestamp, request.bit_map))
+        super().put(request, saved_at if is_ext_addr(saved_at) else address)
 
     def iterate_from(self, queue_offset: int, count: int) -> Iterator[CqUnit] | None:
         """As in any queue, with the units."""
