@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mqlab.broker.broker_config import BrokerConfig
+from mqlab.broker.filter.consumer_filter_data import ConsumerFilterData
 from mqlab.broker.filter.consumer_filter_manager import ConsumerFilterManager
 from mqlab.errors import LearnerError
 from mqlab.protocol import headers as h
@@ -233,6 +234,11 @@ def test_the_recorded_file_is_written_again_byte_for_byte() -> None:
     assert table._node.disk.read_bytes(table.path) == data
 
 
+@pytest.mark.parametrize(("born", "dead", "is_dead"), [(5, 0, False), (5, 4, False), (5, 5, True), (5, 6, True)])
+def test_a_filter_is_dead_if_it_did_not_die_before_it_was_born(born: int, dead: int, is_dead: bool) -> None:
+    assert ConsumerFilterData("G", "T", "a > 5", "SQL92", None, born, 1, dead).is_dead == is_dead
+
+
 def test_filters_that_were_made_for_another_bloom_filter_are_forgotten() -> None:
     data = (GOLDEN / "vectors" / "config" / "consumerFilter.json").read_bytes()
     table = manager(expect_consumer_num_use_filter=64)
@@ -272,12 +278,12 @@ def test_what_no_bit_is_set_for_is_passed_over_without_being_read(with_bits: Any
     client.heartbeat(sql("a > 5", 7))
     client.heartbeat(sql("a < 5", 7), group="Other", client_id="other")
     cluster.run(10)
-    send(cluster, client, {"a": "1"}, {"a": "6"}, {"a": "5"}, {"a": "x"})
+    send(cluster, client, {"a": "1"}, {"a": "6"}, {"a": "5"}, {"a": "x"}, {"b": "1"})
     calculated = [event["groups"] for event in cluster.seen("FilterBitMapCalculated")]
-    assert calculated == ["Other", "G", "", ""]
+    assert calculated == ["Other", "G", "", "", ""]
     assert bodies(pull_by_heartbeat(client, 7)) == [{"a": "6"}]
     (told,) = cluster.seen("MessagesFilteredByBroker")
-    assert (told["by_bit_map"], told["by_expression"]) == (3, 0)
+    assert (told["by_bit_map"], told["by_expression"]) == (4, 0)
 
 
 def test_messages_that_are_older_than_a_filter_are_read(with_bits: Any) -> None:

@@ -63,11 +63,11 @@ def test_a_unit_has_size_tags_code_store_time_and_bits(disk: MemoryDisk) -> None
 
 
 def test_a_unit_that_finds_no_room_before_the_last_four_bytes_goes_to_the_next_file(disk: MemoryDisk) -> None:
-    ext = units_on(disk, 64)
+    ext = units_on(disk, 63)
     addresses = [ext.put(CqExtUnit(n, n, None)) - LONG_MIN for n in range(4)]
-    assert addresses == [0, 20, 40, 64]
+    assert addresses == [0, 20, 63, 83]
     first = disk.read_bytes("consumequeue_ext/T/0/00000000000000000000")
-    assert first[60:] == b"\xff\xff\0\0"
+    assert first[40:] == b"\xff\xff".ljust(23, b"\0")
     assert [ext.get(LONG_MIN + at).tags_code for at in addresses] == [0, 1, 2, 3]  # type: ignore[union-attr]
 
 
