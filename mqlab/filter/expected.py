@@ -25,7 +25,9 @@ PAIRS = (
 PLUS_LOOK = len(PAIRS)
 WITHOUT_END = (1 << 31) - 1
 LONGEST_LIST = 100
-MAX_SCAN_DEPTH = 64
+MAX_DEPTH = 64
+"""How deep parentheses, signs and comparisons may stand in each other. In Java the stack of a thread is the limit,
+some thousands; more is answered as Java answers then."""
 
 LITERALS = (
     Kind.STRING_LITERAL,
@@ -119,8 +121,9 @@ class LookAhead:
         """Are the next two words the pair of this number?"""
         return self._look(number, 2, lambda: self._scan_all(PAIRS[number]))
 
-    def plus_comes(self) -> bool:
-        """Does a plus sign come with a value behind it? A plus without one is no sign."""
+    def plus_comes(self, depth: int) -> bool:
+        """Does a plus sign come with a value behind it? Else it is no sign. The parser stands `depth` deep."""
+        self._scan_depth = depth
         return self._look(PLUS_LOOK, WITHOUT_END, self._scan_plus)
 
     def _look(self, number: int, limit: int, scan: Callable[[], bool]) -> bool:
@@ -165,7 +168,7 @@ class LookAhead:
         start = self._scan_at
         self._scan_depth += 1
         try:
-            if self._scan_depth > MAX_SCAN_DEPTH:
+            if self._scan_depth > MAX_DEPTH:
                 token = self._token(start)
                 raise MQFilterException("java.lang.StackOverflowError", self._expression, token.line, token.column)
             for sign in (Kind.PLUS, Kind.MINUS, Kind.NOT):

@@ -18,7 +18,7 @@ from mqlab.filter.comparison import (
     ordered,
 )
 from mqlab.filter.errors import FilterMakingError, MQFilterException
-from mqlab.filter.expected import LookAhead
+from mqlab.filter.expected import MAX_DEPTH, LookAhead
 from mqlab.filter.expression import (
     BooleanCast,
     BooleanConstantExpression,
@@ -43,10 +43,6 @@ from mqlab.filter.java_values import (
 from mqlab.filter.tokens import Kind, Token, decoded_string
 
 PARSE_EXCEPTION = "org.apache.rocketmq.filter.parser.ParseException"
-
-MAX_DEPTH = 64
-"""How deep parentheses, signs and comparisons may stand in each other. In Java the stack of a thread is the limit,
-some thousands; more is answered as Java answers then."""
 
 ORDER_SIGNS = {Kind.GREATER: ">", Kind.GREATER_EQUAL: ">=", Kind.LESS: "<", Kind.LESS_EQUAL: "<="}
 TEXT_WORDS = (Kind.CONTAINS, Kind.STARTSWITH, Kind.ENDSWITH)
@@ -167,7 +163,7 @@ class SelectorParser:
         return in_list(left, elements, negated)
 
     def _unary(self) -> Expression:
-        plus = self._ahead.plus_comes()
+        plus = self._ahead.plus_comes(self._depth)
         first = self._ahead.peek()
         self._depth += 1
         self._check_depth(self._depth, first)

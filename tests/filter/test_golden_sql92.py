@@ -112,6 +112,7 @@ def test_the_list_of_an_error(expression: str, listed: list[str]) -> None:
         ("5 IN ('5')", "Expected a property for In expression, got: 5"),
         ("a IN ('one','two','three','four','five') > 1", "Value 'a IN ( "),
         ("(" * 80 + "a" + ")" * 80, "java.lang.StackOverflowError"),
+        ("(" * 50 + "+" + "(" * 50 + "a = 1", "java.lang.StackOverflowError"),
         ("+" * 80 + "a = 1", "java.lang.StackOverflowError"),
         ("a" + " IS NULL" * 80, "java.lang.StackOverflowError"),
     ],

@@ -29,7 +29,8 @@ def check_expression_type(config: BrokerConfig, expression_type: str | None) -> 
 def check_expression(subscription: SubscriptionData) -> None:
     """RequestError (SUBSCRIPTION_PARSE_FAILED, with the parser's text) for an expression that cannot be read.
 
-    Java: org.apache.rocketmq.broker.processor.ClientManageProcessor.checkClientConfig.
+    Java: org.apache.rocketmq.broker.processor.ClientManageProcessor.checkClientConfig. Differs from RocketMQ: the
+    answer for a language that no filter reads says so; there it has the words of a NullPointerException.
     """
     if subscription.expression_type is None or ExpressionType.is_tag_type(subscription.expression_type):
         return
