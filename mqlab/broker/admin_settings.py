@@ -27,6 +27,8 @@ FIXED = (
     "storePathRootDir",
     "mappedFileSizeCommitLog",
     "mappedFileSizeConsumeQueue",
+    "enableConsumeQueueExt",
+    "mappedFileSizeConsumeQueueExt",
     "mapperFileSizeBatchConsumeQueue",
     "maxHashSlotNum",
     "maxIndexNum",

@@ -18,6 +18,7 @@ from mqlab.broker.consumer_manager import ConsumerManager
 from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
 from mqlab.broker.default_consumer_ids_change_listener import DefaultConsumerIdsChangeListener
 from mqlab.broker.errors import RequestError
+from mqlab.broker.filter.consumer_filters import ConsumerFilters
 from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
 from mqlab.broker.pop_start import disk_holds_pop, make_pop_with_the_first_check_point
 from mqlab.broker.producer_manager import ProducerManager
@@ -119,7 +120,10 @@ class BrokerController(WholeBroker):
         self.broker_outer_api = BrokerOuterAPI(node)
         self.executors = BrokerExecutors(node, broker_config)
         self.rebalance_lock_manager = RebalanceLockManager(node, broker_config.rebalance_lock_max_live_time)
-        self.consumer_ids_change_listener = DefaultConsumerIdsChangeListener(node, broker_config, self.remoting_server)
+        self.consumer_filters = ConsumerFilters(self)
+        self.consumer_ids_change_listener = DefaultConsumerIdsChangeListener(
+            node, broker_config, self.remoting_server, self.consumer_filters
+        )
         self.consumer_manager = ConsumerManager(
             node, self.consumer_ids_change_listener, broker_config.channel_expired_timeout
         )
@@ -153,6 +157,7 @@ class BrokerController(WholeBroker):
         self._periodic: list[PeriodicTask] = []
         self._tables = (self.topic_config_manager, self.subscription_group_manager, self.consumer_offset_manager)
         self.services: list[BrokerService] = [
+            self.consumer_filters,
             self.broadcast_offset_manager,
             self.client_housekeeping_service,
             self.consumer_ids_change_listener,
@@ -240,6 +245,7 @@ class BrokerController(WholeBroker):
         self.start_us = self.node.now_us()
         for table in self._tables:
             table.load_or_fail()
+        self.consumer_filters.load_or_fail()
         self.message_store.load()
         self.schedule_message_service.load_or_fail()
         self.message_store.message_arriving_listener = self.notify_message_arriving_listener.arriving

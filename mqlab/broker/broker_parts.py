@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mqlab.broker.broker_stats import BrokerStats
     from mqlab.broker.consumer_manager import ConsumerManager
     from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
+    from mqlab.broker.filter.consumer_filters import ConsumerFilters
     from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
     from mqlab.broker.producer_manager import ProducerManager
     from mqlab.broker.pull_request_hold_service import PullRequestHoldService
@@ -53,6 +54,7 @@ class BrokerParts:
     consumer_offset_manager: ConsumerOffsetManager
     schedule_message_service: ScheduleMessageService
     rebalance_lock_manager: RebalanceLockManager
+    consumer_filters: ConsumerFilters
     consumer_manager: ConsumerManager
     producer_manager: ProducerManager
     broadcast_offset_manager: BroadcastOffsetManager

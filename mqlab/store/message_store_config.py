@@ -18,6 +18,9 @@ CQ_STORE_UNIT_SIZE = 20
 BATCH_CQ_STORE_UNIT_SIZE = 46
 """Bytes of a batch consume queue entry."""
 
+CQ_EXT_LEAST_BYTES = 20 + 4
+"""A unit of an extended queue without bits, and what stays free at the end of a file."""
+
 TIMER_LOG_LEAST_BYTES = 52 + 16
 """A record of the timer log and the blank at the end of a file."""
 
@@ -67,6 +70,9 @@ class MessageStoreConfig:
     mapped_file_size_commit_log: int = 1024 * 1024 * 1024
     mapped_file_size_consume_queue: int = 300_000 * CQ_STORE_UNIT_SIZE
     mapper_file_size_batch_consume_queue: int = 300_000 * BATCH_CQ_STORE_UNIT_SIZE
+    enable_consume_queue_ext: bool = False
+    """Keep beside each queue entry which filters its message has passed."""
+    mapped_file_size_consume_queue_ext: int = 48 * 1024 * 1024
     flush_disk_type: FlushDiskType | str = FlushDiskType.ASYNC_FLUSH
     flush_interval_commit_log: int = 500
     flush_commit_log_least_pages: int = 4
@@ -131,6 +137,7 @@ class MessageStoreConfig:
         self.broker_role = _member(BrokerRole, self.broker_role)
         check_least(self, 1, *_AT_LEAST_1)
         check_least(self, CQ_STORE_UNIT_SIZE, "mapped_file_size_consume_queue")
+        check_least(self, CQ_EXT_LEAST_BYTES, "mapped_file_size_consume_queue_ext")
         check_least(self, TIMER_LOG_LEAST_BYTES, "mapped_file_size_timer_log")
         check_least(self, BATCH_CQ_STORE_UNIT_SIZE, "mapper_file_size_batch_consume_queue")
         delay_level_table(self.message_delay_level)

@@ -167,6 +167,24 @@ def _attempt_failed(record: Record) -> str:
     return f"{{node}} could not send {{message}}{where}: {{why}}"
 
 
+_FILTER_CHANGES = {
+    "registered": "{node} gives {group} of {topic} from now on what fulfils {expression}",
+    "replaced": "{node} gives {group} of {topic} from now on what fulfils {expression}",
+    "refused": "{node} cannot read what {group} wants of {topic}: {expression}",
+    "alive again": "{node}: somebody of {group} is there again for what fulfils {expression}",
+}
+
+
+def _filter_changed(record: Record) -> str:
+    return _FILTER_CHANGES.get(record.change, "")
+
+
+def _held_back(record: Record) -> str:
+    left = record.by_bit_map + record.by_expression
+    words = "1 message" if left == 1 else f"{left:,} messages"
+    return f"{{node}} holds {words} of {{queue}} back, which {{group}} does not want"
+
+
 def _pop_filtered(record: Record) -> str:
     if record.filter_result == "TO_DLQ":
         return "{node} gives {message} up, which was delivered too often"
@@ -341,6 +359,9 @@ SENTENCES: dict[str, Sentence] = {
     "StoreRecovered": _recovered,
     "FileDeleted": "{node} deletes a file of its store: {why}",
     "DiskFullChanged": _disk_full,
+    # filters by SQL92
+    "ConsumerFilterChanged": _filter_changed,
+    "MessagesFilteredByBroker": _held_back,
     # the timer
     "TimerMessageAccepted": "{node} holds {message} back for {delay}",
     "TimerMessageEnqueued": _on_the_wheel,
@@ -498,6 +519,7 @@ SILENT: dict[str, str] = {
     "TimerSlotDequeued": "each message of the slot is said",
     "TimerFlushed": _ROUTINE,
     "TimerLoaded": "the timer begins with the first message for it, or with the broker",
+    "FilterBitMapCalculated": "what is held back for it is said when somebody reads",
     "RegistrationSent": _ROUTINE,
     "DelayOffsetCorrected": "a detail of the store's recovery",
     "SubscriptionGroupCreated": "its first member is said",
