@@ -41,15 +41,16 @@ from mqlab.protocol.topic_config import (
 from mqlab.protocol.topics import TIMER_TOPIC
 from mqlab.remoting import RemotingServer, RemotingServerConfig
 from mqlab.sim import public_call
-from mqlab.store import DefaultMessageStore, MessageStoreConfig
+from mqlab.store import BrokerRole, DefaultMessageStore, MessageStoreConfig
 from mqlab.trace.events.broker import BrokerShutDown, BrokerStarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mqlab.broker.ha.default_ha_service import DefaultHAService
     from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
-    from mqlab.sim import Node, PeriodicTask
+    from mqlab.sim import Node, PeriodicTask, Transport
     from mqlab.store import MessageExtBrokerInner, PutMessageResult
     from mqlab.store.timer import TimerMessageStore
 
@@ -141,6 +142,7 @@ class BrokerController(WholeBroker):
             broker_config, self.schedule_message_service, [self.pull_request_hold_service]
         )
         self.start_us = node.now_us()
+        self.made_ha: DefaultHAService | None = None
         self.made_pop: PopServices | None = None
         self.change_pop: Callable[[PopServices], None] | None = None
         """Puts other parts in the place of some of Pop's, before they start; None leaves all as they are."""
@@ -179,6 +181,22 @@ class BrokerController(WholeBroker):
             services.start()
             register_processors(self, POPS, now=True)
         return services
+
+    # -- replication ------------------------------------------------------------------------------------------------
+
+    @property
+    def ha_service(self) -> DefaultHAService:
+        """The broker's part in replication, made and started now if nobody has needed it before."""
+        service = self.made_ha
+        if service is None:
+            from mqlab.broker.ha.default_ha_service import DefaultHAService
+
+            service = self.made_ha = DefaultHAService(self.node, self.message_store)
+            service.start()
+        return service
+
+    def _accept_replica(self, transport: Transport) -> None:
+        self.ha_service.accept(transport)
 
     # -- the timer --------------------------------------------------------------------------------------------------
 
@@ -226,6 +244,9 @@ class BrokerController(WholeBroker):
         self.message_store.message_arriving_listener = self.notify_message_arriving_listener.arriving
         self._register_processors()
         self.message_store.start()
+        self.node.listen(self.broker_config.ha_listen_port, self._accept_replica)
+        if self.message_store_config.broker_role is not BrokerRole.ASYNC_MASTER:
+            _ = self.ha_service
         if self.message_store_config.timer_wheel_enable and self._holds_timer_files():
             self._begin_timer()
         self.remoting_server.channel_listeners.append(self.client_housekeeping_service)
@@ -292,6 +313,9 @@ class BrokerController(WholeBroker):
         self.schedule_message_service.shutdown()
         if self._query_assignment_processor is not None:
             self._query_assignment_processor.shutdown()
+        self.node.stop_listening(self.broker_config.ha_listen_port)
+        if self.made_ha is not None:
+            self.made_ha.shutdown()
         self.message_store.shutdown()
         self.executors.close()
         for table in self._tables:
@@ -336,6 +360,9 @@ class BrokerController(WholeBroker):
         # As in RocketMQ only the first name server to answer is listened to.
         for result in results[:1]:
             self.master_addr, self.master_ha_addr = result.master_addr, result.ha_server_addr
+            client = self.made_ha.ha_client if self.made_ha is not None else None
+            if client is not None and result.ha_server_addr and not self.message_store_config.ha_master_address:
+                client.update_ha_master_address(result.ha_server_addr)
             if result.kv_table is not None:
                 self.topic_config_manager.update_order_topic_config(result.kv_table)
 
