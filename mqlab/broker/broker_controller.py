@@ -47,7 +47,9 @@ from mqlab.trace.events.broker import BrokerShutDown, BrokerStarted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mqlab.broker.broker_outer_api import RegisterBrokerResult
     from mqlab.broker.ha.default_ha_service import DefaultHAService
+    from mqlab.broker.ha.slave_synchronize import SlaveSynchronize
     from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
     from mqlab.sim import Node, PeriodicTask, Transport
@@ -146,9 +148,6 @@ class BrokerController(WholeBroker):
         self.made_pop: PopServices | None = None
         self.change_pop: Callable[[PopServices], None] | None = None
         """Puts other parts in the place of some of Pop's, before they start; None leaves all as they are."""
-        self.master_addr: str | None = None
-        self.master_ha_addr: str | None = None
-        """Of a slave: where its master serves clients, and where it gives its log away, as a name server said last."""
         self._query_assignment_processor: QueryAssignmentProcessor | None = None
         self._periodic: list[PeriodicTask] = []
         self._tables = (self.topic_config_manager, self.subscription_group_manager, self.consumer_offset_manager)
@@ -159,6 +158,12 @@ class BrokerController(WholeBroker):
             self.broker_fast_failure,
         ]
         """What begins when the port is open, in this order, and ends before it is closed; a new part adds itself."""
+        self.slave_synchronize: SlaveSynchronize | None = None
+        if self.message_store_config.broker_role is BrokerRole.SLAVE:
+            from mqlab.broker.ha.slave_synchronize import SlaveSynchronize
+
+            self.slave_synchronize = SlaveSynchronize(self)
+            self.services.append(self.slave_synchronize)
 
     def _is_batch_topic(self, topic: str) -> bool:
         config = self.topic_config_manager.topic_config_table.get(topic)
@@ -359,12 +364,20 @@ class BrokerController(WholeBroker):
         )
         # As in RocketMQ only the first name server to answer is listened to.
         for result in results[:1]:
-            self.master_addr, self.master_ha_addr = result.master_addr, result.ha_server_addr
-            client = self.made_ha.ha_client if self.made_ha is not None else None
-            if client is not None and result.ha_server_addr and not self.message_store_config.ha_master_address:
-                client.update_ha_master_address(result.ha_server_addr)
+            self._take_master(result)
             if result.kv_table is not None:
                 self.topic_config_manager.update_order_topic_config(result.kv_table)
+
+    def _take_master(self, result: RegisterBrokerResult) -> None:
+        """Of a slave: follow the master that a name server knows, and ask it for the tables; none while it has none.
+
+        Java: org.apache.rocketmq.broker.BrokerController.handleRegisterBrokerResult.
+        """
+        if self.slave_synchronize is None or self.made_ha is None or self.made_ha.ha_client is None:
+            return
+        if result.ha_server_addr and not self.message_store_config.ha_master_address:
+            self.made_ha.ha_client.update_ha_master_address(result.ha_server_addr)
+        self.slave_synchronize.master_addr = result.master_addr
 
     def _restricted(self, topic: TopicConfig) -> TopicConfig:
         """The topic as it is reported: with the broker's own permissions, where those are less than all."""

@@ -8,12 +8,14 @@ import tarfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mqlab import Lab, Message, MessageQueue
 from mqlab.sim.disk import MemoryDisk
+from tests.broker.conftest import RawClient
 from tests.worlds import shop, started_producer
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "ha"
@@ -58,6 +60,11 @@ class Pair:
     def queue(self) -> MessageQueue:
         """The one queue of the topic."""
         return MessageQueue("T", "broker-a", 0)
+
+    def asker(self, name: str = "asker") -> RawClient:
+        """A process that sends commands, to the slave unless told."""
+        address = f"{self.slave.node.spec.ip}:10911"
+        return RawClient(SimpleNamespace(world=self.lab.world, broker_address=address), name)  # type: ignore[arg-type]
 
     def at(self, kind: str, **fields: Any) -> list[float]:
         """When events of a kind happened, in ms."""
