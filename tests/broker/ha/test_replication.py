@@ -148,6 +148,7 @@ def test_frames_that_do_not_continue_the_log_break_the_connection(pair: type[Pai
     (gone,) = p.events("MasterDisconnected")
     assert gone.reason.startswith("the master sends from ")
     p.lab.run_for(ms=6_000)
+    assert 5_000 <= p.at("MasterConnected")[-1] - gone.ts_us / 1_000 <= 5_010
     p.send(3)
     p.lab.run_for(ms=200)
     assert _equal(p)
@@ -241,3 +242,27 @@ def test_a_broker_that_shuts_down_leaves_its_pair(pair: type[Pair]) -> None:
     p.lab.run_for(ms=10)
     assert not p.slave.running().ha_service.ha_client.is_connected
     assert _equal(p)
+
+
+def test_a_slave_of_another_cluster_finds_no_master(pair: type[Pair]) -> None:
+    p = pair(slave={"broker_cluster_name": "Other"})
+    p.lab.run_for(ms=40_000)
+    assert not p.slave.running().ha_service.ha_client.is_connected
+    assert p.events("MasterConnected") == p.events("MasterConnectFailed") == []
+
+
+def test_a_slave_that_is_told_where_its_master_is_asks_no_name_server(pair: type[Pair]) -> None:
+    p = pair(slave={"broker_cluster_name": "Other", "ha_master_address": "10.0.0.2:10912"})
+    p.lab.run_for(ms=6_000)
+    p.send(3)
+    p.lab.run_for(ms=200)
+    assert [r.remote for r in p.events("MasterConnected")] == ["10.0.0.2:10912"]
+    assert _equal(p)
+
+
+def test_a_world_without_slaves_makes_nothing_of_replication(pair: type[Pair]) -> None:
+    p = pair()
+    p.slave.crash()
+    p.lab.run_for(ms=1_000)
+    assert p.master.running().made_ha is None
+    assert p.master.store.handle_ha is None
