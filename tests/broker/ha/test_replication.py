@@ -266,3 +266,23 @@ def test_a_world_without_slaves_makes_nothing_of_replication(pair: type[Pair]) -
     p.lab.run_for(ms=1_000)
     assert p.master.running().made_ha is None
     assert p.master.store.handle_ha is None
+
+
+def test_what_is_under_way_between_a_master_and_its_slave_is_shown(pair: type[Pair]) -> None:
+    p = pair().replicated()
+    begin = p.master.store.max_phy_offset
+    p.send(1, 500)
+    p.lab.run_until_event("ReplicaDataSent")
+    wire = p.lab.under_way()
+    assert [frame.says for frame in wire.frames] == [f"log from {begin}"]
+    labels = wire.frame(0)
+    assert labels["physicOffset"].value == str(begin)
+    assert labels["body"].length == p.master.store.max_phy_offset - begin
+    p.lab.run_until_event("ReplicaDataAppended")
+    wire = p.lab.under_way()
+    assert wire.frames[0].says == f"slave has {p.slave.store.max_phy_offset}"
+    assert wire.frame(0)["maxOffset"].length == 8
+    p.lab.run_until_event("ReplicaHeartbeatSent")
+    assert [frame.says for frame in p.lab.under_way().frames if frame.target == "slave-a"] == [
+        f"heartbeat at {p.master.store.max_phy_offset}"
+    ]
