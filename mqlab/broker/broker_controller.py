@@ -144,7 +144,7 @@ class BrokerController(WholeBroker):
             broker_config, self.schedule_message_service, [self.pull_request_hold_service]
         )
         self.start_us = node.now_us()
-        self.made_ha: DefaultHAService | None = None
+        self.made_ha = None
         self.made_pop: PopServices | None = None
         self.change_pop: Callable[[PopServices], None] | None = None
         """Puts other parts in the place of some of Pop's, before they start; None leaves all as they are."""

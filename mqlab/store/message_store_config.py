@@ -96,6 +96,8 @@ class MessageStoreConfig:
     in_sync_replicas: int = 1
     """How many brokers, the master included, must have a message before a SYNC_MASTER says that all is well."""
     slave_timeout: int = 3_000
+    ha_max_gap_not_in_sync: int = 256 * 1024 * 1024
+    """How many bytes a slave may be behind and still counts as in sync when somebody asks."""
     message_delay_level: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
     flush_delay_offset_interval: int = 10_000
     delete_when: str = "04"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.ha.stream import TransferReader, encode_report
+from mqlab.protocol.bodies import HAClientRuntimeInfo
 from mqlab.sim import Cancelled, ConnectionRefused, ConnectTimeout, DiskFull, Future
 from mqlab.trace.events.ha import MasterConnected, MasterConnectFailed, MasterDisconnected, ReplicaDataAppended
 
@@ -46,6 +47,13 @@ class DefaultHAClient:
     def update_ha_master_address(self, address: str) -> None:
         """Connect to this address from the next attempt on; a connection that is there stays."""
         self.ha_master_address = address
+
+    def runtime_info(self, max_offset: int) -> HAClientRuntimeInfo:
+        """How the connection to the master is doing; its times are 0 before anything was read."""
+        ago_ms = [(self.node.now_us() - us) // 1_000 for us in (self._last_read_us, self._last_write_us)]
+        now_ms = self.node.now_ms()
+        read_ms = now_ms - ago_ms[0] if self._last_read_us else 0
+        return HAClientRuntimeInfo(read_ms, now_ms - ago_ms[1], self.ha_master_address, 0, max_offset)
 
     def start(self) -> None:
         """Look for the master from now on."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mqlab.broker.ha.default_ha_client import DefaultHAClient
 from mqlab.broker.ha.default_ha_connection import DefaultHAConnection
 from mqlab.broker.ha.group_transfer_service import GroupTransferService
+from mqlab.protocol.bodies import HAConnectionRuntimeInfo, HARuntimeInfo
 from mqlab.store import BrokerRole
 from mqlab.trace.events.ha import ReplicaConnected
 
@@ -98,6 +99,32 @@ class DefaultHAService:
         """A slave has all before `offset`."""
         self.push_to_slave_max_offset = max(self.push_to_slave_max_offset, offset)
         self.group_transfer_service.notify_transfer_some()
+
+    # -- who asks ---------------------------------------------------------------------------------------------------
+
+    def get_runtime_info(self) -> HARuntimeInfo:
+        """How replication is doing, as an administrator is told it.
+
+        Java: org.apache.rocketmq.store.ha.DefaultHAService.getRuntimeInfo. Differs from RocketMQ: bytes per second are
+        not counted.
+        """
+        end = self.max_phy_offset
+        if self.ha_client is not None:
+            return HARuntimeInfo(self.ha_client.runtime_info(end))
+        info = HARuntimeInfo(master=True, master_commit_log_max_offset=end)
+        for connection in self.connection_list:
+            behind = end - connection.slave_ack_offset
+            info.ha_connection_info.append(
+                HAConnectionRuntimeInfo(
+                    connection.client_address,
+                    behind,
+                    behind < self.config.ha_max_gap_not_in_sync,
+                    connection.slave_ack_offset,
+                    connection.write_socket_service.next_transfer_from_where,
+                )
+            )
+        info.in_sync_slave_nums = sum(each.in_sync for each in info.ha_connection_info)
+        return info
 
     def __repr__(self) -> str:
         return f"<DefaultHAService {self.node.name}: {len(self.connection_list)} slaves>"

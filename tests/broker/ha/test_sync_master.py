@@ -8,6 +8,8 @@ from typing import Any
 from mqlab import Message
 from mqlab.client import SendStatus
 from mqlab.errors import RemotingException
+from mqlab.protocol import RequestCode
+from mqlab.protocol.bodies import HARuntimeInfo
 from tests.broker.ha.conftest import Pair, timeline
 from tests.worlds import started_producer
 
@@ -123,3 +125,37 @@ def test_with_a_synchronous_flush_the_copy_counts_more(pair: type[Pair]) -> None
     assert p.send()[0].send_status is SendStatus.SEND_OK
     p.slave.freeze()
     assert p.send()[0].send_status is SendStatus.FLUSH_SLAVE_TIMEOUT
+
+
+def test_who_asks_how_replication_is_doing_is_answered_as_by_the_real_master(pair: type[Pair]) -> None:
+    real = [step["body"] for step in timeline("sync-master-sends")["steps"] if step.get("code") == 907]
+    p = pair(broker_role="SYNC_MASTER", in_sync_replicas=2).replicated()
+    p.send(3)
+    p.slave.freeze()
+    p.send(2)
+    asker, master = p.asker(), f"{p.master.node.spec.ip}:10911"
+    end = p.master.store.max_phy_offset
+    answer = asker.call(RequestCode.GET_BROKER_HA_STATUS, to=master).body
+    info = HARuntimeInfo.decode(answer)
+    (slave,) = info.ha_connection_info
+    assert (slave.diff, slave.transfer_from_where, slave.in_sync) == (end - slave.slave_ack_offset, end, True)
+    assert info.master_commit_log_max_offset == end
+    assert [HARuntimeInfo.decode(body.encode()).encode().decode() for body in real] == real
+    said = HARuntimeInfo.decode(real[1].encode())
+    said.master_commit_log_max_offset = end
+    said.ha_connection_info = [slave]
+    assert said.encode() == answer
+    p.slave.thaw()
+    p.lab.run_for(ms=10)
+    client = HARuntimeInfo.decode(asker.call(RequestCode.GET_BROKER_HA_STATUS).body)
+    assert not client.master
+    assert client.ha_client_runtime_info.master_addr == f"{p.master.node.spec.ip}:10912"
+    assert client.ha_client_runtime_info.max_offset == end
+    assert 0 < client.ha_client_runtime_info.last_read_timestamp <= p.slave.node.now_ms()
+
+
+def test_a_master_that_never_had_a_slave_says_so(pair: type[Pair]) -> None:
+    p = pair()
+    p.slave.crash()
+    answer = p.asker().call(RequestCode.GET_BROKER_HA_STATUS, to=f"{p.master.node.spec.ip}:10911").body
+    assert HARuntimeInfo.decode(answer) == HARuntimeInfo(master=True)
