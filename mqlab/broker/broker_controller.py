@@ -42,16 +42,19 @@ from mqlab.protocol.topic_config import (
 from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC, TIMER_TOPIC
 from mqlab.remoting import RemotingServer, RemotingServerConfig
 from mqlab.sim import public_call
-from mqlab.store import DefaultMessageStore, MessageStoreConfig
+from mqlab.store import BrokerRole, DefaultMessageStore, MessageStoreConfig
 from mqlab.trace.events.broker import BrokerShutDown, BrokerStarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mqlab.broker.broker_outer_api import RegisterBrokerResult
+    from mqlab.broker.ha.default_ha_service import DefaultHAService
+    from mqlab.broker.ha.slave_synchronize import SlaveSynchronize
     from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
     from mqlab.broker.transaction.transaction_services import TransactionServices
-    from mqlab.sim import Future, Node, PeriodicTask
+    from mqlab.sim import Future, Node, PeriodicTask, Transport
     from mqlab.store import MessageExtBrokerInner, PutMessageResult
     from mqlab.store.timer import TimerMessageStore
 
@@ -147,12 +150,10 @@ class BrokerController(WholeBroker):
         )
         self.start_us = node.now_us()
         self.made_transactions: TransactionServices | None = None
+        self.made_ha = None
         self.made_pop: PopServices | None = None
         self.change_pop: Callable[[PopServices], None] | None = None
         """Puts other parts in the place of some of Pop's, before they start; None leaves all as they are."""
-        self.master_addr: str | None = None
-        self.master_ha_addr: str | None = None
-        """Of a slave: where its master serves clients, and where it gives its log away, as a name server said last."""
         self._query_assignment_processor: QueryAssignmentProcessor | None = None
         self._periodic: list[PeriodicTask] = []
         self._tables = (self.topic_config_manager, self.subscription_group_manager, self.consumer_offset_manager)
@@ -164,6 +165,12 @@ class BrokerController(WholeBroker):
             self.broker_fast_failure,
         ]
         """What begins when the port is open, in this order, and ends before it is closed; a new part adds itself."""
+        self.slave_synchronize: SlaveSynchronize | None = None
+        if self.message_store_config.broker_role is BrokerRole.SLAVE:
+            from mqlab.broker.ha.slave_synchronize import SlaveSynchronize
+
+            self.slave_synchronize = SlaveSynchronize(self)
+            self.services.append(self.slave_synchronize)
 
     def _is_batch_topic(self, topic: str) -> bool:
         config = self.topic_config_manager.topic_config_table.get(topic)
@@ -203,6 +210,22 @@ class BrokerController(WholeBroker):
     def prepare_message(self, message: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
         """Store a message of a transaction as a half message."""
         return self.transactions.prepare_message(message)
+
+    # -- replication ------------------------------------------------------------------------------------------------
+
+    @property
+    def ha_service(self) -> DefaultHAService:
+        """The broker's part in replication, made and started now if nobody has needed it before."""
+        service = self.made_ha
+        if service is None:
+            from mqlab.broker.ha.default_ha_service import DefaultHAService
+
+            service = self.made_ha = DefaultHAService(self.node, self.message_store)
+            service.start()
+        return service
+
+    def _accept_replica(self, transport: Transport) -> None:
+        self.ha_service.accept(transport)
 
     # -- the timer --------------------------------------------------------------------------------------------------
 
@@ -251,6 +274,9 @@ class BrokerController(WholeBroker):
         self.message_store.message_arriving_listener = self.notify_message_arriving_listener.arriving
         self._register_processors()
         self.message_store.start()
+        self.node.listen(self.broker_config.ha_listen_port, self._accept_replica)
+        if self.message_store_config.broker_role is not BrokerRole.ASYNC_MASTER:
+            _ = self.ha_service
         if self.message_store_config.timer_wheel_enable and self._holds_timer_files():
             self._begin_timer()
         self.remoting_server.channel_listeners.append(self.client_housekeeping_service)
@@ -321,6 +347,9 @@ class BrokerController(WholeBroker):
         self.schedule_message_service.shutdown()
         if self._query_assignment_processor is not None:
             self._query_assignment_processor.shutdown()
+        self.node.stop_listening(self.broker_config.ha_listen_port)
+        if self.made_ha is not None:
+            self.made_ha.shutdown()
         self.message_store.shutdown()
         self.executors.close()
         for table in self._tables:
@@ -364,9 +393,20 @@ class BrokerController(WholeBroker):
         )
         # As in RocketMQ only the first name server to answer is listened to.
         for result in results[:1]:
-            self.master_addr, self.master_ha_addr = result.master_addr, result.ha_server_addr
+            self._take_master(result)
             if result.kv_table is not None:
                 self.topic_config_manager.update_order_topic_config(result.kv_table)
+
+    def _take_master(self, result: RegisterBrokerResult) -> None:
+        """Of a slave: follow the master that a name server knows, and ask it for the tables; none while it has none.
+
+        Java: org.apache.rocketmq.broker.BrokerController.handleRegisterBrokerResult.
+        """
+        if self.slave_synchronize is None or self.made_ha is None or self.made_ha.ha_client is None:
+            return
+        if result.ha_server_addr and not self.message_store_config.ha_master_address:
+            self.made_ha.ha_client.update_ha_master_address(result.ha_server_addr)
+        self.slave_synchronize.master_addr = result.master_addr
 
     def _restricted(self, topic: TopicConfig) -> TopicConfig:
         """The topic as it is reported: with the broker's own permissions, where those are less than all."""

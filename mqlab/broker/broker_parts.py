@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mqlab.broker.consumer_manager import ConsumerManager
     from mqlab.broker.consumer_offset_manager import ConsumerOffsetManager
     from mqlab.broker.filter.consumer_filters import ConsumerFilters
+    from mqlab.broker.ha.default_ha_service import DefaultHAService
     from mqlab.broker.notify_message_arriving_listener import NotifyMessageArrivingListener
     from mqlab.broker.producer_manager import ProducerManager
     from mqlab.broker.pull_request_hold_service import PullRequestHoldService
@@ -62,6 +63,9 @@ class BrokerParts:
     notify_message_arriving_listener: NotifyMessageArrivingListener
     start_us: int
     """When the broker's threads began, us since the world began: the grids of threads that are made late begin here."""
+
+    made_ha: DefaultHAService | None
+    """The part in replication, None while nobody has needed it."""
 
     timer: TimerMessageStore | None
     """The timer, if anything has needed it yet."""

@@ -16,7 +16,7 @@ from mqlab.protocol.heartbeat import ConsumeType, SubscriptionData, build_subscr
 from mqlab.protocol.sysflag import PermName, PullSysFlag
 from mqlab.remoting import Channel, RequestProcessor
 from mqlab.sim import EndpointClosed
-from mqlab.store import GetMessageResult, GetMessageStatus
+from mqlab.store import BrokerRole, GetMessageResult, GetMessageStatus
 from mqlab.trace.events.broker import PullReceived
 
 if TYPE_CHECKING:
@@ -51,6 +51,14 @@ class PullMessageProcessor(RequestProcessor):
         self._consumers = broker.consumer_manager
         self._offsets = broker.consumer_offset_manager
         self._handler = DefaultPullMessageResultHandler(broker)
+
+    def reject_request(self) -> str | None:
+        """Refuse everything on a slave that nobody may read from (the text is remoting's own).
+
+        Java: org.apache.rocketmq.broker.processor.PullMessageProcessor.rejectRequest.
+        """
+        refuses = self._store.config.broker_role is BrokerRole.SLAVE and not self._config.slave_read_enable
+        return "" if refuses else None
 
     def process_request(self, channel: Channel, request: RemotingCommand) -> RemotingCommand | None:
         """Answer a pull that has just come; None when it is held."""

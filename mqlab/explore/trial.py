@@ -38,6 +38,7 @@ from mqlab.explore.rules_of_pop import (
     ReviversKeepUp,
 )
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
+from mqlab.explore.rules_of_replication import CopiesAreTheSame
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn
@@ -61,6 +62,7 @@ RULES: tuple[type[Rule], ...] = (
     AcknowledgedSurvives,
     AcknowledgedIsReadable,
     NothingUnsentIsDelivered,
+    CopiesAreTheSame,
     ThresholdsHold,
     DroppedIsLeftAlone,
     CommittedIsConsumed,

@@ -32,6 +32,7 @@ from mqlab.explore.rules_of_pop import (
     ReviversKeepUp,
 )
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
+from mqlab.explore.rules_of_replication import CopiesAreTheSame
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedSurvives
 from mqlab.explore.rules_of_timers import TimersComeInTime
@@ -180,6 +181,16 @@ def delayed_message_passed_over(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DeliverDelayedMessage, "_deliver", deliver_most)
 
 
+def slave_drops_the_last_byte(patch: pytest.MonkeyPatch) -> None:
+    """A slave writes a zero in the place of the last byte of each piece."""
+    append = DefaultMessageStore.append_to_commit_log
+
+    def append_most(self: DefaultMessageStore, start_offset: int, data: bytes) -> bool:
+        return append(self, start_offset, data[:-1] + b"\0")
+
+    patch.setattr(DefaultMessageStore, "append_to_commit_log", append_most)
+
+
 class Variant(NamedTuple):
     """A broken variant, where it shows, what finds it, and within how many seeds."""
 
@@ -203,6 +214,7 @@ VARIANTS = (
     Variant(orderly_without_lock, "push-orderly", OneOwner, 40),
     Variant(newest_first, "push-orderly", InOrder, 10),
     Variant(delayed_message_passed_over, "delayed-messages", StoredIsDelivered, 5),
+    Variant(slave_drops_the_last_byte, "sync-replication", CopiesAreTheSame, 3),
     Variant(pop.reviver_overlooks_acks, "pop-plain", AckedStaysAway, 3),
     Variant(pop.reviver_does_not_wait_for_acks, "pop-plain", AckedStaysAway, 3),
     Variant(pop.buffer_overlooks_acks, "pop-buffer-merge", AckedStaysAway, 10),
