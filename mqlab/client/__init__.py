@@ -40,6 +40,8 @@ if TYPE_CHECKING:
         ConsumeOrderlyStatus,
         MessageListenerOrderly,
     )
+    from mqlab.client.message_util import create_reply_message, get_reply_to_client
+    from mqlab.client.producer.request_response_future import RequestCallback
 
 _LATER = {
     "CONSUME_SUCCESS": "consumer.listener",
@@ -65,8 +67,11 @@ _LATER = {
     "PullCallback": "consumer.pull.pull_callback",
     "PullTaskCallback": "consumer.pull.pull_task",
     "PullTaskContext": "consumer.pull.pull_task",
+    "RequestCallback": "producer.request_response_future",
+    "create_reply_message": "message_util",
+    "get_reply_to_client": "message_util",
 }
-"""Where consumers come from: they are imported when first used, which keeps this part light."""
+"""Where consumers and rarer names come from: they are imported when first used, which keeps this part light."""
 
 __all__ = [
     "CONSUME_SUCCESS",
@@ -103,11 +108,14 @@ __all__ = [
     "PullTaskCallback",
     "PullTaskContext",
     "RemoteBrokerOffsetStore",
+    "RequestCallback",
     "SendCallback",
     "SendMessageHook",
     "SendResult",
     "SendStatus",
     "ServiceState",
+    "create_reply_message",
+    "get_reply_to_client",
     "select_message_queue_by_hash",
 ]
 

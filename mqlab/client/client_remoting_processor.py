@@ -10,13 +10,14 @@ from mqlab.remoting import Channel, ChannelEventListener, RequestProcessor
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.protocol.command import RemotingCommand
+    from mqlab.remoting.processor import Processed
 
 
 class ClientRemotingProcessor(RequestProcessor):
     """Answers the requests of brokers (org.apache.rocketmq.client.impl.ClientRemotingProcessor).
 
-    Differs from RocketMQ: of the seven requests that a broker may send only NOTIFY_CONSUMER_IDS_CHANGED is known; the
-    others are answered "not supported".
+    What seldom comes is imported when it comes. Differs from RocketMQ: of the seven requests that a broker may send
+    NOTIFY_CONSUMER_IDS_CHANGED and PUSH_REPLY_MESSAGE_TO_CLIENT are known; the others are answered "not supported".
     """
 
     def __init__(self, instance: MQClientInstance) -> None:
@@ -26,10 +27,17 @@ class ClientRemotingProcessor(RequestProcessor):
         """Take over the codes that this processor knows."""
         client = self._instance.api.remoting_client
         client.register_processor(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, self)
+        client.register_processor(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, self)
 
-    def process_request(self, channel: Channel, request: RemotingCommand) -> None:  # one-way
-        """NOTIFY_CONSUMER_IDS_CHANGED: the members of a group have changed, so rebalance at once."""
-        self._instance.rebalance_immediately()
+    def process_request(self, channel: Channel, request: RemotingCommand) -> Processed:
+        """The answer to a request of a broker, None to a one-way one."""
+        if request.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
+            # The members of a group have changed.
+            self._instance.rebalance_immediately()
+            return None
+        from mqlab.client.reply_message import receive_reply_message
+
+        return receive_reply_message(self._instance.node, request)
 
 
 class HeartbeatOnActiveChannel(ChannelEventListener):

@@ -56,6 +56,10 @@ def _of_applications(pattern: str) -> Callable[[Record], str]:
     return lambda record: "" if is_system_topic(record.topic) or is_retry_topic(record.topic) else pattern
 
 
+def _reply_arrived(record: Record) -> str:
+    return "{node} has its reply" if record.matched else "{node} gets a reply for which nobody waits any more"
+
+
 def _registered(record: Record) -> str:
     return "{node} knows {broker_name} from now on" if record.first else ""
 
@@ -411,6 +415,13 @@ SENTENCES: dict[str, Sentence] = {
     "PopRecordsRecovered": "{node} has read on its disk what is handed out: {records} messages",
     "MessageRequestModeSet": "{node}: the group {group} shall {mode} the topic {topic} from now on",
     "AssignmentAnswered": _assignment_answered,
+    # request and reply
+    "ReplyAwaited": "{node} asks on {topic}, and waits for a reply",
+    "ReplyPushed": "{node} has brought {client} the reply that it waits for",
+    "ReplyNotPushed": "{node} has a reply that it cannot bring to who asked: {why}",
+    "ReplyArrived": _reply_arrived,
+    "ReplyGivenUp": "{node} waits for the reply no longer: {why}",
+    "RequestCallbackFailed": "{node}: the application's callback for a reply failed",
     # the clients
     "ClientStarted": _of_own_groups("{node} is ready as a {role} of the group {group}"),
     "ClientStopped": _of_own_groups("{node} was shut down"),

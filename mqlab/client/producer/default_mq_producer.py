@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from mqlab.client.producer.hooks import CheckForbiddenHook, SendMessageHook
     from mqlab.client.producer.message_queue_selector import MessageQueueSelector
     from mqlab.client.producer.produce_accumulator import ProduceAccumulator
+    from mqlab.client.producer.request_response_future import RequestCallback, RequestCallbackFunction
+    from mqlab.client.producer.requests import Destination
+    from mqlab.protocol.message import MessageExt
     from mqlab.sim import Node
 
 
@@ -176,6 +179,70 @@ class DefaultMQProducer(ProducerConfig):
         result = await self.impl.send_select_impl(self._one(message), selector, argument, SYNC, timeout_ms)
         assert result is not None
         return result
+
+    @public_call
+    async def request(
+        self,
+        message: Message,
+        *,
+        timeout: int,
+        queue: MessageQueue | None = None,
+        selector: MessageQueueSelector | None = None,
+        argument: Any = None,
+    ) -> MessageExt:
+        """Send a message and wait for the reply of whoever consumes it, for `timeout` ms at most.
+
+            reply = await producer.request(Message("Prices", "tea"), timeout=3_000)
+
+        The consumer makes the reply with `create_reply_message` and sends it with a producer of its own. Raises
+        RequestTimeoutException when none came, MQClientException when the message could not be sent, and whatever else
+        a send may raise.
+
+        Java: org.apache.rocketmq.client.producer.DefaultMQProducer.request.
+        """
+        from mqlab.client.producer.requests import request
+
+        timeout_ms = self._budget_ms(timeout)
+        return await request(self.impl, self._one(message), self._destination(queue, selector, argument), timeout_ms)
+
+    @public_call
+    async def request_async(
+        self,
+        message: Message,
+        callback: RequestCallback | RequestCallbackFunction,
+        *,
+        timeout: int,
+        queue: MessageQueue | None = None,
+        selector: MessageQueueSelector | None = None,
+        argument: Any = None,
+    ) -> None:
+        """Send a message and go on; `callback(reply, error)` is called with the reply, or with the reason why there is
+        none.
+
+        That no reply has come in time is found out by a scan each second.
+
+        Java: org.apache.rocketmq.client.producer.DefaultMQProducer.request.
+        """
+        from mqlab.client.producer.request_response_future import RequestCallback
+        from mqlab.client.producer.requests import request_async
+
+        if not callable(callback) and not isinstance(callback, RequestCallback):
+            raise LearnerError(
+                f"{callback!r} is no callback", "write def callback(reply, error): ... or a class of RequestCallback"
+            )
+        timeout_ms = self._budget_ms(timeout)
+        destination = self._destination(queue, selector, argument)
+        await request_async(self.impl, self._one(message), callback, destination, timeout_ms)
+
+    def _destination(
+        self, queue: MessageQueue | None, selector: MessageQueueSelector | None, argument: Any
+    ) -> Destination:
+        from mqlab.client.producer.requests import Destination
+
+        self._check_queue(queue)
+        if selector is not None:
+            self._check_selector(selector)
+        return Destination(queue, selector, argument)
 
     @public_call
     async def recall_message(self, topic: str, recall_handle: str) -> str:
