@@ -20,7 +20,10 @@ SCHEMA_VERSION = 2
 OLDEST_VERSION = 1
 """The oldest version that can be read: since then no field was renamed, removed or given another type."""
 
-AREAS = ("world", "network", "remoting", "namesrv", "store", "timer", "broker", "pop", "client", "reply", "proxy")
+AREAS = (
+    "world", "network", "remoting", "namesrv", "store", "timer", "broker", "pop",
+    "client", "reply", "msg_trace", "proxy",
+)  # fmt: skip
 """The files of events, from the ground up."""
 
 ATOMS: Mapping[type, str] = MappingProxyType({int: "int", str: "str", bool: "bool"})

@@ -422,6 +422,9 @@ SENTENCES: dict[str, Sentence] = {
     "ReplyArrived": _reply_arrived,
     "ReplyGivenUp": "{node} waits for the reply no longer: {why}",
     "RequestCallbackFailed": "{node}: the application's callback for a reply failed",
+    # the message trace
+    "TraceSent": "{node} sends what it has noted of messages to the topic {topic}",
+    "TraceLost": "{node} loses what it has noted of messages: {why}",
     # the clients
     "ClientStarted": _of_own_groups("{node} is ready as a {role} of the group {group}"),
     "ClientStopped": _of_own_groups("{node} was shut down"),
@@ -494,6 +497,7 @@ SENTENCES: dict[str, Sentence] = {
 _BESIDE = "what the frame is for was said when its request was sent, or is said beside it"
 _ROUTINE = "it comes again and again, and changes nothing that is seen"
 SILENT: dict[str, str] = {
+    "TraceNoted": "the sending or consuming that is noted is said",
     "RequestReceived": _BESIDE,
     "ResponseSent": _BESIDE,
     "ResponseReceived": _BESIDE,

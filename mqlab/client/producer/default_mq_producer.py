@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mqlab.client.producer.produce_accumulator import ProduceAccumulator
     from mqlab.client.producer.request_response_future import RequestCallback, RequestCallbackFunction
     from mqlab.client.producer.requests import Destination
+    from mqlab.client.trace.async_trace_dispatcher import AsyncTraceDispatcher
     from mqlab.protocol.message import MessageExt
     from mqlab.sim import Node
 
@@ -49,6 +50,8 @@ class DefaultMQProducer(ProducerConfig):
         self.topics = list(topics)
         self.send_message_hooks: list[SendMessageHook] = []
         self.check_forbidden_hooks: list[CheckForbiddenHook] = []
+        self.trace_dispatcher: AsyncTraceDispatcher | None = None
+        self._trace_hook: SendMessageHook | None = None
         self.retry_response_codes: set[int] = set(RETRY_RESPONSE_CODES)
         """The codes of an answer after which another broker is tried."""
         self.begin_life()
@@ -58,6 +61,9 @@ class DefaultMQProducer(ProducerConfig):
         self.forget_name_of_process()
         self.impl = DefaultMQProducerImpl(self)
         self._accumulator: ProduceAccumulator | None = None
+        if self._trace_hook is not None:
+            self.send_message_hooks.remove(self._trace_hook)
+            self._trace_hook = self.trace_dispatcher = None
 
     @public_call
     async def start(self) -> None:
@@ -67,6 +73,13 @@ class DefaultMQProducer(ProducerConfig):
             self._accumulator = MQClientManager.of(self.node).get_or_create_produce_accumulator(self)
             self._accumulator.adjust(self.batch_max_delay_ms, self.batch_max_bytes, self.total_batch_max_bytes)
         await self.impl.after_start(self.topics)
+        if self.enable_trace:
+            from mqlab.client.trace.tracing import trace_sends
+
+            dispatcher, hook = trace_sends(self.node, self, self.producer_group, DefaultMQProducer)
+            self.trace_dispatcher, self._trace_hook = dispatcher, hook
+            self.send_message_hooks.append(hook)
+            await dispatcher.start()
 
     @public_call
     async def shutdown(self) -> None:
@@ -74,6 +87,8 @@ class DefaultMQProducer(ProducerConfig):
         if self._accumulator is not None:
             self._accumulator.flush()
         await self.impl.shutdown()
+        if self.trace_dispatcher is not None:
+            await self.trace_dispatcher.shutdown()
 
     def register_send_message_hook(self, hook: SendMessageHook) -> None:
         """Let a hook see every attempt to send.

@@ -36,6 +36,8 @@ class SendMessageContext:
     msg_type: str = "NORMAL_MSG"
     send_result: SendResult | None = None
     error: Exception | None = None
+    mq_trace_context: object = None
+    """What the hook of the message trace keeps from before the attempt until after it."""
 
 
 class SendMessageHook:
