@@ -643,7 +643,7 @@ table("how often is one pull held?", times_held.groupBy(F.col("count").alias("ti
 # %% [markdown]
 # **Where to read on**, in `broker/src/main/java/org/apache/rocketmq/broker/`: `longpolling/PullRequestHoldService.java`,
 # `longpolling/NotifyMessageArrivingListener.java`, `processor/PullMessageProcessor.java`; in `client/`:
-# `DefaultMQPushConsumerImpl.java` for the constants. In mqlab: `spark/mqlab_spark/jobs/`, and
+# `DefaultMQPushConsumerImpl.java` for the constants. In mqlab: `spark/mqlab_spark/jobs.py`, and
 # [docs/events.md](../docs/events.md) for every event and its fields.
 #
 # **Three questions to take home**

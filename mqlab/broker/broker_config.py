@@ -24,6 +24,7 @@ class ServiceTimes:
     pop: int = 60
     ack: int = 40
     assignment: int = 20
+    end_transaction: int = 40
 
 
 @dataclass
@@ -123,6 +124,16 @@ class BrokerConfig:
     """Whether a reply also goes to the log, beside being pushed to who asked."""
     recall_message_enable: bool = False
     allow_recall_when_broker_not_writeable: bool = True
+
+    reject_transaction_message: bool = False
+    transaction_time_out: int = 6_000
+    """How old (ms) a half message is before the broker asks what became of it, unless it says so itself."""
+    transaction_check_max: int = 15
+    """How often the broker asks before the message goes to TRANS_CHECK_MAX_TIME_TOPIC."""
+    transaction_check_interval: int = 30_000
+    transaction_op_msg_max_size: int = 4_096
+    transaction_op_batch_interval: int = 3_000
+    transaction_metric_flush_interval: int = 3_000
 
     send_message_thread_pool_nums: int = 0
     process_reply_message_thread_pool_nums: int = 0

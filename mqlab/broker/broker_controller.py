@@ -38,7 +38,7 @@ from mqlab.protocol.topic_config import (
     TopicConfig,
     TopicConfigAndMappingSerializeWrapper,
 )
-from mqlab.protocol.topics import TIMER_TOPIC
+from mqlab.protocol.topics import RMQ_SYS_TRANS_HALF_TOPIC, TIMER_TOPIC
 from mqlab.remoting import RemotingServer, RemotingServerConfig
 from mqlab.sim import public_call
 from mqlab.store import DefaultMessageStore, MessageStoreConfig
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
     from mqlab.broker.pop.pop_services import PopServices
     from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
-    from mqlab.sim import Node, PeriodicTask
+    from mqlab.broker.transaction.transaction_services import TransactionServices
+    from mqlab.sim import Future, Node, PeriodicTask
     from mqlab.store import MessageExtBrokerInner, PutMessageResult
     from mqlab.store.timer import TimerMessageStore
 
@@ -141,6 +142,7 @@ class BrokerController(WholeBroker):
             broker_config, self.schedule_message_service, [self.pull_request_hold_service]
         )
         self.start_us = node.now_us()
+        self.made_transactions: TransactionServices | None = None
         self.made_pop: PopServices | None = None
         self.change_pop: Callable[[PopServices], None] | None = None
         """Puts other parts in the place of some of Pop's, before they start; None leaves all as they are."""
@@ -179,6 +181,23 @@ class BrokerController(WholeBroker):
             services.start()
             register_processors(self, POPS, now=True)
         return services
+
+    # -- transactions ------------------------------------------------------------------------------------------------
+
+    @property
+    def transactions(self) -> TransactionServices:
+        """The parts of transactions, made and started now if nobody has needed them before."""
+        services = self.made_transactions
+        if services is None:
+            from mqlab.broker.transaction.transaction_services import TransactionServices
+
+            services = self.made_transactions = TransactionServices(self)
+            services.start()
+        return services
+
+    def prepare_message(self, message: MessageExtBrokerInner) -> PutMessageResult | Future[PutMessageResult]:
+        """Store a message of a transaction as a half message."""
+        return self.transactions.prepare_message(message)
 
     # -- the timer --------------------------------------------------------------------------------------------------
 
@@ -236,6 +255,8 @@ class BrokerController(WholeBroker):
             _ = self.pop
         elif self.timer is not None:
             make_pop_with_the_first_check_point(self)
+        if self.message_store.get_max_offset_in_queue(RMQ_SYS_TRANS_HALF_TOPIC, 0) > 0:
+            _ = self.transactions
         self.executors.watch(self.broker_fast_failure.wakeup_for_work)
         for service in self.services:
             service.start()
@@ -287,6 +308,8 @@ class BrokerController(WholeBroker):
         await self.remoting_server.leave()
         if self.made_pop is not None:
             await self.made_pop.shutdown()
+        if self.made_transactions is not None:
+            self.made_transactions.shutdown()
         if self.timer is not None:
             self.timer.shutdown()
         self.schedule_message_service.shutdown()

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from mqlab.broker.topic_config_manager import TopicConfigManager
     from mqlab.protocol.topic_config import DataVersion
     from mqlab.remoting import RemotingServer
-    from mqlab.sim import Node
-    from mqlab.store import DefaultMessageStore, MessageStoreConfig
+    from mqlab.sim import Future, Node
+    from mqlab.store import DefaultMessageStore, MessageExtBrokerInner, MessageStoreConfig, PutMessageResult
     from mqlab.store.timer import TimerMessageStore
 
 
@@ -68,6 +68,12 @@ class BrokerParts:
     def timer_message_store(self) -> TimerMessageStore:
         """The timer, made now if there was none."""
         raise NotImplementedError(f"{type(self).__name__} must define timer_message_store")
+
+    def prepare_message(
+        self, message: MessageExtBrokerInner
+    ) -> PutMessageResult | Future[PutMessageResult]:
+        """Store a message of a transaction as a half message, which nobody can pull."""
+        raise NotImplementedError(f"{type(self).__name__} must define prepare_message()")
 
     def timer_behind(self) -> bool:
         """Is the timer a second or more behind?"""

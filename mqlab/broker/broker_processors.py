@@ -57,6 +57,10 @@ def _assignment(broker: WholeBroker) -> RequestProcessor:
     return broker.query_assignment_processor()
 
 
+def _end_transaction(broker: WholeBroker) -> RequestProcessor:
+    return broker.transactions.end_transaction_processor
+
+
 def _part_of_pop(broker: WholeBroker, name: str) -> RequestProcessor:
     part: RequestProcessor = getattr(broker.pop, name)
     return part
@@ -84,6 +88,7 @@ BROKERS = (
         ConsumerManageProcessor, "consumer_manage", "consumer_manage",
         (C.GET_CONSUMER_LIST_BY_GROUP, C.UPDATE_CONSUMER_OFFSET, C.QUERY_CONSUMER_OFFSET),
     ),
+    Answers(_end_transaction, "end_transaction", "end_transaction", (C.END_TRANSACTION,), late=True),
     Answers(_assignment, "load_balance", "assignment", (C.QUERY_ASSIGNMENT, C.SET_MESSAGE_REQUEST_MODE), late=True),
 )  # fmt: skip
 """What every broker answers; the rest of the codes belong to AdminBrokerProcessor."""

@@ -26,6 +26,9 @@ class ConfigManager:
     by that. The text is RocketMQ's, tabs and unquoted numbers included, so that either can read the other's.
     """
 
+    pretty = True
+    """Whether the text stands on several lines."""
+
     def __init__(self, node: Node, path: str) -> None:
         self._node = node
         self.path = path
@@ -90,7 +93,7 @@ class ConfigManager:
         On a full disk the old file stays, as the broker goes on working with the table in its memory.
         """
         # Java writes half of a surrogate pair as a question mark.
-        data = fastjson.dumps(self.encode(), pretty=True).encode("utf-8", "replace")
+        data = fastjson.dumps(self.encode(), pretty=self.pretty).encode("utf-8", "replace")
         if data == self._written:
             return True
         disk, hooks = self._node.disk, self._node.hooks

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mqlab.sim import Node
 
 ROLE = "producer"
+AVAILABLE_CHANNEL_TRIES = 3
 
 
 class ProducerManager:
@@ -25,6 +26,8 @@ class ProducerManager:
     def __init__(self, node: Node, channel_expired_timeout_ms: int) -> None:
         self._node = node
         self._expired_us = channel_expired_timeout_ms * 1_000
+        self._asked = 0
+        """How often a member was wanted; the same for all groups."""
         self.group_channel_table: dict[str, dict[Channel, ClientChannelInfo]] = {}
         self.client_channel_table: dict[str, Channel] = {}
         """By client id: where a client can be reached."""
@@ -55,6 +58,21 @@ class ProducerManager:
         """A connection has ended: its clients leave all their groups."""
         for group in [group for group, members in self.group_channel_table.items() if channel in members]:
             self._leave(group, channel, "channel closed")
+
+    def get_available_channel(self, group: str) -> Channel | None:
+        """A member of the group to ask something, each in its turn; None when nobody is connected.
+
+        Java: org.apache.rocketmq.broker.client.ProducerManager.getAvailableChannel.
+        """
+        channels = list(self.group_channel_table.get(group, ()))
+        if not channels:
+            return None
+        self._asked += 1
+        for place in range(AVAILABLE_CHANNEL_TRIES):
+            channel = channels[(self._asked + place) % len(channels)]
+            if channel.is_active:
+                return channel
+        return None
 
     def _leave(self, group: str, channel: Channel, reason: str) -> None:
         members = self.group_channel_table.get(group)

@@ -23,6 +23,7 @@ from mqlab.protocol.topic_config import MULTI_TAG
 from mqlab.protocol.topics import (
     RETRY_GROUP_TOPIC_PREFIX,
     RMQ_SYS_SCHEDULE_TOPIC,
+    RMQ_SYS_TRANS_HALF_TOPIC,
     TIMER_TOPIC,
     TOPIC_MAX_LENGTH,
     dlq_topic,
@@ -43,7 +44,7 @@ Answer = RemotingCommand | Future[RemotingCommand | None]
 
 CONSUMER_SEND_MSG_BACK = int(RequestCode.CONSUMER_SEND_MSG_BACK)
 SEND_BATCH_MESSAGE = int(RequestCode.SEND_BATCH_MESSAGE)
-_HELD_BACK = frozenset({RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC})
+_HELD_BACK = frozenset({RMQ_SYS_SCHEDULE_TOPIC, TIMER_TOPIC, RMQ_SYS_TRANS_HALF_TOPIC})
 SUCCESS = int(ResponseCode.SUCCESS)
 
 THE_ANSWER = "the answer to a send"
@@ -65,8 +66,7 @@ class SendMessageProcessor(RequestProcessor):
     """SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE and CONSUMER_SEND_MSG_BACK.
 
     Java: org.apache.rocketmq.broker.processor.SendMessageProcessor. A thread of the send pool ends with the append;
-    what the store still has to wait for (a flush, a slave) is a future. Differs from RocketMQ: a transactional
-    message is always refused, as with rejectTransactionMessage=true.
+    what the store still has to wait for (a flush, a slave) is a future.
     """
 
     def __init__(self, broker: BrokerParts) -> None:
@@ -140,14 +140,24 @@ class SendMessageProcessor(RequestProcessor):
             topic = dlq_topic(topic[len(RETRY_GROUP_TOPIC_PREFIX) :])
             queue_id = 0
             topic_config = self._topics.create_topic_in_send_message_back_method(topic, 1, PermName.READ_WRITE)
-        if "TRAN_MSG" in properties and properties["TRAN_MSG"].lower() == "true":
-            remark = f"the broker[{self._broker.broker_ip}] sending transaction message is forbidden"
-            raise RequestError(ResponseCode.NO_PERMISSION, remark)
         inner = self._inner(channel, request, header, properties, topic_config, topic, queue_id)
-        outcome = self._store.put_message(inner)
+        if "TRAN_MSG" in properties and self._is_half_message(inner):
+            if self._config.reject_transaction_message:
+                remark = f"the broker[{self._broker.broker_ip}] sending transaction message is forbidden"
+                raise RequestError(ResponseCode.NO_PERMISSION, remark)
+            outcome = self._broker.prepare_message(inner)
+        else:
+            outcome = self._store.put_message(inner)
         if type(outcome) is PutMessageResult:
             return self._answer(outcome, request, inner)
         return answer_when_put(outcome, THE_ANSWER, self._answer, request, inner)
+
+    @staticmethod
+    def _is_half_message(inner: MessageExtBrokerInner) -> bool:
+        """Is it a message of a transaction, and not one that a consumer gives back to be delivered once more?"""
+        delay = inner.properties.get("DELAY", "0")
+        delayed_again = inner.reconsume_times > 0 and delay.isdigit() and int(delay) > 0
+        return inner.properties["TRAN_MSG"].lower() == "true" and not delayed_again
 
     def _inner(
         self,

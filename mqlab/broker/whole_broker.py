@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mqlab.broker.pop.pop_parts import PopParts
     from mqlab.broker.pull_message_processor import PullMessageProcessor
     from mqlab.broker.query_assignment_processor import QueryAssignmentProcessor
+    from mqlab.broker.transaction.transaction_services import TransactionServices
 
 
 class WholeBroker(BrokerParts):
@@ -18,6 +19,14 @@ class WholeBroker(BrokerParts):
     pull_message_processor: PullMessageProcessor
     made_pop: PopParts | None
     """The parts of Pop, None while nobody has needed them."""
+
+    made_transactions: TransactionServices | None
+    """The parts of transactions, None while nobody has needed them."""
+
+    @property
+    def transactions(self) -> TransactionServices:
+        """The parts of transactions, made and started now if nobody has needed them before."""
+        raise NotImplementedError(f"{type(self).__name__} must define transactions")
 
     @property
     def pop(self) -> PopParts:

@@ -42,6 +42,12 @@ if TYPE_CHECKING:
     )
     from mqlab.client.message_util import create_reply_message, get_reply_to_client
     from mqlab.client.producer.request_response_future import RequestCallback
+    from mqlab.client.producer.transaction_listener import (
+        LocalTransactionState,
+        TransactionListener,
+        TransactionSendResult,
+    )
+    from mqlab.client.producer.transaction_mq_producer import TransactionMQProducer
 
 _LATER = {
     "CONSUME_SUCCESS": "consumer.listener",
@@ -67,6 +73,10 @@ _LATER = {
     "PullCallback": "consumer.pull.pull_callback",
     "PullTaskCallback": "consumer.pull.pull_task",
     "PullTaskContext": "consumer.pull.pull_task",
+    "LocalTransactionState": "producer.transaction_listener",
+    "TransactionListener": "producer.transaction_listener",
+    "TransactionMQProducer": "producer.transaction_mq_producer",
+    "TransactionSendResult": "producer.transaction_listener",
     "RequestCallback": "producer.request_response_future",
     "create_reply_message": "message_util",
     "get_reply_to_client": "message_util",
@@ -89,6 +99,7 @@ __all__ = [
     "DefaultMQPullConsumer",
     "DefaultMQPushConsumer",
     "LocalFileOffsetStore",
+    "LocalTransactionState",
     "MQClientInstance",
     "MQClientManager",
     "MQFaultStrategy",
@@ -114,6 +125,9 @@ __all__ = [
     "SendResult",
     "SendStatus",
     "ServiceState",
+    "TransactionListener",
+    "TransactionMQProducer",
+    "TransactionSendResult",
     "create_reply_message",
     "get_reply_to_client",
     "select_message_queue_by_hash",

@@ -17,7 +17,8 @@ class ClientRemotingProcessor(RequestProcessor):
     """Answers the requests of brokers (org.apache.rocketmq.client.impl.ClientRemotingProcessor).
 
     What seldom comes is imported when it comes. Differs from RocketMQ: of the seven requests that a broker may send
-    NOTIFY_CONSUMER_IDS_CHANGED and PUSH_REPLY_MESSAGE_TO_CLIENT are known; the others are answered "not supported".
+    NOTIFY_CONSUMER_IDS_CHANGED, CHECK_TRANSACTION_STATE and PUSH_REPLY_MESSAGE_TO_CLIENT are known; the others are
+    answered "not supported".
     """
 
     def __init__(self, instance: MQClientInstance) -> None:
@@ -27,6 +28,7 @@ class ClientRemotingProcessor(RequestProcessor):
         """Take over the codes that this processor knows."""
         client = self._instance.api.remoting_client
         client.register_processor(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, self)
+        client.register_processor(RequestCode.CHECK_TRANSACTION_STATE, self)
         client.register_processor(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, self)
 
     def process_request(self, channel: Channel, request: RemotingCommand) -> Processed:
@@ -34,10 +36,33 @@ class ClientRemotingProcessor(RequestProcessor):
         if request.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
             # The members of a group have changed.
             self._instance.rebalance_immediately()
-            return None
-        from mqlab.client.reply_message import receive_reply_message
+        elif request.code == RequestCode.CHECK_TRANSACTION_STATE:
+            self._check_transaction_state(channel, request)
+        else:
+            from mqlab.client.reply_message import receive_reply_message
 
-        return receive_reply_message(self._instance.node, request)
+            return receive_reply_message(self._instance.node, request)
+        return None
+
+    def _check_transaction_state(self, channel: Channel, request: RemotingCommand) -> None:
+        """Ask the producer of the message's group; what cannot be read, and a group that is not here, is passed over.
+
+        Java: org.apache.rocketmq.client.impl.ClientRemotingProcessor.checkTransactionState.
+        """
+        from mqlab.protocol.errors import RecordError
+        from mqlab.protocol.headers import CheckTransactionStateRequestHeader
+        from mqlab.protocol.message import MessageConst
+        from mqlab.protocol.record import decode_record
+
+        header = request.header_as(CheckTransactionStateRequestHeader)
+        try:
+            message = decode_record(request.body or b"")
+        except RecordError:
+            return
+        message.transaction_id = message.properties.get(MessageConst.UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
+        producer = self._instance.producer_table.get(message.properties.get(MessageConst.PRODUCER_GROUP, ""))
+        if producer is not None:
+            producer.check_transaction_state(channel.remote_address, message, header)
 
 
 class HeartbeatOnActiveChannel(ChannelEventListener):

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from mqlab.client.topic_publish_info import TopicPublishInfo
+    from mqlab.protocol.headers import CheckTransactionStateRequestHeader
     from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
-    from mqlab.protocol.message import MessageQueue
+    from mqlab.protocol.message import MessageExt, MessageQueue
 
 
 class MQProducerInner(Protocol):
@@ -24,6 +25,12 @@ class MQProducerInner(Protocol):
 
     def update_topic_publish_info(self, topic: str, info: TopicPublishInfo) -> None:
         """Take over a new list of queues."""
+        ...
+
+    def check_transaction_state(
+        self, address: str, message: MessageExt, header: CheckTransactionStateRequestHeader
+    ) -> None:
+        """A broker asks what became of a transaction."""
         ...
 
 

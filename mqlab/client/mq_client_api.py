@@ -51,6 +51,7 @@ from mqlab.remoting import RemotingClient, RemotingClientConfig
 if TYPE_CHECKING:
     from mqlab.client.client_config import ClientConfig
     from mqlab.client.pop_client_api import PopClientAPI
+    from mqlab.protocol.headers import EndTransactionRequestHeader
     from mqlab.protocol.heartbeat import HeartbeatData, SubscriptionData
     from mqlab.remoting.response_future import InvokeCallback
     from mqlab.sim import Node, Task
@@ -278,6 +279,14 @@ class MQClientAPIImpl:
             bname=broker_name,
         )
         await self._call(address, RemotingCommand.request(RequestCode.CONSUMER_SEND_MSG_BACK, header), timeout_ms)
+
+    def end_transaction_oneway(
+        self, address: str | None, header: EndTransactionRequestHeader, remark: str | None, timeout_ms: int
+    ) -> None:
+        """Tell a broker how a transaction ended, and hear nothing of it."""
+        request = RemotingCommand.request(RequestCode.END_TRANSACTION, header)
+        request.remark = remark
+        self.remoting_client.invoke_oneway(self._address(address) if address else None, request, timeout_ms)
 
     # -- pulling ----------------------------------------------------------------------------------------------------
 

@@ -43,6 +43,12 @@ from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn
 from mqlab.explore.rules_of_timers import TimersComeInTime
+from mqlab.explore.rules_of_transactions import (
+    EndsAreKept,
+    HalfMessagesAreHidden,
+    HalfMessagesEnd,
+    QuestionsAreCounted,
+)
 from mqlab.scenarios import registry
 from mqlab.sim.choices import Choices, Policy
 from mqlab.trace.bus import Row
@@ -77,6 +83,10 @@ RULES: tuple[type[Rule], ...] = (
     HoldsEnd,
     RetriesComeInTime,
     TimersComeInTime,
+    HalfMessagesAreHidden,
+    EndsAreKept,
+    HalfMessagesEnd,
+    QuestionsAreCounted,
     AckedStaysAway,
     NothingUnackedIsLost,
     RevivedInTime,

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
     from mqlab.client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
     from mqlab.client.consumer.pull.mq_pull_consumer_schedule_service import MQPullConsumerScheduleService
+    from mqlab.client.producer.transaction_listener import TransactionListener
+    from mqlab.client.producer.transaction_mq_producer import TransactionMQProducer
     from mqlab.client.v5 import Producer, PushConsumer, SimpleConsumer
     from mqlab.replay import Origin
     from mqlab.sim.choices import Policy
@@ -209,6 +211,18 @@ class Lab(Looking, Acting):
         it.
         """
         return self._client(node, "producer", DefaultMQProducer, group, settings)
+
+    def transaction_producer(
+        self, group: str, listener: TransactionListener | None = None, *, node: str = "", **settings: Any
+    ) -> TransactionMQProducer:
+        """A producer of messages within transactions, on a machine of its own (or on `node`): `await producer.start()`,
+        then `await producer.send_message_in_transaction(message)`. `listener` does and remembers the local part.
+        """
+        from mqlab.client.producer.transaction_mq_producer import TransactionMQProducer
+
+        producer = self._client(node, "producer", TransactionMQProducer, group, settings)
+        producer.transaction_listener = listener
+        return producer
 
     def consumer(self, group: str, *, node: str = "", **settings: Any) -> DefaultMQPushConsumer:
         """A push consumer on a machine of its own (or on `node`); subscribe, register a listener, then `await

@@ -25,6 +25,7 @@ from mqlab.scenarios import (
     store,
     take_or_own,
     through_a_proxy,
+    transfers,
 )
 from mqlab.scenarios.captions import Storyboard
 from mqlab.scenarios.registry import Caption, Parameter, Scenario, add, get, names, scenario
@@ -64,4 +65,5 @@ __all__ = [
     "store",
     "take_or_own",
     "through_a_proxy",
+    "transfers",
 ]

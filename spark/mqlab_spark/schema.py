@@ -17,6 +17,12 @@ WORLD = "world"
 `mqlab.data_sets.named_worlds`), or the trace's file, where that does not say which world it is of.
 """
 
+PULL = (WORLD, "node", "remote", "opaque")
+"""What names one pull request: the broker's machine, the connection it came on, and its number there."""
+
+QUEUE = (WORLD, "node", "topic", "queue_id")
+"""What names one queue: the machine that holds it, its topic and its number."""
+
 
 @cache
 def trace_schema() -> StructType:

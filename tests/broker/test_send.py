@@ -173,12 +173,6 @@ def test_a_broker_without_write_permission_refuses_ordered_topics_only(make_clus
     assert client.send("Plain").code == 0
 
 
-def test_transactional_messages_are_refused(client: Any) -> None:
-    response = client.send("T", properties={"TRAN_MSG": "true", "PGROUP": "P"}, sys_flag=4)
-    assert response.code == ResponseCode.NO_PERMISSION
-    assert response.remark.endswith("sending transaction message is forbidden")
-
-
 def test_a_header_without_its_topic_is_answered_with_an_error(cluster: Any, client: Any) -> None:
     response = client.call(RequestCode.SEND_MESSAGE_V2, None, b"x")
     assert response.code == ResponseCode.SYSTEM_ERROR

@@ -71,9 +71,7 @@ def test_the_time_line_scrubs_both_ways(viewer: ViewerPage) -> None:
     viewer.page.keyboard.press("Home")
     viewer.until_place(0)
     assert viewer.part("stage").locator("[data-node]").count() == 0
-    box = line.bounding_box()
-    assert box is not None
-    viewer.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    line.click()
     viewer.until(lambda: 0 < viewer.place < length)
     assert viewer.machine("broker-a").count() == 1
     viewer.page.keyboard.press("ArrowLeft")

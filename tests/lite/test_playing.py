@@ -154,6 +154,8 @@ def test_at_its_first_slice_it_goes_back_to_the_beginning_and_says_that_there_is
 
 
 def test_it_can_be_scrubbed_to_its_beginning_and_from_there(failed: ViewerPage) -> None:
+    # Hovering waits until the page has been laid out and scrolled: the time line stands still, and nothing is above it.
+    failed.part("timeline").hover()
     line = failed.part("timeline").bounding_box()
     assert line is not None
     middle = line["y"] + line["height"] / 2

@@ -47,6 +47,9 @@ from mqlab.trace.events.client import (
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.client.producer.default_mq_producer import DefaultMQProducer
+    from mqlab.client.producer.transactions import Transactions
+    from mqlab.protocol.headers import CheckTransactionStateRequestHeader
+    from mqlab.protocol.message import MessageExt
     from mqlab.sim import Life
 
 DETECTOR_PERIOD_MS = 3_000
@@ -79,6 +82,8 @@ class DefaultMQProducerImpl:
         self.instance: MQClientInstance
         self.kernel: SendKernel
         self.async_sender = AsyncSender(self)
+        self.transactions: Transactions | None = None
+        """What a TransactionMQProducer has besides."""
         self._detector: PeriodicTask | None = None
 
     # -- start and end ----------------------------------------------------------------------------------------------
@@ -229,6 +234,13 @@ class DefaultMQProducerImpl:
         producer = self.producer
         await routes.refresh_from_default_topic(topic, producer.create_topic_key, producer.default_topic_queue_nums)
         return table[topic]
+
+    def check_transaction_state(
+        self, address: str, message: MessageExt, header: CheckTransactionStateRequestHeader
+    ) -> None:
+        """A broker asks what became of a transaction; a producer that has none does not answer."""
+        if self.transactions is not None:
+            self.transactions.check_transaction_state(address, message, header)
 
     async def recall_message(self, topic: str, recall_handle: str) -> str:
         """Ask the broker that a handle names to take a message back; its unique key.

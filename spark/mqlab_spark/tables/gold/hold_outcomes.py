@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
-from mqlab_spark.jobs.latency import percentiles
+from mqlab_spark.latency import percentiles
 from mqlab_spark.schema import WORLD
 from mqlab_spark.tables.table import GOLD, NUMBER, TEXT, WHOLE, Table, Tables, shared
 

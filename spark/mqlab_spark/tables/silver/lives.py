@@ -5,8 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
-from mqlab_spark.jobs.latency import PULL, QUEUE
-from mqlab_spark.schema import of_kind
+from mqlab_spark.schema import PULL, QUEUE, of_kind
 from mqlab_spark.tables.copies import MESSAGE, surviving
 from mqlab_spark.tables.table import EVENTS, SILVER, TEXT, WHOLE, Table, Tables, shared
 

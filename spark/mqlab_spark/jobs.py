@@ -1,12 +1,27 @@
-"""How long brokers hold pulls that find nothing new: the long polling of RocketMQ, as data."""
+"""The questions that a trace alone is asked: pure functions from a trace (`read_trace`) to a DataFrame.
+
+The pipeline's tables ask more of many traces (`mqlab_spark.tables`); where one of them has the rows, it is asked here.
+"""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
-from mqlab_spark.jobs.latency import PULL
-from mqlab_spark.schema import WORLD, of_kind
+from mqlab_spark.latency import consume_latency, delivered_by_cause, delivery_latency, percentiles, send_latency
+from mqlab_spark.schema import WORLD
+from mqlab_spark.tables.silver.holds import HOLDS
+from mqlab_spark.tables.table import EVENTS
+
+__all__ = [
+    "consume_latency",
+    "delivered_by_cause",
+    "delivery_latency",
+    "histogram",
+    "hold_times",
+    "percentiles",
+    "send_latency",
+]
 
 
 def hold_times(trace: DataFrame) -> DataFrame:
@@ -17,23 +32,12 @@ def hold_times(trace: DataFrame) -> DataFrame:
     Columns: world, node, group, topic, queue_id, queue_offset, remote, opaque, reason, held_at_us, woken_at_us,
     hold_us.
     """
-    held = of_kind(trace, "PullHeld").select(
-        *PULL, "group", "topic", "queue_id", "queue_offset", F.col("ts_us").alias("held_at_us")
-    )
-    woken = of_kind(trace, "PullWoken").select(*PULL, "reason", F.col("ts_us").alias("woken_at_us"))
-    return held.join(woken, on=list(PULL), how="inner").select(
-        WORLD,
-        "node",
-        "group",
-        "topic",
-        "queue_id",
-        "queue_offset",
-        "remote",
-        "opaque",
-        "reason",
-        "held_at_us",
-        "woken_at_us",
-        (F.col("woken_at_us") - F.col("held_at_us")).alias("hold_us"),
+    ended = HOLDS.make({EVENTS: trace}).where("woken_us IS NOT NULL")
+    return ended.select(
+        *(WORLD, "node", "group", "topic", "queue_id", "queue_offset", "remote", "opaque", "reason"),
+        F.col("held_us").alias("held_at_us"),
+        F.col("woken_us").alias("woken_at_us"),
+        (F.col("woken_us") - F.col("held_us")).alias("hold_us"),
     )
 
 

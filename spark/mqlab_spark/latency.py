@@ -9,16 +9,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
-from mqlab_spark.schema import WORLD, of_kind
+from mqlab_spark.schema import PULL, QUEUE, WORLD, of_kind
 
 FIRST_PULL = "first pull"
 """The cause of a delivery for which the request did not have to be held."""
-
-PULL = (WORLD, "node", "remote", "opaque")
-"""What names one pull request: the broker's machine, the connection it came on, and its number there."""
-
-QUEUE = (WORLD, "node", "topic", "queue_id")
-"""What names one queue: the machine that holds it, its topic and its number."""
 
 
 def send_latency(trace: DataFrame) -> DataFrame:

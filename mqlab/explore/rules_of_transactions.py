@@ -1,0 +1,165 @@
+"""Rules of transactions: nobody sees a half message, what was let go is there, and nothing is forgotten."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from mqlab.explore.rule import Case, Rule
+from mqlab.explore.rules_of_storing import (
+    DELETED,
+    DELETED_TEXT,
+    GAP,
+    GAP_TEXT,
+    UNFLUSHED,
+    UNFLUSHED_TEXT,
+    may_lose_the_unflushed,
+)
+from mqlab.explore.stale_entries import STALE, STALE_TEXT
+from mqlab.protocol.topics import CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_HALF_TOPIC, is_system_topic
+from mqlab.trace.record import Record
+
+COMMIT, ROLLBACK = "COMMIT_MESSAGE", "ROLLBACK_MESSAGE"
+
+LOST_AGAIN = "half messages stored again without a flush"
+LOST_AGAIN_TEXT = (
+    "A half message that is asked about is stored again, and its copy is not waited for, also with SYNC_FLUSH. The "
+    "check's progress may be written before that copy is flushed: when the machine then loses power nobody is asked "
+    "any more."
+)
+NOT_STORED = "what is put aside and not stored"
+NOT_STORED_TEXT = (
+    "A half message that was asked about too often is passed over also where TRANS_CHECK_MAX_TIME_TOPIC cannot "
+    "take it, as on a full disk."
+)
+
+
+class HalfMessagesAreHidden(Rule):
+    """A message of a transaction is stored where consumers read only once its producer has said that it may be."""
+
+    kinds = ("HalfMessageHidden", "LocalTransactionExecuted", "LocalTransactionRemembered", "MessageStored")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._half: dict[str, None] = {}
+        self._committed: dict[str, None] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note what is hidden and what was said of it, and judge what is stored."""
+        if record.kind == "HalfMessageHidden":
+            self._half[record.unique_key] = None
+        elif record.kind != "MessageStored":
+            if record.local_state == COMMIT:
+                self._committed[record.msg_id] = None
+        elif (
+            record.unique_key in self._half
+            and record.unique_key not in self._committed
+            and not is_system_topic(record.topic)
+        ):
+            self.found(record.row, f"message {record.unique_key} is in {record.topic} and nobody has committed it")
+
+
+class EndsAreKept(Rule):
+    """A message whose commit was carried out can be read where it belongs; one of a rollback cannot."""
+
+    kinds = ("TransactionEnded",)
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        UNFLUSHED: UNFLUSHED_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT
+    }  # fmt: skip
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._ends: dict[str, Record] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note what was carried out; a commit outweighs a rollback."""
+        known = self._ends.get(record.unique_key)
+        outweighed = known is not None and known.local_state == COMMIT and record.local_state != COMMIT
+        if record.code == 0 and record.local_state in (COMMIT, ROLLBACK) and not outweighed:
+            self._ends[record.unique_key] = record
+
+    def at_end(self) -> None:
+        """Look where the messages are."""
+        there = {f.unique_key for f in self.case.contents.found.values() if not is_system_topic(f.place.topic)}
+        stores = self.case.ledger.stores
+        for key, record in self._ends.items():
+            if record.local_state == ROLLBACK:
+                if key in there:
+                    self.found(record.row, f"message {key} was rolled back and is in {record.topic}")
+            elif key not in there:
+                if key in stores.lost_keys and may_lose_the_unflushed(self.case, record.node):
+                    self.excuse(UNFLUSHED)
+                elif key in stores.in_gaps or key in stores.in_passed_over:
+                    self.excuse(GAP)
+                elif any(stores.stored[p].unique_key == key for p in stores.deleted if p in stores.stored):
+                    self.excuse(DELETED)
+                else:
+                    self.found(record.row, f"message {key} was committed and is not in {record.topic}")
+
+
+class HalfMessagesEnd(Rule):
+    """Every half message is ended, put aside, or will be asked about."""
+
+    kinds = ("TransactionEnded", "HalfMessageGivenUp", "HalfMessageHidden")
+    EXCEPTIONS: ClassVar[dict[str, str]] = {
+        LOST_AGAIN: LOST_AGAIN_TEXT, NOT_STORED: NOT_STORED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT
+    }  # fmt: skip
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._open: dict[str, Record] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Note what is open."""
+        if record.kind == "HalfMessageHidden":
+            if record.status == "PUT_OK":
+                self._open[record.unique_key] = record
+        elif record.kind == "HalfMessageGivenUp":
+            if not record.stored:
+                self.excuse(NOT_STORED)
+            self._open.pop(record.unique_key, None)
+        elif record.code == 0 and record.local_state in (COMMIT, ROLLBACK):
+            self._open.pop(record.unique_key, None)
+
+    def at_end(self) -> None:
+        """Look whether what is open lies behind the check's progress."""
+        waits = {
+            found.unique_key
+            for found in self.case.contents.found.values()
+            if found.place.topic == RMQ_SYS_TRANS_HALF_TOPIC
+            and found.place.queue_offset >= self._checked_up_to(found.place.broker)
+        }
+        stores = self.case.ledger.stores
+        for key, record in self._open.items():
+            if key in waits:
+                continue
+            if key in stores.in_gaps or key in stores.in_passed_over:
+                self.excuse(GAP)
+            elif key in stores.lost_keys and record.node in self.case.ledger.processes.power_lost_us:
+                self.excuse(LOST_AGAIN)
+            else:
+                self.found(record.row, f"half message {key} is neither ended nor going to be asked about")
+
+    def _checked_up_to(self, broker: str) -> int:
+        offsets = self.case.broker(broker).running().consumer_offset_manager
+        return offsets.query_offset(CID_SYS_RMQ_TRANS, RMQ_SYS_TRANS_HALF_TOPIC, 0)
+
+
+class QuestionsAreCounted(Rule):
+    """Each question about a half message counts one more than the one before."""
+
+    kinds = ("TransactionChecked", "BrokerStarted")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._times: dict[tuple[str, str], int] = {}
+
+    def on_event(self, record: Record) -> None:
+        """Compare with the last question; a broker that comes back may have lost the copy that counted."""
+        if record.kind == "BrokerStarted":
+            self._times = {key: times for key, times in self._times.items() if key[0] != record.node}
+            return
+        key = record.node, record.unique_key
+        before = self._times.get(key)
+        if before is not None and record.check_times != before + 1:
+            self.found(record.row, f"question {record.check_times} about {record.unique_key} follows {before}")
+        self._times[key] = record.check_times
