@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.broker.broker2client import Broker2Client
 from mqlab.broker.errors import RequestError
 from mqlab.protocol.bodies import ResetOffsetBody
 from mqlab.protocol.codes import RequestCode, ResponseCode
@@ -21,7 +22,7 @@ class AdminOffsets:
     """INVOKE_BROKER_TO_RESET_OFFSET, GET_ALL_CONSUMER_OFFSET and GET_ALL_DELAY_OFFSET (of AdminBrokerProcessor).
 
     The consumers are not told: the next pull of each queue is answered OFFSET_RESET with the new place, and commits
-    until then are ignored. Differs from RocketMQ: only this way, that of useServerSideResetOffset=true, is there.
+    until then are ignored. Without use_server_side_reset_offset it is the members of the group that move themselves.
 
     Java: org.apache.rocketmq.broker.processor.AdminBrokerProcessor.
     """
@@ -41,6 +42,9 @@ class AdminOffsets:
 
     def _reset_offset(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         header = request.header_as(ResetOffsetRequestHeader)
+        if not self._broker.broker_config.use_server_side_reset_offset:
+            clients = Broker2Client(self._broker)
+            return clients.reset_offset(header.topic, header.group, header.timestamp, header.is_force)
         topic = self._broker.topic_config_manager.select_topic_config(header.topic)
         if topic is None:
             raise RequestError(ResponseCode.TOPIC_NOT_EXIST, f"Topic {header.topic} does not exist")

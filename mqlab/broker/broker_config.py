@@ -104,6 +104,8 @@ class BrokerConfig:
     reject_pull_consumer_enable: bool = False
     lite_pull_message_enable: bool = True
     slave_read_enable: bool = False
+    use_server_side_reset_offset: bool = True
+    """Whether the broker moves a group by itself; else it tells the group's members, which must be there."""
     enable_broadcast_offset_store: bool = True
 
     server_load_balancer_enable: bool = True

@@ -13,12 +13,22 @@ if TYPE_CHECKING:
     from mqlab.remoting.processor import Processed
 
 
+CODES = (
+    RequestCode.CHECK_TRANSACTION_STATE,
+    RequestCode.NOTIFY_CONSUMER_IDS_CHANGED,
+    RequestCode.RESET_CONSUMER_CLIENT_OFFSET,
+    RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT,
+    RequestCode.GET_CONSUMER_RUNNING_INFO,
+    RequestCode.CONSUME_MESSAGE_DIRECTLY,
+    RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT,
+)
+"""What a broker may ask of a client."""
+
+
 class ClientRemotingProcessor(RequestProcessor):
     """Answers the requests of brokers (org.apache.rocketmq.client.impl.ClientRemotingProcessor).
 
-    What seldom comes is imported when it comes. Differs from RocketMQ: of the seven requests that a broker may send
-    NOTIFY_CONSUMER_IDS_CHANGED, CHECK_TRANSACTION_STATE and PUSH_REPLY_MESSAGE_TO_CLIENT are known; the others are
-    answered "not supported".
+    What seldom comes is imported when it comes.
     """
 
     def __init__(self, instance: MQClientInstance) -> None:
@@ -27,9 +37,8 @@ class ClientRemotingProcessor(RequestProcessor):
     def register(self) -> None:
         """Take over the codes that this processor knows."""
         client = self._instance.api.remoting_client
-        client.register_processor(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, self)
-        client.register_processor(RequestCode.CHECK_TRANSACTION_STATE, self)
-        client.register_processor(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, self)
+        for code in CODES:
+            client.register_processor(code, self)
 
     def process_request(self, channel: Channel, request: RemotingCommand) -> Processed:
         """The answer to a request of a broker, None to a one-way one."""
@@ -39,9 +48,9 @@ class ClientRemotingProcessor(RequestProcessor):
         elif request.code == RequestCode.CHECK_TRANSACTION_STATE:
             self._check_transaction_state(channel, request)
         else:
-            from mqlab.client.reply_message import receive_reply_message
+            from mqlab.client.broker_requests import answer
 
-            return receive_reply_message(self._instance.node, request)
+            return answer(self._instance, request)
         return None
 
     def _check_transaction_state(self, channel: Channel, request: RemotingCommand) -> None:

@@ -438,6 +438,8 @@ SENTENCES: dict[str, Sentence] = {
     "SendFailed": "{node} gives up on {message}: {why}",
     "SendCallbackFailed": "{node}: the application's callback for {message} failed",
     "SendHookFailed": "{node}: a hook of the application failed at {message}",
+    "MessageConsumedDirectly": "{node} was asked to consume {message} at once, beside its queue",
+    "ConsumerOffsetsReset": "{node} goes on elsewhere in {topic}, as its broker has told it",
     "FaultItemUpdated": _fault_item,
     "RebalanceDone": _rebalanced,
     "RebalanceSkipped": _of_applications("{node} could not find out which queues of {topic} are its own: {why}"),
