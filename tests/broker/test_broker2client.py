@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mqlab import ConsumeConcurrentlyStatus, DefaultMQPushConsumer, Lab, Message
+from mqlab import ConsumeConcurrentlyStatus, Lab, Message
 from mqlab.client import (
     ConsumeOrderlyContext,
     ConsumeOrderlyStatus,
@@ -19,53 +19,21 @@ from mqlab.client import (
     MessageQueue,
 )
 from mqlab.protocol import fastjson
-from mqlab.protocol import headers as h
 from mqlab.protocol.bodies import (
     ConsumeMessageDirectlyResult,
     ConsumerRunningInfo,
     GetConsumerStatusBody,
     ResetOffsetBody,
 )
-from mqlab.protocol.codes import RequestCode, ResponseCode
+from mqlab.protocol.codes import ResponseCode
 from mqlab.protocol.command import RemotingCommand
-from mqlab.remoting import RemotingClient
+from tests.broker.administrator import Admin
 from tests.worlds import noting, send, shop, slow, started_consumer, started_producer, succeed
 
 FRAMES = Path(__file__).parent.parent / "golden" / "frames"
 SUCCESS = ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 NO_TEXT = "not set any response code"
 QUEUE = MessageQueue("T", "broker-a", 0)
-
-
-class Admin:
-    """A process that asks the broker."""
-
-    def __init__(self, lab: Lab) -> None:
-        self.lab = lab
-        self.remoting = RemotingClient(lab.world.node("admin"))
-        self.address = lab.brokers[0].controller.broker_addr  # type: ignore[union-attr]
-
-    def ask(self, code: int, header: Any) -> RemotingCommand:
-        request = RemotingCommand.request(code, header)
-        call = self.remoting.invoke_sync(self.address, request, 30_000)
-        answer: RemotingCommand = self.lab.world.wait_for(self.remoting.node.spawn(call, f"call {code}").join())
-        return answer
-
-    def running_info(self, client: DefaultMQPushConsumer, group: str = "readers") -> RemotingCommand:
-        header = h.GetConsumerRunningInfoRequestHeader(group, client.impl.instance.client_id, False)
-        return self.ask(RequestCode.GET_CONSUMER_RUNNING_INFO, header)
-
-    def consume(self, client: DefaultMQPushConsumer, msg_id: str | None, group: str = "readers") -> RemotingCommand:
-        header = h.ConsumeMessageDirectlyResultRequestHeader(group, client.impl.instance.client_id, msg_id, topic="T")
-        return self.ask(RequestCode.CONSUME_MESSAGE_DIRECTLY, header)
-
-    def status(self, group: str = "readers", client_id: str = "") -> RemotingCommand:
-        header = h.GetConsumerStatusRequestHeader("T", group, client_id)
-        return self.ask(RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, header)
-
-    def reset(self, timestamp_ms: int, *, is_force: bool = True, group: str = "readers", topic: str = "T") -> Any:
-        header = h.ResetOffsetRequestHeader(group, topic, timestamp_ms, is_force)
-        return self.ask(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header)
 
 
 @pytest.fixture(params=["objects", "bytes"])
