@@ -159,6 +159,17 @@ def test_a_client_that_leaves_one_of_its_groups_gets_no_replies_any_more(make_cl
     assert len(asker.pushed) == 1
 
 
+def test_a_client_whose_connection_has_ended_is_not_found(make_cluster: Callable[..., Any]) -> None:
+    cluster = make_cluster()
+    gone, _ = asking(cluster, "gone")
+    client, _ = asking(cluster)
+    gone.remoting.shutdown()
+    cluster.run(50)
+    answer = reply(client, to="gone")
+    assert (answer.code, answer.remark) == (1, "push reply message fail, channel of <gone> not found.")
+    assert reply(client).code == 0
+
+
 def test_a_reply_is_checked_as_every_message_is(make_cluster: Callable[..., Any]) -> None:
     client, _ = asking(make_cluster())
     code = RequestCode.SEND_REPLY_MESSAGE_V2

@@ -13,11 +13,14 @@ from mqlab.client import (
     ConsumeMessageHook,
     ConsumeOrderlyContext,
     ConsumeOrderlyStatus,
+    LocalTransactionState,
     MessageExt,
     MessageListenerOrderly,
     MessageQueue,
     SendMessageHook,
+    TransactionListener,
 )
+from mqlab.client.producer.hooks import EndTransactionHook
 from mqlab.client.trace.async_trace_dispatcher import AsyncTraceDispatcher
 from mqlab.client.trace.trace_context import TraceBean, TraceContext, TraceType
 from mqlab.client.trace.trace_data_encoder import decode_contexts, encode_context
@@ -231,6 +234,40 @@ def dispatcher_of(client: DefaultMQProducer | DefaultMQPushConsumer) -> AsyncTra
     dispatcher = client.trace_dispatcher
     assert dispatcher is not None
     return dispatcher
+
+
+def test_the_end_of_a_transaction_is_noted_also_when_the_broker_has_asked(lab: Lab) -> None:
+    class Listener(TransactionListener):
+        def execute_local_transaction(self, message: Message, argument: Any) -> LocalTransactionState:
+            return argument  # type: ignore[no-any-return]
+
+        def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+            return LocalTransactionState.ROLLBACK_MESSAGE
+
+    shown: list[Any] = []
+
+    class Seeing(EndTransactionHook):
+        def end_transaction(self, context: Any) -> None:
+            shown.append((context.transaction_state, context.from_transaction_check))
+            raise ValueError("no")
+
+    producer = lab.transaction_producer("accounts", enable_trace=True)
+    producer.transaction_listener = Listener()
+    producer.register_end_transaction_hook(Seeing())
+    producer.start().play()
+    sent = [
+        producer.send_message_in_transaction(Message("T", "x", keys="k"), state).play()
+        for state in (LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.UNKNOW)
+    ]
+    lab.run_for(seconds=150)
+    ends = [context for context in records(lab) if context.trace_type is TraceType.END_TRANSACTION]
+    outcomes = [(c.trace_beans[0].transaction_state, c.trace_beans[0].from_transaction_check) for c in ends]
+    commit, doubt = ("COMMIT_MESSAGE", False), ("UNKNOW", False)
+    assert outcomes[:3] == shown[:3] == [commit, doubt, ("ROLLBACK_MESSAGE", True)]
+    assert [context.trace_beans[0].msg_id for context in ends][:2] == [result.msg_id for result in sent]
+    assert {context.trace_beans[0].msg_type for context in ends} == {"TRANS_MSG_COMMIT"}
+    assert [c.trace_beans[0].msg_type for c in records(lab) if c.trace_type is TraceType.PUB] == ["TRANS_MSG_HALF"] * 2
+    assert {record.reason for record in lab.history.find("SendHookFailed")} == {"ValueError: no"}
 
 
 # -- when it is sent ------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from mqlab.sim import Future, public_call
 
 if TYPE_CHECKING:
     from mqlab.client.producer.async_send import SendCallbackFunction
-    from mqlab.client.producer.hooks import CheckForbiddenHook, SendMessageHook
+    from mqlab.client.producer.hooks import CheckForbiddenHook, EndTransactionHook, SendMessageHook
     from mqlab.client.producer.message_queue_selector import MessageQueueSelector
     from mqlab.client.producer.produce_accumulator import ProduceAccumulator
     from mqlab.client.producer.request_response_future import RequestCallback, RequestCallbackFunction
@@ -50,8 +50,9 @@ class DefaultMQProducer(ProducerConfig):
         self.topics = list(topics)
         self.send_message_hooks: list[SendMessageHook] = []
         self.check_forbidden_hooks: list[CheckForbiddenHook] = []
+        self.end_transaction_hooks: list[EndTransactionHook] = []
         self.trace_dispatcher: AsyncTraceDispatcher | None = None
-        self._trace_hook: SendMessageHook | None = None
+        self._trace_hooks: tuple[SendMessageHook, EndTransactionHook] | None = None
         self.retry_response_codes: set[int] = set(RETRY_RESPONSE_CODES)
         """The codes of an answer after which another broker is tried."""
         self.begin_life()
@@ -61,9 +62,10 @@ class DefaultMQProducer(ProducerConfig):
         self.forget_name_of_process()
         self.impl = DefaultMQProducerImpl(self)
         self._accumulator: ProduceAccumulator | None = None
-        if self._trace_hook is not None:
-            self.send_message_hooks.remove(self._trace_hook)
-            self._trace_hook = self.trace_dispatcher = None
+        if self._trace_hooks is not None:
+            self.send_message_hooks.remove(self._trace_hooks[0])
+            self.end_transaction_hooks.remove(self._trace_hooks[1])
+            self._trace_hooks = self.trace_dispatcher = None
 
     @public_call
     async def start(self) -> None:
@@ -76,9 +78,10 @@ class DefaultMQProducer(ProducerConfig):
         if self.enable_trace:
             from mqlab.client.trace.tracing import trace_sends
 
-            dispatcher, hook = trace_sends(self.node, self, self.producer_group, DefaultMQProducer)
-            self.trace_dispatcher, self._trace_hook = dispatcher, hook
-            self.send_message_hooks.append(hook)
+            dispatcher, sends, ends = trace_sends(self.node, self, self.producer_group, DefaultMQProducer)
+            self.trace_dispatcher, self._trace_hooks = dispatcher, (sends, ends)
+            self.send_message_hooks.append(sends)
+            self.end_transaction_hooks.append(ends)
             await dispatcher.start()
 
     @public_call
@@ -100,6 +103,10 @@ class DefaultMQProducer(ProducerConfig):
     def register_check_forbidden_hook(self, hook: CheckForbiddenHook) -> None:
         """Let a hook forbid messages."""
         self.check_forbidden_hooks.append(hook)
+
+    def register_end_transaction_hook(self, hook: EndTransactionHook) -> None:
+        """Let a hook see the outcome of each transaction."""
+        self.end_transaction_hooks.append(hook)
 
     # -- sending ----------------------------------------------------------------------------------------------------
 

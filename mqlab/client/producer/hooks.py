@@ -59,6 +59,36 @@ class SendMessageHook:
         """
 
 
+@dataclass
+class EndTransactionContext:
+    """What a hook sees of the end of a transaction, be it after the local part or after a question of the broker.
+
+    `transaction_state` is the name of a LocalTransactionState.
+
+    Java: org.apache.rocketmq.client.hook.EndTransactionContext.
+    """
+
+    producer_group: str
+    message: Message
+    broker_address: str | None
+    msg_id: str
+    transaction_id: str | None
+    transaction_state: str
+    from_transaction_check: bool
+
+
+class EndTransactionHook:
+    """Looks at each outcome before the broker is told; what it raises changes nothing.
+
+    Java: org.apache.rocketmq.client.hook.EndTransactionHook.
+    """
+
+    name = "EndTransactionHook"
+
+    def end_transaction(self, context: EndTransactionContext) -> None:
+        """Called before the broker is told."""
+
+
 class CheckForbiddenHook:
     """May forbid a message by raising an MQClientException (org.apache.rocketmq.client.hook.CheckForbiddenHook)."""
 

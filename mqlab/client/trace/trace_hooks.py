@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mqlab.client.consumer.hooks import ConsumeMessageContext, ConsumeMessageHook, ConsumeReturnType
-from mqlab.client.producer.hooks import SendMessageContext, SendMessageHook
+from mqlab.client.producer.hooks import EndTransactionContext, EndTransactionHook, SendMessageContext, SendMessageHook
 from mqlab.client.producer.send_result import SEND_OK
 from mqlab.client.trace.trace_context import TraceBean, TraceContext, TraceType, begin_context
 from mqlab.protocol.message import MessageConst
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mqlab.client.trace.async_trace_dispatcher import AsyncTraceDispatcher
 
 _RETURN_TYPES = list(ConsumeReturnType)
+DEFAULT_REGION = "DefaultRegion"
 
 
 class SendMessageTraceHookImpl(SendMessageHook):
@@ -58,6 +59,42 @@ class SendMessageTraceHookImpl(SendMessageHook):
         bean.msg_id = result.msg_id
         bean.offset_msg_id = result.offset_msg_id or ""
         bean.store_time = traced.time_stamp + traced.cost_time // 2
+        self._dispatcher.append(traced)
+
+
+class EndTransactionTraceHookImpl(EndTransactionHook):
+    """Notes the outcome of each transaction, also of one that the broker has asked after.
+
+    Java: org.apache.rocketmq.client.trace.hook.EndTransactionTraceHookImpl. As there the kind of message is that of a
+    commit, whatever the outcome.
+    """
+
+    name = "EndTransactionTraceHook"
+
+    def __init__(self, dispatcher: AsyncTraceDispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def end_transaction(self, context: EndTransactionContext) -> None:
+        """Note an outcome."""
+        message = context.message
+        if message.topic.startswith(self._dispatcher.trace_topic_name):
+            return
+        traced = begin_context(self._dispatcher.node, TraceType.END_TRANSACTION)
+        traced.group_name = context.producer_group
+        traced.region_id = message.properties.get(MessageConst.MSG_REGION) or DEFAULT_REGION
+        traced.trace_beans = [
+            TraceBean(
+                message.topic,
+                context.msg_id,
+                tags=message.tags,
+                keys=message.keys,
+                store_host=context.broker_address or "null",
+                msg_type="TRANS_MSG_COMMIT",
+                transaction_state=context.transaction_state,
+                transaction_id=context.transaction_id,
+                from_transaction_check=context.from_transaction_check,
+            )
+        ]
         self._dispatcher.append(traced)
 
 

@@ -12,7 +12,11 @@ from mqlab.client.trace.async_trace_dispatcher import (
     TraceProducer,
     trace_producer_settings,
 )
-from mqlab.client.trace.trace_hooks import ConsumeMessageTraceHookImpl, SendMessageTraceHookImpl
+from mqlab.client.trace.trace_hooks import (
+    ConsumeMessageTraceHookImpl,
+    EndTransactionTraceHookImpl,
+    SendMessageTraceHookImpl,
+)
 
 if TYPE_CHECKING:
     from mqlab.client.client_config import ClientConfig
@@ -24,10 +28,12 @@ MakeProducer = Callable[..., TraceProducer]
 
 def trace_sends(
     node: Node, config: ClientConfig, group: str, make_producer: MakeProducer
-) -> tuple[AsyncTraceDispatcher, SendMessageTraceHookImpl]:
-    """What a producer's sends are traced with: a dispatcher, which is to be started, and the hook that notes them."""
+) -> tuple[AsyncTraceDispatcher, SendMessageTraceHookImpl, EndTransactionTraceHookImpl]:
+    """What a producer is traced with: a dispatcher, which is to be started, and the hooks that note its sends and the
+    ends of its transactions.
+    """
     dispatcher = _dispatcher(node, config, group, PRODUCE, make_producer)
-    return dispatcher, SendMessageTraceHookImpl(dispatcher)
+    return dispatcher, SendMessageTraceHookImpl(dispatcher), EndTransactionTraceHookImpl(dispatcher)
 
 
 def trace_consumption(
