@@ -123,6 +123,15 @@ class MQClientException(MqlabError):
         self.error_message = message
 
 
+class RequestTimeoutException(MqlabError):
+    """No reply to a request came in time (org.apache.rocketmq.client.exception.RequestTimeoutException)."""
+
+    def __init__(self, message: str, response_code: int) -> None:
+        super().__init__(f"CODE: {response_code}  DESC: {message}")
+        self.response_code = response_code
+        self.error_message = message
+
+
 class MQBrokerException(MqlabError):
     """The broker answered with an error code (org.apache.rocketmq.client.exception.MQBrokerException)."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.errors import RequestError, rejected
 from mqlab.protocol.codes import ResponseCode
@@ -25,7 +26,9 @@ class AdminBrokerProcessor(RequestProcessor):
         self._hooks = broker.node.hooks
         self._handlers: dict[int, Handler] = {}
 
-    def process_request(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+    def process_request(
+        self, channel: Channel, request: RemotingCommand
+    ) -> RemotingCommand | Coroutine[Any, Any, RemotingCommand]:
         """The answer of whoever handles the code; 3 if nobody does."""
         if not self._handlers:
             self._handlers = _all_handlers(self._broker)
@@ -40,6 +43,7 @@ class AdminBrokerProcessor(RequestProcessor):
 
 
 def _all_handlers(broker: WholeBroker) -> dict[int, Handler]:
+    from mqlab.broker.admin_clients import AdminClients
     from mqlab.broker.admin_groups import AdminGroups
     from mqlab.broker.admin_offsets import AdminOffsets
     from mqlab.broker.admin_queues import AdminQueues
@@ -52,4 +56,5 @@ def _all_handlers(broker: WholeBroker) -> dict[int, Handler]:
         **AdminOffsets(broker).handlers(),
         **AdminQueues(broker).handlers(),
         **AdminSettings(broker).handlers(),
+        **AdminClients(broker).handlers(),
     }

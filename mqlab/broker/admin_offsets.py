@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqlab.broker.broker2client import Broker2Client
 from mqlab.broker.errors import RequestError
 from mqlab.protocol.bodies import ResetOffsetBody
 from mqlab.protocol.codes import RequestCode, ResponseCode
 from mqlab.protocol.command import RemotingCommand
-from mqlab.protocol.headers import ResetOffsetRequestHeader
+from mqlab.protocol.headers import CloneGroupOffsetRequestHeader, ResetOffsetRequestHeader
 from mqlab.protocol.message import MessageQueue
 
 if TYPE_CHECKING:
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class AdminOffsets:
-    """INVOKE_BROKER_TO_RESET_OFFSET, GET_ALL_CONSUMER_OFFSET and GET_ALL_DELAY_OFFSET (of AdminBrokerProcessor).
+    """INVOKE_BROKER_TO_RESET_OFFSET, CLONE_GROUP_OFFSET, GET_ALL_CONSUMER_OFFSET and GET_ALL_DELAY_OFFSET.
 
     The consumers are not told: the next pull of each queue is answered OFFSET_RESET with the new place, and commits
-    until then are ignored. Differs from RocketMQ: only this way, that of useServerSideResetOffset=true, is there.
+    until then are ignored. Without use_server_side_reset_offset it is the members of the group that move themselves.
 
     Java: org.apache.rocketmq.broker.processor.AdminBrokerProcessor.
     """
@@ -35,12 +36,16 @@ class AdminOffsets:
         """What this part answers, by request code."""
         return {
             RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: self._reset_offset,
+            RequestCode.CLONE_GROUP_OFFSET: self._clone_group_offset,
             RequestCode.GET_ALL_CONSUMER_OFFSET: self._get_all_consumer_offset,
             RequestCode.GET_ALL_DELAY_OFFSET: self._get_all_delay_offset,
         }
 
     def _reset_offset(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         header = request.header_as(ResetOffsetRequestHeader)
+        if not self._broker.broker_config.use_server_side_reset_offset:
+            clients = Broker2Client(self._broker)
+            return clients.reset_offset(header.topic, header.group, header.timestamp, header.is_force)
         topic = self._broker.topic_config_manager.select_topic_config(header.topic)
         if topic is None:
             raise RequestError(ResponseCode.TOPIC_NOT_EXIST, f"Topic {header.topic} does not exist")
@@ -55,6 +60,26 @@ class AdminOffsets:
             queue = MessageQueue(header.topic, self._broker.broker_config.broker_name, queue_id)
             body.offset_table[queue] = offset
         return RemotingCommand.response(ResponseCode.SUCCESS, body=body.encode())
+
+    def _clone_group_offset(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
+        """Give a group the progress of another; SUCCESS whether there was any or not.
+
+        As in RocketMQ a request that names no topic, which is meant for all topics of the source, clones nothing: it
+        looks for a topic that has no name in each of them.
+        """
+        header = request.header_as(CloneGroupOffsetRequestHeader)
+        consumers, source = self._broker.consumer_manager, header.src_group
+        named = header.topic is not None and bool(header.topic.strip())
+        topics = [header.topic or ""] if named else self._offsets.which_topic_by_consumer(source)
+        for topic in topics:
+            if self._broker.topic_config_manager.select_topic_config(topic) is None:
+                continue
+            members = consumers.get_consumer_group_info(source)
+            subscribes = members is not None and bool(members.subscription_table)
+            if not header.offline and subscribes and consumers.find_subscription_data(source, topic) is None:
+                continue
+            self._offsets.clone_offset(source, header.dest_group, header.topic or "null")
+        return RemotingCommand.response(ResponseCode.SUCCESS)
 
     def _forget_popped(self, group: str, topic: str, queue_id: int) -> None:
         """Let Pop begin anew in a queue: nothing of it counts as handed out."""

@@ -92,7 +92,7 @@ class AdminTopics:
     def _delete_topic(self, channel: Channel, request: RemotingCommand) -> RemotingCommand:
         topic = request.header_as(h.DeleteTopicRequestHeader).topic
         if not topic.strip():
-            raise RequestError(ResponseCode.SYSTEM_ERROR, "The specified topic is blank.")
+            raise RequestError(ResponseCode.INVALID_PARAMETER, "The specified topic is blank.")
         _check_not_system(topic)
         offsets = self._broker.consumer_offset_manager
         doomed = [topic]

@@ -115,6 +115,8 @@ class BrokerConfig:
     reject_pull_consumer_enable: bool = False
     lite_pull_message_enable: bool = True
     slave_read_enable: bool = False
+    use_server_side_reset_offset: bool = True
+    """Whether the broker moves a group by itself; else it tells the group's members, which must be there."""
     enable_broadcast_offset_store: bool = True
 
     server_load_balancer_enable: bool = True
@@ -131,6 +133,8 @@ class BrokerConfig:
     channel_expired_timeout: int = 120_000
     rebalance_lock_max_live_time: int = 60_000
     start_accept_send_request_time_stamp: int = 0
+    store_reply_message_enable: bool = True
+    """Whether a reply also goes to the log, beside being pushed to who asked."""
     recall_message_enable: bool = False
     allow_recall_when_broker_not_writeable: bool = True
 
@@ -145,6 +149,7 @@ class BrokerConfig:
     transaction_metric_flush_interval: int = 3_000
 
     send_message_thread_pool_nums: int = 0
+    process_reply_message_thread_pool_nums: int = 0
     pull_message_thread_pool_nums: int = 0
     lite_pull_message_thread_pool_nums: int = 0
     query_message_thread_pool_nums: int = 0
@@ -157,6 +162,7 @@ class BrokerConfig:
     ack_message_thread_pool_nums: int = 16
 
     send_thread_pool_queue_capacity: int = 10_000
+    reply_thread_pool_queue_capacity: int = 10_000
     pull_thread_pool_queue_capacity: int = 100_000
     lite_pull_thread_pool_queue_capacity: int = 100_000
     query_thread_pool_queue_capacity: int = 20_000

@@ -43,6 +43,11 @@ class BrokerExecutors:
             return WatchedPool(node, name, threads, capacity)
 
         self.send = pool("SendMessageThread", send_threads, config.send_thread_pool_queue_capacity)
+        self.reply = pool(
+            "ProcessReplyMessageThread",
+            config.process_reply_message_thread_pool_nums or 16 + 2 * cores,
+            config.reply_thread_pool_queue_capacity,
+        )
         self.pull = pool(
             "PullMessageThread",
             config.pull_message_thread_pool_nums or 16 + 2 * cores,
@@ -108,8 +113,8 @@ class BrokerExecutors:
     def all(self) -> list[WatchedPool]:
         """Every pool of the broker, in the order in which they were made."""
         return [
-            self.send, self.pull, self.lite_pull, self.ack, self.query, self.admin, self.client_manage, self.heartbeat,
-            self.consumer_manage, self.load_balance, self.end_transaction,
+            self.send, self.reply, self.pull, self.lite_pull, self.ack, self.query, self.admin, self.client_manage,
+            self.heartbeat, self.consumer_manage, self.load_balance, self.end_transaction,
         ]  # fmt: skip
 
     def close(self) -> None:

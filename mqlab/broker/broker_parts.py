@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from mqlab.protocol.command import RemotingCommand
 from mqlab.remoting import Channel
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from mqlab.store.timer import TimerMessageStore
 
 
-Handler = Callable[[Channel, RemotingCommand], RemotingCommand]
-"""Answers one kind of request."""
+Handler = Callable[[Channel, RemotingCommand], RemotingCommand | Coroutine[Any, Any, RemotingCommand]]
+"""Answers one kind of request, at once or when others have answered; what it refuses at once is a RequestError."""
 
 
 class BrokerParts:

@@ -47,6 +47,12 @@ def _recall(broker: WholeBroker) -> RequestProcessor:
     return RecallMessageProcessor(broker)
 
 
+def _reply(broker: WholeBroker) -> RequestProcessor:
+    from mqlab.broker.reply_message_processor import ReplyMessageProcessor
+
+    return ReplyMessageProcessor(broker)
+
+
 def _assignment(broker: WholeBroker) -> RequestProcessor:
     return broker.query_assignment_processor()
 
@@ -72,6 +78,7 @@ BROKERS = (
         (C.SEND_MESSAGE, C.SEND_MESSAGE_V2, C.SEND_BATCH_MESSAGE, C.CONSUMER_SEND_MSG_BACK),
     ),
     Answers(_recall, "send", "send", (C.RECALL_MESSAGE,), late=True),
+    Answers(_reply, "reply", "send", (C.SEND_REPLY_MESSAGE, C.SEND_REPLY_MESSAGE_V2), late=True),
     Answers(_pull, "pull", "pull", (C.PULL_MESSAGE,)),
     Answers(_pull, "lite_pull", "pull", (C.LITE_PULL_MESSAGE,)),
     Answers(QueryMessageProcessor, "query", "query", (C.QUERY_MESSAGE, C.VIEW_MESSAGE_BY_ID)),

@@ -106,7 +106,7 @@ class ClientManageProcessor(RequestProcessor):
         header = request.header_as(UnregisterClientRequestHeader)
         broker = self._broker
         if header.producer_group is not None:
-            broker.producer_manager.unregister_producer(header.producer_group, channel)
+            broker.producer_manager.unregister_producer(header.producer_group, channel, header.client_id)
         if header.consumer_group is not None:
             group = broker.subscription_group_manager.find_subscription_group_config(header.consumer_group)
             notify = group is None or group.notify_consumer_ids_changed_enable

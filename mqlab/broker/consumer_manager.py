@@ -39,6 +39,11 @@ class ConsumerManager:
         """The group, or None while nobody of it is online."""
         return self.consumer_table.get(group)
 
+    def find_channel(self, group: str, client_id: str) -> ClientChannelInfo | None:
+        """A member of a group by its client id, or None."""
+        info = self.consumer_table.get(group)
+        return info.find_channel(client_id) if info is not None else None
+
     def find_subscription_data(self, group: str, topic: str) -> SubscriptionData | None:
         """What the group wants of a topic, or None; what its requests said counts where heartbeats say nothing."""
         for table in (self.consumer_table, self.consumer_compensation_table):

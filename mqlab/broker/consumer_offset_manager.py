@@ -114,6 +114,20 @@ class ConsumerOffsetManager(ConfigManager):
         """The group's progress in all queues of a topic."""
         return dict(self.offset_table.get(f"{topic}@{group}", {}))
 
+    def clone_offset(self, source: str, target: str, topic: str) -> None:
+        """Give a group the progress that another one has in a topic, in place of its own; nothing without any.
+
+        Java: org.apache.rocketmq.broker.offset.ConsumerOffsetManager.cloneOffset.
+        """
+        offsets = self.offset_table.get(f"{topic}@{source}")
+        if offsets is None:
+            return
+        self.offset_table[f"{topic}@{target}"] = dict(offsets)
+        self._unsaved = True
+        if self._node.hooks.on:
+            for queue_id, offset in sorted(offsets.items()):
+                self._node.hooks.emit(OffsetCommitted(target, topic, queue_id, offset, "cloned"))
+
     def remove_offset(self, group: str) -> None:
         """Forget the progress of a group."""
         self._remove([f"{topic}@{owner}" for topic, owner in self._topics_and_groups() if owner == group])

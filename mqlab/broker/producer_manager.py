@@ -18,7 +18,9 @@ AVAILABLE_CHANNEL_TRIES = 3
 class ProducerManager:
     """The producer groups that have members online (org.apache.rocketmq.broker.client.ProducerManager).
 
-    The broker needs them for one thing: to ask somebody of a group how a transaction ended.
+    The broker needs them for two things: to ask somebody of a group how a transaction ended, and to push a reply to the
+    client that asked. As in RocketMQ a client that leaves one of its groups cannot be found any more, though its other
+    groups are still here, until it comes with a new connection.
     """
 
     def __init__(self, node: Node, channel_expired_timeout_ms: int) -> None:
@@ -27,6 +29,8 @@ class ProducerManager:
         self._asked = 0
         """How often a member was wanted; the same for all groups."""
         self.group_channel_table: dict[str, dict[Channel, ClientChannelInfo]] = {}
+        self.client_channel_table: dict[str, Channel] = {}
+        """By client id: where a client can be reached."""
 
     def register_producer(self, group: str, info: ClientChannelInfo) -> None:
         """Note a heartbeat's producer."""
@@ -36,11 +40,18 @@ class ProducerManager:
             known.last_update_us = self._node.now_us()
             return
         members[info.channel] = info
+        self.client_channel_table[info.client_id] = info.channel
         if self._node.hooks.on:
             self._node.hooks.emit(ClientRegistered(info.client_id, group, ROLE, info.channel.remote_address))
 
-    def unregister_producer(self, group: str, channel: Channel) -> None:
+    def find_channel(self, client_id: str) -> Channel | None:
+        """The connection to a client, or None while none is known."""
+        return self.client_channel_table.get(client_id)
+
+    def unregister_producer(self, group: str, channel: Channel, client_id: str) -> None:
         """A producer leaves in good order."""
+        if group in self.group_channel_table:
+            self.client_channel_table.pop(client_id, None)
         self._leave(group, channel, "asked")
 
     def do_channel_close_event(self, channel: Channel) -> None:
@@ -68,8 +79,10 @@ class ProducerManager:
         if members is None:
             return
         gone = members.pop(channel, None)
-        if gone is not None and self._node.hooks.on:
-            self._node.hooks.emit(ClientUnregistered(gone.client_id, group, ROLE, reason))
+        if gone is not None:
+            self.client_channel_table.pop(gone.client_id, None)
+            if self._node.hooks.on:
+                self._node.hooks.emit(ClientUnregistered(gone.client_id, group, ROLE, reason))
         if not members:
             del self.group_channel_table[group]
 
@@ -83,6 +96,8 @@ class ProducerManager:
                 if silent_us > self._expired_us:
                     del members[channel]
                     silent.append(channel)
+                    if self.client_channel_table.get(info.client_id) is channel:
+                        del self.client_channel_table[info.client_id]
                     if self._node.hooks.on:
                         self._node.hooks.emit(ClientExpired(info.client_id, group, ROLE, silent_us // 1_000))
             if not members:

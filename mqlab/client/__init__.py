@@ -40,6 +40,8 @@ if TYPE_CHECKING:
         ConsumeOrderlyStatus,
         MessageListenerOrderly,
     )
+    from mqlab.client.message_util import create_reply_message, get_reply_to_client
+    from mqlab.client.producer.request_response_future import RequestCallback
     from mqlab.client.producer.transaction_listener import (
         LocalTransactionState,
         TransactionListener,
@@ -75,8 +77,11 @@ _LATER = {
     "TransactionListener": "producer.transaction_listener",
     "TransactionMQProducer": "producer.transaction_mq_producer",
     "TransactionSendResult": "producer.transaction_listener",
+    "RequestCallback": "producer.request_response_future",
+    "create_reply_message": "message_util",
+    "get_reply_to_client": "message_util",
 }
-"""Where consumers and transactions come from: they are imported when first used, which keeps this part light."""
+"""Where consumers and rarer names come from: they are imported when first used, which keeps this part light."""
 
 __all__ = [
     "CONSUME_SUCCESS",
@@ -114,6 +119,7 @@ __all__ = [
     "PullTaskCallback",
     "PullTaskContext",
     "RemoteBrokerOffsetStore",
+    "RequestCallback",
     "SendCallback",
     "SendMessageHook",
     "SendResult",
@@ -122,6 +128,8 @@ __all__ = [
     "TransactionListener",
     "TransactionMQProducer",
     "TransactionSendResult",
+    "create_reply_message",
+    "get_reply_to_client",
     "select_message_queue_by_hash",
 ]
 

@@ -22,8 +22,8 @@ class ClientConfig:
     """What every client may set; times in ms (org.apache.rocketmq.client.ClientConfig).
 
     `namesrv_addr` is one address "ip:port" or several separated by ";". Differs from RocketMQ: what is a
-    system property there is a setting here, and nothing is read from the environment; namespaces, TLS, proxies and the
-    trace topic are absent.
+    system property there is a setting here, and nothing is read from the environment; namespaces, TLS and proxies are
+    absent.
     """
 
     namesrv_addr: str | None = None
@@ -58,6 +58,12 @@ class ClientConfig:
     start_detector_enable: bool = False
     detect_timeout: int = 200
     detect_interval: int = 2_000
+    enable_trace: bool = False
+    """Note what is done with each message, and send that to a topic of its own."""
+    trace_topic: str | None = None
+    """That topic; None means RMQ_SYS_TRACE_TOPIC."""
+    trace_msg_batch_num: int = 10
+    """How many notes travel together; 20 at most."""
 
     def __post_init__(self) -> None:
         self._name_of_process = ""

@@ -10,13 +10,25 @@ from mqlab.remoting import Channel, ChannelEventListener, RequestProcessor
 if TYPE_CHECKING:
     from mqlab.client.mq_client_instance import MQClientInstance
     from mqlab.protocol.command import RemotingCommand
+    from mqlab.remoting.processor import Processed
+
+
+CODES = (
+    RequestCode.CHECK_TRANSACTION_STATE,
+    RequestCode.NOTIFY_CONSUMER_IDS_CHANGED,
+    RequestCode.RESET_CONSUMER_CLIENT_OFFSET,
+    RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT,
+    RequestCode.GET_CONSUMER_RUNNING_INFO,
+    RequestCode.CONSUME_MESSAGE_DIRECTLY,
+    RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT,
+)
+"""What a broker may ask of a client."""
 
 
 class ClientRemotingProcessor(RequestProcessor):
     """Answers the requests of brokers (org.apache.rocketmq.client.impl.ClientRemotingProcessor).
 
-    Differs from RocketMQ: of the seven requests that a broker may send only NOTIFY_CONSUMER_IDS_CHANGED and
-    CHECK_TRANSACTION_STATE are known; the others are answered "not supported".
+    What seldom comes is imported when it comes.
     """
 
     def __init__(self, instance: MQClientInstance) -> None:
@@ -25,16 +37,21 @@ class ClientRemotingProcessor(RequestProcessor):
     def register(self) -> None:
         """Take over the codes that this processor knows."""
         client = self._instance.api.remoting_client
-        client.register_processor(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, self)
-        client.register_processor(RequestCode.CHECK_TRANSACTION_STATE, self)
+        for code in CODES:
+            client.register_processor(code, self)
 
-    def process_request(self, channel: Channel, request: RemotingCommand) -> None:  # both one-way
-        """Do what a broker asks."""
-        if request.code == RequestCode.CHECK_TRANSACTION_STATE:
+    def process_request(self, channel: Channel, request: RemotingCommand) -> Processed:
+        """The answer to a request of a broker, None to a one-way one."""
+        if request.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
+            # The members of a group have changed.
+            self._instance.rebalance_immediately()
+        elif request.code == RequestCode.CHECK_TRANSACTION_STATE:
             self._check_transaction_state(channel, request)
         else:
-            # The members of a group have changed, so rebalance at once.
-            self._instance.rebalance_immediately()
+            from mqlab.client.broker_requests import answer
+
+            return answer(self._instance, request)
+        return None
 
     def _check_transaction_state(self, channel: Channel, request: RemotingCommand) -> None:
         """Ask the producer of the message's group; what cannot be read, and a group that is not here, is passed over.

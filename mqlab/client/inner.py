@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from mqlab.client.topic_publish_info import TopicPublishInfo
+    from mqlab.protocol.bodies import ConsumeMessageDirectlyResult, ConsumerRunningInfo
     from mqlab.protocol.headers import CheckTransactionStateRequestHeader
     from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
     from mqlab.protocol.message import MessageExt, MessageQueue
@@ -80,4 +81,24 @@ class MQConsumerInner(Protocol):
 
     def persist_consumer_offset(self) -> None:
         """Write its offsets to where they belong."""
+        ...
+
+    def consumer_running_info(self) -> Coroutine[Any, Any, ConsumerRunningInfo]:
+        """What it is at, for administrators."""
+        ...
+
+    def consumer_status(self, topic: str) -> Mapping[MessageQueue, int]:
+        """How far it is in the queues of a topic, as it knows itself; nothing for those that do not tell."""
+        ...
+
+    def consume_message_directly(
+        self, message: MessageExt, broker_name: str | None
+    ) -> Coroutine[Any, Any, ConsumeMessageDirectlyResult] | None:
+        """Consume one message at once; None if it has no listener."""
+        ...
+
+    def reset_offset(
+        self, topic: str, offset_table: Mapping[MessageQueue, int]
+    ) -> Coroutine[Any, Any, None] | None:
+        """Go on at these offsets; None if it does not let a broker move it."""
         ...

@@ -45,6 +45,7 @@ from mqlab.protocol.json_body import JsonBody
 from mqlab.protocol.message import Message, MessageExt, MessageQueue
 from mqlab.protocol.route import TopicRouteData
 from mqlab.protocol.sysflag import PullSysFlag
+from mqlab.protocol.topics import REPLY_MESSAGE_FLAG
 from mqlab.remoting import RemotingClient, RemotingClientConfig
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 SEND_MESSAGE_V2 = int(RequestCode.SEND_MESSAGE_V2)
 SEND_BATCH_MESSAGE = int(RequestCode.SEND_BATCH_MESSAGE)
+SEND_REPLY_MESSAGE_V2 = int(RequestCode.SEND_REPLY_MESSAGE_V2)
 
 SEND_STATUS = {
     int(ResponseCode.SUCCESS): SendStatus.SEND_OK,
@@ -208,7 +210,9 @@ class MQClientAPIImpl:
     # -- sending ----------------------------------------------------------------------------------------------------
 
     def send_request(self, message: Message, header: SendMessageRequestHeaderV2) -> RemotingCommand:
-        """The request that sends a message: SEND_MESSAGE_V2, or SEND_BATCH_MESSAGE for a batch."""
+        """The request that sends a message: SEND_MESSAGE_V2, or the code of its own that a batch or a reply has."""
+        if message.properties.get("MSG_TYPE") == REPLY_MESSAGE_FLAG:
+            return RemotingCommand(SEND_REPLY_MESSAGE_V2, header, message.body)
         return RemotingCommand(SEND_BATCH_MESSAGE if header.batch else SEND_MESSAGE_V2, header, message.body)
 
     def send_message(

@@ -9,9 +9,9 @@ from mqlab.explore.places import Place
 from mqlab.explore.rule import Case, Rule
 from mqlab.explore.stale_entries import STALE, STALE_TEXT
 from mqlab.explore.stopped_timer import TORN, TORN_TEXT, is_torn
-from mqlab.protocol.topics import is_system_topic
+from mqlab.protocol.topics import REPLY_TOPIC_POSTFIX, is_system_topic
 from mqlab.trace.bus import Row
-from mqlab.trace.record import Record
+from mqlab.trace.record import FIRST_FIELD, Record
 
 UNFLUSHED = "acknowledged before the flush"
 UNFLUSHED_TEXT = (
@@ -38,6 +38,18 @@ GAP_TEXT = (
     "takes their places: a group that had passed these does not ask for it."
 )
 
+PUSHED = "a reply that was pushed and not stored"
+PUSHED_TEXT = (
+    "A broker that has pushed a reply to who asked answers SEND_OK, with the message id 0, also when its store then "
+    "refuses the reply."
+)
+
+
+def _is_reply(row: Row) -> bool:
+    """Was it a reply whose sending succeeded?"""
+    topic: str = row[FIRST_FIELD]
+    return topic.endswith(f"_{REPLY_TOPIC_POSTFIX}")
+
 
 class AcknowledgedSurvives(Rule):
     """A message that a producer was told is stored is in a store, and survives every restart of its broker.
@@ -46,7 +58,7 @@ class AcknowledgedSurvives(Rule):
     """
 
     kinds = ("MessageStored", "SendSucceeded", "StoreRecovered", "ReplicaDataAppended")
-    EXCEPTIONS: ClassVar[dict[str, str]] = {UNFLUSHED: UNFLUSHED_TEXT}
+    EXCEPTIONS: ClassVar[dict[str, str]] = {UNFLUSHED: UNFLUSHED_TEXT, PUSHED: PUSHED_TEXT}
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -71,7 +83,9 @@ class AcknowledgedSurvives(Rule):
         ledger = self.case.ledger
         for msg_id in [record.msg_id] if record.msg_id in ledger.sends.acknowledged else []:
             self._acknowledged[msg_id] = None
-            if not self._stored.get(msg_id):
+            if msg_id not in self._stored and _is_reply(record.row):
+                self.excuse(PUSHED)
+            elif not self._stored.get(msg_id):
                 self.found(record.row, f"message {msg_id} was acknowledged and is in no store")
         for place, row in ledger.sends.acknowledged_places.items():
             if row is record.row and place not in ledger.stores.stored:
@@ -104,7 +118,7 @@ class AcknowledgedIsReadable(Rule):
     """In the end every message that a producer was told is stored can be read from a broker."""
 
     EXCEPTIONS: ClassVar[dict[str, str]] = {
-        UNFLUSHED: UNFLUSHED_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT
+        UNFLUSHED: UNFLUSHED_TEXT, DELETED: DELETED_TEXT, GAP: GAP_TEXT, STALE: STALE_TEXT, PUSHED: PUSHED_TEXT
     }  # fmt: skip
 
     def at_end(self) -> None:
@@ -129,6 +143,9 @@ class AcknowledgedIsReadable(Rule):
             if msg_id not in kept:
                 if msg_id in ledger.stores.in_gaps or msg_id in ledger.stores.in_passed_over:
                     self.excuse(GAP if msg_id in ledger.stores.in_gaps else STALE)
+                    continue
+                if msg_id not in places and _is_reply(row):
+                    self.excuse(PUSHED)
                     continue
                 text = f"message {msg_id} was acknowledged, and no broker has it"
                 self._judge(row, places.get(msg_id, []), msg_id in ledger.stores.lost_keys, text)

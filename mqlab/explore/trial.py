@@ -39,6 +39,7 @@ from mqlab.explore.rules_of_pop import (
 )
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
 from mqlab.explore.rules_of_replication import CopiesAreTheSame
+from mqlab.explore.rules_of_replies import RequestsEnd
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedIsReadable, AcknowledgedSurvives, NothingUnsentIsDelivered
 from mqlab.explore.rules_of_time import HoldsEnd, RetriesComeInTime, RoutesForgetTheDead, SignsOfLifeGoOn
@@ -101,6 +102,7 @@ RULES: tuple[type[Rule], ...] = (
     FramesArrive,
     CallsEnd,
     SendsEnd,
+    RequestsEnd,
     NothingIsLeftOver,
 )
 """What is judged in every world, unless there is nothing in it that a rule speaks of."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
-from mqlab.protocol.json_body import JsonBody
+from mqlab.protocol.json_body import JsonBody, json_names
 from mqlab.protocol.message import MessageQueue
 
 
@@ -88,6 +88,67 @@ class GetConsumerStatusBody(JsonBody):
 
     message_queue_table: dict[MessageQueue, int] = field(default_factory=dict)
     consumer_table: dict[str, dict[MessageQueue, int]] = field(default_factory=dict)
+
+
+@json_names(cached_msg_size_in_mib="cachedMsgSizeInMiB")
+@dataclass(slots=True)
+class ProcessQueueInfo(JsonBody):
+    """What a consumer holds of one queue: its progress, what is cached of it, what an orderly listener is at (here
+    "transaction"), and when it was last locked, pulled and consumed (ms); `droped` is written as in RocketMQ.
+    """
+
+    commit_offset: int = 0
+    cached_msg_min_offset: int = 0
+    cached_msg_max_offset: int = 0
+    cached_msg_count: int = 0
+    cached_msg_size_in_mib: int = 0
+    transaction_msg_min_offset: int = 0
+    transaction_msg_max_offset: int = 0
+    transaction_msg_count: int = 0
+    locked: bool = False
+    try_unlock_times: int = 0
+    last_lock_timestamp: int = 0
+    droped: bool = False
+    last_pull_timestamp: int = 0
+    last_consume_timestamp: int = 0
+
+
+@dataclass(slots=True)
+class PopProcessQueueInfo(JsonBody):
+    """How many popped messages of an assignment are not acknowledged yet, and when it was last popped (ms)."""
+
+    wait_ack_count: int = 0
+    droped: bool = False
+    last_pop_timestamp: int = 0
+
+
+@json_names(
+    pull_rt="pullRT", pull_tps="pullTPS", consume_rt="consumeRT", consume_ok_tps="consumeOKTPS",
+    consume_failed_tps="consumeFailedTPS",
+)  # fmt: skip
+@dataclass(slots=True)
+class ConsumeStatus(JsonBody):
+    """How a consumer does with one topic: times of a call (ms), messages in a second, and failures."""
+
+    pull_rt: float = 0.0
+    pull_tps: float = 0.0
+    consume_rt: float = 0.0
+    consume_ok_tps: float = 0.0
+    consume_failed_tps: float = 0.0
+    consume_failed_msgs: int = 0
+
+
+@dataclass(slots=True)
+class ConsumerRunningInfo(JsonBody):
+    """What a consumer is at: its settings, subscriptions, queues, and how it does with each topic."""
+
+    properties: dict[str, str] = field(default_factory=dict)
+    subscription_set: list[SubscriptionData] = field(default_factory=list)
+    mq_table: dict[MessageQueue, ProcessQueueInfo] = field(default_factory=dict)
+    mq_pop_table: dict[MessageQueue, PopProcessQueueInfo] = field(default_factory=dict)
+    status_table: dict[str, ConsumeStatus] = field(default_factory=dict)
+    user_consumer_info: dict[str, str] = field(default_factory=dict)
+    jstack: str | None = None
 
 
 @dataclass(slots=True)

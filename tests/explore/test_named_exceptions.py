@@ -18,7 +18,7 @@ from mqlab.explore.rules_of_order import FORGOTTEN_LOCK, HUNG_OWNER, LEAVING_OWN
 from mqlab.explore.rules_of_queues import LATE_PULL
 from mqlab.explore.rules_of_replication import SHORTER
 from mqlab.explore.rules_of_settling import AGAIN_WITHOUT_END, NO_MEMBER
-from mqlab.explore.rules_of_storing import DELETED, GAP, UNFLUSHED
+from mqlab.explore.rules_of_storing import DELETED, GAP, PUSHED, UNFLUSHED
 from mqlab.explore.rules_of_time import GHOST_BROKER
 from mqlab.explore.stale_entries import STALE
 from mqlab.explore.stopped_timer import TORN
@@ -56,6 +56,11 @@ def test_with_async_flush_a_power_loss_costs_acknowledged_messages_and_offsets_a
     plan = ("at 800ms: power_off broker-a for 500ms",)
     outcome = first_with(UNFLUSHED, "push-clustering", plan, 10, flush="ASYNC_FLUSH", every_ms=20)
     assert USED_TWICE in outcome.excused
+
+
+def test_a_reply_is_acknowledged_when_it_was_pushed_although_the_disk_has_no_room_for_it() -> None:
+    plan = "at 5548ms: fill_disk broker-b by 5359 for 13968ms"
+    assert excused("request-reply", 187, plan)[PUSHED] > 0
 
 
 def test_a_record_torn_by_a_power_loss_loses_its_properties() -> None:

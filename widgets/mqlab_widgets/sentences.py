@@ -56,6 +56,10 @@ def _of_applications(pattern: str) -> Callable[[Record], str]:
     return lambda record: "" if is_system_topic(record.topic) or is_retry_topic(record.topic) else pattern
 
 
+def _reply_arrived(record: Record) -> str:
+    return "{node} has its reply" if record.matched else "{node} gets a reply for which nobody waits any more"
+
+
 def _registered(record: Record) -> str:
     return "{node} knows {broker_name} from now on" if record.first else ""
 
@@ -450,6 +454,16 @@ SENTENCES: dict[str, Sentence] = {
     "PopRecordsRecovered": "{node} has read on its disk what is handed out: {records} messages",
     "MessageRequestModeSet": "{node}: the group {group} shall {mode} the topic {topic} from now on",
     "AssignmentAnswered": _assignment_answered,
+    # request and reply
+    "ReplyAwaited": "{node} asks on {topic}, and waits for a reply",
+    "ReplyPushed": "{node} has brought {client} the reply that it waits for",
+    "ReplyNotPushed": "{node} has a reply that it cannot bring to who asked: {why}",
+    "ReplyArrived": _reply_arrived,
+    "ReplyGivenUp": "{node} waits for the reply no longer: {why}",
+    "RequestCallbackFailed": "{node}: the application's callback for a reply failed",
+    # the message trace
+    "TraceSent": "{node} sends what it has noted of messages to the topic {topic}",
+    "TraceLost": "{node} loses what it has noted of messages: {why}",
     # the clients
     "ClientStarted": _of_own_groups("{node} is ready as a {role} of the group {group}"),
     "ClientStopped": _of_own_groups("{node} was shut down"),
@@ -463,6 +477,8 @@ SENTENCES: dict[str, Sentence] = {
     "SendFailed": "{node} gives up on {message}: {why}",
     "SendCallbackFailed": "{node}: the application's callback for {message} failed",
     "SendHookFailed": "{node}: a hook of the application failed at {message}",
+    "MessageConsumedDirectly": "{node} was asked to consume {message} at once, beside its queue",
+    "ConsumerOffsetsReset": "{node} goes on elsewhere in {topic}, as its broker has told it",
     "FaultItemUpdated": _fault_item,
     "RebalanceDone": _rebalanced,
     "RebalanceSkipped": _of_applications("{node} could not find out which queues of {topic} are its own: {why}"),
@@ -522,6 +538,7 @@ SENTENCES: dict[str, Sentence] = {
 _BESIDE = "what the frame is for was said when its request was sent, or is said beside it"
 _ROUTINE = "it comes again and again, and changes nothing that is seen"
 SILENT: dict[str, str] = {
+    "TraceNoted": "the sending or consuming that is noted is said",
     "RequestReceived": _BESIDE,
     "ResponseSent": _BESIDE,
     "ResponseReceived": _BESIDE,

@@ -35,6 +35,8 @@ _REASONS = (
     (r"broker busy", "the broker is too busy"),
     (r"No topic route info in name server", "the name server does not know the topic"),
     (r"group info not exist", "it does not know the group"),
+    (r"request timeout, no reply message|wait reply message timeout", "no reply came in time"),
+    (r"channel of <\S+> not found|REPLY_TO_CLIENT\] is null|push reply message to \S+fail", "it cannot be reached"),
     (r"channel was closed", "the connection ended before the answer came"),
 )
 """Pattern in an error's text -> the same in plain words."""
@@ -53,7 +55,11 @@ _REQUESTS = {
     "END_TRANSACTION": "the end of a transaction",
     "CHECK_TRANSACTION_STATE": "a question what became of a transaction",
     "RECALL_MESSAGE": "the wish to take a message back",
+    "PUSH_REPLY_MESSAGE_TO_CLIENT": "a reply, on its way to who asked",
     "RESET_CONSUMER_CLIENT_OFFSET": "the news that a group goes on elsewhere",
+    "GET_CONSUMER_RUNNING_INFO": "a question what a consumer is at",
+    "CONSUME_MESSAGE_DIRECTLY": "a message that is to be consumed at once",
+    "GET_CONSUMER_STATUS_FROM_CLIENT": "a question how far a consumer is",
     "SET_MESSAGE_REQUEST_MODE": "a choice between pull and Pop",
     "GET_BROKER_MEMBER_GROUP": "a question who else is in its broker group",
     "PEEK_MESSAGE": "a wish to see messages without taking them",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from mqlab.client.consumer.listener import warn_that_listener_raised
 from mqlab.client.consumer.offset_store import LocalFileOffsetStore, OffsetStore, RemoteBrokerOffsetStore
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from mqlab.client.consumer.push.push_consumer_config import PushConsumerConfig
     from mqlab.client.consumer.rebalance.rebalance_impl import RebalanceImpl
     from mqlab.client.mq_client_instance import MQClientInstance
+    from mqlab.protocol.bodies import ConsumeMessageDirectlyResult, ConsumerRunningInfo
+    from mqlab.protocol.message import MessageExt
     from mqlab.sim import Life, Node
 
 ROLE = "consumer"
@@ -59,7 +61,7 @@ class ConsumerImpl(ABC):
     def __init__(
         self, settings: PushConsumerConfig | PullConsumerConfig | LitePullConsumerConfig, consumer: PublicConsumer
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self._public = consumer
         self.node = consumer.node
         self.service_state = ServiceState.CREATE_JUST
@@ -80,12 +82,12 @@ class ConsumerImpl(ABC):
     @property
     def message_model(self) -> MessageModel:
         """Whether the group shares the messages (CLUSTERING), or each member gets all (BROADCASTING)."""
-        return self._settings.message_model
+        return self.settings.message_model
 
     @property
     def unit_mode(self) -> bool:
         """The unit flag of the heartbeat."""
-        return self._settings.unit_mode
+        return self.settings.unit_mode
 
     @property
     def consume_from_where(self) -> ConsumeFromWhere:
@@ -116,6 +118,26 @@ class ConsumerImpl(ABC):
         if self.service_state is ServiceState.RUNNING:
             self.offset_store.persist_all(self.rebalance_impl.process_queue_table)
 
+    @abstractmethod
+    async def consumer_running_info(self) -> ConsumerRunningInfo:
+        """What this consumer is at, for administrators."""
+
+    def consumer_status(self, topic: str) -> Mapping[MessageQueue, int]:
+        """How far this consumer is in the queues of a topic, as it knows itself."""
+        return self.offset_store.clone_offset_table(topic)
+
+    def consume_message_directly(
+        self, message: MessageExt, broker_name: str | None
+    ) -> Coroutine[Any, Any, ConsumeMessageDirectlyResult] | None:
+        """Consume one message because an administrator wants it; None where there is no listener."""
+        return None
+
+    def reset_offset(
+        self, topic: str, offset_table: Mapping[MessageQueue, int]
+    ) -> Coroutine[Any, Any, None] | None:
+        """Go on at these offsets, as a broker says; None: only a push consumer does."""
+        return None
+
     async def tell(self, listener: Callable[..., object], topic: str, *queues: list[MessageQueue]) -> None:
         """Call a listener for queues, plain or `async`; what it raises is an event and a warning."""
         try:
@@ -144,14 +166,14 @@ class ConsumerImpl(ABC):
         self.service_state = ServiceState.START_FAILED
 
     def _check_name_servers(self) -> None:
-        if not self._settings.name_server_addresses() and self._settings.namesrv_domain is None:
+        if not self.settings.name_server_addresses() and self.settings.namesrv_domain is None:
             raise no_name_server()
 
     def _find_instance(self) -> None:
         """Get the client instance of this consumer's client id; in clustering the id is the process's own."""
         if self.message_model is MessageModel.CLUSTERING:
-            self._settings.change_instance_name_to_pid(self.node)
-        self.instance = MQClientManager.of(self.node).get_or_create_mq_client_instance(self._settings)
+            self.settings.change_instance_name_to_pid(self.node)
+        self.instance = MQClientManager.of(self.node).get_or_create_mq_client_instance(self.settings)
         self.instance_life = self.node.life
 
     def _build_pulling(self) -> None:

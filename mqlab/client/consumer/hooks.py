@@ -31,6 +31,8 @@ class ConsumeMessageContext:
     success: bool = False
     status: str = ""
     return_type: ConsumeReturnType | None = None
+    mq_trace_context: object = None
+    """What the hook of the message trace keeps from before the call until after it."""
 
 
 def return_type(status: object, failed: bool, error: Exception | None, timed_out: bool) -> ConsumeReturnType:

@@ -20,9 +20,13 @@ from mqlab.sim import Future, public_call
 
 if TYPE_CHECKING:
     from mqlab.client.producer.async_send import SendCallbackFunction
-    from mqlab.client.producer.hooks import CheckForbiddenHook, SendMessageHook
+    from mqlab.client.producer.hooks import CheckForbiddenHook, EndTransactionHook, SendMessageHook
     from mqlab.client.producer.message_queue_selector import MessageQueueSelector
     from mqlab.client.producer.produce_accumulator import ProduceAccumulator
+    from mqlab.client.producer.request_response_future import RequestCallback, RequestCallbackFunction
+    from mqlab.client.producer.requests import Destination
+    from mqlab.client.trace.async_trace_dispatcher import AsyncTraceDispatcher
+    from mqlab.protocol.message import MessageExt
     from mqlab.sim import Node
 
 
@@ -46,6 +50,9 @@ class DefaultMQProducer(ProducerConfig):
         self.topics = list(topics)
         self.send_message_hooks: list[SendMessageHook] = []
         self.check_forbidden_hooks: list[CheckForbiddenHook] = []
+        self.end_transaction_hooks: list[EndTransactionHook] = []
+        self.trace_dispatcher: AsyncTraceDispatcher | None = None
+        self._trace_hooks: tuple[SendMessageHook, EndTransactionHook] | None = None
         self.retry_response_codes: set[int] = set(RETRY_RESPONSE_CODES)
         """The codes of an answer after which another broker is tried."""
         self.begin_life()
@@ -55,6 +62,10 @@ class DefaultMQProducer(ProducerConfig):
         self.forget_name_of_process()
         self.impl = DefaultMQProducerImpl(self)
         self._accumulator: ProduceAccumulator | None = None
+        if self._trace_hooks is not None:
+            self.send_message_hooks.remove(self._trace_hooks[0])
+            self.end_transaction_hooks.remove(self._trace_hooks[1])
+            self._trace_hooks = self.trace_dispatcher = None
 
     @public_call
     async def start(self) -> None:
@@ -64,6 +75,14 @@ class DefaultMQProducer(ProducerConfig):
             self._accumulator = MQClientManager.of(self.node).get_or_create_produce_accumulator(self)
             self._accumulator.adjust(self.batch_max_delay_ms, self.batch_max_bytes, self.total_batch_max_bytes)
         await self.impl.after_start(self.topics)
+        if self.enable_trace:
+            from mqlab.client.trace.tracing import trace_sends
+
+            dispatcher, sends, ends = trace_sends(self.node, self, self.producer_group, DefaultMQProducer)
+            self.trace_dispatcher, self._trace_hooks = dispatcher, (sends, ends)
+            self.send_message_hooks.append(sends)
+            self.end_transaction_hooks.append(ends)
+            await dispatcher.start()
 
     @public_call
     async def shutdown(self) -> None:
@@ -71,6 +90,8 @@ class DefaultMQProducer(ProducerConfig):
         if self._accumulator is not None:
             self._accumulator.flush()
         await self.impl.shutdown()
+        if self.trace_dispatcher is not None:
+            await self.trace_dispatcher.shutdown()
 
     def register_send_message_hook(self, hook: SendMessageHook) -> None:
         """Let a hook see every attempt to send.
@@ -82,6 +103,10 @@ class DefaultMQProducer(ProducerConfig):
     def register_check_forbidden_hook(self, hook: CheckForbiddenHook) -> None:
         """Let a hook forbid messages."""
         self.check_forbidden_hooks.append(hook)
+
+    def register_end_transaction_hook(self, hook: EndTransactionHook) -> None:
+        """Let a hook see the outcome of each transaction."""
+        self.end_transaction_hooks.append(hook)
 
     # -- sending ----------------------------------------------------------------------------------------------------
 
@@ -176,6 +201,70 @@ class DefaultMQProducer(ProducerConfig):
         result = await self.impl.send_select_impl(self._one(message), selector, argument, SYNC, timeout_ms)
         assert result is not None
         return result
+
+    @public_call
+    async def request(
+        self,
+        message: Message,
+        *,
+        timeout: int,
+        queue: MessageQueue | None = None,
+        selector: MessageQueueSelector | None = None,
+        argument: Any = None,
+    ) -> MessageExt:
+        """Send a message and wait for the reply of whoever consumes it, for `timeout` ms at most.
+
+            reply = await producer.request(Message("Prices", "tea"), timeout=3_000)
+
+        The consumer makes the reply with `create_reply_message` and sends it with a producer of its own. Raises
+        RequestTimeoutException when none came, MQClientException when the message could not be sent, and whatever else
+        a send may raise.
+
+        Java: org.apache.rocketmq.client.producer.DefaultMQProducer.request.
+        """
+        from mqlab.client.producer.requests import request
+
+        timeout_ms = self._budget_ms(timeout)
+        return await request(self.impl, self._one(message), self._destination(queue, selector, argument), timeout_ms)
+
+    @public_call
+    async def request_async(
+        self,
+        message: Message,
+        callback: RequestCallback | RequestCallbackFunction,
+        *,
+        timeout: int,
+        queue: MessageQueue | None = None,
+        selector: MessageQueueSelector | None = None,
+        argument: Any = None,
+    ) -> None:
+        """Send a message and go on; `callback(reply, error)` is called with the reply, or with the reason why there is
+        none.
+
+        That no reply has come in time is found out by a scan each second.
+
+        Java: org.apache.rocketmq.client.producer.DefaultMQProducer.request.
+        """
+        from mqlab.client.producer.request_response_future import RequestCallback
+        from mqlab.client.producer.requests import request_async
+
+        if not callable(callback) and not isinstance(callback, RequestCallback):
+            raise LearnerError(
+                f"{callback!r} is no callback", "write def callback(reply, error): ... or a class of RequestCallback"
+            )
+        timeout_ms = self._budget_ms(timeout)
+        destination = self._destination(queue, selector, argument)
+        await request_async(self.impl, self._one(message), callback, destination, timeout_ms)
+
+    def _destination(
+        self, queue: MessageQueue | None, selector: MessageQueueSelector | None, argument: Any
+    ) -> Destination:
+        from mqlab.client.producer.requests import Destination
+
+        self._check_queue(queue)
+        if selector is not None:
+            self._check_selector(selector)
+        return Destination(queue, selector, argument)
 
     @public_call
     async def recall_message(self, topic: str, recall_handle: str) -> str:

@@ -9,6 +9,7 @@ from mqlab.client.mq_client_manager import MQClientManager
 from mqlab.client.producer.async_send import AsyncSend, AsyncSender, Outcome
 from mqlab.client.producer.message_queue_selector import MessageQueueSelector
 from mqlab.client.producer.mq_fault_strategy import MQFaultStrategy
+from mqlab.client.producer.request_scan import scan_begins, scan_ends
 from mqlab.client.producer.send_attempts import SendAttempts
 from mqlab.client.producer.send_kernel import UNIQ_KEY, SendKernel
 from mqlab.client.producer.send_result import SendResult
@@ -129,6 +130,7 @@ class DefaultMQProducerImpl:
                 self._detect, DETECTOR_PERIOD_MS, DETECTOR_PERIOD_MS, "fault detector"
             )
         self.service_state = RUNNING
+        scan_begins(self.node)
         if self.node.hooks.on:
             self.node.hooks.emit(ClientStarted(self.instance.client_id, group, "producer"))
 
@@ -162,6 +164,8 @@ class DefaultMQProducerImpl:
             self._detector.cancel()
         if shutdown_instance:
             await self.instance.shutdown()
+        if not any(instance.producer_table for instance in MQClientManager.of(self.node).factory_table.values()):
+            scan_ends(self.node)
         self.service_state = ServiceState.SHUTDOWN_ALREADY
         if self.node.hooks.on:
             self.node.hooks.emit(ClientStopped(self.instance.client_id, self.producer.producer_group, "producer"))

@@ -36,6 +36,8 @@ class SendMessageContext:
     msg_type: str = "NORMAL_MSG"
     send_result: SendResult | None = None
     error: Exception | None = None
+    mq_trace_context: object = None
+    """What the hook of the message trace keeps from before the attempt until after it."""
 
 
 class SendMessageHook:
@@ -55,6 +57,36 @@ class SendMessageHook:
         An asynchronous attempt calls it twice: without either when the request was handed to remoting, and with the
         outcome when the send has ended. A one-way attempt has no result.
         """
+
+
+@dataclass
+class EndTransactionContext:
+    """What a hook sees of the end of a transaction, be it after the local part or after a question of the broker.
+
+    `transaction_state` is the name of a LocalTransactionState.
+
+    Java: org.apache.rocketmq.client.hook.EndTransactionContext.
+    """
+
+    producer_group: str
+    message: Message
+    broker_address: str | None
+    msg_id: str
+    transaction_id: str | None
+    transaction_state: str
+    from_transaction_check: bool
+
+
+class EndTransactionHook:
+    """Looks at each outcome before the broker is told; what it raises changes nothing.
+
+    Java: org.apache.rocketmq.client.hook.EndTransactionHook.
+    """
+
+    name = "EndTransactionHook"
+
+    def end_transaction(self, context: EndTransactionContext) -> None:
+        """Called before the broker is told."""
 
 
 class CheckForbiddenHook:

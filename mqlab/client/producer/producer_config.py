@@ -23,6 +23,9 @@ class ProducerConfig(ClientConfig):
     retry_times_when_send_failed: int = 2
     retry_times_when_send_async_failed: int = 2
     retry_another_broker_when_not_store_ok: bool = False
+    request_ends_when_sent: bool = False
+    """What releases 5.3.1 to 5.3.3 do by mistake: a request waits no longer than its message takes to be sent, and
+    fails if its reply has not come by then; a callback first hears of no reply, and then of the reply."""
     compress_msg_body_over_howmuch: int = COMPRESS_OVER_BYTES
     compress_type: str = ZLIB
     compress_level: int = DEFAULT_LEVEL

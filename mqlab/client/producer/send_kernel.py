@@ -109,7 +109,7 @@ class SendKernel:
             sys_flag |= MessageSysFlag.TRANSACTION_PREPARED
         if self.check_forbidden_hooks:
             self._check_forbidden(message, queue, address, mode)
-        context = self._run_before_hooks(message, queue, address, mode) if self.send_message_hooks else None
+        context = self._run_before_hooks(wire_message, queue, address, mode) if self.send_message_hooks else None
         header = self._header(message, queue, sys_flag, now_ms, is_batch)
         if self._node.hooks.on:
             self._node.hooks.emit(

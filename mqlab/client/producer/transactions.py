@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.consumer.listener import warn_that_listener_raised
+from mqlab.client.producer.hooks import EndTransactionContext
 from mqlab.client.producer.send_kernel import SYNC
 from mqlab.client.producer.send_result import SEND_OK, SendResult
 from mqlab.client.producer.transaction_listener import LocalTransactionState, TransactionSendResult
@@ -14,6 +15,7 @@ from mqlab.protocol.headers import EndTransactionRequestHeader
 from mqlab.protocol.message import MessageConst
 from mqlab.protocol.message_id import decode_message_id
 from mqlab.protocol.sysflag import MessageSysFlag
+from mqlab.trace.events.client import SendHookFailed
 from mqlab.trace.events.transaction import LocalTransactionExecuted, LocalTransactionRemembered
 
 if TYPE_CHECKING:
@@ -106,6 +108,7 @@ class Transactions:
         instance = self._producer.impl.instance
         address = instance.routes.find_broker_address_in_publish(broker_name)
         remark = f"executeLocalTransactionBranch exception: {reason}" if reason else None
+        self._show_end(message, sent.msg_id, address, state, is_check=False)
         self._tell(address, header, remark, self._producer.send_msg_timeout)
 
     def _tell(
@@ -116,6 +119,26 @@ class Transactions:
         except RemotingException:
             # The broker will ask.
             return
+
+    def _show_end(
+        self, message: Message, msg_id: str, address: str | None, state: LocalTransactionState, *, is_check: bool
+    ) -> None:
+        """Let the hooks see an outcome before the broker is told.
+
+        Java: org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.doExecuteEndTransactionHook.
+        """
+        for hook in self._producer.end_transaction_hooks:
+            context = EndTransactionContext(
+                self._group, message, address, msg_id, message.transaction_id, state.value, is_check
+            )
+            try:
+                hook.end_transaction(context)
+            except SimulationError:
+                raise
+            except Exception as mistake:  # noqa: BLE001  # RocketMQ swallows it as well; here at least an event tells
+                if self._node.hooks.on:
+                    reason = f"{type(mistake).__name__}: {mistake}"
+                    self._node.hooks.emit(SendHookFailed(message.topic, msg_id, hook.name, reason))
 
     # -- questions of a broker ----------------------------------------------------------------------------------------
 
@@ -154,6 +177,7 @@ class Transactions:
             header.bname,
         )
         remark = f"checkLocalTransactionState Exception: {reason}" if reason else None
+        self._show_end(message, unique_key, address, state, is_check=True)
         self._tell(address, end, remark, END_AFTER_CHECK_TIMEOUT_MS)
 
     # -- the listener -----------------------------------------------------------------------------------------------

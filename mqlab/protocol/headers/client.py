@@ -125,3 +125,15 @@ class GetTopicStatsInfoRequestHeader(NamedTuple):
     """Which offsets do the queues of a topic hold? (GET_TOPIC_STATS_INFO)"""
 
     topic: str
+
+
+class CloneGroupOffsetRequestHeader(NamedTuple):
+    """Gives a group the progress of another one in a topic (CLONE_GROUP_OFFSET).
+
+    With `offline` it does not matter whether the source subscribes to the topic.
+    """
+
+    src_group: str
+    dest_group: str
+    topic: str | None = None
+    offline: bool | None = False

@@ -36,6 +36,7 @@ REQUEST_HEADERS: dict[int, type] = {
     RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: client.GetConsumerStatusRequestHeader,
     RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: client.ResetOffsetRequestHeader,
     RequestCode.RESET_CONSUMER_CLIENT_OFFSET: client.ResetOffsetRequestHeader,
+    RequestCode.CLONE_GROUP_OFFSET: client.CloneGroupOffsetRequestHeader,
     RequestCode.GET_CONSUME_STATS: client.GetConsumeStatsRequestHeader,
     RequestCode.GET_TOPIC_STATS_INFO: client.GetTopicStatsInfoRequestHeader,
     RequestCode.UPDATE_AND_CREATE_TOPIC: admin.CreateTopicRequestHeader,

@@ -474,3 +474,23 @@ class OffsetPersisted(NamedTuple):
     broker_name: str
     queue_id: int
     queue_offset: int
+
+
+class MessageConsumedDirectly(NamedTuple):
+    """A listener was given one message because an administrator wanted it; `result` is RocketMQ's CMResult."""
+
+    group: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    msg_id: str
+    result: str
+    cost_us: int
+
+
+class ConsumerOffsetsReset(NamedTuple):
+    """A consumer has taken the offsets that its broker told it for so many queues of a topic, and begins there."""
+
+    group: str
+    topic: str
+    queues: int

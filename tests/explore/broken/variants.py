@@ -19,6 +19,9 @@ from mqlab.client.consumer.process_queue import ProcessQueue
 from mqlab.client.consumer.push.default_mq_push_consumer_impl import DefaultMQPushConsumerImpl
 from mqlab.client.consumer.push.pull_loop import PullLoop
 from mqlab.client.consumer.rebalance.queue_locks import QueueLocks
+from mqlab.client.producer import requests
+from mqlab.client.producer.default_mq_producer import DefaultMQProducer
+from mqlab.client.producer.request_future_holder import RequestFutureHolder
 from mqlab.explore import Rule
 from mqlab.explore.rules_of_delivery import CommittedIsConsumed, GivenBackComesAgain, StoredIsDelivered
 from mqlab.explore.rules_of_flow_control import ThresholdsHold
@@ -33,6 +36,7 @@ from mqlab.explore.rules_of_pop import (
 )
 from mqlab.explore.rules_of_queues import DroppedIsLeftAlone
 from mqlab.explore.rules_of_replication import CopiesAreTheSame
+from mqlab.explore.rules_of_replies import RequestsEnd
 from mqlab.explore.rules_of_settling import EverythingSettles
 from mqlab.explore.rules_of_storing import AcknowledgedSurvives
 from mqlab.explore.rules_of_timers import TimersComeInTime
@@ -191,6 +195,36 @@ def slave_drops_the_last_byte(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DefaultMessageStore, "append_to_commit_log", append_most)
 
 
+def scan_passes_requests_over(patch: pytest.MonkeyPatch) -> None:
+    """The scan for expired requests never comes."""
+    patch.setattr(RequestFutureHolder, "has_work", lambda self: False)
+
+
+def correlation_ids_repeat(patch: pytest.MonkeyPatch) -> None:
+    """A process has four ids for its requests, which take turns."""
+    number = count(1)
+    patch.setattr(requests, "create_correlation_id", lambda node: f"{node.name}-{next(number) % 4}")
+
+
+def replies_are_left_unmatched(patch: pytest.MonkeyPatch) -> None:
+    """One reply in ten is taken and given to nobody."""
+    remove, number = RequestFutureHolder.remove, count(1)
+    patch.setattr(
+        RequestFutureHolder, "remove", lambda self, id_: None if next(number) % 10 == 0 else remove(self, id_)
+    )
+
+
+def a_request_ends_when_it_is_sent(patch: pytest.MonkeyPatch) -> None:
+    """Releases 5.3.1 to 5.3.3."""
+    default = DefaultMQProducer.__init__
+
+    def as_in_5_3_3(self: DefaultMQProducer, node: Any, group: str, **settings: Any) -> None:
+        default(self, node, group, **settings)
+        self.request_ends_when_sent = True
+
+    patch.setattr(DefaultMQProducer, "__init__", as_in_5_3_3)
+
+
 class Variant(NamedTuple):
     """A broken variant, where it shows, what finds it, and within how many seeds."""
 
@@ -215,6 +249,10 @@ VARIANTS = (
     Variant(newest_first, "push-orderly", InOrder, 10),
     Variant(delayed_message_passed_over, "delayed-messages", StoredIsDelivered, 5),
     Variant(slave_drops_the_last_byte, "sync-replication", CopiesAreTheSame, 3),
+    Variant(scan_passes_requests_over, "request-reply", RequestsEnd, 3),
+    Variant(correlation_ids_repeat, "request-reply", WORLD_GOES_ON, 10),
+    Variant(replies_are_left_unmatched, "request-reply", RequestsEnd, 3),
+    Variant(a_request_ends_when_it_is_sent, "request-reply", RequestsEnd, 3),
     Variant(pop.reviver_overlooks_acks, "pop-plain", AckedStaysAway, 3),
     Variant(pop.reviver_does_not_wait_for_acks, "pop-plain", AckedStaysAway, 3),
     Variant(pop.buffer_overlooks_acks, "pop-buffer-merge", AckedStaysAway, 10),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mqlab.client.consumer.process_queue import ProcessQueue
     from mqlab.client.consumer.pull_api_wrapper import FilterMessageHook
     from mqlab.client.mq_client_instance import MQClientInstance
+    from mqlab.client.trace.async_trace_dispatcher import AsyncTraceDispatcher
     from mqlab.sim import Node
 
 
@@ -53,12 +54,17 @@ class DefaultLitePullConsumer(LitePullConsumerConfig):
         """A class of your own (or any function of instance and group) that makes the offset store."""
         self.consume_message_hooks: list[ConsumeMessageHook] = []
         self.filter_message_hooks: list[FilterMessageHook] = []
+        self.trace_dispatcher: AsyncTraceDispatcher | None = None
+        self._trace_hook: ConsumeMessageHook | None = None
         self.what_to_pull = WhatToPull()
         self.begin_life()
 
     def begin_life(self) -> None:
         """Make what dies with the process from what this consumer was given: at first, and at each restart."""
         self.forget_name_of_process()
+        if self._trace_hook is not None:
+            self.consume_message_hooks.remove(self._trace_hook)
+            self._trace_hook = self.trace_dispatcher = None
         self.impl = DefaultLitePullConsumerImpl(self)
 
     # -- life -------------------------------------------------------------------------------------------------------
@@ -67,6 +73,14 @@ class DefaultLitePullConsumer(LitePullConsumerConfig):
     async def start(self) -> None:
         """Start the consumer; MQClientException when its settings are wrong or it was started before."""
         await self.impl.start()
+        if self.enable_trace:
+            from mqlab.client.producer.default_mq_producer import DefaultMQProducer
+            from mqlab.client.trace.tracing import trace_consumption
+
+            dispatcher, hook = trace_consumption(self.node, self, self.consumer_group, DefaultMQProducer)
+            self.trace_dispatcher, self._trace_hook = dispatcher, hook
+            self.consume_message_hooks.append(hook)
+            await dispatcher.start()
 
     @public_call
     async def shutdown(self) -> None:
@@ -75,6 +89,8 @@ class DefaultLitePullConsumer(LitePullConsumerConfig):
         What was polled since the last commit comes again to whoever takes the queue; to prevent it commit first.
         """
         await self.impl.shutdown()
+        if self.trace_dispatcher is not None:
+            await self.trace_dispatcher.shutdown()
 
     def is_running(self) -> bool:
         """Whether it was started and not shut down yet."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.consumer.consumer_impl import ConsumerImpl, MessageQueueListener
@@ -32,8 +32,8 @@ from mqlab.trace.events.client import (
 )
 
 if TYPE_CHECKING:
-
     from mqlab.client.consumer.lite.default_lite_pull_consumer import DefaultLitePullConsumer
+    from mqlab.protocol.bodies import ConsumerRunningInfo
 
 class DefaultLitePullConsumerImpl(ConsumerImpl):
     """The consumer behind the public class.
@@ -70,6 +70,21 @@ class DefaultLitePullConsumerImpl(ConsumerImpl):
 
     async def try_rebalance(self) -> bool:
         return await self.rebalance_impl.do_rebalance()
+
+    async def consumer_running_info(self) -> ConsumerRunningInfo:
+        """What this consumer is at, with the queues that it has.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultLitePullConsumerImpl.consumerRunningInfo.
+        """
+        from mqlab.client.consumer.running_info import running_info
+
+        assigned = self.assigned_message_queue
+        held = [(queue, assigned.process_queue(queue)) for queue in assigned.queues()]
+        return await running_info(self, [(queue, process_queue) for queue, process_queue in held if process_queue])
+
+    def consumer_status(self, topic: str) -> Mapping[MessageQueue, int]:
+        """Nothing: as in RocketMQ a lite pull consumer does not tell."""
+        return {}
 
     def persist_consumer_offset(self) -> None:
         """Write the offsets of the queues that it has."""

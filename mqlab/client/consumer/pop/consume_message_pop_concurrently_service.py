@@ -51,6 +51,7 @@ class PopConsumeRequest(ListenerCall):
         "messages",
         "pop_time",
         "process_queue",
+        "seen",
     )
 
     def __init__(
@@ -66,6 +67,8 @@ class PopConsumeRequest(ListenerCall):
         self.process_queue = process_queue
         self.message_queue = message_queue
         self.context: ConsumeConcurrentlyContext
+        self.seen: ConsumeMessageContext | None = None
+        """What the hooks see of the call, when there are any."""
         try:
             handle = parse_handle(messages[0].properties.get(MessageConst.POP_CK, ""))
             self.pop_time, self.invisible_time = handle.pop_time, handle.invisible_time
@@ -149,7 +152,7 @@ class ConsumeMessagePopConcurrentlyService:
         messages = request.messages
         owner.reset_retry_topic(messages)
         if owner.consume_message_hooks:
-            context = ConsumeMessageContext(owner.group_name, messages, request.message_queue)
+            context = request.seen = ConsumeMessageContext(owner.group_name, messages, request.message_queue)
             for hook in owner.consume_message_hooks:
                 hook.consume_message_before(context)
         if self.node.hooks.on:
@@ -163,8 +166,8 @@ class ConsumeMessagePopConcurrentlyService:
         elif status is None:
             warn_that_listener_returned_none(owner.group_name, self._told, RECONSUME_LATER, CONSUME_SUCCESS)
         owner.statistics.called(request.message_queue.topic, cost_us)
-        if owner.consume_message_hooks:
-            context = ConsumeMessageContext(owner.group_name, request.messages, request.message_queue)
+        context = request.seen
+        if context is not None:
             context.status = status.value if status is not None else RECONSUME_LATER.value
             context.success = status is CONSUME_SUCCESS
             # As in RocketMQ, which takes the ms of the invisible time for seconds here: nearly never.

@@ -29,6 +29,7 @@ from mqlab.trace.events.client import (
 if TYPE_CHECKING:
     from mqlab.client.consumer.pull.default_mq_pull_consumer import DefaultMQPullConsumer
     from mqlab.client.route_table import FindBrokerResult
+    from mqlab.protocol.bodies import ConsumerRunningInfo
     from mqlab.protocol.headers import PullMessageRequestHeader
 
 MAX_SIZE_IN_BYTES = 0x7FFF_FFFF
@@ -62,6 +63,15 @@ class DefaultMQPullConsumerImpl(ConsumerImpl):
         if registered:
             return [registered[topic] for topic in sorted(registered)]
         return [build_subscription_data(topic, SUB_ALL) for topic in sorted(self.consumer.register_topics)]
+
+    async def consumer_running_info(self) -> ConsumerRunningInfo:
+        """What this consumer is at; of its queues it says nothing.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPullConsumerImpl.consumerRunningInfo.
+        """
+        from mqlab.client.consumer.running_info import running_info
+
+        return await running_info(self, ())
 
     async def try_rebalance(self) -> bool:
         """Rebalance, unless switched off."""

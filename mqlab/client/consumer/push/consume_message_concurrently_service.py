@@ -38,7 +38,7 @@ class ConsumeRequest(ListenerCall):
     Java: org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService.ConsumeRequest.
     """
 
-    __slots__ = ("_service", "context", "message_queue", "messages", "process_queue")
+    __slots__ = ("_service", "context", "message_queue", "messages", "process_queue", "seen")
 
     def __init__(
         self,
@@ -53,6 +53,8 @@ class ConsumeRequest(ListenerCall):
         self.process_queue = process_queue
         self.message_queue = message_queue
         self.context: ConsumeConcurrentlyContext
+        self.seen: ConsumeMessageContext | None = None
+        """What the hooks see of the call, when there are any."""
 
     def run(self) -> Coroutine[Any, Any, None] | None:
         """Call the listener; a coroutine listener keeps the thread until it has ended."""
@@ -158,7 +160,7 @@ class ConsumeMessageConcurrentlyService:
         messages = request.messages
         owner.reset_retry_topic(messages)
         if owner.consume_message_hooks:
-            context = ConsumeMessageContext(owner.group_name, messages, request.message_queue)
+            context = request.seen = ConsumeMessageContext(owner.group_name, messages, request.message_queue)
             for hook in owner.consume_message_hooks:
                 hook.consume_message_before(context)
         if self.node.hooks.on:
@@ -184,9 +186,9 @@ class ConsumeMessageConcurrentlyService:
         elif status is None:
             warn_that_listener_returned_none(owner.group_name, self._told, RECONSUME_LATER, CONSUME_SUCCESS)
         owner.statistics.called(request.message_queue.topic, cost_us)
-        if owner.consume_message_hooks:
+        context = request.seen
+        if context is not None:
             timeout_us = owner.consumer.consume_timeout * 60_000_000
-            context = ConsumeMessageContext(owner.group_name, request.messages, request.message_queue)
             context.status = status.value if status is not None else RECONSUME_LATER.value
             context.success = status is CONSUME_SUCCESS
             failed = status is RECONSUME_LATER

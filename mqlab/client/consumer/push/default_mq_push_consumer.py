@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mqlab.client.consumer.process_queue import ProcessQueue
     from mqlab.client.consumer.pull_api_wrapper import FilterMessageHook
     from mqlab.client.mq_client_instance import MQClientInstance
+    from mqlab.client.trace.async_trace_dispatcher import AsyncTraceDispatcher
     from mqlab.protocol.message import MessageExt, MessageQueue
     from mqlab.sim import Node
 
@@ -56,6 +57,8 @@ class DefaultMQPushConsumer(PushConsumerConfig):
         self.message_listener: MessageListenerFunction | MessageListenerOrderly | None = None
         self.consume_message_hooks: list[ConsumeMessageHook] = []
         self.filter_message_hooks: list[FilterMessageHook] = []
+        self.trace_dispatcher: AsyncTraceDispatcher | None = None
+        self._trace_hook: ConsumeMessageHook | None = None
         self._subscribed: dict[str, tuple[str | None, str]] = {}
         self._shares: dict[str, tuple[int, int]] = {}
         """Of the settings that a rebalance has overwritten: what the application gave, and what stands there now."""
@@ -64,6 +67,9 @@ class DefaultMQPushConsumer(PushConsumerConfig):
     def begin_life(self) -> None:
         """Make what dies with the process from what this consumer was given: at first, and at each restart."""
         self.forget_name_of_process()
+        if self._trace_hook is not None:
+            self.consume_message_hooks.remove(self._trace_hook)
+            self._trace_hook = self.trace_dispatcher = None
         self._take_shares_back()
         self.impl = DefaultMQPushConsumerImpl(self)
         for topic, (expression, expression_type) in self._subscribed.items():
@@ -73,11 +79,21 @@ class DefaultMQPushConsumer(PushConsumerConfig):
     async def start(self) -> None:
         """Start the consumer; MQClientException when its settings are wrong or it was started before."""
         await self.impl.start()
+        if self.enable_trace:
+            from mqlab.client.producer.default_mq_producer import DefaultMQProducer
+            from mqlab.client.trace.tracing import trace_consumption
+
+            dispatcher, hook = trace_consumption(self.node, self, self.consumer_group, DefaultMQProducer)
+            self.trace_dispatcher, self._trace_hook = dispatcher, hook
+            self.consume_message_hooks.append(hook)
+            await dispatcher.start()
 
     @public_call
     async def shutdown(self) -> None:
         """End the consumer: it writes its offsets and tells the brokers that it leaves."""
         await self.impl.shutdown()
+        if self.trace_dispatcher is not None:
+            await self.trace_dispatcher.shutdown()
 
     def subscribe(self, topic: str, sub_expression: str | MessageSelector | None = SUB_ALL) -> None:
         """Subscribe to a topic: `"*"` for everything, tags like `"TagA || TagB"`, or a MessageSelector."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.consumer.consumer_impl import ConsumerImpl
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from mqlab.client.consumer.pop.pop_request import PopProcessQueue
     from mqlab.client.consumer.push.default_mq_push_consumer import DefaultMQPushConsumer
     from mqlab.client.consumer.push.pull_request import PullRequest
+    from mqlab.protocol.bodies import ConsumeMessageDirectlyResult, ConsumerRunningInfo
 
 
 class DefaultMQPushConsumerImpl(ConsumerImpl):
@@ -121,6 +122,38 @@ class DefaultMQPushConsumerImpl(ConsumerImpl):
             assert not isinstance(listener, MessageListenerOrderly)
             self._popping = PopLoop(self, listener)
         return self._popping
+
+    async def consumer_running_info(self) -> ConsumerRunningInfo:
+        """What this consumer is at.
+
+        Java: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.consumerRunningInfo.
+        """
+        from mqlab.client.consumer.running_info import add_work_of_push, running_info
+
+        info = await running_info(self, list(self.rebalance_impl.process_queue_table.items()))
+        info.properties["PROP_CONSUMEORDERLY"] = str(self.consume_orderly).lower()
+        info.properties["PROP_THREADPOOL_CORE_SIZE"] = str(self.consumer.consume_thread_min)
+        add_work_of_push(info, self, self.statistics, self.pop_process_queue_table)
+        return info
+
+    def consume_message_directly(
+        self, message: MessageExt, broker_name: str | None
+    ) -> Coroutine[Any, Any, ConsumeMessageDirectlyResult]:
+        """Consume one message, beside all queues and offsets."""
+        from mqlab.client.consumer.push.consume_directly import consume_message_directly
+
+        message.broker_name = broker_name
+        self.reset_retry_topic([message])
+        listener = self.consume_message_service.listener
+        return consume_message_directly(
+            self.node, self.group_name, listener, message, orderly=self.consume_orderly
+        )
+
+    def reset_offset(self, topic: str, offset_table: Mapping[MessageQueue, int]) -> Coroutine[Any, Any, None]:
+        """Go on at these offsets, which takes ten seconds."""
+        from mqlab.client.consumer.push.reset_offset import reset_offset
+
+        return reset_offset(self, topic, offset_table, self.consumer.suspend, self.consumer.resume)
 
     def pull_message(self, pull_request: PullRequest) -> Coroutine[Any, Any, None]:
         return self.pull_loop.pull_message(pull_request)

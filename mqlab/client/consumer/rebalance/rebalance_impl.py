@@ -233,7 +233,9 @@ class RebalanceImpl:
         self._owner.offset_store.persist(queue)
         self._owner.offset_store.remove_offset(queue)
 
-    async def remove_process_queue(self, queue: MessageQueue) -> None:
+    async def remove_process_queue(
+        self, queue: MessageQueue, reason: str = "its offset was illegal: taken anew"
+    ) -> None:
         """Give up a queue outside of a round; an orderly one is let go at its broker if no listener is at it.
 
         Java: org.apache.rocketmq.client.impl.consumer.RebalanceImpl.removeProcessQueue.
@@ -241,7 +243,7 @@ class RebalanceImpl:
         process_queue = self.process_queue_table.pop(queue, None)
         if process_queue is not None:
             process_queue.dropped = True
-            self._dropped(queue, "its offset was illegal: taken anew")
+            self._dropped(queue, reason)
             await self.remove_unnecessary_message_queue(queue, process_queue)
 
     def destroy(self) -> None:

@@ -1,0 +1,75 @@
+"""Rules of request and reply: every request comes to an end in its time, and gets the reply that is its own."""
+
+from __future__ import annotations
+
+from mqlab.explore.rule import Case, Rule
+from mqlab.trace.record import Record
+
+SCAN_FIRST_MS, SCAN_MS = 3_000, 1_000
+"""The scan for expired requests comes three seconds after its first producer, and each second from then on."""
+LATE_MS = 200
+"""A thread may lose the processor for a moment."""
+
+Request = tuple[str, str]
+"""(process, correlation id)"""
+
+
+def longest_ms(awaited: Record) -> int:
+    """The most that a request may wait in a world in which nothing goes wrong."""
+    most_ms: int = max(awaited.timeout_ms + SCAN_MS, SCAN_FIRST_MS) + LATE_MS
+    return most_ms
+
+
+class RequestsEnd(Rule):
+    """A request ends once: with its own reply, or without one when its time is over or it could not be sent."""
+
+    kinds = ("ReplyAwaited", "ReplyArrived", "ReplyPushed", "ReplyGivenUp", "ClientStopped", "NodeCrashed", "PowerLost")
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        self._waiting: dict[Request, Record] = {}
+        self._arrived: dict[str, None] = {}
+        """The ids of all replies that their clients have got."""
+
+    def on_event(self, record: Record) -> None:
+        """Note who waits, and judge how it ends."""
+        kind = record.kind
+        if kind in ("NodeCrashed", "PowerLost"):
+            self._forget(record.target)
+        elif kind == "ClientStopped":
+            # Who still waited with a callback is never told.
+            self._forget(record.node)
+        elif kind == "ReplyAwaited":
+            self._waiting[record.node, record.correlation_id] = record
+        elif kind == "ReplyArrived":
+            self._arrived[record.correlation_id] = None
+            waited = self._waiting.get((record.node, record.correlation_id))
+            if record.matched != (waited is not None):
+                self.found(record.row, f"the reply {record.correlation_id} found nobody, or somebody who did not wait")
+            self._end(record)
+        elif kind == "ReplyGivenUp":
+            waited = self._waiting.get((record.node, record.correlation_id))
+            if waited is not None and "timeout" in record.reason and record.waited_ms < waited.timeout_ms:
+                self.found(record.row, f"a request was given up {waited.timeout_ms - record.waited_ms} ms too early")
+            self._end(record)
+        elif record.correlation_id not in self._arrived:
+            self.found(record.row, f"the reply {record.correlation_id} was pushed, and never arrived")
+
+    def _forget(self, process: str) -> None:
+        self._waiting = {request: waiting for request, waiting in self._waiting.items() if request[0] != process}
+
+    def _end(self, record: Record) -> None:
+        waiting = self._waiting.pop((record.node, record.correlation_id), None)
+        is_late = waiting is not None and record.waited_ms > longest_ms(waiting)
+        if waiting is not None and is_late and self.case.fault_times.none_between(waiting.ts_us, record.ts_us):
+            self.found(record.row, f"a request with {waiting.timeout_ms} ms ended after {record.waited_ms} ms")
+
+    def at_end(self) -> None:
+        """Judge who still waits."""
+        over_us = self.case.fault_times.over_since_us()
+        if over_us is None:
+            return
+        for (_, correlation_id), waiting in self._waiting.items():
+            waited_ms = (self.case.lab.world.now_us - max(waiting.ts_us, over_us)) // 1_000
+            if waited_ms > longest_ms(waiting):
+                self.found(waiting.row, f"the request {correlation_id} still waits, after {waited_ms} ms")
