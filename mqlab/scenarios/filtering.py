@@ -9,7 +9,7 @@ from mqlab.client.consumer.message_selector import MessageSelector
 from mqlab.protocol import Message
 from mqlab.scenarios.ground import keep_nothing
 from mqlab.scenarios.numbered import TOPIC, send_sync
-from mqlab.scenarios.registry import scenario, story
+from mqlab.scenarios.registry import ANY_FAULT, scenario, story
 
 if TYPE_CHECKING:
     from mqlab.client import DefaultMQProducer
@@ -43,7 +43,7 @@ WHAT_IS_WANTED = story("""
 """)
 
 
-@scenario("sql-filters", seconds=25, captions=WHAT_IS_WANTED)
+@scenario("sql-filters", seconds=25, captions=WHAT_IS_WANTED, faults=ANY_FAULT)
 async def sql_filters(
     lab: Lab,
     *,

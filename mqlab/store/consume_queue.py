@@ -25,7 +25,7 @@ MAX_ADDR = -(1 << 31) - 1
 PRE_BLANK_SIZE = 0x7FFF_FFFF
 """The size in the entries that fill a queue's first file before its first message."""
 
-_RECOVERED_FILES = 3
+RECOVERED_FILES = 3
 _LONG_MAX = (1 << 63) - 1
 
 
@@ -187,7 +187,7 @@ class ConsumeQueue:
         if not files:
             return
         end = 0
-        for file in files[max(0, len(files) - _RECOVERED_FILES) :]:
+        for file in files[max(0, len(files) - RECOVERED_FILES) :]:
             wrote = self._recover_file(file)
             end = file.file_from_offset + wrote
             if wrote < file.file_size:

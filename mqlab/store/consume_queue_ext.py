@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from mqlab.sim.disk import Disk
-from mqlab.store.consume_queue import MAX_ADDR, ConsumeQueue, CqUnit
+from mqlab.store.consume_queue import MAX_ADDR, RECOVERED_FILES, ConsumeQueue, CqUnit
 from mqlab.store.dispatch_request import DispatchRequest
 from mqlab.store.mapped_file import MappedFile, MappedFileQueue
 from mqlab.store.message_store_config import CQ_STORE_UNIT_SIZE
@@ -146,7 +146,9 @@ class ExtendedConsumeQueue(ConsumeQueue):
     """A queue whose entries have units (`enable_consume_queue_ext`); who reads it sees the tags code of the unit.
 
     Java: org.apache.rocketmq.store.ConsumeQueue. As there a message that comes to the queue again, after a stop, gets
-    one more unit, which nobody reads, and units of entries that are cut off stay.
+    one more unit, which nobody reads, and units of entries that are cut off stay. And as there the units that a loss of
+    power has taken are not missed: an entry that outlived its unit names, later, the unit of another message, and who
+    reads by tags may never see its message.
     """
 
     __slots__ = ("ext",)
@@ -184,7 +186,9 @@ class ExtendedConsumeQueue(ConsumeQueue):
             self.ext.truncate_by_max_address(self._last_address())
 
     def _last_address(self) -> int:
-        for unit_no in range(self.max_offset_in_queue - 1, self.min_offset_in_queue - 1, -1):
+        """The last address in the entries that recovery looks at."""
+        files = self.mapped_file_queue.mapped_files[-RECOVERED_FILES:]
+        for unit_no in range(self.max_offset_in_queue - 1, files[0].file_from_offset // CQ_STORE_UNIT_SIZE - 1, -1):
             address = self._address_of(unit_no)
             if is_ext_addr(address):
                 return address

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from mqlab.broker.filter.consumer_filter_manager import ConsumerFilterManager
 from mqlab.errors import LearnerError
 from mqlab.protocol import headers as h
 from mqlab.protocol.codes import RequestCode
+from mqlab.protocol.command import RemotingCommand
 from mqlab.protocol.group_bodies import CheckClientRequestBody
 from mqlab.protocol.heartbeat import SubscriptionData, build_subscription_data
 from mqlab.protocol.properties import encode_properties
@@ -160,6 +162,33 @@ def test_a_client_may_ask_whether_its_expression_can_be_read(cluster: Any, clien
     assert check(client, SubscriptionData("T", "x", expression_type="XPATH"))[0] == 23
     cluster.broker.broker_config.enable_property_filter = False
     assert check(client, sql("a > 5"))[0] == 1
+
+
+def recorded(name: str, seq: int) -> RemotingCommand:
+    for line in (GOLDEN / "frames" / name).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["seq"] == seq:
+            return RemotingCommand.decode(base64.b64decode(row["frame"]))
+    raise LookupError(seq)
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "answered", "enabled"),
+    [
+        ("client-json.jsonl", 534, 542, True),
+        ("client-json.jsonl", 567, 568, True),
+        ("client-json-extra.jsonl", 1476, 1478, False),
+    ],
+)
+def test_a_recorded_question_gets_the_recorded_answer(
+    cluster: Any, client: Any, name: str, asked: int, answered: int, enabled: bool
+) -> None:
+    cluster.broker.broker_config.enable_property_filter = enabled
+    request, expected = recorded(name, asked), recorded(name, answered)
+    assert request.code == RequestCode.CHECK_CLIENT_CONFIG
+    answer = client.call(request.code, body=request.body)
+    assert refusal(answer) == (expected.code, expected.remark)
+    assert answer.body == expected.body
 
 
 # -- the table of filters -------------------------------------------------------------------------------------------

@@ -105,6 +105,24 @@ def test_after_a_stop_the_units_end_with_the_last_that_an_entry_names(disk: Memo
     assert last.ext == CqExtUnit(7, 1_008, b"\x02")
 
 
+def test_an_entry_that_outlived_its_unit_names_that_of_another_message_later(disk: MemoryDisk) -> None:
+    """As in RocketMQ, whose recovery finds no unit at the last address, and leaves it at a line in its log."""
+    queue = queue_on(disk)
+    for n in range(3):
+        queue.put(request(n, tags_code=70 + n))
+    queue.mapped_file_queue.flush_all()
+    disk.open("consumequeue_ext/T/0/00000000000000000000").write(20, bytes(40))
+    again = queue_on(disk)
+    assert again.ext.mapped_file_queue.max_offset == 20
+    lost = again.get(1)
+    assert lost is not None
+    assert lost.ext is None
+    again.put(request(3, tags_code=99))
+    other = again.get(1)
+    assert other is not None
+    assert other.tags_code == 99
+
+
 def test_a_message_that_comes_again_gets_one_more_unit_and_no_entry(disk: MemoryDisk) -> None:
     queue = queue_on(disk)
     queue.put(request(0))
